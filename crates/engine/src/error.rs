@@ -1,0 +1,38 @@
+//! What can go wrong in an engine, told by what the caller should do.
+
+use std::fmt;
+
+/// The result of an engine's call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call failed. The texts are for the log, never for a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Nothing was applied; the same call may succeed at once.
+    Conflict,
+    /// The change may or may not be applied.
+    Unknown(String),
+    /// The engine cannot work now; nothing was applied.
+    Unavailable(String),
+    /// The engine cannot hold a key, value or commit of that size; nothing was applied.
+    TooLarge(String),
+    /// Stored bytes are not what was written.
+    Corrupt(String),
+    /// A write to stable storage failed; nothing more is acknowledged until the store has been opened again.
+    Poisoned(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Conflict => f.write_str("another change was faster; nothing was applied"),
+            Error::Unknown(why) => write!(f, "it is not known whether the change was applied: {why}"),
+            Error::Unavailable(why) => write!(f, "the storage engine is not available: {why}"),
+            Error::TooLarge(why) => write!(f, "too large for this storage engine: {why}"),
+            Error::Corrupt(why) => write!(f, "stored data is corrupt: {why}"),
+            Error::Poisoned(why) => write!(f, "the store takes no writes until it is opened again: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,59 @@
+//! What any storage engine must do: the trait, an in-memory oracle, and the conformance suite that every engine runs.
+//!
+//! An engine sees keys, values and versions; never an entity, a header or an ETag. There are no interactive
+//! transactions: each call is one round trip on any engine.
+
+pub mod error;
+pub mod types;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use error::{Error, Result};
+pub use types::{
+    Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan, Status,
+    TableId, Update, Verdict, Version, Write,
+};
+
+/// A future that an engine returns; boxed so that the trait can be used as `dyn Engine`.
+pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// Where bytes live.
+///
+/// Keys are texts in the order of their UTF-16 code units; how an engine encodes them is its own affair. Any text is a
+/// legal key here, the empty one and those with U+0000 included.
+pub trait Engine: Send + Sync + 'static {
+    /// Reads rows of one partition, all from one snapshot; the answer has one place for each row asked.
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>>;
+
+    /// Reads rows in order, all from one snapshot, until a bound of `scan` is reached.
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page>;
+
+    /// Changes rows of one partition: all or, if one condition does not hold, none.
+    ///
+    /// When it returns `Applied::Done` the change is durable; before that no reader sees any of it. All rows get the
+    /// same new version, which is greater than that of every earlier commit, whatever the clock does.
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied>;
+
+    /// A table id that was never given out before.
+    fn fresh_table(&self) -> EngineFuture<'_, TableId>;
+
+    /// Removes some rows of a table that nobody reads any more; `true` when none is left. Need not be durable.
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool>;
+
+    /// How the engine is doing.
+    fn status(&self) -> EngineFuture<'_, Status>;
+
+    /// Writes out what is buffered and lets go of the files. Nothing may be called after it.
+    fn close(&self) -> EngineFuture<'_, ()>;
+}

@@ -1,0 +1,241 @@
+//! What goes into an engine and what comes out: keys, values, versions.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::Result;
+
+/// Identifies the rows of one table from its creation to its deletion; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u64);
+
+impl TableId {
+    /// The table in which the service keeps its own records. It always exists and is never erased.
+    pub const SYSTEM: TableId = TableId(0);
+}
+
+/// When a row was last changed: 100 ns ticks since the year 1, unique to its commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub u64);
+
+/// A row with its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The first part of the key.
+    pub partition: Box<str>,
+    /// The second part of the key.
+    pub row: Box<str>,
+    /// When it was last changed.
+    pub version: Version,
+    /// Its content.
+    pub value: Bytes,
+}
+
+/// A row during a scan, before it is known to be wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    /// The first part of the key.
+    pub partition: &'a str,
+    /// The second part of the key.
+    pub row: &'a str,
+    /// When it was last changed.
+    pub version: Version,
+    /// Its content.
+    pub value: &'a [u8],
+}
+
+/// A place in the order of a table's rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The first part of the key.
+    pub partition: String,
+    /// The second part of the key.
+    pub row: String,
+}
+
+/// Where a range of rows ends, on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// No limit.
+    Open,
+    /// The row with this key belongs to the range, if it exists.
+    Included(Place),
+    /// The row with this key does not belong to it.
+    Excluded(Place),
+    /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
+    AfterPartition(String),
+}
+
+/// Rows from one bound to another. One whose end lies before its start is empty, not an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The lower bound.
+    pub start: Bound,
+    /// The upper bound.
+    pub end: Bound,
+}
+
+impl KeyRange {
+    /// Every row of the table.
+    pub const ALL: KeyRange = KeyRange { start: Bound::Open, end: Bound::Open };
+
+    /// Every row of one partition.
+    pub fn partition(partition: &str) -> Self {
+        Self {
+            start: Bound::Included(Place { partition: partition.into(), row: String::new() }),
+            end: Bound::AfterPartition(partition.into()),
+        }
+    }
+}
+
+/// What to do with a row that a scan has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It belongs to the page.
+    Keep,
+    /// It does not.
+    Skip,
+    /// The page ends before this row; the scan can be resumed at it.
+    Stop,
+}
+
+/// Judges each row of a scan in turn. An error ends the scan with it.
+pub type Judge = Box<dyn FnMut(RowView<'_>) -> Result<Verdict> + Send>;
+
+/// Which rows to read.
+pub struct Scan {
+    /// The table.
+    pub table: TableId,
+    /// The rows, in ascending ranges that do not overlap.
+    pub ranges: Vec<KeyRange>,
+    /// End the page after so many rows kept.
+    pub rows_max: usize,
+    /// End the page before the values kept exceed so many bytes; a single larger one is still returned.
+    pub bytes_max: usize,
+    /// Judges each row.
+    pub judge: Judge,
+}
+
+impl fmt::Debug for Scan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scan")
+            .field("table", &self.table)
+            .field("ranges", &self.ranges)
+            .field("rows_max", &self.rows_max)
+            .field("bytes_max", &self.bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a scan found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The rows kept, in order.
+    pub rows: Vec<Row>,
+    /// The first row that was not judged, or that the judge stopped at; `None` when the ranges are done.
+    pub next: Option<Place>,
+    /// How many rows were judged.
+    pub rows_read: u64,
+}
+
+/// One change of one row.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// The second part of the row's key; the first is that of the commit.
+    pub row: Box<str>,
+    /// What must hold.
+    pub condition: Condition,
+    /// What to do.
+    pub change: Change,
+}
+
+/// What must hold of a row before it is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    Any,
+    /// The row does not exist.
+    Absent,
+    /// The row exists.
+    Exists,
+    /// The row exists with this version.
+    Version(Version),
+    /// The row exists with a version that the caller cannot name: never holds, but tells a missing row apart.
+    Never,
+}
+
+/// What becomes of a row.
+#[derive(Clone)]
+pub enum Change {
+    /// It gets this value.
+    Put(Bytes),
+    /// It gets the value that this computes from what it has.
+    Update(Arc<dyn Update>),
+    /// It is removed. Removing a row that does not exist is no change.
+    Delete,
+}
+
+/// Computes a row's next value from its current one. May be called more than once for one commit.
+pub trait Update: Send + Sync {
+    /// The next value; an error refuses the commit.
+    fn next(&self, current: Option<&Bytes>) -> std::result::Result<Bytes, Rejected>;
+}
+
+/// An update that cannot be done. The number means something to the caller only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rejected(pub u32);
+
+impl fmt::Debug for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Put(value) => f.debug_tuple("Put").field(&value.len()).finish(),
+            Change::Update(_) => f.write_str("Update"),
+            Change::Delete => f.write_str("Delete"),
+        }
+    }
+}
+
+/// What came of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// Every change was made and is durable.
+    Done {
+        /// The version of all rows it wrote.
+        version: Version,
+        /// The value that each `Update` computed, at the position of its write; `None` for other changes.
+        updated: Vec<Option<Bytes>>,
+    },
+    /// Nothing was changed.
+    Refused {
+        /// The first write whose condition does not hold.
+        index: usize,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why a commit was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The row exists.
+    Exists,
+    /// The row does not exist.
+    Missing,
+    /// The row has another version.
+    Mismatch,
+    /// Its update rejected the current value.
+    Rejected(Rejected),
+}
+
+/// How an engine is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// A few words about where the data is, for people.
+    pub place: String,
+    /// Bytes on disk, where known.
+    pub disk_bytes: Option<u64>,
+    /// Why no more writes are taken, if so.
+    pub poisoned: Option<String>,
+}

@@ -1,0 +1,85 @@
+//! The shape of a `$filter`: plain data. Reading, printing, evaluating and planning are the `filter` crate's.
+
+use crate::Value;
+
+/// A condition on an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// All hold. Never empty.
+    And(Vec<Expr>),
+    /// At least one holds. Never empty.
+    Or(Vec<Expr>),
+    /// The condition does not hold.
+    Not(Box<Expr>),
+    /// A property compared with a constant; a constant on the left is turned around when it is read.
+    Compare(Comparison),
+    /// A Boolean property on its own: it holds where the property is `true`.
+    Flag(String),
+    /// Known without looking at an entity.
+    Constant(bool),
+}
+
+/// A property compared with a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The property's name, system properties included.
+    pub property: String,
+    /// How it is compared.
+    pub operator: Operator,
+    /// What it is compared with.
+    pub literal: Value,
+}
+
+/// The six comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Eq,
+    Ne,
+    Gt,
+    Ge,
+    Lt,
+    Le,
+}
+
+impl Operator {
+    /// All six.
+    pub const ALL: [Operator; 6] =
+        [Operator::Eq, Operator::Ne, Operator::Gt, Operator::Ge, Operator::Lt, Operator::Le];
+
+    /// The keyword.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Operator::Eq => "eq",
+            Operator::Ne => "ne",
+            Operator::Gt => "gt",
+            Operator::Ge => "ge",
+            Operator::Lt => "lt",
+            Operator::Le => "le",
+        }
+    }
+
+    /// The name that OData's messages use.
+    pub fn kind_name(self) -> &'static str {
+        match self {
+            Operator::Eq => "Equal",
+            Operator::Ne => "NotEqual",
+            Operator::Gt => "GreaterThan",
+            Operator::Ge => "GreaterThanOrEqual",
+            Operator::Lt => "LessThan",
+            Operator::Le => "LessThanOrEqual",
+        }
+    }
+
+    /// The operator with its sides exchanged: `5 lt Age` is `Age gt 5`.
+    pub fn flipped(self) -> Self {
+        match self {
+            Operator::Eq => Operator::Eq,
+            Operator::Ne => Operator::Ne,
+            Operator::Gt => Operator::Lt,
+            Operator::Ge => Operator::Le,
+            Operator::Lt => Operator::Gt,
+            Operator::Le => Operator::Ge,
+        }
+    }
+}

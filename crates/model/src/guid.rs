@@ -1,0 +1,97 @@
+//! The 16-byte identifier type, in the one text form that the service reads and writes.
+//!
+//! Ours rather than a library's because its order is that of .NET (three integers, then bytes), and because the row
+//! format and the text form are wire bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A GUID. The bytes are in text order, so that comparing them compares Data1, Data2, Data3 and then the rest, as
+/// .NET does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guid(pub [u8; 16]);
+
+/// The text is not of the form `c9da6455-213d-42c9-9a79-3e9149a57833`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuidError;
+
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+const TEXT_BYTES: usize = 36;
+
+impl Guid {
+    /// The text form as bytes of ASCII: lower case with dashes.
+    pub fn text(&self) -> [u8; TEXT_BYTES] {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut out = [b'-'; TEXT_BYTES];
+        let mut at = 0;
+        for byte in self.0 {
+            if DASHES.contains(&at) {
+                at += 1;
+            }
+            out[at] = HEX[usize::from(byte >> 4)];
+            out[at + 1] = HEX[usize::from(byte & 15)];
+            at += 2;
+        }
+        out
+    }
+}
+
+impl FromStr for Guid {
+    type Err = GuidError;
+
+    fn from_str(text: &str) -> Result<Self, GuidError> {
+        let bytes = text.as_bytes();
+        if bytes.len() != TEXT_BYTES || DASHES.iter().any(|&at| bytes[at] != b'-') {
+            return Err(GuidError);
+        }
+        let mut digits =
+            bytes.iter().enumerate().filter(|(at, _)| !DASHES.contains(at)).map(|(_, &b)| hex(b));
+        let mut out = [0; 16];
+        for byte in &mut out {
+            let high = digits.next().flatten().ok_or(GuidError)?;
+            let low = digits.next().flatten().ok_or(GuidError)?;
+            *byte = high << 4 | low;
+        }
+        Ok(Self(out))
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().iter().try_for_each(|&b| fmt::Write::write_char(f, char::from(b)))
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_any_case_and_prints_lower() {
+        let guid: Guid = "C9DA6455-213d-42c9-9A79-3e9149a57833".parse().unwrap();
+        assert_eq!(guid.to_string(), "c9da6455-213d-42c9-9a79-3e9149a57833");
+    }
+
+    #[test]
+    fn refuses_other_forms() {
+        for text in [
+            "",
+            "c9da6455213d42c99a793e9149a57833",
+            "{c9da6455-213d-42c9-9a79-3e9149a57833}",
+            "c9da6455-213d-42c9-9a79-3e9149a5783g",
+            "c9da6455-213d-42c9-9a793-e9149a57833",
+        ] {
+            assert_eq!(text.parse::<Guid>(), Err(GuidError), "{text}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What the data means: tables, keys, EDM values, entities, operations and error codes as plain data.
+//!
+//! Nothing here does I/O, waits, or reads a clock; time is an argument.
+
+pub mod entity;
+pub mod error;
+pub mod filter;
+pub mod guid;
+pub mod key;
+pub mod limits;
+pub mod name;
+pub mod operation;
+pub mod row;
+pub mod time;
+pub mod value;
+
+pub use entity::{EntityKey, Properties, Property};
+pub use error::{ErrorCode, Failure};
+pub use guid::Guid;
+pub use key::Key;
+pub use name::TableName;
+pub use operation::{Operation, Outcome};
+pub use row::PackedRow;
+pub use time::DateTime;
+pub use value::{EdmType, Value, ValueRef};

@@ -1,0 +1,76 @@
+//! Table names: checked once, kept with the proof in the type.
+
+use std::fmt;
+
+use crate::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
+
+/// A legal table name, in the letter case it was given.
+///
+/// Names are unique without regard to case: compare by [`TableName::folded`].
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct TableName(Box<str>);
+
+/// Why a string is not a table name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// Shorter than 3 or longer than 63 characters.
+    Length,
+    /// A character other than ASCII letters and digits, a digit first, or the reserved name.
+    Characters,
+}
+
+impl TableName {
+    /// Checks `text`. The length is checked first, as a name that is wrong in both ways is reported by its length.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        let length = text.chars().count();
+        if !(TABLE_NAME_CHARS_MIN..=TABLE_NAME_CHARS_MAX).contains(&length) {
+            return Err(NameError::Length);
+        }
+        let legal = text.bytes().all(|b| b.is_ascii_alphanumeric()) && !text.as_bytes()[0].is_ascii_digit();
+        if !legal || text.eq_ignore_ascii_case("tables") {
+            return Err(NameError::Characters);
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name as given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form that identifies the table: lower case.
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// DM-05, DM-06, DM-07.
+    #[test]
+    fn names() {
+        for good in ["abc", "Blogs", "a1b2c3", &"x".repeat(63)] {
+            assert!(TableName::new(good).is_ok(), "{good}");
+        }
+        for short in ["", "ab", &"x".repeat(64), "é", "1"] {
+            assert_eq!(TableName::new(short), Err(NameError::Length), "{short}");
+        }
+        for wrong in ["1abc", "a-b", "a_b", "tables", "Tables", "TABLES", "caf\u{e9}", "a b", "$abc"] {
+            assert_eq!(TableName::new(wrong), Err(NameError::Characters), "{wrong}");
+        }
+    }
+}

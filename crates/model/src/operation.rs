@@ -1,0 +1,204 @@
+//! What a client asks and what it is told: the only types that `protocol` and `service` share.
+
+use crate::filter::Expr;
+use crate::{DateTime, EntityKey, PackedRow, Properties, TableName};
+
+/// One request, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// List the tables of the account.
+    QueryTables(TableQuery),
+    /// Look one table up.
+    GetTable(TableName),
+    /// Create a table.
+    CreateTable(TableName),
+    /// Delete a table with all that is in it.
+    DeleteTable(TableName),
+    /// Read one entity.
+    GetEntity {
+        /// The table.
+        table: TableName,
+        /// The entity.
+        key: EntityKey,
+    },
+    /// Read a page of entities.
+    QueryEntities {
+        /// The table.
+        table: TableName,
+        /// Which of them.
+        query: EntityQuery,
+    },
+    /// Change one entity.
+    Write {
+        /// The table.
+        table: TableName,
+        /// The change.
+        write: Write,
+    },
+    /// Change several entities of one partition together or not at all.
+    Batch {
+        /// The table.
+        table: TableName,
+        /// The changes, in order; all keys have the same partition, no key stands twice.
+        writes: Vec<Write>,
+    },
+}
+
+impl Operation {
+    /// The name that the service's logs and metrics use.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::QueryTables(_) => "QueryTables",
+            Operation::GetTable(_) => "QueryTable",
+            Operation::CreateTable(_) => "CreateTable",
+            Operation::DeleteTable(_) => "DeleteTable",
+            Operation::GetEntity { .. } => "QueryEntity",
+            Operation::QueryEntities { .. } => "QueryEntities",
+            Operation::Write { write, .. } => write.name(),
+            Operation::Batch { .. } => "EntityGroupTransaction",
+        }
+    }
+}
+
+/// Which tables to list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableQuery {
+    /// Only those for which it holds; its one property is `TableName`.
+    pub filter: Option<Expr>,
+    /// At most so many.
+    pub top: Option<usize>,
+    /// Resume at this name, in lower case.
+    pub from: Option<String>,
+}
+
+/// Which entities to read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntityQuery {
+    /// Only those for which it holds.
+    pub filter: Option<Expr>,
+    /// At most so many in this answer.
+    pub top: Option<usize>,
+    /// Resume at the first entity that is not before this one.
+    pub from: Option<Position>,
+}
+
+/// A place in the order of a table. It need not name an entity that exists, and its texts need not be legal keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// PartitionKey.
+    pub partition: String,
+    /// RowKey; empty is the start of the partition.
+    pub row: String,
+}
+
+/// A change of one entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The entity.
+    pub key: EntityKey,
+    /// What to do to it.
+    pub change: Change,
+}
+
+/// What to do to an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// It must not exist.
+    Insert(Properties),
+    /// It must exist and match; what is not given goes.
+    Replace(Properties, Match),
+    /// It must exist and match; what is not given stays.
+    Merge(Properties, Match),
+    /// Whether it exists or not; what is not given goes.
+    InsertOrReplace(Properties),
+    /// Whether it exists or not; what is not given stays.
+    InsertOrMerge(Properties),
+    /// It must exist and match.
+    Delete(Match),
+}
+
+impl Write {
+    /// The name that the service's logs and metrics use.
+    pub fn name(&self) -> &'static str {
+        match self.change {
+            Change::Insert(_) => "InsertEntity",
+            Change::Replace(..) => "UpdateEntity",
+            Change::Merge(..) => "MergeEntity",
+            Change::InsertOrReplace(_) => "InsertOrReplaceEntity",
+            Change::InsertOrMerge(_) => "InsertOrMergeEntity",
+            Change::Delete(_) => "DeleteEntity",
+        }
+    }
+}
+
+/// The condition that `If-Match` sets on an entity that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// `*`: any version.
+    Any,
+    /// The version with this Timestamp.
+    Version(DateTime),
+    /// A well-formed ETag that cannot be one of ours.
+    Nothing,
+}
+
+/// What came of an operation that did not fail.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A page of table names, in order.
+    Tables {
+        /// The names as created.
+        names: Vec<String>,
+        /// Where to go on.
+        next: Option<String>,
+    },
+    /// The table exists.
+    Table(String),
+    /// The table was created.
+    TableCreated(String),
+    /// The table was deleted.
+    TableDeleted,
+    /// The entity.
+    Entity(Stored),
+    /// A page of entities, in order.
+    Page(Page),
+    /// The entity was changed.
+    Written(Written),
+    /// All entities were changed, in this order.
+    Batch(Vec<Written>),
+}
+
+/// A page of entities.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The entities, in order.
+    pub rows: Vec<Stored>,
+    /// Where to go on.
+    pub next: Option<Position>,
+    /// How many rows were looked at.
+    pub rows_read: u64,
+}
+
+/// An entity as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// PartitionKey.
+    pub partition: Box<str>,
+    /// RowKey.
+    pub row: Box<str>,
+    /// Timestamp, from which the ETag follows.
+    pub timestamp: DateTime,
+    /// The other properties.
+    pub properties: PackedRow,
+}
+
+/// What a change of an entity left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// Inserted; the entity as stored, for clients that want it back.
+    Inserted(Stored),
+    /// Changed; the new Timestamp.
+    Updated(DateTime),
+    /// Deleted.
+    Deleted,
+}

@@ -1,0 +1,304 @@
+//! An entity's properties packed for reading in place: find one without decoding the others, compare without
+//! allocating, write JSON straight from it.
+//!
+//! Layout, version 1, integers little-endian:
+//!
+//! ```text
+//! row      = 0x01 count:u16 property*
+//! property = kind:u8 name_bytes:u16 [value_bytes:u32 if String or Binary] name value
+//! value    = Boolean u8 | Int32 i32 | Int64 i64 | Double f64 bits | DateTime ticks:u64 | Guid 16 bytes | bytes
+//! ```
+//!
+//! Keys, version and checksum are not part of it: they belong to whoever stores the row. Bytes that do not have this
+//! form give [`CorruptRow`], never a panic.
+
+use bytes::Bytes;
+
+use crate::{DateTime, EdmType, Guid, Properties, ValueRef};
+
+const FORMAT: u8 = 1;
+const HEAD_BYTES: usize = 3;
+
+/// The packed properties of one entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedRow(Bytes);
+
+/// The bytes are not a row that we wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorruptRow;
+
+impl std::fmt::Display for CorruptRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a stored row is not in a form that this version reads")
+    }
+}
+
+impl std::error::Error for CorruptRow {}
+
+impl PackedRow {
+    /// Packs checked properties in their order.
+    pub fn pack(properties: &Properties) -> Self {
+        let mut builder = RowBuilder::default();
+        for property in properties.as_slice() {
+            builder.push(&property.name, property.value.as_ref());
+        }
+        builder.finish()
+    }
+
+    /// Takes bytes from storage. Only the head is checked here; the rest is checked as it is read.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, CorruptRow> {
+        if bytes.len() < HEAD_BYTES || bytes[0] != FORMAT { Err(CorruptRow) } else { Ok(Self(bytes)) }
+    }
+
+    /// The bytes to store.
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// How many properties there are.
+    pub fn count(&self) -> usize {
+        usize::from(u16::from_le_bytes([self.0[1], self.0[2]]))
+    }
+
+    /// The properties in stored order.
+    pub fn iter(&self) -> Iter<'_> {
+        RowRef(&self.0).iter()
+    }
+
+    /// The value of the property with that name.
+    pub fn find(&self, name: &str) -> Result<Option<ValueRef<'_>>, CorruptRow> {
+        RowRef(&self.0).find(name)
+    }
+}
+
+/// Packed properties borrowed from storage, for a look before they are worth keeping.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRef<'a>(&'a [u8]);
+
+impl<'a> RowRef<'a> {
+    /// Borrows bytes from storage.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, CorruptRow> {
+        if bytes.len() < HEAD_BYTES || bytes[0] != FORMAT { Err(CorruptRow) } else { Ok(Self(bytes)) }
+    }
+
+    /// The properties in stored order.
+    pub fn iter(&self) -> Iter<'a> {
+        let left = u16::from_le_bytes([self.0[1], self.0[2]]);
+        Iter { rest: &self.0[HEAD_BYTES..], left }
+    }
+
+    /// The value of the property with that name. Other values are stepped over, not decoded.
+    pub fn find(&self, name: &str) -> Result<Option<ValueRef<'a>>, CorruptRow> {
+        let mut iter = self.iter();
+        while iter.left > 0 {
+            let raw = iter.advance()?;
+            if raw.name == name.as_bytes() {
+                return raw.value().map(Some);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Walks the properties of a row.
+pub struct Iter<'a> {
+    rest: &'a [u8],
+    left: u16,
+}
+
+struct RawProperty<'a> {
+    kind: EdmType,
+    name: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> Iter<'a> {
+    fn advance(&mut self) -> Result<RawProperty<'a>, CorruptRow> {
+        self.left -= 1;
+        let kind = EdmType::from_number(self.take(1)?[0]).ok_or(CorruptRow)?;
+        let name_bytes = usize::from(u16::from_le_bytes(self.array()?));
+        let value_bytes = match kind {
+            EdmType::String | EdmType::Binary => {
+                usize::try_from(u32::from_le_bytes(self.array()?)).map_err(|_| CorruptRow)?
+            }
+            EdmType::Boolean => 1,
+            EdmType::Int32 => 4,
+            EdmType::Int64 | EdmType::Double | EdmType::DateTime => 8,
+            EdmType::Guid => 16,
+        };
+        let name = self.take(name_bytes)?;
+        let value = self.take(value_bytes)?;
+        Ok(RawProperty { kind, name, value })
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], CorruptRow> {
+        let (head, rest) = self.rest.split_at_checked(bytes).ok_or(CorruptRow)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], CorruptRow> {
+        self.take(N)?.try_into().map_err(|_| CorruptRow)
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Result<(&'a str, ValueRef<'a>), CorruptRow>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let property = self.advance().and_then(|raw| {
+            let name = std::str::from_utf8(raw.name).map_err(|_| CorruptRow)?;
+            Ok((name, raw.value()?))
+        });
+        if property.is_err() {
+            self.left = 0;
+        }
+        Some(property)
+    }
+}
+
+impl<'a> RawProperty<'a> {
+    fn value(&self) -> Result<ValueRef<'a>, CorruptRow> {
+        Ok(match self.kind {
+            EdmType::Binary => ValueRef::Binary(self.value),
+            EdmType::String => ValueRef::String(std::str::from_utf8(self.value).map_err(|_| CorruptRow)?),
+            EdmType::Boolean => match self.value[0] {
+                0 => ValueRef::Boolean(false),
+                1 => ValueRef::Boolean(true),
+                _ => return Err(CorruptRow),
+            },
+            EdmType::Int32 => ValueRef::Int32(i32::from_le_bytes(self.array()?)),
+            EdmType::Int64 => ValueRef::Int64(i64::from_le_bytes(self.array()?)),
+            EdmType::Double => ValueRef::Double(f64::from_le_bytes(self.array()?)),
+            EdmType::Guid => ValueRef::Guid(Guid(self.array()?)),
+            EdmType::DateTime => {
+                ValueRef::DateTime(DateTime::from_ticks(u64::from_le_bytes(self.array()?)).ok_or(CorruptRow)?)
+            }
+        })
+    }
+
+    fn array<const N: usize>(&self) -> Result<[u8; N], CorruptRow> {
+        self.value.try_into().map_err(|_| CorruptRow)
+    }
+}
+
+/// Packs properties one by one.
+pub struct RowBuilder {
+    bytes: Vec<u8>,
+    count: u16,
+}
+
+impl Default for RowBuilder {
+    fn default() -> Self {
+        Self { bytes: vec![FORMAT, 0, 0], count: 0 }
+    }
+}
+
+impl RowBuilder {
+    /// Appends a property. Names and values are those of checked [`Properties`] or of another row, so their lengths fit.
+    pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
+        let name_bytes = u16::try_from(name.len()).expect("a checked name is at most 255 characters");
+        self.bytes.push(value.kind() as u8);
+        self.bytes.extend_from_slice(&name_bytes.to_le_bytes());
+        if let ValueRef::String(_) | ValueRef::Binary(_) = value {
+            let bytes = match value {
+                ValueRef::String(text) => text.as_bytes(),
+                ValueRef::Binary(bytes) => bytes,
+                _ => &[],
+            };
+            let value_bytes = u32::try_from(bytes.len()).expect("a checked value is at most 128 KiB");
+            self.bytes.extend_from_slice(&value_bytes.to_le_bytes());
+            self.bytes.extend_from_slice(name.as_bytes());
+            self.bytes.extend_from_slice(bytes);
+        } else {
+            self.bytes.extend_from_slice(name.as_bytes());
+            self.push_fixed(value);
+        }
+        self.count += 1;
+    }
+
+    fn push_fixed(&mut self, value: ValueRef<'_>) {
+        match value {
+            ValueRef::Boolean(value) => self.bytes.push(u8::from(value)),
+            ValueRef::Int32(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            ValueRef::Int64(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            ValueRef::Double(value) => self.bytes.extend_from_slice(&value.to_le_bytes()),
+            ValueRef::DateTime(value) => self.bytes.extend_from_slice(&value.ticks().to_le_bytes()),
+            ValueRef::Guid(value) => self.bytes.extend_from_slice(&value.0),
+            ValueRef::String(_) | ValueRef::Binary(_) => {}
+        }
+    }
+
+    /// The packed row.
+    pub fn finish(mut self) -> PackedRow {
+        self.bytes[1..HEAD_BYTES].copy_from_slice(&self.count.to_le_bytes());
+        PackedRow(self.bytes.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Property, Value};
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..20).prop_map(Value::Binary),
+            any::<bool>().prop_map(Value::Boolean),
+            (DateTime::STORABLE_MIN.ticks()..=DateTime::MAX.ticks())
+                .prop_map(|t| Value::DateTime(DateTime::from_ticks(t).unwrap())),
+            any::<i64>().prop_map(|v| Value::Double(v as f64)),
+            any::<[u8; 16]>().prop_map(|v| Value::Guid(Guid(v))),
+            any::<i32>().prop_map(Value::Int32),
+            any::<i64>().prop_map(Value::Int64),
+            "\\PC{0,12}".prop_map(Value::String),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn unpacks_what_it_packed(values in proptest::collection::vec(value(), 0..12)) {
+            let list: Vec<_> = values.into_iter().enumerate()
+                .map(|(i, value)| Property { name: format!("p{i}"), value }).collect();
+            let properties = Properties::new(list.clone()).unwrap();
+            let row = PackedRow::pack(&properties);
+            let back: Vec<_> = row.iter().map(Result::unwrap)
+                .map(|(name, value)| Property { name: name.into(), value: value.to_value() }).collect();
+            prop_assert_eq!(row.count(), list.len());
+            for property in &list {
+                prop_assert_eq!(row.find(&property.name).unwrap(), Some(property.value.as_ref()));
+            }
+            prop_assert_eq!(row.find("absent").unwrap(), None);
+            prop_assert_eq!(back, list);
+        }
+
+        #[test]
+        fn corrupt_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(row) = PackedRow::from_bytes(bytes.into()) {
+                let _ = row.find("x");
+                let _ = row.iter().count();
+            }
+        }
+
+        #[test]
+        fn flipped_bytes_never_panic(at in 0_usize..60, flip in 1_u8..) {
+            let properties = Properties::new(vec![
+                Property { name: "Name".into(), value: Value::String("text".into()) },
+                Property { name: "Time".into(), value: Value::DateTime(DateTime::STORABLE_MIN) },
+                Property { name: "Flag".into(), value: Value::Boolean(true) },
+            ]).unwrap();
+            let mut bytes = PackedRow::pack(&properties).as_bytes().to_vec();
+            let at = at % bytes.len();
+            bytes[at] ^= flip;
+            if let Ok(row) = PackedRow::from_bytes(bytes.into()) {
+                let _ = row.find("Flag");
+                let _ = row.iter().count();
+            }
+        }
+    }
+}

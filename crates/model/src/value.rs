@@ -1,0 +1,207 @@
+//! The eight EDM types and their values, owned and borrowed.
+
+use std::borrow::Cow;
+
+use crate::{DateTime, Guid};
+
+/// The types a property can have. The numbers are those of the row format and are never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum EdmType {
+    Binary = 1,
+    Boolean = 2,
+    DateTime = 3,
+    Double = 4,
+    Guid = 5,
+    Int32 = 6,
+    Int64 = 7,
+    String = 8,
+}
+
+impl EdmType {
+    /// All types.
+    pub const ALL: [EdmType; 8] = [
+        EdmType::Binary,
+        EdmType::Boolean,
+        EdmType::DateTime,
+        EdmType::Double,
+        EdmType::Guid,
+        EdmType::Int32,
+        EdmType::Int64,
+        EdmType::String,
+    ];
+
+    /// The name on the wire, such as `Edm.Int32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            EdmType::Binary => "Edm.Binary",
+            EdmType::Boolean => "Edm.Boolean",
+            EdmType::DateTime => "Edm.DateTime",
+            EdmType::Double => "Edm.Double",
+            EdmType::Guid => "Edm.Guid",
+            EdmType::Int32 => "Edm.Int32",
+            EdmType::Int64 => "Edm.Int64",
+            EdmType::String => "Edm.String",
+        }
+    }
+
+    /// The type of that wire name, if it is one of the eight.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The type with that number in the row format.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|&kind| kind as u8 == number)
+    }
+}
+
+/// A property value that owns its data.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value {
+    Binary(Vec<u8>),
+    Boolean(bool),
+    DateTime(DateTime),
+    Double(f64),
+    Guid(Guid),
+    Int32(i32),
+    Int64(i64),
+    String(String),
+}
+
+/// A property value borrowed from a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum ValueRef<'a> {
+    Binary(&'a [u8]),
+    Boolean(bool),
+    DateTime(DateTime),
+    Double(f64),
+    Guid(Guid),
+    Int32(i32),
+    Int64(i64),
+    String(&'a str),
+}
+
+impl Value {
+    /// The same value, borrowed.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Value::Binary(bytes) => ValueRef::Binary(bytes),
+            Value::Boolean(value) => ValueRef::Boolean(*value),
+            Value::DateTime(value) => ValueRef::DateTime(*value),
+            Value::Double(value) => ValueRef::Double(*value),
+            Value::Guid(value) => ValueRef::Guid(*value),
+            Value::Int32(value) => ValueRef::Int32(*value),
+            Value::Int64(value) => ValueRef::Int64(*value),
+            Value::String(text) => ValueRef::String(text),
+        }
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> EdmType {
+        self.as_ref().kind()
+    }
+}
+
+impl ValueRef<'_> {
+    /// Its type.
+    pub fn kind(&self) -> EdmType {
+        match self {
+            ValueRef::Binary(_) => EdmType::Binary,
+            ValueRef::Boolean(_) => EdmType::Boolean,
+            ValueRef::DateTime(_) => EdmType::DateTime,
+            ValueRef::Double(_) => EdmType::Double,
+            ValueRef::Guid(_) => EdmType::Guid,
+            ValueRef::Int32(_) => EdmType::Int32,
+            ValueRef::Int64(_) => EdmType::Int64,
+            ValueRef::String(_) => EdmType::String,
+        }
+    }
+
+    /// A copy that owns its data.
+    pub fn to_value(&self) -> Value {
+        match *self {
+            ValueRef::Binary(bytes) => Value::Binary(bytes.to_vec()),
+            ValueRef::Boolean(value) => Value::Boolean(value),
+            ValueRef::DateTime(value) => Value::DateTime(value),
+            ValueRef::Double(value) => Value::Double(value),
+            ValueRef::Guid(value) => Value::Guid(value),
+            ValueRef::Int32(value) => Value::Int32(value),
+            ValueRef::Int64(value) => Value::Int64(value),
+            ValueRef::String(text) => Value::String(text.to_owned()),
+        }
+    }
+}
+
+/// A double as the service prints it: shortest digits that read back, always with a point or an exponent, exponents
+/// as .NET writes them (`1E+20`, `1E-05`). Not-a-number and the infinities have names, as OData's JSON spells them.
+pub fn double_text(value: f64) -> Cow<'static, str> {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    // .NET's round-trip form takes 15 digits where they suffice and else 17, and changes to an exponent there.
+    let precision = if digits.bytes().filter(u8::is_ascii_digit).count() <= 15 { 15 } else { 17 };
+    if value == 0.0 || (-4..precision).contains(&exponent) {
+        let plain = format!("{value}");
+        return if plain.contains('.') { plain.into() } else { format!("{plain}.0").into() };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}E{sign}{:02}", exponent.abs()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn doubles_print_as_the_service_prints_them() {
+        for (value, text) in [
+            (5.0, "5.0"),
+            (3.1, "3.1"),
+            (0.0, "0.0"),
+            (-1.5, "-1.5"),
+            (1e20, "1E+20"),
+            (f64::MIN, "-1.7976931348623157E+308"),
+            (1.5e-7, "1.5E-07"),
+            (123456789012345.0, "123456789012345.0"),
+            (1e15, "1E+15"),
+            (1234567890123456.0, "1234567890123456.0"),
+            (0.0001, "0.0001"),
+            (0.00001, "1E-05"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ] {
+            assert_eq!(double_text(value), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn doubles_read_back(value in any::<f64>()) {
+            let read: f64 = double_text(value).parse().unwrap();
+            prop_assert!(read.to_bits() == value.to_bits() || (read.is_nan() && value.is_nan()));
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_are_unique() {
+        for kind in EdmType::ALL {
+            assert_eq!(EdmType::from_name(kind.name()), Some(kind));
+            assert_eq!(EdmType::from_number(kind as u8), Some(kind));
+        }
+        assert_eq!(EdmType::from_name("Edm.Decimal"), None);
+        assert_eq!(EdmType::from_number(0), None);
+    }
+}
