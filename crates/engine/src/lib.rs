@@ -3,13 +3,19 @@
 //! An engine sees keys, values and versions; never an entity, a header or an ETag. There are no interactive
 //! transactions: each call is one round trip on any engine.
 
+pub mod clock;
 pub mod error;
+pub mod keycode;
+pub mod memory;
+pub mod rules;
 pub mod types;
 
 use std::future::Future;
 use std::pin::Pin;
 
+pub use clock::Clock;
 pub use error::{Error, Result};
+pub use memory::Memory;
 pub use types::{
     Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan, Status,
     TableId, Update, Verdict, Version, Write,
@@ -34,7 +40,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Reads rows in order, all from one snapshot, until a bound of `scan` is reached.
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page>;
 
-    /// Changes rows of one partition: all or, if one condition does not hold, none.
+    /// Changes rows of one partition: all or, if one condition does not hold, none. The writes are done in order: one
+    /// that names a row again sees what the earlier one made of it.
     ///
     /// When it returns `Applied::Done` the change is durable; before that no reader sees any of it. All rows get the
     /// same new version, which is greater than that of every earlier commit, whatever the clock does.

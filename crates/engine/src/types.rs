@@ -134,7 +134,8 @@ impl fmt::Debug for Scan {
 pub struct Page {
     /// The rows kept, in order.
     pub rows: Vec<Row>,
-    /// The first row that was not judged, or that the judge stopped at; `None` when the ranges are done.
+    /// The first row that was not judged, that the judge stopped at, or that it kept but that did not fit; `None` when
+    /// the ranges are done. A scan that starts here, included, goes on exactly where this one ended.
     pub next: Option<Place>,
     /// How many rows were judged.
     pub rows_read: u64,

@@ -1,0 +1,203 @@
+//! The engine that keeps everything in memory: the oracle for the others, and a server for people's tests.
+//!
+//! One lock over ordered maps. A commit is decided in full before the first row is touched, so that a refused one
+//! leaves nothing behind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+
+use crate::clock::Clock;
+use crate::keycode::{self, Span};
+use crate::rules::{self, Next, Pager};
+use crate::types::{Applied, Page, Row, RowView, Scan, Status, TableId, Version, Write};
+use crate::{Engine, EngineFuture, Error, Result};
+
+/// Rows that one call of `erase` removes at most.
+const ERASE_ROWS_MAX: usize = 10_000;
+
+/// An engine without files.
+#[derive(Debug)]
+pub struct Memory {
+    clock: Clock,
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tables: HashMap<TableId, Table>,
+    last_version: Version,
+    last_table: TableId,
+}
+
+/// Rows by their encoded key.
+type Table = BTreeMap<Box<[u8]>, Cell>;
+
+#[derive(Clone, Debug)]
+struct Cell {
+    version: Version,
+    value: Bytes,
+}
+
+impl Memory {
+    /// An empty engine that takes its versions from `clock`.
+    pub fn new(clock: Clock) -> Self {
+        let state = State { tables: HashMap::new(), last_version: Version(0), last_table: TableId::SYSTEM };
+        Self { clock, state: RwLock::new(state) }
+    }
+
+    // No write is half done when code of others runs under the lock, so what a panic leaves behind is whole.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn get(&self, table: TableId, partition: &str, rows: &[&str]) -> Vec<Option<Row>> {
+        let Some(table) = self.tables.get(&table) else { return vec![None; rows.len()] };
+        let mut key = vec![];
+        rows.iter()
+            .map(|&row| {
+                key.clear();
+                keycode::encode_key_into(&mut key, partition, row);
+                table.get(&*key).map(|cell| Row {
+                    partition: partition.into(),
+                    row: row.into(),
+                    version: cell.version,
+                    value: cell.value.clone(),
+                })
+            })
+            .collect()
+    }
+
+    fn scan(&self, scan: Scan) -> Result<Page> {
+        let spans: Vec<Span> = scan.ranges.iter().map(|range| Span::new(&[], range)).collect();
+        let table = self.tables.get(&scan.table);
+        let mut pager = Pager::new(scan);
+        for span in spans.into_iter().filter(|span| !span.is_empty()) {
+            let bounds = (
+                Bound::Included(span.start.as_slice()),
+                span.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded),
+            );
+            for (key, cell) in table.iter().flat_map(|rows| rows.range::<[u8], _>(bounds)) {
+                let (partition, row) = keycode::decode_key(key)
+                    .map_err(|_| Error::Corrupt("a key in memory is not one".into()))?;
+                let view =
+                    RowView { partition: &partition, row: &row, version: cell.version, value: &cell.value };
+                if !pager.offer(view, || cell.value.clone())? {
+                    return Ok(pager.finish());
+                }
+            }
+        }
+        Ok(pager.finish())
+    }
+
+    fn apply(&mut self, table: TableId, partition: &str, writes: &[Write], ticks: u64) -> Applied {
+        let version = rules::next_version(ticks, self.last_version);
+        let rows = self.tables.entry(table).or_default();
+        let mut changed: BTreeMap<Box<[u8]>, Option<Cell>> = BTreeMap::new();
+        let mut updated = Vec::with_capacity(writes.len());
+        for (index, write) in writes.iter().enumerate() {
+            let mut key = vec![];
+            keycode::encode_key_into(&mut key, partition, &write.row);
+            let current = match changed.get(&*key) {
+                Some(cell) => cell.as_ref(),
+                None => rows.get(&*key),
+            };
+            let next = match rules::decide(write, current.map(|cell| (cell.version, &cell.value))) {
+                Ok(next) => next,
+                Err(reason) => return Applied::Refused { index, reason },
+            };
+            let (cell, computed) = match next {
+                Next::Put { value, is_computed } => {
+                    (Some(Cell { version, value: value.clone() }), is_computed.then_some(value))
+                }
+                Next::Delete => (None, None),
+            };
+            changed.insert(key.into(), cell);
+            updated.push(computed);
+        }
+        for (key, cell) in changed {
+            match cell {
+                Some(cell) => rows.insert(key, cell),
+                None => rows.remove(&key),
+            };
+        }
+        self.last_version = version;
+        Applied::Done { version, updated }
+    }
+
+    fn erase(&mut self, table: TableId) -> bool {
+        let Some(rows) = self.tables.get_mut(&table) else { return true };
+        for _ in 0..ERASE_ROWS_MAX {
+            if rows.pop_first().is_none() {
+                self.tables.remove(&table);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Engine for Memory {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        ready(Ok(self.read().get(table, partition, rows)))
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        ready(self.read().scan(scan))
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        // Inside the future, so that a call that is never awaited changes nothing.
+        Box::pin(async move {
+            let ticks = self.clock.ticks();
+            Ok(self.write().apply(table, partition, &writes, ticks))
+        })
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        Box::pin(async {
+            let mut state = self.write();
+            state.last_table.0 += 1;
+            Ok(state.last_table)
+        })
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        Box::pin(async move {
+            if table == TableId::SYSTEM {
+                return Err(Error::Unavailable("the system's own table is never erased".into()));
+            }
+            Ok(self.write().erase(table))
+        })
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        ready(Ok(Status { place: "in memory".into(), disk_bytes: None, poisoned: None }))
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        ready(Ok(()))
+    }
+}
+
+fn ready<'a, T: Send + 'a>(result: Result<T>) -> EngineFuture<'a, T> {
+    Box::pin(std::future::ready(result))
+}

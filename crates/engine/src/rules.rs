@@ -1,0 +1,131 @@
+//! The rules that all engines share, without any storage: what a write does to a row, and where a page ends.
+
+use bytes::Bytes;
+
+use crate::types::{Change, Condition, Page, Place, Reason, Row, RowView, Scan, Verdict, Version, Write};
+use crate::{Result, types::Judge};
+
+/// What a write makes of its row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It has this value from now on.
+    Put {
+        /// The value.
+        value: Bytes,
+        /// An update computed it, so the caller does not know it yet.
+        is_computed: bool,
+    },
+    /// It does not exist from now on.
+    Delete,
+}
+
+/// What does this write make of a row that is as `current` says, or why may it not?
+pub fn decide(write: &Write, current: Option<(Version, &Bytes)>) -> std::result::Result<Next, Reason> {
+    check(write.condition, current.map(|(version, _)| version))?;
+    match &write.change {
+        Change::Put(value) => Ok(Next::Put { value: value.clone(), is_computed: false }),
+        Change::Update(update) => {
+            let value = update.next(current.map(|(_, value)| value)).map_err(Reason::Rejected)?;
+            Ok(Next::Put { value, is_computed: true })
+        }
+        Change::Delete => Ok(Next::Delete),
+    }
+}
+
+fn check(condition: Condition, current: Option<Version>) -> std::result::Result<(), Reason> {
+    match (condition, current) {
+        (Condition::Any, _) | (Condition::Absent, None) | (Condition::Exists, Some(_)) => Ok(()),
+        (Condition::Absent, Some(_)) => Err(Reason::Exists),
+        (Condition::Exists | Condition::Version(_) | Condition::Never, None) => Err(Reason::Missing),
+        (Condition::Version(wanted), Some(found)) if wanted == found => Ok(()),
+        (Condition::Version(_) | Condition::Never, Some(_)) => Err(Reason::Mismatch),
+    }
+}
+
+/// The version of the next commit: the time, unless that would not be greater than the last one.
+pub fn next_version(ticks: u64, last: Version) -> Version {
+    Version(ticks.max(last.0.saturating_add(1)))
+}
+
+/// Builds a page from the rows that a scan comes to.
+pub struct Pager {
+    page: Page,
+    judge: Judge,
+    rows_max: usize,
+    bytes_max: usize,
+    bytes: usize,
+}
+
+impl Pager {
+    /// An empty page with the limits and the judge of `scan`.
+    pub fn new(scan: Scan) -> Self {
+        let Scan { rows_max, bytes_max, judge, .. } = scan;
+        Self { page: Page::default(), judge, rows_max, bytes_max, bytes: 0 }
+    }
+
+    /// Takes the next row in order; `false` when the page ends before it. `value` makes the row's value if it is kept.
+    pub fn offer(&mut self, view: RowView<'_>, value: impl FnOnce() -> Bytes) -> Result<bool> {
+        if self.page.rows.len() >= self.rows_max {
+            return Ok(self.end_at(&view));
+        }
+        self.page.rows_read += 1;
+        match (self.judge)(view)? {
+            Verdict::Skip => Ok(true),
+            Verdict::Stop => Ok(self.end_at(&view)),
+            Verdict::Keep => {
+                let bytes = self.bytes.saturating_add(view.value.len());
+                if bytes > self.bytes_max && !self.page.rows.is_empty() {
+                    return Ok(self.end_at(&view));
+                }
+                self.bytes = bytes;
+                self.page.rows.push(Row {
+                    partition: view.partition.into(),
+                    row: view.row.into(),
+                    version: view.version,
+                    value: value(),
+                });
+                Ok(true)
+            }
+        }
+    }
+
+    /// The page.
+    pub fn finish(self) -> Page {
+        self.page
+    }
+
+    fn end_at(&mut self, view: &RowView<'_>) -> bool {
+        self.page.next = Some(Place { partition: view.partition.into(), row: view.row.into() });
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_grow_whatever_the_clock_does() {
+        assert_eq!(next_version(10, Version(3)), Version(10));
+        assert_eq!(next_version(3, Version(3)), Version(4));
+        assert_eq!(next_version(1, Version(3)), Version(4));
+    }
+
+    /// Every condition on a missing row, on one with the version named (5), and on one with another.
+    #[test]
+    fn conditions() {
+        use Condition::{Absent, Any, Exists, Never};
+        let named = Condition::Version(Version(5));
+        for (condition, missing, same, other) in [
+            (Any, Ok(()), Ok(()), Ok(())),
+            (Absent, Ok(()), Err(Reason::Exists), Err(Reason::Exists)),
+            (Exists, Err(Reason::Missing), Ok(()), Ok(())),
+            (named, Err(Reason::Missing), Ok(()), Err(Reason::Mismatch)),
+            (Never, Err(Reason::Missing), Err(Reason::Mismatch), Err(Reason::Mismatch)),
+        ] {
+            assert_eq!(check(condition, None), missing, "{condition:?}");
+            assert_eq!(check(condition, Some(Version(5))), same, "{condition:?}");
+            assert_eq!(check(condition, Some(Version(6))), other, "{condition:?}");
+        }
+    }
+}
