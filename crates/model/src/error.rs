@@ -66,6 +66,7 @@ error_codes! {
     AuthenticationFailed, "AuthenticationFailed", 403, Never, No, "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AuthorizationFailure, "AuthorizationFailure", 403, Never, No, "This request is not authorized to perform this operation.";
     CommandsInBatchActOnDifferentPartitions, "CommandsInBatchActOnDifferentPartitions", 400, Never, No, "All commands in a batch must operate on same entity group.";
+    CorsPreflightFailure, "CorsPreflightFailure", 403, Never, No, "CORS not enabled or no matching rule found for this request.";
     DuplicatePropertiesSpecified, "DuplicatePropertiesSpecified", 400, Never, No, "A property is specified more than one time.";
     EntityAlreadyExists, "EntityAlreadyExists", 409, Never, No, "The specified entity already exists.";
     EntityTooLarge, "EntityTooLarge", 400, Never, No, "The entity is larger than the maximum allowed size (1MB).";
@@ -75,6 +76,7 @@ error_codes! {
     InvalidAuthenticationInfo, "InvalidAuthenticationInfo", 400, Never, No, "The authentication information was not provided in the correct format. Verify the value of Authorization header.";
     InvalidDuplicateRow, "InvalidDuplicateRow", 400, Never, No, "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
     InvalidHeaderValue, "InvalidHeaderValue", 400, Never, No, "The value for one of the HTTP headers is not in the correct format.";
+    InvalidHttpVerb, "InvalidHttpVerb", 400, Never, No, "The HTTP verb specified was not recognized by the server.";
     InvalidInput, "InvalidInput", 400, Never, No, "One of the request inputs is not valid.";
     InvalidMd5, "InvalidMd5", 400, Never, No, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     InvalidQueryParameterValue, "InvalidQueryParameterValue", 400, Never, No, "Value for one of the query parameters specified in the request URI is invalid.";
@@ -120,7 +122,7 @@ error_codes! {
 pub enum Origin {
     /// Refused at the front door: authentication, framing, a service operation on the wrong path.
     FrontEnd,
-    /// Refused while finding the resource that the URL names.
+    /// Refused while finding the resource that the URL names, or while reading the body.
     Routing,
     /// Refused by the operation itself.
     Operation,
@@ -148,6 +150,7 @@ impl Failure {
     /// `InvalidInput` for a body that cannot be read.
     pub fn unreadable_body() -> Self {
         Self::new(ErrorCode::InvalidInput, "An error occurred while processing this request.")
+            .from(Origin::Routing)
     }
 
     /// `InvalidInput` for a key or query in the URL that cannot be read.

@@ -106,13 +106,19 @@ pub struct Iter<'a> {
     left: u16,
 }
 
-struct RawProperty<'a> {
+/// A property whose value is not decoded yet: for a walk that wants only a few of them.
+pub struct RawProperty<'a> {
     kind: EdmType,
     name: &'a [u8],
     value: &'a [u8],
 }
 
 impl<'a> Iter<'a> {
+    /// The next property, its value not decoded. What follows an error means nothing.
+    pub fn next_raw(&mut self) -> Result<Option<RawProperty<'a>>, CorruptRow> {
+        if self.left == 0 { Ok(None) } else { self.advance().map(Some) }
+    }
+
     fn advance(&mut self) -> Result<RawProperty<'a>, CorruptRow> {
         self.left -= 1;
         let kind = EdmType::from_number(self.take(1)?[0]).ok_or(CorruptRow)?;
@@ -161,7 +167,13 @@ impl<'a> Iterator for Iter<'a> {
 }
 
 impl<'a> RawProperty<'a> {
-    fn value(&self) -> Result<ValueRef<'a>, CorruptRow> {
+    /// The name in UTF-8.
+    pub fn name(&self) -> &'a [u8] {
+        self.name
+    }
+
+    /// Decodes the value.
+    pub fn value(&self) -> Result<ValueRef<'a>, CorruptRow> {
         Ok(match self.kind {
             EdmType::Binary => ValueRef::Binary(self.value),
             EdmType::String => ValueRef::String(std::str::from_utf8(self.value).map_err(|_| CorruptRow)?),

@@ -1,0 +1,307 @@
+//! Shared Key and Shared Key Lite, as the Table service defines them.
+//!
+//! The signed text is fed to the hash piece by piece; it is never built as a string.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::Mac;
+use lazuli_model::error::Origin;
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{DateTime, ErrorCode, Failure};
+
+use super::{AccountKey, Signature};
+use crate::address::Style;
+use crate::{Address, Head};
+
+/// How far the clocks of client and server may be apart.
+pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
+
+/// Which of the two texts is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Verb, MD5, content type, date and resource.
+    SharedKey,
+    /// Date and resource.
+    SharedKeyLite,
+}
+
+/// What an `Authorization` header claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential<'a> {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The account.
+    pub account: &'a str,
+    signature: Signature,
+}
+
+/// Reads the `Authorization` header: `None` if there is none.
+pub fn credential<'a>(head: &Head<'a>) -> Result<Option<Credential<'a>>, Failure> {
+    let Some(text) = head.get("authorization") else { return Ok(None) };
+    parse(text).map(Some)
+}
+
+fn parse(text: &str) -> Result<Credential<'_>, Failure> {
+    let malformed = || refuse(ErrorCode::InvalidAuthenticationInfo);
+    let (scheme, rest) = text.trim().split_once(' ').ok_or_else(malformed)?;
+    let scheme = match scheme {
+        "SharedKey" => Scheme::SharedKey,
+        "SharedKeyLite" => Scheme::SharedKeyLite,
+        _ => return Err(malformed()),
+    };
+    let (account, signature) = rest.trim().split_once(':').ok_or_else(malformed)?;
+    let bytes = STANDARD.decode(signature.trim()).map_err(|_| refuse(ErrorCode::AuthenticationFailed))?;
+    let signature = bytes.try_into().map_err(|_| refuse(ErrorCode::AuthenticationFailed))?;
+    Ok(Credential { scheme, account, signature })
+}
+
+/// What is signed of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedParts<'a> {
+    /// The verb on the wire.
+    pub method: &'a str,
+    /// The `Content-MD5` header, or nothing.
+    pub content_md5: &'a str,
+    /// The `Content-Type` header, or nothing.
+    pub content_type: &'a str,
+    /// The date as sent.
+    pub date: &'a str,
+    /// The account, without `-secondary`.
+    pub account: &'a str,
+    /// The path as sent.
+    pub path: &'a str,
+    /// The value of `comp`, decoded.
+    pub comp: Option<&'a str>,
+}
+
+/// The signature of a request.
+pub fn sign(key: &AccountKey, scheme: Scheme, parts: &SignedParts<'_>) -> Signature {
+    digest(key, scheme, parts).finalize().into_bytes().into()
+}
+
+fn digest(key: &AccountKey, scheme: Scheme, parts: &SignedParts<'_>) -> hmac::Hmac<sha2::Sha256> {
+    let mut mac = key.begin();
+    let mut line = |text: &str| {
+        mac.update(text.as_bytes());
+        mac.update(b"\n");
+    };
+    if scheme == Scheme::SharedKey {
+        line(parts.method);
+        line(parts.content_md5);
+        line(parts.content_type);
+    }
+    line(parts.date);
+    mac.update(b"/");
+    mac.update(parts.account.as_bytes());
+    mac.update(if parts.path.is_empty() { "/" } else { parts.path }.as_bytes());
+    if let Some(comp) = parts.comp {
+        mac.update(b"?comp=");
+        mac.update(comp.as_bytes());
+    }
+    mac
+}
+
+/// Checks the signature of a request against the keys of its account, in constant time.
+///
+/// AU-02 to AU-06. The date must be within [`CLOCK_SKEW_SECONDS_MAX`] of `now`.
+pub fn verify(
+    head: &Head<'_>,
+    address: &Address<'_>,
+    credential: &Credential<'_>,
+    keys: &[AccountKey],
+    now: DateTime,
+) -> Result<(), Failure> {
+    let failed = || refuse(ErrorCode::AuthenticationFailed);
+    if credential.account != address.account {
+        return Err(failed());
+    }
+    let date = head.get_filled("x-ms-date").or_else(|| head.get_filled("date")).ok_or_else(failed)?;
+    let claimed = DateTime::parse_http(date).ok_or_else(failed)?;
+    if claimed.ticks().abs_diff(now.ticks()) > CLOCK_SKEW_SECONDS_MAX * TICKS_PER_SECOND {
+        return Err(failed());
+    }
+    let comp = address.query.get("comp");
+    let parts = SignedParts {
+        method: head.method,
+        content_md5: head.get("content-md5").unwrap_or(""),
+        content_type: head.get("content-type").unwrap_or(""),
+        date,
+        account: address.account,
+        path: address.wire_path,
+        comp: comp.as_deref(),
+    };
+    let matches = |parts: &SignedParts<'_>| {
+        keys.iter()
+            .any(|key| digest(key, credential.scheme, parts).verify_slice(&credential.signature).is_ok())
+    };
+    if matches(&parts) || other_paths(address).iter().any(|path| matches(&SignedParts { path, ..parts })) {
+        return Ok(());
+    }
+    Err(failed())
+}
+
+/// Other forms of the path that clients sign: with and without `-secondary`, fully decoded, with escaped quotes.
+fn other_paths(address: &Address<'_>) -> Vec<String> {
+    let path = address.wire_path;
+    let mut forms = Vec::new();
+    if let Some(decoded) = crate::percent::decode(path).filter(|decoded| decoded != path) {
+        forms.push(decoded.into_owned());
+    }
+    if path.contains('\'') {
+        forms.push(path.replace('\'', "%27"));
+    }
+    if path.contains("%27") {
+        forms.push(path.replace("%27", "'"));
+    }
+    if address.style == Style::Path && address.secondary {
+        forms.push(format!("/{}{}", address.account, address.resource_path));
+    }
+    forms
+}
+
+fn refuse(code: ErrorCode) -> Failure {
+    Failure::from(code).from(Origin::FrontEnd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::signature_text;
+    use crate::head::Field;
+
+    const KEY: &str =
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    const DATE: &str = "Mon, 27 Jun 2022 20:11:08 GMT";
+
+    fn parts<'a>(
+        method: &'a str,
+        content_type: &'a str,
+        path: &'a str,
+        comp: Option<&'a str>,
+    ) -> SignedParts<'a> {
+        SignedParts {
+            method,
+            content_md5: "",
+            content_type,
+            date: DATE,
+            account: "devstoreaccount1",
+            path,
+            comp,
+        }
+    }
+
+    /// The vectors of the protocol sheet, section 16.
+    #[test]
+    fn vectors() {
+        let key = AccountKey::from_base64(KEY).unwrap();
+        let dev = "/devstoreaccount1";
+        for (scheme, parts, expected) in [
+            (
+                Scheme::SharedKeyLite,
+                parts("GET", "", &format!("{dev}/Tables"), None),
+                "wCYJLzXfGSRWExB1WQMlaHEa9toAdCafzayzV4vtVaw=",
+            ),
+            (
+                Scheme::SharedKey,
+                parts("POST", "application/json;odata=nometadata", &format!("{dev}/Tables"), None),
+                "vtzzuI50FXOyGWzUVwbYeqxfvO7yhZD4U8W2/pcaplI=",
+            ),
+            (
+                Scheme::SharedKeyLite,
+                parts("GET", "", "/mytable(PartitionKey='a%20b',RowKey='')", None),
+                "OlEQrmGA6ueTd7M0VLA7x533Xrz8nV3hl4eM/bLUMck=",
+            ),
+            (
+                Scheme::SharedKeyLite,
+                parts("GET", "", &format!("{dev}/mytable"), Some("acl")),
+                "kU5qsfzTtqEWJkYuQ5CYnH3cL/dIGyt4fUDy69ryfR0=",
+            ),
+            (
+                Scheme::SharedKeyLite,
+                parts("GET", "", "/", Some("properties")),
+                "M66FxdWTpx29SPya/Wmj8zDjQhKtNqbyK579k4GFhU4=",
+            ),
+        ] {
+            assert_eq!(signature_text(&sign(&key, scheme, &parts)), expected);
+        }
+    }
+
+    struct Request<'a> {
+        scheme: Scheme,
+        signed_path: &'a str,
+        target: &'a str,
+        date: &'a str,
+        method: &'a str,
+        version: &'a str,
+    }
+
+    const GOOD: Request<'static> = Request {
+        scheme: Scheme::SharedKey,
+        signed_path: "/devstoreaccount1/T1t(PartitionKey='a',RowKey='b')",
+        target: "/devstoreaccount1/T1t(PartitionKey='a',RowKey='b')?$select=x",
+        date: DATE,
+        method: "GET",
+        version: "2019-02-02",
+    };
+
+    fn verdict(request: &Request<'_>, now: &str) -> Result<(), ErrorCode> {
+        let key = AccountKey::from_base64(KEY).unwrap();
+        let signature = sign(
+            &key,
+            request.scheme,
+            &SignedParts { path: request.signed_path, ..parts("GET", "", "", None) },
+        );
+        let name = if request.scheme == Scheme::SharedKey { "SharedKey" } else { "SharedKeyLite" };
+        let authorization = format!("{name} devstoreaccount1:{}", signature_text(&signature));
+        let fields = [
+            Field { name: "Authorization", value: &authorization },
+            Field { name: "x-ms-date", value: request.date },
+            Field { name: "x-ms-version", value: request.version },
+            Field { name: "Host", value: "127.0.0.1:10002" },
+        ];
+        let head = Head { method: request.method, target: request.target, fields: &fields };
+        let address = Address::parse(&head, |_| true).unwrap();
+        let other = AccountKey::new(b"other");
+        let credential = credential(&head).unwrap().unwrap();
+        verify(&head, &address, &credential, &[other, key], DateTime::parse_http(now).unwrap())
+            .map_err(|f| f.code)
+    }
+
+    /// AU-03, AU-05, AU-06.
+    #[test]
+    fn signed_parts_count_and_others_do_not() {
+        let refused = Err(ErrorCode::AuthenticationFailed);
+        assert_eq!(verdict(&GOOD, DATE), Ok(()));
+        assert_eq!(verdict(&Request { scheme: Scheme::SharedKeyLite, ..GOOD }, DATE), Ok(()));
+        assert_eq!(verdict(&Request { version: "2013-08-15", ..GOOD }, DATE), Ok(()));
+        assert_eq!(verdict(&Request { method: "DELETE", ..GOOD }, DATE), refused);
+        assert_eq!(verdict(&Request { date: "Mon, 27 Jun 2022 20:11:09 GMT", ..GOOD }, DATE), refused);
+        let altered = "/devstoreaccount1/T1t(PartitionKey='a',RowKey='c')";
+        assert_eq!(verdict(&Request { target: altered, ..GOOD }, DATE), refused);
+        let escaped = "/devstoreaccount1/T1t(PartitionKey=%27a%27,RowKey=%27b%27)";
+        assert_eq!(verdict(&Request { target: escaped, ..GOOD }, DATE), Ok(()));
+    }
+
+    /// Fifteen minutes either way.
+    #[test]
+    fn clocks_may_be_apart_so_far() {
+        let refused = Err(ErrorCode::AuthenticationFailed);
+        assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 20:26:08 GMT"), Ok(()));
+        assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 20:26:09 GMT"), refused);
+        assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 19:56:08 GMT"), Ok(()));
+        assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 19:56:07 GMT"), refused);
+    }
+
+    #[test]
+    fn malformed_headers() {
+        for (text, code) in [
+            ("SharedKey", ErrorCode::InvalidAuthenticationInfo),
+            ("Basic abc", ErrorCode::InvalidAuthenticationInfo),
+            ("SharedKey account", ErrorCode::InvalidAuthenticationInfo),
+            ("SharedKey account:***", ErrorCode::AuthenticationFailed),
+            ("SharedKey account:YQ==", ErrorCode::AuthenticationFailed),
+        ] {
+            assert_eq!(parse(text).map_err(|f| f.code), Err(code), "{text}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Entity group transactions as multipart bodies, in and out.

@@ -1,0 +1,65 @@
+//! Failures as bodies: OData JSON, Atom-era XML and the prefixed XML of the front end.
+
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::media::Format;
+use crate::response::{Context, Response, Shape, odata_fields};
+use crate::{ApiVersion, Head, atom, json};
+
+/// The challenge that comes with 401: SDKs split it at blanks, so its form is fixed.
+const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/authorize resource_id=https://storage.azure.com";
+
+/// The message with the trailer that every error carries: `\nRequestId:…\nTime:…Z`, and in a batch the index in front.
+pub fn message(context: &Context, failure: &Failure) -> String {
+    let prefix = failure.index.map(|index| format!("{index}:")).unwrap_or_default();
+    format!(
+        "{prefix}{}\nRequestId:{}\nTime:{}",
+        failure.message,
+        context.request_id,
+        context.now.iso_seven_digits()
+    )
+}
+
+/// The answer to a failed OData operation, in the format that was negotiated.
+pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
+    let mut response = Response::new(failure.code.status());
+    response.fields.extend(odata_fields(context.version).filter(|(name, _)| {
+        *name != "Cache-Control"
+            || (failure.origin == Origin::Operation && failure.code != ErrorCode::TableNotFound)
+    }));
+    response = response.with_some("Preference-Applied", shape.prefer.map(|prefer| prefer.applied()));
+    if context.version >= ApiVersion::V2017_07_29 {
+        response = response.with("x-ms-error-code", failure.code.name());
+    }
+    let text = message(context, failure);
+    let wants_xml = failure.code == ErrorCode::AtomFormatNotSupported;
+    match shape.format {
+        Format::Json(level) if !wants_xml => response
+            .with("Content-Type", Format::json_content_type(level))
+            .with_body(json::write::error(failure.code.name(), &text)),
+        Format::Json(_) | Format::Atom => response
+            .with("Content-Type", "application/xml;charset=utf-8")
+            .with_body(atom::write::error(context.version, failure.code.name(), &text)),
+    }
+}
+
+/// The answer to a request that was refused at the front door, or to an XML operation that failed.
+pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) -> Response {
+    let text = message(context, failure);
+    let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));
+    let json = speaks_json("accept") || speaks_json("content-type");
+    let mut response = Response::new(failure.code.status()).with("x-ms-error-code", failure.code.name());
+    response.front_end = true;
+    if failure.code == ErrorCode::NoAuthenticationInformation {
+        response = response.with("WWW-Authenticate", CHALLENGE);
+    }
+    if json {
+        return response
+            .with("Content-Type", "application/json")
+            .with_body(json::write::error(failure.code.name(), &text));
+    }
+    response
+        .with("Content-Type", "application/xml")
+        .with_body(atom::write::prefixed_error(failure.code.name(), &text))
+}

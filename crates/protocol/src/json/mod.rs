@@ -1,0 +1,5 @@
+//! JSON bodies: entities and tables, in and out.
+
+pub mod read;
+pub mod text;
+pub mod write;

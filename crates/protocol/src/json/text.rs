@@ -1,0 +1,63 @@
+//! JSON strings, written straight into the output.
+//!
+//! Ours rather than a library's: it is the innermost loop of every page that is sent.
+
+/// Appends `text` as a JSON string with its quotes.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    push_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends `text` with what JSON needs escaped.
+pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&bytes[start..at]);
+        push_escape(out, byte);
+        start = at + 1;
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        0x08 => out.extend_from_slice(b"\\b"),
+        0x0c => out.extend_from_slice(b"\\f"),
+        other => out.extend_from_slice(&[
+            b'\\',
+            b'u',
+            b'0',
+            b'0',
+            HEX[usize::from(other >> 4)],
+            HEX[usize::from(other & 15)],
+        ]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_reads_back(text in ".{0,40}", control in proptest::char::range('\u{0}', '\u{7f}')) {
+            let text = format!("{text}{control}");
+            let mut out = Vec::new();
+            push_string(&mut out, &text);
+            prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+        }
+    }
+}

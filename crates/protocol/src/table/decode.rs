@@ -1,0 +1,203 @@
+//! From the head and the body of a request to the operation that it asks for.
+//!
+//! In two steps, so that a request whose head alone suffices to refuse it is refused before its body is read.
+
+use lazuli_model::error::Origin;
+use lazuli_model::operation::{Change, Match, Write};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, TableName};
+
+use super::query;
+use super::verb::Verb;
+use crate::address::{Query, Resource, path};
+use crate::media::{self, BodyFormat};
+use crate::response::{Prefer, Shape};
+use crate::{ApiVersion, Head, atom, etag, json};
+
+/// What a request asks for, as far as its head tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    /// It needs no body.
+    Ready(Operation),
+    /// The APP service document.
+    ServiceDocument,
+    /// Create the table that the body names.
+    CreateTable(BodyFormat),
+    /// Insert the entity in the body.
+    Insert(TableName, BodyFormat),
+    /// Change an entity by the properties in the body.
+    Update(TableName, Box<EntityKey>, UpdateKind, BodyFormat),
+    /// The body is a batch.
+    Batch,
+}
+
+/// How an entity is to be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateKind {
+    /// PUT with `If-Match`.
+    Replace(Match),
+    /// MERGE with `If-Match`.
+    Merge(Match),
+    /// PUT without.
+    InsertOrReplace,
+    /// MERGE without.
+    InsertOrMerge,
+}
+
+/// How the answer is to look. A request whose wishes cannot be met still gets a look for its refusal.
+pub fn shape(
+    head: &Head<'_>,
+    query: Query<'_>,
+    version: ApiVersion,
+    resource: &Resource,
+) -> (Shape, Option<Failure>) {
+    let prefer = Prefer::of(head, version);
+    let posts = head.method == "POST" && head.get("x-http-method").is_none() && *resource != Resource::Batch;
+    let has_body = head.method == "GET" || (posts && prefer != Some(Prefer::NoContent));
+    let mut shape = Shape { prefer: prefer.filter(|_| posts), ..Shape::fallback(version) };
+    let parameter = query.get("$format");
+    match media::negotiate(version, parameter.as_deref(), head.get("accept"), has_body) {
+        Ok(format) => shape.format = format,
+        Err(failure) => return (shape, Some(failure)),
+    }
+    match query::select(query, version) {
+        Ok(select) => shape.select = select,
+        Err(failure) => return (shape, Some(failure)),
+    }
+    (shape, None)
+}
+
+/// What the head asks for.
+pub fn intent(
+    head: &Head<'_>,
+    query: Query<'_>,
+    version: ApiVersion,
+    resource: Resource,
+) -> Result<Intent, Failure> {
+    let verb = Verb::of(head)?;
+    query::refuse_unsupported(query)?;
+    match (verb, resource) {
+        (Verb::Options, _) => Err(Failure::from(ErrorCode::CorsPreflightFailure).from(Origin::FrontEnd)),
+        (Verb::Get, Resource::Service) if version.has_atom() => Ok(Intent::ServiceDocument),
+        (Verb::Get, Resource::Service | Resource::Metadata) => Err(ErrorCode::ResourceNotFound.into()),
+        (Verb::Get, Resource::Tables) => Ok(Intent::Ready(Operation::QueryTables(query::tables(query)?))),
+        (Verb::Get, Resource::Table(name)) => Ok(Intent::Ready(Operation::GetTable(name))),
+        (Verb::Post, Resource::Tables) => Ok(Intent::CreateTable(media::body_format(version, head)?)),
+        (Verb::Delete, Resource::Table(name)) => {
+            refuse_conditions_on_tables(head)?;
+            Ok(Intent::Ready(Operation::DeleteTable(name)))
+        }
+        (Verb::Get, Resource::Entities(table)) => {
+            Ok(Intent::Ready(Operation::QueryEntities { table, query: query::entities(query)? }))
+        }
+        (Verb::Post, Resource::Entities(table)) => {
+            Ok(Intent::Insert(table, media::body_format(version, head)?))
+        }
+        (Verb::Get, Resource::Entity(table, key)) => {
+            Ok(Intent::Ready(Operation::GetEntity { table, key: *key }))
+        }
+        (Verb::Delete, Resource::Entity(table, key)) => {
+            let change = Change::Delete(condition(head, verb)?.ok_or(ErrorCode::MissingRequiredHeader)?);
+            Ok(Intent::Ready(Operation::Write { table, write: Write { key: *key, change } }))
+        }
+        (Verb::Put | Verb::Merge, Resource::Entity(table, key)) => {
+            let kind = update_kind(verb, condition(head, verb)?, version)?;
+            Ok(Intent::Update(table, key, kind, media::body_format(version, head)?))
+        }
+        (Verb::Post, Resource::Batch) if version == ApiVersion::NONE => {
+            Err(ErrorCode::MissingRequiredHeader.into())
+        }
+        (Verb::Post, Resource::Batch) => Ok(Intent::Batch),
+        _ => Err(ErrorCode::MethodNotAllowed.into()),
+    }
+}
+
+impl Intent {
+    /// Does the body matter?
+    pub fn needs_body(&self) -> bool {
+        !matches!(self, Intent::Ready(_) | Intent::ServiceDocument)
+    }
+
+    /// The operation, once the body is there. A batch and the service document are none: their callers know.
+    pub fn with_body(self, body: &[u8]) -> Result<Operation, Failure> {
+        match self {
+            Intent::Ready(operation) => Ok(operation),
+            Intent::CreateTable(format) => create_table(format, body),
+            Intent::Insert(table, format) => {
+                let (key, properties) = read_entity(format, body)?.into_insert()?;
+                Ok(Operation::Write { table, write: Write { key, change: Change::Insert(properties) } })
+            }
+            Intent::Update(table, key, kind, format) => {
+                let properties = read_entity(format, body)?.into_update()?;
+                let change = match kind {
+                    UpdateKind::Replace(condition) => Change::Replace(properties, condition),
+                    UpdateKind::Merge(condition) => Change::Merge(properties, condition),
+                    UpdateKind::InsertOrReplace => Change::InsertOrReplace(properties),
+                    UpdateKind::InsertOrMerge => Change::InsertOrMerge(properties),
+                };
+                Ok(Operation::Write { table, write: Write { key: *key, change } })
+            }
+            Intent::ServiceDocument | Intent::Batch => Err(ErrorCode::InvalidInput.into()),
+        }
+    }
+}
+
+fn create_table(format: BodyFormat, body: &[u8]) -> Result<Operation, Failure> {
+    let name = match format {
+        BodyFormat::Json => json::read::table(body)?,
+        BodyFormat::Atom => atom::read::table(body)?,
+    };
+    let name = name.ok_or(ErrorCode::PropertiesNeedValue)?;
+    TableName::new(&name).map(Operation::CreateTable).map_err(path::name_failure)
+}
+
+fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::Draft, Failure> {
+    match format {
+        BodyFormat::Json => json::read::entity(body),
+        BodyFormat::Atom => atom::read::entity(body),
+    }
+}
+
+/// CC-02: without `If-Match` an update is an upsert from 2011-08-18 on, and refused before.
+fn update_kind(verb: Verb, condition: Option<Match>, version: ApiVersion) -> Result<UpdateKind, Failure> {
+    match (verb, condition) {
+        (Verb::Put, Some(condition)) => Ok(UpdateKind::Replace(condition)),
+        (_, Some(condition)) => Ok(UpdateKind::Merge(condition)),
+        (_, None) if !version.has_upserts() => Err(ErrorCode::MissingRequiredHeader.into()),
+        (Verb::Put, None) => Ok(UpdateKind::InsertOrReplace),
+        (_, None) => Ok(UpdateKind::InsertOrMerge),
+    }
+}
+
+/// The condition that `If-Match` sets; an empty one counts as absent, as some clients send it.
+fn condition(head: &Head<'_>, verb: Verb) -> Result<Option<Match>, Failure> {
+    let mut tags = head.all("if-match").filter(|value| !value.is_empty());
+    let first = tags.next();
+    if head.get_filled("if-none-match").is_some() {
+        let text = match (first, verb) {
+            (Some(_), _) => {
+                "Both If-Match and If-None-Match HTTP headers cannot be specified at the same time. Please specify either one of the headers or none of them."
+            }
+            (None, Verb::Delete) => "If-None-Match HTTP header cannot be specified for DELETE operations.",
+            (None, _) => "If-None-Match HTTP header cannot be specified for PUT operations.",
+        };
+        return Err(Failure::new(ErrorCode::InvalidInput, text));
+    }
+    match (first, tags.next()) {
+        (Some(first), Some(second)) => etag::parse(&format!("{first},{second}")).map(Some),
+        (Some(tag), None) => etag::parse(tag).map(Some),
+        (None, _) => Ok(None),
+    }
+}
+
+/// CC-08: tables have no ETag.
+fn refuse_conditions_on_tables(head: &Head<'_>) -> Result<(), Failure> {
+    let conditional =
+        ["if-match", "if-none-match"].iter().any(|name| head.get_filled(name).is_some_and(|tag| tag != "*"));
+    if conditional {
+        return Err(Failure::new(
+            ErrorCode::InvalidInput,
+            "If-Match or If-None-Match headers cannot be specified if the target type does not have etag properties defined.",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! An entity as it was sent, before it is checked: what the JSON and the Atom reader have in common.
+
+use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::key::KeyError;
+use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Property};
+
+/// More members than any entity can have, annotations and control information included; a reader stops there.
+pub const MEMBERS_MAX: usize = 2048;
+
+/// An entity as it was sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// PartitionKey, if given.
+    pub partition: Option<String>,
+    /// RowKey, if given.
+    pub row: Option<String>,
+    /// The other properties in the order given, nulls left out.
+    pub properties: Vec<Property>,
+}
+
+impl Draft {
+    /// Is this a property that the service treats apart?
+    pub fn is_system(name: &str) -> bool {
+        matches!(name, PARTITION_KEY | ROW_KEY | TIMESTAMP)
+    }
+
+    /// Takes a system property that was given as text or null.
+    pub fn set_system(&mut self, name: &str, text: Option<String>) -> Result<(), Failure> {
+        let place = match name {
+            PARTITION_KEY => &mut self.partition,
+            ROW_KEY => &mut self.row,
+            _ => return Ok(()),
+        };
+        if text.is_some() && place.is_some() {
+            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
+        }
+        *place = text.or(place.take());
+        Ok(())
+    }
+
+    /// Takes a system property of a wrong type: a key must be a string, the Timestamp is ignored anyway.
+    pub fn set_system_of_wrong_type(&mut self, name: &str) -> Result<(), Failure> {
+        if name == TIMESTAMP { Ok(()) } else { Err(ErrorCode::InvalidInput.into()) }
+    }
+
+    /// The entity to insert: both keys must be given.
+    pub fn into_insert(self) -> Result<(EntityKey, Properties), Failure> {
+        let (Some(partition), Some(row)) = (self.partition, self.row) else {
+            return Err(ErrorCode::PropertiesNeedValue.into());
+        };
+        let key =
+            EntityKey { partition: body_key(PARTITION_KEY, &partition)?, row: body_key(ROW_KEY, &row)? };
+        Ok((key, Properties::new(self.properties)?))
+    }
+
+    /// The properties of an update, whose key stands in the URL; keys in the body are ignored.
+    pub fn into_update(self) -> Result<Properties, Failure> {
+        Ok(Properties::new(self.properties)?.sorted())
+    }
+}
+
+fn body_key(name: &str, text: &str) -> Result<Key, Failure> {
+    Key::new(text).map_err(|error| match error {
+        KeyError::TooLong => ErrorCode::KeyValueTooLarge.into(),
+        KeyError::Character(_) => Failure::out_of_range(name, text),
+    })
+}

@@ -1,0 +1,7 @@
+//! Requests to the table service: from head and body to an operation, from an outcome to an answer.
+
+pub mod decode;
+pub mod draft;
+pub mod encode;
+mod query;
+mod verb;

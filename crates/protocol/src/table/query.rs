@@ -1,0 +1,148 @@
+//! The query options of reads: `$filter`, `$select`, `$top` and continuation.
+
+use lazuli_filter::Schema;
+use lazuli_model::filter::Expr;
+use lazuli_model::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
+use lazuli_model::operation::{EntityQuery, Position, TableQuery};
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::address::Query;
+use crate::response::Select;
+use crate::{ApiVersion, continuation};
+
+/// Options of OData that the service does not have (QY-01, QY-21).
+const UNSUPPORTED: [&str; 8] =
+    ["$orderby", "$skip", "$skiptoken", "$count", "$inlinecount", "$expand", "$search", "$apply"];
+
+/// The options of a table listing.
+pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
+    refuse_unsupported(query)?;
+    Ok(TableQuery {
+        filter: filter(query, Schema::Tables)?,
+        top: top(query)?,
+        from: token(query, "NextTableName")?,
+    })
+}
+
+/// The options of an entity query.
+pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
+    refuse_unsupported(query)?;
+    let partition = token(query, "NextPartitionKey")?;
+    let row = token(query, "NextRowKey")?;
+    Ok(EntityQuery {
+        filter: filter(query, Schema::Entity)?,
+        top: top(query)?,
+        from: partition.map(|partition| Position { partition, row: row.unwrap_or_default() }),
+    })
+}
+
+/// Refuses what the service does not have rather than ignoring it, which would give wrong results.
+pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
+    if query.0.is_empty() {
+        return Ok(());
+    }
+    for pair in query.pairs() {
+        let (name, value) = pair.ok_or_else(Failure::query_syntax)?;
+        if UNSUPPORTED.contains(&name.as_ref()) {
+            return Err(ErrorCode::NotImplemented.into());
+        }
+        if name == "timeout" && value.parse::<u32>().is_err() {
+            return Err(ErrorCode::InvalidQueryParameterValue.into());
+        }
+    }
+    Ok(())
+}
+
+/// `$select`, which came with 2011-08-18. Its raw text goes into the answer.
+pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, Failure> {
+    let Some(text) = query.get("$select") else { return Ok(None) };
+    if version < ApiVersion::V2011_08_18 {
+        return Err(ErrorCode::NotImplemented.into());
+    }
+    let raw = query.raw("$select").unwrap_or_default().to_owned();
+    let names: Vec<String> =
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if names.len() > SELECT_NAMES_MAX {
+        return Err(ErrorCode::InvalidInput.into());
+    }
+    let all = names.is_empty() || names.iter().any(|name| name == "*");
+    Ok(Some(Select { raw, names: (!all).then(|| distinct(names)) }))
+}
+
+/// A name that is given twice is returned once: members of a JSON object must not repeat.
+fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+}
+
+fn filter(query: Query<'_>, schema: Schema) -> Result<Option<Expr>, Failure> {
+    match query.get("$filter") {
+        Some(text) if !text.trim().is_empty() => {
+            lazuli_filter::parse(&text, schema).map(Some).map_err(filter_failure)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn filter_failure(error: lazuli_filter::ParseError) -> Failure {
+    let code = if error.is_not_implemented() { ErrorCode::NotImplemented } else { ErrorCode::InvalidInput };
+    Failure::new(code, error.to_string())
+}
+
+/// QY-04, QY-05: from 0, which gives an empty page, to 1000.
+fn top(query: Query<'_>) -> Result<Option<usize>, Failure> {
+    match query.get("$top") {
+        None => Ok(None),
+        Some(text) => match text.trim().parse::<usize>() {
+            Ok(top) if top <= PAGE_ROWS_MAX => Ok(Some(top)),
+            _ => Err(ErrorCode::InvalidInput.into()),
+        },
+    }
+}
+
+/// An empty token counts as absent: some clients send one where an answer had none.
+fn token(query: Query<'_>, name: &str) -> Result<Option<String>, Failure> {
+    query.get(name).filter(|token| !token.is_empty()).map(|token| continuation::decode(&token)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(query: &str, code: ErrorCode) {
+        assert_eq!(entities(Query(query)).map_err(|f| f.code), Err(code), "{query}");
+    }
+
+    /// QY-05, QY-21, PG-08.
+    #[test]
+    fn options() {
+        assert_eq!(entities(Query("$top=0")).unwrap().top, Some(0));
+        assert_eq!(entities(Query("$top=1000")).unwrap().top, Some(1000));
+        assert_eq!(entities(Query("$filter=")).unwrap().filter, None);
+        for top in ["1001", "-1", "1.5", "x", ""] {
+            refused(&format!("$top={top}"), ErrorCode::InvalidInput);
+        }
+        for option in ["$orderby=a", "$skip=1", "$inlinecount=allpages", "%24expand=x"] {
+            refused(option, ErrorCode::NotImplemented);
+        }
+        refused("NextPartitionKey=rubbish", ErrorCode::InvalidInput);
+        refused("timeout=soon", ErrorCode::InvalidQueryParameterValue);
+        let resumed = entities(Query("NextPartitionKey=1!4!YQ--&NextRowKey=")).unwrap();
+        assert_eq!(resumed.from, Some(Position { partition: "a".into(), row: String::new() }));
+    }
+
+    /// QY-06.
+    #[test]
+    fn projection() {
+        let of = |text: &'static str| select(Query(text), ApiVersion::V2011_08_18).unwrap();
+        assert_eq!(of("x=1"), None);
+        let both = of("$select=age,%20sex,age").unwrap();
+        assert_eq!(both.raw, "age,%20sex,age");
+        assert_eq!(both.names, Some(vec!["age".into(), "sex".into()]));
+        assert_eq!(of("$select=").unwrap().names, None);
+        assert_eq!(of("$select=*").unwrap().names, None);
+        let old = select(Query("$select=a"), ApiVersion::V2009_09_19);
+        assert_eq!(old.map_err(|f| f.code), Err(ErrorCode::NotImplemented));
+    }
+}

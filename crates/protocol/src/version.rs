@@ -1,0 +1,120 @@
+//! The `x-ms-version` of a request, and what each era of the service could do.
+
+use std::fmt;
+
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::Head;
+
+/// The version that a request asks for. Any well-formed date is accepted; [`ApiVersion::NONE`] stands for a request
+/// without the header, which is served as the oldest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApiVersion(u32);
+
+impl ApiVersion {
+    /// No version was given.
+    pub const NONE: ApiVersion = ApiVersion(0);
+    /// Entity group transactions.
+    pub const V2009_04_14: ApiVersion = ApiVersion(2009_04_14);
+    /// The version is echoed.
+    pub const V2009_09_19: ApiVersion = ApiVersion(2009_09_19);
+    /// Upserts and projection.
+    pub const V2011_08_18: ApiVersion = ApiVersion(2011_08_18);
+    /// Shared access signatures and access policies.
+    pub const V2012_02_12: ApiVersion = ApiVersion(2012_02_12);
+    /// JSON, `Prefer`, CORS.
+    pub const V2013_08_15: ApiVersion = ApiVersion(2013_08_15);
+    /// JSON only.
+    pub const V2015_12_11: ApiVersion = ApiVersion(2015_12_11);
+    /// `x-ms-error-code` on failures.
+    pub const V2017_07_29: ApiVersion = ApiVersion(2017_07_29);
+    /// `x-ms-client-request-id` is echoed.
+    pub const V2019_02_02: ApiVersion = ApiVersion(2019_02_02);
+    /// A request without credentials is challenged with 401.
+    pub const V2020_12_06: ApiVersion = ApiVersion(2020_12_06);
+
+    /// Reads `YYYY-MM-DD`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+            return None;
+        }
+        let number = |range: std::ops::Range<usize>| {
+            bytes[range]
+                .iter()
+                .try_fold(0_u32, |sum, b| b.is_ascii_digit().then(|| sum * 10 + u32::from(b - b'0')))
+        };
+        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+        ((1..=12).contains(&month) && (1..=31).contains(&day))
+            .then(|| Self(year * 10_000 + month * 100 + day))
+    }
+
+    /// The version of a request, by its header.
+    pub fn of(head: &Head<'_>) -> Result<Self, Failure> {
+        match head.get_filled("x-ms-version") {
+            None => Ok(Self::NONE),
+            Some(text) => Self::parse(text)
+                .ok_or_else(|| Failure::from(ErrorCode::InvalidHeaderValue).from(Origin::FrontEnd)),
+        }
+    }
+
+    /// Does an update without `If-Match` insert what does not exist?
+    pub fn has_upserts(self) -> bool {
+        self >= Self::V2011_08_18
+    }
+
+    /// May a client ask for JSON?
+    pub fn has_json(self) -> bool {
+        self >= Self::V2013_08_15
+    }
+
+    /// May a client ask for Atom?
+    pub fn has_atom(self) -> bool {
+        self < Self::V2015_12_11
+    }
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.0 / 10_000, self.0 / 100 % 100, self.0 % 100)
+    }
+}
+
+impl fmt::Debug for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// VR-04: any well-formed date is a version, also one from the future.
+    #[test]
+    fn well_formed_dates_are_versions() {
+        for text in ["2009-04-14", "2019-02-02", "2026-02-06", "2099-12-31"] {
+            assert_eq!(ApiVersion::parse(text).map(|v| v.to_string()).as_deref(), Some(text));
+        }
+        for text in [
+            "",
+            "2019",
+            "2019-2-2",
+            "2019-13-01",
+            "2019-00-10",
+            "2019-01-32",
+            "banana",
+            "2019-02-02x",
+            "２019-02-0",
+        ] {
+            assert_eq!(ApiVersion::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn order_is_that_of_dates() {
+        assert!(ApiVersion::NONE < ApiVersion::V2009_04_14);
+        assert!(ApiVersion::V2011_08_18 < ApiVersion::V2013_08_15);
+    }
+}
