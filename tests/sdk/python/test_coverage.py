@@ -1,0 +1,22 @@
+"""Holds the suite to its promise: every public method of the SDK's clients is called somewhere in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from azure.data.tables import TableClient, TableServiceClient, aio
+
+HERE = Path(__file__).parent
+SYNC = "".join(path.read_text() for path in HERE.glob("test_*.py") if path.name not in ("test_async.py", "test_coverage.py"))
+ASYNC = (HERE / "test_async.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "client, source",
+    [(TableServiceClient, SYNC), (TableClient, SYNC), (aio.TableServiceClient, ASYNC), (aio.TableClient, ASYNC)],
+    ids=["service", "table", "aio service", "aio table"],
+)
+def test_every_public_method_is_called(client, source):
+    methods = [name for name in dir(client) if not name.startswith("_") and callable(getattr(client, name))]
+    assert len(methods) >= 10
+    assert [name for name in methods if not re.search(rf"\.{name}\b", source)] == []
