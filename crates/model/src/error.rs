@@ -150,7 +150,7 @@ impl Failure {
     /// `InvalidInput` for a body that cannot be read.
     pub fn unreadable_body() -> Self {
         Self::new(ErrorCode::InvalidInput, "An error occurred while processing this request.")
-            .from(Origin::Routing)
+            .found_in(Origin::Routing)
     }
 
     /// `InvalidInput` for a key or query in the URL that cannot be read.
@@ -171,7 +171,7 @@ impl Failure {
     }
 
     /// The same failure, found earlier than in the operation.
-    pub fn from(mut self, origin: Origin) -> Self {
+    pub fn found_in(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }

@@ -1,1 +1,18 @@
-//! (stub)
+//! The server as a library: sockets, limits, accounts and the pipeline that a request goes through.
+//!
+//! It never sees a row: it hands operations to the service and outcomes to the protocol.
+
+pub mod accounts;
+pub mod admin;
+pub mod clock;
+pub mod config;
+mod entropy;
+pub mod frontend;
+pub mod http;
+mod listen;
+mod run;
+
+pub use accounts::Directory;
+pub use config::{Config, Limits};
+pub use frontend::Frontend;
+pub use run::{Running, start};

@@ -1,1 +1,89 @@
-//! (stub)
+//! The rules of the Table service: what each operation does to rows.
+//!
+//! The only place where the data model and the storage engine meet. It never sees a header, a status or JSON.
+
+pub mod access;
+pub mod accounts;
+mod catalog;
+mod error;
+mod keyspace;
+mod record;
+mod sweep;
+mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_engine::{Clock, Engine};
+use lazuli_model::{Operation, Outcome, TableName};
+
+pub use access::Grant;
+pub use accounts::{Account, Accounts};
+pub use error::{Error, Result};
+pub use sweep::Sweep;
+
+use catalog::Catalog;
+
+/// What can be set.
+#[derive(Clone)]
+pub struct Options {
+    /// The clock that deadlines and records are measured by.
+    pub clock: Clock,
+    /// Tells how much time has passed since some fixed moment; never goes back.
+    pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
+    /// A query that has run so long returns what it has, with a continuation.
+    pub query_time_max: Duration,
+    /// How long the name of a deleted table stays blocked.
+    pub name_hold: Duration,
+}
+
+/// The Table service over a storage engine.
+pub struct Service {
+    engine: Arc<dyn Engine>,
+    catalog: Catalog,
+    options: Options,
+}
+
+impl Service {
+    /// A service over an engine.
+    pub fn new(engine: Arc<dyn Engine>, options: Options) -> Self {
+        let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold);
+        Self { engine, catalog, options }
+    }
+
+    /// Carries an operation out, if the grant allows it.
+    pub async fn execute(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
+        access::authorize(grant, &operation)?;
+        let account = grant.account.as_str();
+        match operation {
+            Operation::QueryTables(query) => self.catalog.list(account, query).await,
+            Operation::GetTable(name) => self.catalog.get(account, &name).await,
+            Operation::CreateTable(name) => self.catalog.create(account, &name).await,
+            Operation::DeleteTable(name) => self.catalog.drop(account, &name).await,
+            Operation::GetEntity { table, key } => self.get_entity(account, &table, &key).await,
+            Operation::QueryEntities { table, query } => self.query_entities(account, &table, query).await,
+            Operation::Write { table, write } => self.write(account, &table, write).await,
+            Operation::Batch { table, writes } => self.batch(account, &table, writes).await,
+        }
+    }
+
+    /// Does the table exist? A request that fails in its body is still told first that its table does not.
+    pub async fn has_table(&self, account: &str, table: &TableName) -> Result<bool> {
+        Ok(self.catalog.find(account, table).await?.is_some())
+    }
+
+    /// The accounts that are kept in the engine.
+    pub fn accounts(&self) -> Accounts {
+        Accounts::new(self.engine.clone(), self.options.clock.clone())
+    }
+
+    /// The background work of giving back the space of deleted tables.
+    pub fn sweep(&self) -> Sweep {
+        Sweep::new(self.engine.clone(), self.options.clock.clone(), self.catalog.dropped())
+    }
+
+    /// The engine underneath.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+}

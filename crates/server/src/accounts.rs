@@ -1,0 +1,125 @@
+//! The accounts that the server serves, with their keys ready for checking signatures.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
+use lazuli_protocol::auth::AccountKey;
+use lazuli_service::{Account, Accounts};
+
+/// The development account that every SDK knows.
+pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
+/// Its key, which is public.
+pub const DEVELOPMENT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// An account that comes from the command line or the environment rather than from the engine.
+#[derive(Clone, Debug)]
+pub struct GivenAccount {
+    /// Its name.
+    pub name: String,
+    /// Its one or two keys.
+    pub keys: Vec<AccountKey>,
+}
+
+impl GivenAccount {
+    /// The development account.
+    pub fn development() -> Self {
+        let key = AccountKey::from_base64(DEVELOPMENT_KEY).expect("the key is well known");
+        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key] }
+    }
+}
+
+/// Reads `name:key1[:key2];…`, the form that Azurite uses too.
+pub fn parse_accounts(text: &str) -> Result<Vec<GivenAccount>, String> {
+    let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
+    let accounts: Vec<GivenAccount> = entries.map(parse_account).collect::<Result<_, _>>()?;
+    if accounts.is_empty() {
+        Err("no account is named; the form is name:key1[:key2];…".into())
+    } else {
+        Ok(accounts)
+    }
+}
+
+fn parse_account(entry: &str) -> Result<GivenAccount, String> {
+    let mut parts = entry.split(':');
+    let name = parts.next().unwrap_or_default();
+    if !lazuli_service::accounts::is_account_name(name) {
+        return Err(format!("'{name}' is not an account name: 3 to 24 lower-case letters and digits"));
+    }
+    let keys: Option<Vec<AccountKey>> = parts.map(AccountKey::from_base64).collect();
+    match keys {
+        Some(keys) if (1..=2).contains(&keys.len()) => Ok(GivenAccount { name: name.into(), keys }),
+        _ => Err(format!("account '{name}' needs one or two keys in Base64")),
+    }
+}
+
+type Keys = Arc<[AccountKey]>;
+
+/// All accounts that are served: those given at start and those kept in the engine.
+pub struct Directory {
+    given: Vec<GivenAccount>,
+    keys: RwLock<Arc<HashMap<String, Keys>>>,
+}
+
+impl Directory {
+    /// A directory of the accounts given at start.
+    pub fn new(given: Vec<GivenAccount>) -> Self {
+        let directory = Self { given, keys: RwLock::default() };
+        directory.set(&[]);
+        directory
+    }
+
+    /// Takes the accounts of the engine over, as they are now.
+    pub async fn refresh(&self, accounts: &Accounts) -> lazuli_service::Result<()> {
+        self.set(&accounts.list().await?);
+        Ok(())
+    }
+
+    fn set(&self, kept: &[Account]) {
+        let mut keys: HashMap<String, Keys> = HashMap::new();
+        for account in kept {
+            keys.insert(account.name.clone(), account.keys.iter().map(|key| AccountKey::new(key)).collect());
+        }
+        for account in &self.given {
+            keys.insert(account.name.clone(), account.keys.iter().cloned().collect());
+        }
+        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(keys);
+    }
+
+    /// The keys of an account.
+    pub fn keys(&self, account: &str) -> Option<Keys> {
+        self.snapshot().get(account).cloned()
+    }
+
+    /// Is there such an account?
+    pub fn contains(&self, account: &str) -> bool {
+        self.snapshot().contains_key(account)
+    }
+
+    /// Is the account given at start, so that it cannot be changed?
+    pub fn is_given(&self, account: &str) -> bool {
+        self.given.iter().any(|given| given.name == account)
+    }
+
+    fn snapshot(&self) -> Arc<HashMap<String, Keys>> {
+        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_from_the_environment() {
+        let names = |text: &str| {
+            parse_accounts(text)
+                .map(|list| list.iter().map(|a| (a.name.clone(), a.keys.len())).collect::<Vec<_>>())
+        };
+        assert_eq!(names("abc:YQ=="), Ok(vec![("abc".into(), 1)]));
+        assert_eq!(names("abc:YQ==:Yg==;def:Yw==;"), Ok(vec![("abc".into(), 2), ("def".into(), 1)]));
+        for bad in ["", ";", "abc", "abc:", "abc:***", "AB:YQ==", "abc:YQ==:YQ==:YQ=="] {
+            assert!(names(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The admin listener: how other commands ask a running server.
+//!
+//! On loopback only. Calls that read or change accounts need the token that stands, with the address, in a file of
+//! mode 0600 in the data directory: whoever may read the data may administer it.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use lazuli_model::{DateTime, Failure};
+use lazuli_protocol::Response;
+use lazuli_service::accounts::{KEY_BYTES, is_account_name};
+use serde_json::{Value, json};
+
+use crate::entropy;
+use crate::frontend::Frontend;
+use crate::http::{BodySource, Handler, Peer, RequestHead};
+
+/// The name of the file in the data directory.
+pub const FILE: &str = "admin.json";
+
+/// Answers requests to the admin listener.
+pub struct Admin {
+    frontend: Arc<Frontend>,
+    token: String,
+}
+
+/// What went wrong, with the status that says so.
+struct Refusal(u16, String);
+
+impl Admin {
+    /// An admin listener for a front end, with a token of its own.
+    pub fn new(frontend: Arc<Frontend>) -> io::Result<Self> {
+        Ok(Self { frontend, token: URL_SAFE_NO_PAD.encode(entropy::random::<32>()?) })
+    }
+
+    /// The token that callers must show.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    async fn route(&self, head: &RequestHead<'_>, body: &mut impl BodySource) -> Result<Value, Refusal> {
+        let segments: Vec<&str> = head.target.trim_matches('/').split('/').collect();
+        if let ("GET", ["healthz" | "readyz"]) = (head.method, segments.as_slice()) {
+            return self.health().await;
+        }
+        self.check_token(head)?;
+        match (head.method, segments.as_slice()) {
+            ("GET", ["accounts"]) => self.list().await,
+            ("POST", ["accounts", name]) => {
+                let keys = given_keys(&body.read().await.map_err(|f| Refusal(400, f.message.into_owned()))?)?;
+                self.add(name, keys).await
+            }
+            ("POST", ["accounts", name, "keys", which]) => self.rotate(name, which).await,
+            ("DELETE", ["accounts", name]) => self.remove(name).await,
+            _ => Err(Refusal(404, "there is no such call".into())),
+        }
+    }
+
+    fn check_token(&self, head: &RequestHead<'_>) -> Result<(), Refusal> {
+        let given = head.fields.iter().find(|field| field.name.eq_ignore_ascii_case("authorization"));
+        let given = given.and_then(|field| field.value.strip_prefix("Bearer ")).unwrap_or_default();
+        // The token is random and long; comparing hashes of it keeps the time independent of where they differ.
+        let hash = |text: &str| lazuli_protocol::auth::AccountKey::new(b"lazuli admin token").sign(text);
+        if hash(given) == hash(&self.token) {
+            Ok(())
+        } else {
+            Err(Refusal(401, "the token is missing or wrong".into()))
+        }
+    }
+
+    async fn health(&self) -> Result<Value, Refusal> {
+        let status = self
+            .frontend
+            .service()
+            .engine()
+            .status()
+            .await
+            .map_err(|error| Refusal(503, error.to_string()))?;
+        match status.poisoned {
+            Some(why) => Err(Refusal(503, format!("no writes are taken: {why}"))),
+            None => Ok(json!({ "status": "ok", "engine": status.place })),
+        }
+    }
+
+    async fn list(&self) -> Result<Value, Refusal> {
+        let accounts = self.frontend.service().accounts().list().await.map_err(internal)?;
+        Ok(json!({ "accounts": accounts.iter().map(describe).collect::<Vec<_>>() }))
+    }
+
+    async fn add(&self, name: &str, keys: Option<[Vec<u8>; 2]>) -> Result<Value, Refusal> {
+        if !is_account_name(name) {
+            return Err(Refusal(
+                400,
+                format!("'{name}' is not an account name: 3 to 24 lower-case letters and digits"),
+            ));
+        }
+        if self.frontend.directory().contains(name) {
+            return Err(Refusal(409, format!("account '{name}' exists already")));
+        }
+        let keys = match keys {
+            Some(keys) => keys,
+            None => [new_key()?, new_key()?],
+        };
+        if !self.frontend.service().accounts().add(name, keys).await.map_err(internal)? {
+            return Err(Refusal(409, format!("account '{name}' exists already")));
+        }
+        self.refreshed(name).await
+    }
+
+    async fn rotate(&self, name: &str, which: &str) -> Result<Value, Refusal> {
+        let index = match which {
+            "1" => 0,
+            "2" => 1,
+            _ => return Err(Refusal(400, "the key to rotate is 1 or 2".into())),
+        };
+        self.refuse_given(name)?;
+        let known =
+            self.frontend.service().accounts().set_key(name, index, new_key()?).await.map_err(internal)?;
+        if !known {
+            return Err(Refusal(404, format!("there is no account '{name}'")));
+        }
+        self.refreshed(name).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<Value, Refusal> {
+        self.refuse_given(name)?;
+        let accounts = self.frontend.service().accounts();
+        if accounts.has_tables(name).await.map_err(internal)? {
+            return Err(Refusal(409, format!("account '{name}' still has tables; delete them first")));
+        }
+        if !accounts.remove(name).await.map_err(internal)? {
+            return Err(Refusal(404, format!("there is no account '{name}'")));
+        }
+        self.frontend.directory().refresh(&accounts).await.map_err(internal)?;
+        Ok(json!({ "removed": name }))
+    }
+
+    fn refuse_given(&self, name: &str) -> Result<(), Refusal> {
+        if self.frontend.directory().is_given(name) {
+            return Err(Refusal(
+                409,
+                format!("account '{name}' was given at start and is not kept in the store"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes a change effective at once, and shows the account.
+    async fn refreshed(&self, name: &str) -> Result<Value, Refusal> {
+        let accounts = self.frontend.service().accounts();
+        self.frontend.directory().refresh(&accounts).await.map_err(internal)?;
+        let list = accounts.list().await.map_err(internal)?;
+        let account = list.iter().find(|account| account.name == name);
+        account.map(describe).ok_or_else(|| Refusal(404, format!("there is no account '{name}'")))
+    }
+}
+
+fn describe(account: &lazuli_service::Account) -> Value {
+    let created = DateTime::from_ticks(account.created).map(|time| time.to_string());
+    json!({ "name": account.name, "keys": account.keys.each_ref().map(|key| STANDARD.encode(key)), "created": created })
+}
+
+fn new_key() -> Result<Vec<u8>, Refusal> {
+    entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| Refusal(500, error.to_string()))
+}
+
+/// Keys that the caller brings along: `{"keys":["…","…"]}`.
+fn given_keys(body: &[u8]) -> Result<Option<[Vec<u8>; 2]>, Refusal> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let value: Value =
+        serde_json::from_slice(body).map_err(|_| Refusal(400, "the body is not JSON".into()))?;
+    let Some(list) = value.get("keys") else { return Ok(None) };
+    let decode =
+        |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok()).filter(|key| !key.is_empty());
+    let keys: Option<Vec<Vec<u8>>> = list.as_array().and_then(|list| list.iter().map(decode).collect());
+    let keys = keys.and_then(|keys| <[Vec<u8>; 2]>::try_from(keys).ok());
+    keys.map(Some).ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))
+}
+
+fn internal(error: lazuli_service::Error) -> Refusal {
+    Refusal(500, error.to_string())
+}
+
+impl Handler for Admin {
+    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
+        match self.route(head, body).await {
+            Ok(value) => respond(200, &value),
+            Err(Refusal(status, message)) => respond(status, &json!({ "error": message })),
+        }
+    }
+
+    fn refuse(&self, failure: &Failure) -> Response {
+        respond(failure.code.status(), &json!({ "error": failure.message }))
+    }
+}
+
+fn respond(status: u16, value: &Value) -> Response {
+    Response::new(status)
+        .with("Content-Type", "application/json")
+        .with_body(format!("{value}\n").into_bytes())
+}
+
+/// Tells other commands where the admin listener is.
+pub fn write_file(path: &Path, address: SocketAddr, token: &str) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{}", json!({ "address": address.to_string(), "token": token }))
+}

@@ -1,0 +1,280 @@
+//! The pipeline: what happens to a request, step by step.
+//!
+//! | step | where |
+//! |---|---|
+//! | address | `protocol::address` |
+//! | who | `protocol::auth`, [`crate::accounts`] |
+//! | what, by the head | `protocol::table::decode` |
+//! | read body | the connection, only now |
+//! | what, by the body | `protocol::table::decode`, `protocol::batch` |
+//! | may they, do it | `service` |
+//! | encode | `protocol::table::encode` |
+
+mod log;
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure, TableName};
+use lazuli_protocol::address::{self, Resource};
+use lazuli_protocol::auth;
+use lazuli_protocol::response::{Context, Response, Shape};
+use lazuli_protocol::table::decode::{self, Intent};
+use lazuli_protocol::table::encode;
+use lazuli_protocol::url::Base;
+use lazuli_protocol::{Address, ApiVersion, Head, error};
+use lazuli_service::{Grant, Service};
+use tokio::time::timeout;
+
+use crate::accounts::Directory;
+use crate::clock::{self, Stopwatch};
+use crate::config::Config;
+use crate::entropy::Ids;
+use crate::http::{BodySource, Handler, Peer, RequestHead};
+use log::Entry;
+
+/// Longest `x-ms-client-request-id` that is echoed.
+const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
+const SERVER: &str = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0";
+const SERVER_FRONT_END: &str = "Microsoft-HTTPAPI/2.0";
+
+/// Answers requests to the Table service.
+pub struct Frontend {
+    service: Service,
+    directory: Directory,
+    config: Config,
+    ids: Ids,
+}
+
+impl Frontend {
+    /// A front end of a service.
+    pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
+        Ok(Self { service, directory, config, ids: Ids::new()? })
+    }
+
+    /// The service behind it.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The accounts it serves.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Answers a request. `peer` is whoever is at the other end of the socket.
+    pub async fn answer(&self, head: &Head<'_>, peer: IpAddr, body: &mut impl BodySource) -> Response {
+        let watch = Stopwatch::start();
+        let mut entry = Entry::default();
+        let mut context = self.context(head);
+        let response = match self.admit(head, peer, &mut context) {
+            Err(failure) => error::front_end(&context, Some(head), &failure),
+            Ok((address, grant)) => self.process(head, &address, &grant, &context, body, &mut entry).await,
+        };
+        let response = finish(response, &context, head);
+        if self.config.log_requests {
+            entry.write(head, &context, &response, peer, watch.elapsed());
+        }
+        response
+    }
+
+    /// What is known before anything is checked.
+    fn context(&self, head: &Head<'_>) -> Context {
+        Context {
+            account: String::new(),
+            base: Base::new("http", head.get("host").unwrap_or(""), None),
+            now: clock::now(),
+            request_id: self.ids.next().to_string(),
+            version: ApiVersion::NONE,
+        }
+    }
+
+    /// Address, version, signature: who wants something from which account.
+    fn admit<'a>(
+        &self,
+        head: &Head<'a>,
+        peer: IpAddr,
+        context: &mut Context,
+    ) -> Result<(Address<'a>, Grant), Failure> {
+        let address = Address::parse(head, |name| self.directory.contains(name))?;
+        context.account = address.account.to_owned();
+        context.base =
+            Base::new(self.scheme(head, peer), address.authority, address.account_segment().as_deref());
+        context.version = ApiVersion::of(head)?;
+        let Some(credential) = auth::credential(head)? else {
+            let challenged = context.version >= ApiVersion::V2020_12_06;
+            let code = if challenged {
+                ErrorCode::NoAuthenticationInformation
+            } else {
+                ErrorCode::AuthenticationFailed
+            };
+            return Err(Failure::from(code).found_in(Origin::FrontEnd));
+        };
+        let keys = self.directory.keys(address.account);
+        let keys =
+            keys.ok_or_else(|| Failure::from(ErrorCode::AuthenticationFailed).found_in(Origin::FrontEnd))?;
+        auth::verify(head, &address, &credential, &keys, context.now)?;
+        let grant = Grant { account: address.account.to_owned(), read_only: address.secondary };
+        Ok((address, grant))
+    }
+
+    /// The scheme that the client used, as far as it can be known.
+    fn scheme(&self, head: &Head<'_>, peer: IpAddr) -> &'static str {
+        let forwarded = head.get("x-forwarded-proto").filter(|_| self.config.trusted_proxies.contains(&peer));
+        match forwarded {
+            Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
+            Some(scheme) if scheme.eq_ignore_ascii_case("http") => "http",
+            _ => self.config.public_scheme.as_str(),
+        }
+    }
+
+    /// What an authenticated request wants, and what comes of it.
+    async fn process(
+        &self,
+        head: &Head<'_>,
+        address: &Address<'_>,
+        grant: &Grant,
+        context: &Context,
+        body: &mut impl BodySource,
+        entry: &mut Entry,
+    ) -> Response {
+        if let Some(failure) = refuse_xml_operations(address) {
+            return error::front_end(context, None, &failure);
+        }
+        let resource = match address::parse_path(address.account, address.resource_path) {
+            Ok(resource) => resource,
+            Err(failure) => {
+                let (shape, _) = decode::shape(head, address.query, context.version, &Resource::Service);
+                return error::odata(context, &shape, &failure);
+            }
+        };
+        let (shape, refusal) = decode::shape(head, address.query, context.version, &resource);
+        let table = resource.table().cloned();
+        let intent = match refusal {
+            Some(failure) => Err(failure),
+            None => decode::intent(head, address.query, context.version, resource),
+        };
+        let answered = match intent {
+            Ok(Intent::ServiceDocument) => return encode::service_document(context),
+            Ok(intent) => self.run(intent, grant, context, &shape, table.as_ref(), body, entry).await,
+            Err(failure) => Err(failure),
+        };
+        match answered {
+            Ok(response) => response,
+            Err(failure) if failure.origin == Origin::FrontEnd => {
+                error::front_end(context, Some(head), &failure)
+            }
+            Err(failure) => {
+                let failure = self.table_first(grant, table.as_ref(), failure).await;
+                error::odata(context, &shape, &failure)
+            }
+        }
+    }
+
+    /// Reads the body, does the operation, encodes what came of it.
+    #[allow(clippy::too_many_arguments, reason = "one step of the pipeline, called once")]
+    async fn run(
+        &self,
+        intent: Intent,
+        grant: &Grant,
+        context: &Context,
+        shape: &Shape,
+        table: Option<&TableName>,
+        body: &mut impl BodySource,
+        entry: &mut Entry,
+    ) -> Result<Response, Failure> {
+        let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
+        let operation = intent.with_body(&bytes)?;
+        drop(bytes);
+        entry.operation = operation.name();
+        let outcome = match timeout(
+            self.config.limits.request_time_max,
+            self.service.execute(grant, operation),
+        )
+        .await
+        {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(failed)) => {
+                if let lazuli_service::Error::Engine(error) = &failed {
+                    tracing::error!(request_id = %context.request_id, %error, "the storage engine failed");
+                }
+                return Err(failed.failure());
+            }
+            Err(_) => return Err(ErrorCode::OperationTimedOut.into()),
+        };
+        entry.observe(&outcome);
+        let name = table.map_or("Tables", TableName::as_str);
+        encode::outcome(context, shape, name, &outcome).map_err(|corrupt| {
+            tracing::error!(request_id = %context.request_id, error = %corrupt, "a stored row cannot be read");
+            ErrorCode::InternalError.into()
+        })
+    }
+
+    /// A request that fails in its body or its options is told first that its table does not exist.
+    async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
+        let Some(table) = table else { return failure };
+        let decided = matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503);
+        if decided || self.service.has_table(&grant.account, table).await.unwrap_or(true) {
+            return failure;
+        }
+        ErrorCode::TableNotFound.into()
+    }
+}
+
+/// Operations on `comp=` and `restype=` speak XML and are not served yet.
+fn refuse_xml_operations(address: &Address<'_>) -> Option<Failure> {
+    let is_service = address.query.get("restype").is_some_and(|value| value == "service");
+    if !is_service && address.query.get("comp").is_none() {
+        return None;
+    }
+    let at_root = address.resource_path.trim_matches('/').is_empty();
+    let code = match (is_service, at_root) {
+        (true, false) => ErrorCode::InvalidQueryParameterValue,
+        _ => ErrorCode::NotImplemented,
+    };
+    Some(Failure::from(code).found_in(Origin::FrontEnd))
+}
+
+/// Adds what every answer carries.
+fn finish(mut response: Response, context: &Context, head: &Head<'_>) -> Response {
+    let server = if response.front_end { SERVER_FRONT_END } else { SERVER };
+    let mut add = |name, value: Cow<'static, str>| response.fields.push((name, value));
+    add("Server", server.into());
+    add("x-ms-request-id", context.request_id.clone().into());
+    if !response.front_end && context.version >= ApiVersion::V2009_09_19 {
+        add("x-ms-version", context.version.to_string().into());
+    }
+    if let Some(id) = client_request_id(head).filter(|_| context.version >= ApiVersion::V2019_02_02) {
+        add("x-ms-client-request-id", id.to_owned().into());
+    }
+    add("Date", context.now.http().as_str().to_owned().into());
+    response
+}
+
+fn client_request_id<'a>(head: &Head<'a>) -> Option<&'a str> {
+    let id = head.get_filled("x-ms-client-request-id")?;
+    (id.len() <= CLIENT_REQUEST_ID_BYTES_MAX && id.bytes().all(|b| (0x21..0x7f).contains(&b))).then_some(id)
+}
+
+impl Handler for Frontend {
+    async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut impl BodySource) -> Response {
+        let head = Head { method: head.method, target: head.target, fields: &head.fields };
+        self.answer(&head, peer.address.ip(), body).await
+    }
+
+    fn refuse(&self, failure: &Failure) -> Response {
+        let head = Head { method: "", target: "", fields: &[] };
+        let context = self.context(&head);
+        finish(error::front_end(&context, None, failure), &context, &head)
+    }
+}
+
+/// A body that is there already: for callers without a socket.
+pub struct ReadyBody(pub Vec<u8>);
+
+impl BodySource for ReadyBody {
+    async fn read(&mut self) -> Result<Vec<u8>, Failure> {
+        Ok(std::mem::take(&mut self.0))
+    }
+}

@@ -1,0 +1,184 @@
+//! Chunked bodies, decoded as they arrive.
+//!
+//! Chunk extensions and trailers are read and dropped; every line has a bound.
+
+/// Longest chunk-size line or trailer line.
+const LINE_BYTES_MAX: usize = 4 * 1024;
+/// Most trailer lines.
+const TRAILERS_MAX: usize = 100;
+
+/// What became of the bytes given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More is needed.
+    More,
+    /// The body is complete.
+    Done,
+}
+
+/// Why a chunked body is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkError {
+    /// It does not follow the grammar.
+    Malformed,
+    /// It is longer than allowed.
+    TooLarge,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Size,
+    Data(usize),
+    DataEnd,
+    Trailer(usize),
+    Done,
+}
+
+/// Decodes one chunked body.
+#[derive(Debug)]
+pub struct Chunked {
+    state: State,
+    body: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Chunked {
+    /// A body of at most so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { state: State::Size, body: Vec::new(), bytes_max }
+    }
+
+    /// The body so far.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The body, once it is complete.
+    pub fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
+    /// Takes what it can from `input`; returns how many bytes that were.
+    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Progress), ChunkError> {
+        let mut used = 0;
+        loop {
+            let rest = &input[used..];
+            let taken = match self.state {
+                State::Done => return Ok((used, Progress::Done)),
+                State::Data(left) => self.take_data(rest, left),
+                State::Size => self.take_line(rest, |this, line| this.start_chunk(line))?,
+                State::DataEnd => self.take_line(rest, |this, line| {
+                    this.state = State::Size;
+                    if line.is_empty() { Ok(()) } else { Err(ChunkError::Malformed) }
+                })?,
+                State::Trailer(count) => self.take_line(rest, |this, line| this.trailer(line, count))?,
+            };
+            match taken {
+                0 => return Ok((used, Progress::More)),
+                taken => used += taken,
+            }
+        }
+    }
+
+    fn take_data(&mut self, input: &[u8], left: usize) -> usize {
+        let taken = left.min(input.len());
+        self.body.extend_from_slice(&input[..taken]);
+        self.state = if taken == left { State::DataEnd } else { State::Data(left - taken) };
+        taken
+    }
+
+    fn take_line(
+        &mut self,
+        input: &[u8],
+        with: impl FnOnce(&mut Self, &[u8]) -> Result<(), ChunkError>,
+    ) -> Result<usize, ChunkError> {
+        let Some(end) = input.iter().take(LINE_BYTES_MAX).position(|&b| b == b'\n') else {
+            return if input.len() >= LINE_BYTES_MAX { Err(ChunkError::Malformed) } else { Ok(0) };
+        };
+        // A line must end with CR LF: a bare LF is where smuggled requests begin.
+        let line = input[..end].strip_suffix(b"\r").ok_or(ChunkError::Malformed)?;
+        with(self, line)?;
+        Ok(end + 1)
+    }
+
+    fn start_chunk(&mut self, line: &[u8]) -> Result<(), ChunkError> {
+        let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+        let (number, rest) = line.split_at(digits);
+        let extension_follows = matches!(rest.first(), None | Some(b';' | b' ' | b'\t'));
+        let text = std::str::from_utf8(number).map_err(|_| ChunkError::Malformed)?;
+        let size = usize::from_str_radix(text, 16).map_err(|_| ChunkError::Malformed)?;
+        if !extension_follows || digits > 8 {
+            return Err(ChunkError::Malformed);
+        }
+        if size > self.bytes_max - self.body.len() {
+            return Err(ChunkError::TooLarge);
+        }
+        self.state = if size == 0 { State::Trailer(0) } else { State::Data(size) };
+        Ok(())
+    }
+
+    fn trailer(&mut self, line: &[u8], count: usize) -> Result<(), ChunkError> {
+        self.state = if line.is_empty() { State::Done } else { State::Trailer(count + 1) };
+        if count >= TRAILERS_MAX { Err(ChunkError::Malformed) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds `input` in pieces of each size; the result must not depend on it.
+    fn decode(input: &str, max: usize) -> Result<(String, usize), ChunkError> {
+        let mut results = (1..=input.len().max(1)).map(|piece| decode_in_pieces(input, max, piece));
+        let first = results.next().expect("there is a first size");
+        assert!(results.all(|other| other == first), "{input}");
+        first
+    }
+
+    fn decode_in_pieces(input: &str, max: usize, piece: usize) -> Result<(String, usize), ChunkError> {
+        let mut chunked = Chunked::new(max);
+        let mut pending = Vec::new();
+        let mut total = 0;
+        for part in input.as_bytes().chunks(piece) {
+            pending.extend_from_slice(part);
+            let (used, progress) = chunked.feed(&pending)?;
+            pending.drain(..used);
+            total += used;
+            if progress == Progress::Done {
+                break;
+            }
+        }
+        Ok((String::from_utf8(chunked.into_body()).unwrap(), total))
+    }
+
+    #[test]
+    fn bodies() {
+        assert_eq!(decode("5\r\nhello\r\n0\r\n\r\nNEXT", 100), Ok(("hello".into(), 15)));
+        assert_eq!(
+            decode("5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\n", 100),
+            Ok(("hello world".into(), 40))
+        );
+        assert_eq!(decode("0\r\n\r\n", 0), Ok((String::new(), 5)));
+    }
+
+    #[test]
+    fn abuse() {
+        for bad in [
+            "x\r\n",
+            "5\nhello",
+            "5\r\nhelloX\r\n",
+            "-1\r\n",
+            "\r\n",
+            "5 5\r\nhello\r\n0\r\n\r\nx".get(..0).unwrap_or("zz\r\n"),
+            "fffffffff\r\n",
+        ] {
+            if !bad.is_empty() {
+                assert_eq!(decode(bad, 100), Err(ChunkError::Malformed), "{bad}");
+            }
+        }
+        assert_eq!(decode("65\r\n", 100), Err(ChunkError::TooLarge));
+        assert_eq!(decode("5\r\nhello\r\n60\r\n", 100), Err(ChunkError::TooLarge));
+        let long = "0".repeat(LINE_BYTES_MAX + 1);
+        assert_eq!(decode_in_pieces(&long, 10, 512), Err(ChunkError::Malformed));
+    }
+}

@@ -1,0 +1,192 @@
+//! The head of a request: where it ends, what it says, and how its body is framed.
+//!
+//! What two servers in a row could understand differently is refused: a body with both a length and chunks, lengths
+//! that disagree, unknown transfer codings, more than one Host.
+
+use lazuli_protocol::head::Field;
+
+/// How the body of a request is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// By its length, perhaps zero.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+}
+
+/// A head, taken apart.
+#[derive(Debug)]
+pub struct RequestHead<'a> {
+    /// The HTTP verb.
+    pub method: &'a str,
+    /// The request target.
+    pub target: &'a str,
+    /// The header fields in order.
+    pub fields: Vec<Field<'a>>,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// May the connection be used again?
+    pub keep_alive: bool,
+    /// Does the client wait for `100 Continue` before it sends the body?
+    pub expects_continue: bool,
+}
+
+/// Why a head is not one that we serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadError {
+    /// It is not HTTP/1.x, or could be understood in two ways.
+    Malformed,
+    /// More header fields than allowed.
+    TooManyFields,
+    /// A transfer coding other than `chunked`.
+    UnknownCoding,
+    /// An expectation other than `100-continue`.
+    UnknownExpectation,
+}
+
+/// Where the head ends in `buffer`, searching from `from`: just behind the empty line.
+pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
+    // Back up over what may be the first half of the empty line.
+    let start = from.saturating_sub(3);
+    let mut at = start;
+    while let Some(found) = buffer[at..].iter().position(|&b| b == b'\n') {
+        let after = at + found + 1;
+        match buffer[after..] {
+            [b'\n', ..] => return Some(after + 1),
+            [b'\r', b'\n', ..] => return Some(after + 2),
+            _ => at = after,
+        }
+    }
+    None
+}
+
+impl<'a> RequestHead<'a> {
+    /// Takes a whole head apart.
+    pub fn parse(bytes: &'a [u8], fields_max: usize) -> Result<Self, HeadError> {
+        let mut slots = vec![httparse::EMPTY_HEADER; fields_max];
+        let mut request = httparse::Request::new(&mut slots);
+        match request.parse(bytes) {
+            Ok(httparse::Status::Complete(_)) => {}
+            Ok(httparse::Status::Partial) => return Err(HeadError::Malformed),
+            Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyFields),
+            Err(_) => return Err(HeadError::Malformed),
+        }
+        let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version)
+        else {
+            return Err(HeadError::Malformed);
+        };
+        let mut fields = Vec::with_capacity(request.headers.len());
+        for header in request.headers.iter() {
+            let value = std::str::from_utf8(header.value).map_err(|_| HeadError::Malformed)?;
+            fields.push(Field { name: header.name, value: value.trim_matches([' ', '\t']) });
+        }
+        let framing = framing(&fields, minor)?;
+        if all(&fields, "host").count() > 1 {
+            return Err(HeadError::Malformed);
+        }
+        let keep_alive = keep_alive(&fields, minor);
+        let expects_continue = expects_continue(&fields, minor)?;
+        Ok(Self { method, target, fields, framing, keep_alive, expects_continue })
+    }
+}
+
+fn all<'f, 'a>(fields: &'f [Field<'a>], name: &'static str) -> impl Iterator<Item = &'a str> + use<'f, 'a> {
+    fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+}
+
+fn framing(fields: &[Field<'_>], minor: u8) -> Result<Framing, HeadError> {
+    let mut codings = all(fields, "transfer-encoding");
+    let mut lengths = all(fields, "content-length");
+    match (codings.next(), lengths.next()) {
+        (None, None) => Ok(Framing::Length(0)),
+        (Some(_), Some(_)) => Err(HeadError::Malformed),
+        (Some(coding), None) => match codings.next() {
+            _ if minor == 0 => Err(HeadError::Malformed),
+            None if coding.eq_ignore_ascii_case("chunked") => Ok(Framing::Chunked),
+            _ => Err(HeadError::UnknownCoding),
+        },
+        (None, Some(length)) => {
+            if lengths.any(|other| other != length) || !length.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(HeadError::Malformed);
+            }
+            length.parse().map(Framing::Length).map_err(|_| HeadError::Malformed)
+        }
+    }
+}
+
+fn keep_alive(fields: &[Field<'_>], minor: u8) -> bool {
+    let mut options = all(fields, "connection").flat_map(|value| value.split(',')).map(str::trim);
+    if minor == 0 {
+        options.any(|option| option.eq_ignore_ascii_case("keep-alive"))
+    } else {
+        !options.any(|option| option.eq_ignore_ascii_case("close"))
+    }
+}
+
+fn expects_continue(fields: &[Field<'_>], minor: u8) -> Result<bool, HeadError> {
+    match all(fields, "expect").next() {
+        None => Ok(false),
+        Some(value) if value.eq_ignore_ascii_case("100-continue") => Ok(minor >= 1),
+        Some(_) => Err(HeadError::UnknownExpectation),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(head: &str) -> Result<(Framing, bool), HeadError> {
+        RequestHead::parse(head.as_bytes(), 20).map(|head| (head.framing, head.keep_alive))
+    }
+
+    #[track_caller]
+    fn check(fields: &str, expected: Result<Framing, HeadError>) {
+        let head = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        assert_eq!(parse(&head).map(|(framing, _)| framing), expected, "{fields}");
+    }
+
+    /// What two servers in a row could understand differently is refused.
+    #[test]
+    fn ambiguous_framing_is_refused() {
+        check("", Ok(Framing::Length(0)));
+        check("Content-Length: 5\r\n", Ok(Framing::Length(5)));
+        check("Content-Length: 5\r\nContent-Length: 5\r\n", Ok(Framing::Length(5)));
+        check("Content-Length: 5\r\nContent-Length: 6\r\n", Err(HeadError::Malformed));
+        check("Content-Length: +5\r\n", Err(HeadError::Malformed));
+        check("Content-Length: 5, 5\r\n", Err(HeadError::Malformed));
+        check("Content-Length: 99999999999999999999\r\n", Err(HeadError::Malformed));
+        check("Content-Length: \r\n", Err(HeadError::Malformed));
+        check("Transfer-Encoding: chunked\r\n", Ok(Framing::Chunked));
+        check("Transfer-Encoding: Chunked\r\n", Ok(Framing::Chunked));
+        check("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", Err(HeadError::Malformed));
+        check("Transfer-Encoding: gzip, chunked\r\n", Err(HeadError::UnknownCoding));
+        check("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", Err(HeadError::UnknownCoding));
+        check("Transfer-Encoding : chunked\r\n", Err(HeadError::Malformed));
+        check("Transfer-Encoding: \x0bchunked\r\n", Err(HeadError::Malformed));
+        check("Host: b\r\n", Err(HeadError::Malformed));
+        check(" folded: x\r\n", Err(HeadError::Malformed));
+        check("Expect: the-unexpected\r\n", Err(HeadError::UnknownExpectation));
+    }
+
+    #[test]
+    fn persistence() {
+        assert!(parse("GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap().1);
+        assert!(!parse("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap().1);
+        assert!(!parse("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n").unwrap().1);
+        assert!(!parse("GET / HTTP/1.0\r\n\r\n").unwrap().1);
+        assert!(parse("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap().1);
+        assert_eq!(parse("GET / HTTP/2.0\r\n\r\n"), Err(HeadError::Malformed));
+        assert_eq!(parse("GET /\r\n\r\n"), Err(HeadError::Malformed));
+    }
+
+    #[test]
+    fn heads_end_at_the_empty_line() {
+        assert_eq!(find_head_end(b"GET / HTTP/1.1\r\n\r\nrest", 0), Some(18));
+        assert_eq!(find_head_end(b"GET / HTTP/1.1\n\nrest", 0), Some(16));
+        assert_eq!(find_head_end(b"GET / HTTP/1.1\r\n\r", 0), None);
+        let whole = b"GET / HTTP/1.1\r\nA: b\r\n\r\n";
+        for from in 0..whole.len() {
+            assert_eq!(find_head_end(whole, from), Some(whole.len()), "{from}");
+        }
+    }
+}

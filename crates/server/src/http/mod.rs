@@ -1,0 +1,14 @@
+//! HTTP/1.1 as far as the service needs it: read requests, write answers, keep hostile clients in bounds.
+//!
+//! Our own small loop on `httparse` rather than hyper: header names must go out in the documented letter case (old
+//! .NET clients lose their continuation otherwise), head and body must leave in one system call, and a refusal must
+//! be possible before the body is read. The price is that every rule of framing is ours to test: see `tests/`.
+
+mod body;
+mod connection;
+mod head;
+mod write;
+
+pub use body::{Chunked, Progress};
+pub use connection::{BodySource, Handler, Peer, Shared, serve};
+pub use head::{Framing, HeadError, RequestHead, find_head_end};

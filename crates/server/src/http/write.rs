@@ -1,0 +1,89 @@
+//! Answers as bytes: head and body in one buffer where the body is small, so that one system call sends both.
+
+use lazuli_protocol::Response;
+
+/// Bodies up to this size are copied behind their head; larger ones are sent from where they are.
+pub const BODY_BYTES_COPIED_MAX: usize = 16 * 1024;
+
+/// What is told about the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The connection is closed after this answer.
+    pub close: bool,
+    /// The answer to HEAD: the body stays here.
+    pub without_body: bool,
+}
+
+/// Appends the head of an answer.
+pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reason(response.status).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for (name, value) in &response.fields {
+        field(out, name, value);
+    }
+    field(out, "Content-Length", itoa::Buffer::new().format(response.body.len()));
+    if ending.close {
+        field(out, "Connection", "close");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn field(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    // A value never starts a line of its own, wherever it comes from.
+    if value.bytes().any(|b| b == b'\r' || b == b'\n') {
+        out.extend(value.bytes().map(|b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
+    } else {
+        out.extend_from_slice(value.as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The phrase that belongs to a status.
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Request Entity Too Large",
+        415 => "Unsupported Media Type",
+        417 => "Expectation Failed",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        _ => "Unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_case_and_values_their_line() {
+        let response =
+            Response::new(204).with("ETag", "a\r\nEvil: yes").with("x-ms-continuation-NextRowKey", "b");
+        let mut out = Vec::new();
+        head(&mut out, &response, Ending { close: true, without_body: false });
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "HTTP/1.1 204 No Content\r\nETag: a  Evil: yes\r\nx-ms-continuation-NextRowKey: b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+    }
+}

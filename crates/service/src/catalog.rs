@@ -1,0 +1,210 @@
+//! The tables of each account: found, created, deleted, listed.
+//!
+//! A table's rows are found by an id that is fresh at each creation, so that deleting a table is one small commit and a
+//! new table of the same name starts empty. Ids are cached; a deleted table never leaves a cached id behind.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock, RwLockWriteGuard};
+use std::time::Duration;
+
+use lazuli_engine::{Applied, Change, Clock, Condition, Engine, Reason, Row, Scan, TableId, Verdict, Write};
+use lazuli_filter::TableRow;
+use lazuli_model::limits::PAGE_ROWS_MAX;
+use lazuli_model::operation::TableQuery;
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{ErrorCode, Outcome, TableName};
+
+use crate::record::{DroppedRecord, TableRecord};
+use crate::sweep::Dropped;
+use crate::{Result, keyspace};
+
+/// Ids remembered at most; beyond it the cache starts over.
+const CACHED_MAX: usize = 100_000;
+/// Bytes of catalog records in one page of a listing.
+const PAGE_BYTES_MAX: usize = 1024 * 1024;
+
+pub struct Catalog {
+    engine: Arc<dyn Engine>,
+    clock: Clock,
+    name_hold: Duration,
+    cache: RwLock<Cache>,
+    dropped: Dropped,
+}
+
+/// Account to lower-case name to id.
+#[derive(Default)]
+struct Cache {
+    ids: HashMap<Box<str>, HashMap<Box<str>, TableId>>,
+    count: usize,
+    /// Counts deletions, so that a look-up that overlaps one does not remember what it found.
+    deletions: u64,
+}
+
+impl Catalog {
+    pub fn new(engine: Arc<dyn Engine>, clock: Clock, name_hold: Duration) -> Self {
+        Self { engine, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
+    }
+
+    /// Where deletions are announced to the sweep.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.clone()
+    }
+
+    /// The id of a table's rows.
+    pub async fn find(&self, account: &str, table: &TableName) -> Result<Option<TableId>> {
+        let folded = table.folded();
+        let deletions = {
+            let cache = self.cache.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if let Some(id) = cache.ids.get(account).and_then(|names| names.get(folded.as_str())) {
+                return Ok(Some(*id));
+            }
+            cache.deletions
+        };
+        let Some((_, record)) = self.read(account, &folded).await? else { return Ok(None) };
+        let mut cache = self.locked();
+        if cache.deletions == deletions {
+            cache.remember(account, folded, record.id);
+        }
+        Ok(Some(record.id))
+    }
+
+    /// OP-02.
+    pub async fn get(&self, account: &str, table: &TableName) -> Result<Outcome> {
+        match self.read(account, &table.folded()).await? {
+            Some((_, record)) => Ok(Outcome::Table(record.name)),
+            None => Err(ErrorCode::ResourceNotFound.into()),
+        }
+    }
+
+    /// OP-03, OP-04, OP-18.
+    pub async fn create(&self, account: &str, table: &TableName) -> Result<Outcome> {
+        let folded = table.folded();
+        let partition = keyspace::tables(account);
+        self.refuse_blocked(&partition, &folded).await?;
+        let record = TableRecord { id: self.engine.fresh_table().await?, name: table.as_str().to_owned() };
+        let write = Write {
+            row: keyspace::live(&folded).into(),
+            condition: Condition::Absent,
+            change: Change::Put(record.encode()),
+        };
+        match self.engine.apply(TableId::SYSTEM, &partition, vec![write]).await? {
+            Applied::Done { .. } => Ok(Outcome::TableCreated(record.name)),
+            Applied::Refused { .. } => Err(ErrorCode::TableAlreadyExists.into()),
+        }
+    }
+
+    /// OP-05, OP-19: one small commit, whatever the size of the table.
+    pub async fn drop(&self, account: &str, table: &TableName) -> Result<Outcome> {
+        let folded = table.folded();
+        let partition = keyspace::tables(account);
+        loop {
+            let Some((row, record)) = self.read(account, &folded).await? else {
+                return Err(ErrorCode::ResourceNotFound.into());
+            };
+            let writes = self.drop_writes(&folded, &row, &record);
+            match self.engine.apply(TableId::SYSTEM, &partition, writes).await? {
+                Applied::Done { .. } => {
+                    self.forget(account, &folded);
+                    self.dropped.announce();
+                    return Ok(Outcome::TableDeleted);
+                }
+                Applied::Refused { reason: Reason::Missing, .. } => {
+                    return Err(ErrorCode::ResourceNotFound.into());
+                }
+                // Deleted and created again in between: the new one is meant.
+                Applied::Refused { .. } => {}
+            }
+        }
+    }
+
+    fn drop_writes(&self, folded: &str, row: &Row, record: &TableRecord) -> Vec<Write> {
+        let dropped = DroppedRecord { id: record.id, at: self.clock.ticks() }.encode();
+        let put = |row: String| Write {
+            row: row.into(),
+            condition: Condition::Any,
+            change: Change::Put(dropped.clone()),
+        };
+        let mut writes = vec![
+            Write {
+                row: keyspace::live(folded).into(),
+                condition: Condition::Version(row.version),
+                change: Change::Delete,
+            },
+            put(keyspace::dropped(record.id)),
+        ];
+        if !self.name_hold.is_zero() {
+            writes.push(put(keyspace::blocked(folded)));
+        }
+        writes
+    }
+
+    /// OP-01, PG-13.
+    pub async fn list(&self, account: &str, query: TableQuery) -> Result<Outcome> {
+        if query.top == Some(0) {
+            return Ok(Outcome::Tables { names: Vec::new(), next: None });
+        }
+        let filter = query.filter;
+        let scan = Scan {
+            table: TableId::SYSTEM,
+            ranges: vec![keyspace::live_from(account, query.from.as_deref().unwrap_or(""))],
+            rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX),
+            bytes_max: PAGE_BYTES_MAX,
+            judge: Box::new(move |row| {
+                let Some(filter) = &filter else { return Ok(Verdict::Keep) };
+                let record = TableRecord::decode(row.value)?;
+                let wanted = lazuli_filter::matches(filter, &TableRow(&record.name))
+                    .map_err(|corrupt| lazuli_engine::Error::Corrupt(corrupt.to_string()))?;
+                Ok(if wanted { Verdict::Keep } else { Verdict::Skip })
+            }),
+        };
+        let page = self.engine.scan(scan).await?;
+        let names: lazuli_engine::Result<Vec<String>> =
+            page.rows.iter().map(|row| Ok(TableRecord::decode(&row.value)?.name)).collect();
+        let next = page.next.as_ref().and_then(|place| keyspace::name_of(&place.row)).map(str::to_owned);
+        Ok(Outcome::Tables { names: names?, next })
+    }
+
+    async fn read(&self, account: &str, folded: &str) -> Result<Option<(Row, TableRecord)>> {
+        let partition = keyspace::tables(account);
+        let found = self.engine.get(TableId::SYSTEM, &partition, &[&keyspace::live(folded)]).await?;
+        let Some(row) = found.into_iter().next().flatten() else { return Ok(None) };
+        let record = TableRecord::decode(&row.value)?;
+        Ok(Some((row, record)))
+    }
+
+    async fn refuse_blocked(&self, partition: &str, folded: &str) -> Result<()> {
+        if self.name_hold.is_zero() {
+            return Ok(());
+        }
+        let found = self.engine.get(TableId::SYSTEM, partition, &[&keyspace::blocked(folded)]).await?;
+        let Some(row) = found.into_iter().next().flatten() else { return Ok(()) };
+        let hold = self.name_hold.as_secs().saturating_mul(TICKS_PER_SECOND);
+        let free = DroppedRecord::decode(&row.value)?.at.saturating_add(hold);
+        if self.clock.ticks() < free { Err(ErrorCode::TableBeingDeleted.into()) } else { Ok(()) }
+    }
+
+    fn forget(&self, account: &str, folded: &str) {
+        let mut cache = self.locked();
+        cache.deletions += 1;
+        if cache.ids.get_mut(account).and_then(|names| names.remove(folded)).is_some() {
+            cache.count -= 1;
+        }
+    }
+
+    fn locked(&self) -> RwLockWriteGuard<'_, Cache> {
+        self.cache.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Cache {
+    fn remember(&mut self, account: &str, folded: String, id: TableId) {
+        if self.count >= CACHED_MAX {
+            self.ids.clear();
+            self.count = 0;
+        }
+        let names = self.ids.entry(account.into()).or_default();
+        if names.insert(folded.into(), id).is_none() {
+            self.count += 1;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Why an operation did not succeed: for the client's reasons or for the engine's.
+
+use lazuli_model::row::CorruptRow;
+use lazuli_model::{ErrorCode, Failure};
+
+/// The result of an operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The client is told so.
+    Refused(Failure),
+    /// The engine failed: the client is told in general terms, the log in particular.
+    Engine(lazuli_engine::Error),
+}
+
+impl Error {
+    /// What the client is told.
+    pub fn failure(&self) -> Failure {
+        match self {
+            Error::Refused(failure) => failure.clone(),
+            Error::Engine(error) => match error {
+                lazuli_engine::Error::Conflict => ErrorCode::ServerBusy.into(),
+                lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
+                lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
+                lazuli_engine::Error::Unavailable(_)
+                | lazuli_engine::Error::Corrupt(_)
+                | lazuli_engine::Error::Poisoned(_) => ErrorCode::InternalError.into(),
+            },
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        Error::Refused(failure)
+    }
+}
+
+impl From<ErrorCode> for Error {
+    fn from(code: ErrorCode) -> Self {
+        Error::Refused(code.into())
+    }
+}
+
+impl From<lazuli_engine::Error> for Error {
+    fn from(error: lazuli_engine::Error) -> Self {
+        Error::Engine(error)
+    }
+}
+
+impl From<CorruptRow> for Error {
+    fn from(corrupt: CorruptRow) -> Self {
+        Error::Engine(lazuli_engine::Error::Corrupt(corrupt.to_string()))
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Refused(failure) => failure.fmt(f),
+            Error::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

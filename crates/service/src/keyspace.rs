@@ -1,0 +1,70 @@
+//! Where the service keeps its own records in the engine: every partition and row name of the system table.
+//!
+//! | partition | row | record |
+//! |---|---|---|
+//! | `accounts` | account name | [`crate::record::AccountRecord`] |
+//! | `tables/<account>` | `n/<lower-case name>` | [`crate::record::TableRecord`], a live table |
+//! | `tables/<account>` | `d/<id>` | [`crate::record::DroppedRecord`], rows to be erased |
+//! | `tables/<account>` | `b/<lower-case name>` | [`crate::record::DroppedRecord`], a name that is blocked for a while |
+
+use lazuli_engine::{Bound, KeyRange, Place, TableId};
+
+/// The partition of the accounts.
+pub const ACCOUNTS: &str = "accounts";
+
+const TABLES: &str = "tables/";
+/// The character after `/`: what bounds a range of names that start with a prefix.
+const AFTER_SLASH: &str = "0";
+
+/// The partition of an account's tables.
+pub fn tables(account: &str) -> String {
+    format!("{TABLES}{account}")
+}
+
+/// The account of a partition of tables.
+pub fn account_of(partition: &str) -> Option<&str> {
+    partition.strip_prefix(TABLES)
+}
+
+/// The row of a live table.
+pub fn live(folded: &str) -> String {
+    format!("n/{folded}")
+}
+
+/// The name in the row of a live table.
+pub fn name_of(row: &str) -> Option<&str> {
+    row.strip_prefix("n/")
+}
+
+/// The row of a table whose rows are to be erased.
+pub fn dropped(id: TableId) -> String {
+    format!("d/{:020}", id.0)
+}
+
+/// Is this the row of a table whose rows are to be erased?
+pub fn is_dropped(row: &str) -> bool {
+    row.starts_with("d/")
+}
+
+/// The row of a blocked name.
+pub fn blocked(folded: &str) -> String {
+    format!("b/{folded}")
+}
+
+/// The live tables of an account, from a name on.
+pub fn live_from(account: &str, folded: &str) -> KeyRange {
+    let partition = tables(account);
+    KeyRange {
+        start: Bound::Included(Place { partition: partition.clone(), row: live(folded) }),
+        end: Bound::Excluded(Place { partition, row: format!("n{AFTER_SLASH}") }),
+    }
+}
+
+/// The partitions of all accounts' tables.
+pub fn all_tables() -> KeyRange {
+    let place = |partition: &str| Place { partition: partition.into(), row: String::new() };
+    KeyRange {
+        start: Bound::Included(place(TABLES)),
+        end: Bound::Excluded(place(&format!("tables{AFTER_SLASH}"))),
+    }
+}

@@ -1,0 +1,119 @@
+//! Merging: what is given replaces what is there, what is not given stays.
+
+use bytes::Bytes;
+use lazuli_engine::{Rejected, Update};
+use lazuli_model::entity::check_size;
+use lazuli_model::key::utf16_cmp;
+use lazuli_model::limits::PROPERTIES_MAX;
+use lazuli_model::row::{CorruptRow, RowBuilder};
+use lazuli_model::{EntityKey, ErrorCode, PackedRow, Properties};
+
+use crate::Error;
+
+/// Merges properties into whatever the row holds when the commit gets to it.
+pub struct Merge {
+    key: EntityKey,
+    /// In ordinal order of their names.
+    incoming: PackedRow,
+}
+
+/// Why a merge cannot be done. The numbers travel through the engine, which does not look at them.
+const TOO_LARGE: Rejected = Rejected(1);
+const TOO_MANY: Rejected = Rejected(2);
+const CORRUPT: Rejected = Rejected(3);
+
+/// What a rejected merge is answered with.
+pub fn refusal(rejected: Rejected) -> Error {
+    match rejected {
+        TOO_LARGE => ErrorCode::EntityTooLarge.into(),
+        TOO_MANY => ErrorCode::TooManyProperties.into(),
+        _ => CorruptRow.into(),
+    }
+}
+
+impl Merge {
+    /// A merge of properties that are in ordinal order of their names.
+    pub fn new(key: EntityKey, properties: &Properties) -> Self {
+        Self { key, incoming: PackedRow::pack(properties) }
+    }
+
+    fn merged(&self, current: &PackedRow) -> Result<PackedRow, CorruptRow> {
+        let mut kept = Vec::with_capacity(current.count());
+        for item in current.iter() {
+            let (name, value) = item?;
+            if self.incoming.find(name)?.is_none() {
+                kept.push((name, value));
+            }
+        }
+        for item in self.incoming.iter() {
+            kept.push(item?);
+        }
+        kept.sort_by(|(a, _), (b, _)| utf16_cmp(a, b));
+        let mut builder = RowBuilder::default();
+        for (name, value) in kept {
+            builder.push(name, value);
+        }
+        Ok(builder.finish())
+    }
+}
+
+impl Update for Merge {
+    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
+        let row = match current {
+            None => self.incoming.clone(),
+            Some(bytes) => {
+                let current = PackedRow::from_bytes(bytes.clone()).map_err(|_| CORRUPT)?;
+                self.merged(&current).map_err(|_| CORRUPT)?
+            }
+        };
+        if row.count() > PROPERTIES_MAX {
+            return Err(TOO_MANY);
+        }
+        check_size(&self.key, &row).map_err(|_| TOO_LARGE)?;
+        Ok(row.as_bytes().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_model::{Key, Property, Value};
+
+    use super::*;
+
+    fn properties(list: &[(&str, i32)]) -> Properties {
+        let list =
+            list.iter().map(|(name, value)| Property { name: (*name).into(), value: Value::Int32(*value) });
+        Properties::new(list.collect()).unwrap().sorted()
+    }
+
+    fn merge(current: Option<&[(&str, i32)]>, incoming: &[(&str, i32)]) -> String {
+        let key = EntityKey { partition: Key::new("p").unwrap(), row: Key::new("r").unwrap() };
+        let current = current.map(|list| PackedRow::pack(&properties(list)).as_bytes().clone());
+        let bytes = Merge::new(key, &properties(incoming)).next(current.as_ref()).unwrap();
+        let row = PackedRow::from_bytes(bytes).unwrap();
+        row.iter().map(|item| item.map(|(name, value)| format!("{name}={value:?} ")).unwrap()).collect()
+    }
+
+    /// OP-11, OP-14: what is not given stays; the result is in ordinal order.
+    #[test]
+    fn merges() {
+        assert_eq!(merge(None, &[("b", 1), ("A", 2)]), "A=Int32(2) b=Int32(1) ");
+        assert_eq!(
+            merge(Some(&[("z", 1), ("b", 2)]), &[("b", 3), ("C", 4)]),
+            "C=Int32(4) b=Int32(3) z=Int32(1) "
+        );
+        assert_eq!(merge(Some(&[("a", 1)]), &[]), "a=Int32(1) ");
+    }
+
+    #[test]
+    fn the_union_obeys_the_limit() {
+        let names: Vec<String> = (0..252).map(|i| format!("p{i}")).collect();
+        let full: Vec<(&str, i32)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+        let key = EntityKey { partition: Key::new("p").unwrap(), row: Key::new("r").unwrap() };
+        let current = PackedRow::pack(&properties(&full)).as_bytes().clone();
+        let over = Merge::new(key.clone(), &properties(&[("one", 1)]));
+        assert_eq!(over.next(Some(&current)), Err(TOO_MANY));
+        let within = Merge::new(key, &properties(&[("p0", 2)]));
+        assert!(within.next(Some(&current)).is_ok());
+    }
+}

@@ -1,0 +1,105 @@
+//! Reads: one entity by its key, or a page of those that a filter wants.
+
+use lazuli_engine::types::Judge;
+use lazuli_engine::{Scan, Verdict};
+use lazuli_filter::{Bound, KeyRange, Matcher, Place, Plan};
+use lazuli_model::filter::Expr;
+use lazuli_model::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
+use lazuli_model::operation::{EntityQuery, Page, Position};
+use lazuli_model::row::RowRef;
+use lazuli_model::{DateTime, EntityKey, ErrorCode, Outcome, TableName};
+
+use super::stored;
+use crate::{Result, Service};
+
+/// The clock is looked at once in so many rows.
+const ROWS_PER_TIME_CHECK: u32 = 256;
+
+impl Service {
+    /// OP-08.
+    pub(crate) async fn get_entity(
+        &self,
+        account: &str,
+        table: &TableName,
+        key: &EntityKey,
+    ) -> Result<Outcome> {
+        let id = self.catalog.find(account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let found = self.engine.get(id, key.partition.as_str(), &[key.row.as_str()]).await?;
+        let row = found.into_iter().next().flatten().ok_or(ErrorCode::ResourceNotFound)?;
+        Ok(Outcome::Entity(stored(row)?))
+    }
+
+    /// OP-07, PG-01 to PG-05.
+    pub(crate) async fn query_entities(
+        &self,
+        account: &str,
+        table: &TableName,
+        query: EntityQuery,
+    ) -> Result<Outcome> {
+        let id = self.catalog.find(account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let mut plan = query.filter.as_ref().map_or_else(Plan::everything, lazuli_filter::plan);
+        if let Some(from) = query.from {
+            plan.narrow(&at_or_after(from));
+        }
+        if query.top == Some(0) || plan.ranges.is_empty() {
+            return Ok(Outcome::Page(Page::default()));
+        }
+        let scan = Scan {
+            table: id,
+            ranges: plan.ranges.into_iter().map(engine_range).collect(),
+            rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX),
+            bytes_max: PAGE_BYTES_MAX,
+            judge: self.judge(plan.residual.as_ref()),
+        };
+        let page = self.engine.scan(scan).await?;
+        Ok(Outcome::Page(Page {
+            rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
+            next: page.next.map(|place| Position { partition: place.partition, row: place.row }),
+            rows_read: page.rows_read,
+        }))
+    }
+
+    /// Judges rows by what the key ranges leave open, and stops when the time is up.
+    fn judge(&self, residual: Option<&Expr>) -> Judge {
+        let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
+        let elapsed = self.options.elapsed.clone();
+        let deadline = elapsed() + self.options.query_time_max;
+        let mut seen: u32 = 0;
+        Box::new(move |row| {
+            seen = seen.wrapping_add(1);
+            if seen.is_multiple_of(ROWS_PER_TIME_CHECK) && elapsed() >= deadline {
+                return Ok(Verdict::Stop);
+            }
+            let Some(matcher) = &mut matcher else { return Ok(Verdict::Keep) };
+            let corrupt =
+                |error: lazuli_model::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
+            let row = lazuli_filter::Row {
+                partition: row.partition,
+                row: row.row,
+                timestamp: DateTime::from_ticks(row.version.0).unwrap_or(DateTime::MAX),
+                properties: RowRef::new(row.value).map_err(corrupt)?,
+            };
+            Ok(if matcher.matches(&row).map_err(corrupt)? { Verdict::Keep } else { Verdict::Skip })
+        })
+    }
+}
+
+/// Everything from the place where a query resumes.
+fn at_or_after(from: Position) -> KeyRange {
+    KeyRange { start: Bound::Included(Place { partition: from.partition, row: from.row }), end: Bound::Open }
+}
+
+/// A range of the planner as the engine names it: the two do not know each other.
+fn engine_range(range: KeyRange) -> lazuli_engine::KeyRange {
+    lazuli_engine::KeyRange { start: engine_bound(range.start), end: engine_bound(range.end) }
+}
+
+fn engine_bound(bound: Bound) -> lazuli_engine::Bound {
+    let place = |place: Place| lazuli_engine::Place { partition: place.partition, row: place.row };
+    match bound {
+        Bound::Open => lazuli_engine::Bound::Open,
+        Bound::Included(at) => lazuli_engine::Bound::Included(place(at)),
+        Bound::Excluded(at) => lazuli_engine::Bound::Excluded(place(at)),
+        Bound::AfterPartition(partition) => lazuli_engine::Bound::AfterPartition(partition),
+    }
+}

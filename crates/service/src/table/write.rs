@@ -1,0 +1,131 @@
+//! Changes of entities: one, or several of a partition together.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::{Applied, Condition, Reason};
+use lazuli_model::entity::check_size;
+use lazuli_model::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Outcome, PackedRow, Properties, TableName};
+
+use super::merge::{self, Merge};
+use super::timestamp;
+use crate::{Error, Result, Service};
+
+impl Service {
+    pub(crate) async fn write(&self, account: &str, table: &TableName, write: Write) -> Result<Outcome> {
+        let written =
+            self.commit(account, table, std::slice::from_ref(&write)).await.map_err(|failed| failed.error)?;
+        let written = written.into_iter().next().ok_or(ErrorCode::InternalError)?;
+        Ok(Outcome::Written(written))
+    }
+
+    /// TX-09 to TX-12: one commit, all or nothing, in the order given.
+    pub(crate) async fn batch(
+        &self,
+        account: &str,
+        table: &TableName,
+        writes: Vec<Write>,
+    ) -> Result<Outcome> {
+        match self.commit(account, table, &writes).await {
+            Ok(written) => Ok(Outcome::Batch(written)),
+            Err(FailedCommit { index, error: Error::Refused(failure) }) => Err(failure.at(index).into()),
+            Err(FailedCommit { error, .. }) => Err(error),
+        }
+    }
+
+    async fn commit(
+        &self,
+        account: &str,
+        table: &TableName,
+        writes: &[Write],
+    ) -> std::result::Result<Vec<Written>, FailedCommit> {
+        let whole = |error: Error| FailedCommit { index: 0, error };
+        let id = self.catalog.find(account, table).await.map_err(whole)?;
+        let id = id.ok_or_else(|| whole(ErrorCode::TableNotFound.into()))?;
+        let Some(first) = writes.first() else { return Ok(Vec::new()) };
+        let partition = first.key.partition.as_str();
+        let mut planned = Vec::with_capacity(writes.len());
+        for (index, write) in writes.iter().enumerate() {
+            planned.push(plan(write).map_err(|failure| FailedCommit { index, error: failure.into() })?);
+        }
+        let rows: Vec<Option<Bytes>> = planned.iter().map(|write| inserted_row(&write.change)).collect();
+        match self.engine.apply(id, partition, planned).await.map_err(|error| whole(error.into()))? {
+            Applied::Done { version, .. } => {
+                let timestamp = timestamp(version).map_err(whole)?;
+                let outcomes = writes.iter().zip(rows).map(|(write, row)| outcome(write, row, timestamp));
+                outcomes.collect::<Result<_>>().map_err(whole)
+            }
+            Applied::Refused { index, reason } => Err(FailedCommit { index, error: refusal(reason) }),
+        }
+    }
+}
+
+/// A commit that did not happen, and the write that is to blame.
+struct FailedCommit {
+    index: usize,
+    error: Error,
+}
+
+/// What the engine is to do to the row.
+fn plan(write: &Write) -> std::result::Result<lazuli_engine::Write, Failure> {
+    use lazuli_engine::Change::{Delete, Put, Update};
+    let (condition, change) = match &write.change {
+        Change::Insert(properties) => (Condition::Absent, Put(packed(&write.key, properties)?)),
+        Change::Replace(properties, wanted) => (condition(*wanted), Put(packed(&write.key, properties)?)),
+        Change::InsertOrReplace(properties) => (Condition::Any, Put(packed(&write.key, properties)?)),
+        Change::Merge(properties, wanted) => (condition(*wanted), Update(merge(&write.key, properties)?)),
+        Change::InsertOrMerge(properties) => (Condition::Any, Update(merge(&write.key, properties)?)),
+        Change::Delete(wanted) => (condition(*wanted), Delete),
+    };
+    Ok(lazuli_engine::Write { row: write.key.row.as_str().into(), condition, change })
+}
+
+fn packed(key: &EntityKey, properties: &Properties) -> std::result::Result<Bytes, Failure> {
+    let row = PackedRow::pack(properties);
+    check_size(key, &row)?;
+    Ok(row.as_bytes().clone())
+}
+
+fn merge(key: &EntityKey, properties: &Properties) -> std::result::Result<Arc<Merge>, Failure> {
+    Ok(Arc::new(Merge::new(key.clone(), properties)))
+}
+
+/// CC-03 to CC-05.
+fn condition(wanted: Match) -> Condition {
+    match wanted {
+        Match::Any => Condition::Exists,
+        Match::Version(timestamp) => Condition::Version(lazuli_engine::Version(timestamp.ticks())),
+        Match::Nothing => Condition::Never,
+    }
+}
+
+fn inserted_row(change: &lazuli_engine::Change) -> Option<Bytes> {
+    match change {
+        lazuli_engine::Change::Put(row) => Some(row.clone()),
+        lazuli_engine::Change::Update(_) | lazuli_engine::Change::Delete => None,
+    }
+}
+
+fn outcome(write: &Write, row: Option<Bytes>, timestamp: lazuli_model::DateTime) -> Result<Written> {
+    match (&write.change, row) {
+        (Change::Insert(_), Some(row)) => Ok(Written::Inserted(Stored {
+            partition: write.key.partition.as_str().into(),
+            row: write.key.row.as_str().into(),
+            timestamp,
+            properties: PackedRow::from_bytes(row)?,
+        })),
+        (Change::Delete(_), _) => Ok(Written::Deleted),
+        _ => Ok(Written::Updated(timestamp)),
+    }
+}
+
+/// A missing entity is 404 also where an ETag was given: old clients loop on 412.
+fn refusal(reason: Reason) -> Error {
+    match reason {
+        Reason::Exists => ErrorCode::EntityAlreadyExists.into(),
+        Reason::Missing => ErrorCode::ResourceNotFound.into(),
+        Reason::Mismatch => ErrorCode::UpdateConditionNotSatisfied.into(),
+        Reason::Rejected(rejected) => merge::refusal(rejected),
+    }
+}
