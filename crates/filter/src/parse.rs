@@ -1,0 +1,329 @@
+//! Reads the text of a filter.
+//!
+//! ```text
+//! filter     = and *( "or" and )
+//! and        = not *( "and" not )
+//! not        = "not" not / comparison
+//! comparison = operand [ ( "eq" / "ne" / "gt" / "ge" / "lt" / "le" ) operand ]
+//! operand    = name / constant / "(" filter ")"
+//! ```
+//!
+//! `not` takes the whole comparison that follows it, with or without parentheses. Open parentheses are kept on a list
+//! and not on the stack: .NET's LINQ nests one pair for every term. The depth that counts is that of the result, in
+//! which chains of `and` and of `or` are flat.
+//!
+//! Grammar comes before meaning: an error of types is reported only for a text that can be read to its end.
+
+use lazuli_model::entity::is_property_name;
+use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::{EdmType, Value};
+
+use crate::compare::compare_constants;
+use crate::lex::{Lexer, Token};
+use crate::{ParseError, Schema};
+
+/// Most parentheses that may be open at once: what [`FILTER_COMPARISONS_MAX`] terms nest at most, and as much again.
+pub const PARENTHESES_MAX: usize = 2 * FILTER_COMPARISONS_MAX;
+
+/// Reads a filter.
+pub fn parse(text: &str, schema: Schema) -> Result<Expr, ParseError> {
+    let parser = Parser {
+        lexer: Lexer::new(text),
+        schema,
+        frame: Frame::default(),
+        outer: Vec::new(),
+        terms: 0,
+        refusal: None,
+    };
+    parser.run()
+}
+
+/// Reads a filter that may be absent: a blank text filters nothing.
+pub fn parse_optional(text: &str, schema: Schema) -> Result<Option<Expr>, ParseError> {
+    if text.trim().is_empty() { Ok(None) } else { parse(text, schema).map(Some) }
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    schema: Schema,
+    /// What has been read since the innermost open parenthesis.
+    frame: Frame<'a>,
+    /// The same for the parentheses around it.
+    outer: Vec<Frame<'a>>,
+    /// Comparisons and other conditions so far.
+    terms: usize,
+    /// The first error of meaning.
+    refusal: Option<ParseError>,
+}
+
+/// What is waiting for the operand that comes next.
+#[derive(Default)]
+struct Frame<'a> {
+    /// The left side of `or`.
+    either: Option<Operand<'a>>,
+    /// The left side of `and`.
+    both: Option<Operand<'a>>,
+    /// How often `not` was said.
+    nots: usize,
+    /// The left side of a comparison.
+    compared: Option<(Operand<'a>, Operator)>,
+}
+
+/// What an operator can be applied to.
+enum Operand<'a> {
+    Literal(Value),
+    Null,
+    Property(&'a str),
+    Condition(Condition),
+}
+
+struct Condition {
+    expr: Expr,
+    depth: usize,
+}
+
+/// What joins two conditions.
+#[derive(Clone, Copy, PartialEq)]
+enum Joint {
+    And,
+    Or,
+}
+
+impl<'a> Parser<'a> {
+    fn run(mut self) -> Result<Expr, ParseError> {
+        loop {
+            let operand = self.read_operand()?;
+            if let Some(whole) = self.read_operator(operand)? {
+                return self.finish(whole);
+            }
+        }
+    }
+
+    /// Reads up to the next operand.
+    fn read_operand(&mut self) -> Result<Operand<'a>, ParseError> {
+        loop {
+            match self.lexer.next()? {
+                Token::Open => self.open()?,
+                Token::Word("not") if self.frame.compared.is_some() => return Err(self.lexer.unexpected()),
+                Token::Word("not") => self.frame.nots += 1,
+                Token::Word(name) => return self.read_name(name),
+                Token::Literal(value) => return Ok(Operand::Literal(value)),
+                Token::Null => return Ok(Operand::Null),
+                Token::Sign => return Err(ParseError::NotImplemented),
+                Token::Close | Token::Stray | Token::End => return Err(self.lexer.unexpected()),
+            }
+        }
+    }
+
+    fn read_name(&self, name: &'a str) -> Result<Operand<'a>, ParseError> {
+        if name.starts_with('$') || self.lexer.opens() {
+            return Err(ParseError::NotImplemented);
+        }
+        if is_property_name(name) { Ok(Operand::Property(name)) } else { Err(self.lexer.unexpected()) }
+    }
+
+    /// Reads what follows an operand, up to where the next one has to come. Gives the whole at the end of the text.
+    fn read_operator(&mut self, mut operand: Operand<'a>) -> Result<Option<Operand<'a>>, ParseError> {
+        loop {
+            if let Some((left, operator)) = self.frame.compared.take() {
+                operand = self.compare(left, operator, operand)?;
+            }
+            match self.lexer.next()? {
+                Token::Word("and") => {
+                    let both = self.end_and(operand)?;
+                    self.frame.both = Some(both);
+                    return Ok(None);
+                }
+                Token::Word("or") => {
+                    let either = self.end_or(operand)?;
+                    self.frame.either = Some(either);
+                    return Ok(None);
+                }
+                Token::Word("add" | "sub" | "mul" | "div" | "mod" | "in" | "has") | Token::Sign => {
+                    return Err(ParseError::NotImplemented);
+                }
+                Token::Word(word) => {
+                    let operator = Operator::ALL.into_iter().find(|operator| operator.keyword() == word);
+                    self.frame.compared = Some((operand, operator.ok_or_else(|| self.lexer.unexpected())?));
+                    return Ok(None);
+                }
+                Token::Close if !self.outer.is_empty() => {
+                    operand = self.end_or(operand)?;
+                    self.frame = self.outer.pop().unwrap_or_default();
+                }
+                Token::End if self.outer.is_empty() => return self.end_or(operand).map(Some),
+                Token::Open | Token::Close | Token::Literal(_) | Token::Null | Token::Stray | Token::End => {
+                    return Err(self.lexer.unexpected());
+                }
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<(), ParseError> {
+        if self.outer.len() >= PARENTHESES_MAX {
+            return Err(ParseError::TooComplex);
+        }
+        self.outer.push(std::mem::take(&mut self.frame));
+        Ok(())
+    }
+
+    /// The operand with the `not` and the `and` that were waiting for it.
+    fn end_and(&mut self, mut operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
+        for _ in 0..std::mem::take(&mut self.frame.nots) {
+            operand = self.negate(operand)?;
+        }
+        match self.frame.both.take() {
+            Some(left) => self.join(left, Joint::And, operand),
+            None => Ok(operand),
+        }
+    }
+
+    /// The same with the `or` that was waiting.
+    fn end_or(&mut self, operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
+        let both = self.end_and(operand)?;
+        match self.frame.either.take() {
+            Some(left) => self.join(left, Joint::Or, both),
+            None => Ok(both),
+        }
+    }
+
+    fn finish(mut self, whole: Operand<'a>) -> Result<Expr, ParseError> {
+        if !self.can_be_condition(&whole) {
+            self.refuse(ParseError::NotACondition);
+        }
+        let condition = self.condition(whole)?;
+        match self.refusal {
+            Some(error) => Err(error),
+            None => Ok(condition.expr),
+        }
+    }
+
+    fn compare(
+        &mut self,
+        left: Operand<'a>,
+        operator: Operator,
+        right: Operand<'a>,
+    ) -> Result<Operand<'a>, ParseError> {
+        self.count_term()?;
+        let kinds = (self.kind(&left), self.kind(&right));
+        let expr = match (left, right) {
+            (Operand::Property(name), Operand::Literal(literal)) => {
+                self.check_property(name, kinds, operator);
+                Expr::Compare(Comparison { property: name.to_owned(), operator, literal })
+            }
+            (Operand::Literal(literal), Operand::Property(name)) => {
+                self.check_property(name, kinds, operator);
+                Expr::Compare(Comparison { property: name.to_owned(), operator: operator.flipped(), literal })
+            }
+            (Operand::Literal(left), Operand::Literal(right)) => {
+                let known = compare_constants(&left, operator, &right);
+                if known.is_none() {
+                    self.refuse_types(kinds, operator.kind_name());
+                }
+                Expr::Constant(known.unwrap_or(false))
+            }
+            _ => {
+                self.refuse(ParseError::Refused);
+                Expr::Constant(false)
+            }
+        };
+        Ok(Operand::Condition(Condition { expr, depth: 1 }))
+    }
+
+    /// Only open properties may be compared with constants of any type.
+    fn check_property(&mut self, name: &str, kinds: (Option<EdmType>, Option<EdmType>), operator: Operator) {
+        if !self.schema.allows(name) {
+            self.refuse(ParseError::Refused);
+        } else if self.schema.declared(name).is_some() && kinds.0 != kinds.1 {
+            self.refuse_types(kinds, operator.kind_name());
+        }
+    }
+
+    fn negate(&mut self, operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
+        if let (false, Some(operand)) = (self.can_be_condition(&operand), self.kind(&operand)) {
+            self.refuse(ParseError::OperandType { operand });
+        }
+        let inner = self.condition(operand)?;
+        checked(Expr::Not(Box::new(inner.expr)), inner.depth + 1)
+    }
+
+    fn join(
+        &mut self,
+        left: Operand<'a>,
+        joint: Joint,
+        right: Operand<'a>,
+    ) -> Result<Operand<'a>, ParseError> {
+        if !self.can_be_condition(&left) || !self.can_be_condition(&right) {
+            let kinds = (self.kind(&left), self.kind(&right));
+            self.refuse_types(kinds, if joint == Joint::And { "And" } else { "Or" });
+        }
+        let (mut parts, left_depth) = parts_of(self.condition(left)?, joint);
+        let (mut more, right_depth) = parts_of(self.condition(right)?, joint);
+        parts.append(&mut more);
+        let expr = if joint == Joint::And { Expr::And(parts) } else { Expr::Or(parts) };
+        checked(expr, 1 + left_depth.max(right_depth))
+    }
+
+    /// The operand as a condition. One that cannot be has been refused already and may become anything.
+    fn condition(&mut self, operand: Operand<'a>) -> Result<Condition, ParseError> {
+        let expr = match operand {
+            Operand::Condition(condition) => return Ok(condition),
+            Operand::Literal(value) => Expr::Constant(value == Value::Boolean(true)),
+            Operand::Property(name) => {
+                if !self.schema.allows(name) {
+                    self.refuse(ParseError::Refused);
+                }
+                Expr::Flag(name.to_owned())
+            }
+            Operand::Null => {
+                self.refuse(ParseError::Refused);
+                Expr::Constant(false)
+            }
+        };
+        self.count_term()?;
+        Ok(Condition { expr, depth: 1 })
+    }
+
+    /// The type as far as it is known without an entity.
+    fn kind(&self, operand: &Operand<'a>) -> Option<EdmType> {
+        match operand {
+            Operand::Literal(value) => Some(value.kind()),
+            Operand::Property(name) => self.schema.declared(name),
+            Operand::Condition(_) => Some(EdmType::Boolean),
+            Operand::Null => None,
+        }
+    }
+
+    fn can_be_condition(&self, operand: &Operand<'a>) -> bool {
+        matches!(self.kind(operand), None | Some(EdmType::Boolean))
+    }
+
+    fn refuse_types(&mut self, kinds: (Option<EdmType>, Option<EdmType>), operator: &'static str) {
+        self.refuse(ParseError::OperandTypes { left: kinds.0, right: kinds.1, operator });
+    }
+
+    fn refuse(&mut self, error: ParseError) {
+        self.refusal.get_or_insert(error);
+    }
+
+    fn count_term(&mut self) -> Result<(), ParseError> {
+        self.terms += 1;
+        if self.terms > FILTER_COMPARISONS_MAX { Err(ParseError::TooComplex) } else { Ok(()) }
+    }
+}
+
+/// The members of a chain, and the depth of the deepest: the condition itself, unless it is a chain of the same kind.
+fn parts_of(condition: Condition, joint: Joint) -> (Vec<Expr>, usize) {
+    match (condition.expr, joint) {
+        (Expr::And(parts), Joint::And) | (Expr::Or(parts), Joint::Or) => (parts, condition.depth - 1),
+        (expr, _) => (vec![expr], condition.depth),
+    }
+}
+
+fn checked<'a>(expr: Expr, depth: usize) -> Result<Operand<'a>, ParseError> {
+    if depth > FILTER_DEPTH_MAX {
+        return Err(ParseError::TooComplex);
+    }
+    Ok(Operand::Condition(Condition { expr, depth }))
+}

@@ -1,0 +1,185 @@
+//! Ranges of keys in the order of a table's rows: by PartitionKey, then by RowKey, both as UTF-16 code units.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use lazuli_model::key::utf16_cmp;
+
+/// A key in the order of rows. It need not be one that a row can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// PartitionKey.
+    pub partition: String,
+    /// RowKey.
+    pub row: String,
+}
+
+/// Where a range ends, on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// No limit.
+    Open,
+    /// The row with this key belongs to the range.
+    Included(Place),
+    /// The row with this key does not belong to it.
+    Excluded(Place),
+    /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
+    AfterPartition(String),
+}
+
+/// Rows from one bound to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// The lower bound.
+    pub start: Bound,
+    /// The upper bound.
+    pub end: Bound,
+}
+
+impl KeyRange {
+    /// Every row of the table.
+    pub const ALL: KeyRange = KeyRange { start: Bound::Open, end: Bound::Open };
+
+    /// Does a row with this key lie in the range?
+    pub fn contains(&self, partition: &str, row: &str) -> bool {
+        let start = Edge::At(partition, Cut::Before(row));
+        let end = Edge::At(partition, Cut::After(row));
+        self.lower() <= start && end <= self.upper()
+    }
+
+    /// What both ranges contain, if there is a place that they share.
+    pub fn intersect(&self, other: &KeyRange) -> Option<KeyRange> {
+        let start = self.lower().max(other.lower());
+        let end = self.upper().min(other.upper());
+        (start < end).then(|| Self::between(start, end))
+    }
+
+    pub(crate) fn between(start: Edge<'_>, end: Edge<'_>) -> Self {
+        let start = match start {
+            Edge::START => Bound::Open,
+            Edge::At(partition, Cut::Before(row)) => Bound::Included(place(partition, row)),
+            Edge::At(partition, Cut::After(row)) => Bound::Excluded(place(partition, row)),
+            Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
+            // Nothing lies after the end, nor in the last of all partitions before it.
+            Edge::End => Bound::Open,
+        };
+        let end = match end {
+            Edge::At(partition, Cut::Before(row)) => Bound::Excluded(place(partition, row)),
+            Edge::At(partition, Cut::After(row)) => Bound::Included(place(partition, row)),
+            Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
+            Edge::End => Bound::Open,
+        };
+        Self { start, end }
+    }
+
+    pub(crate) fn lower(&self) -> Edge<'_> {
+        match &self.start {
+            Bound::Open => Edge::START,
+            Bound::Included(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
+            Bound::Excluded(place) => Edge::At(&place.partition, Cut::After(&place.row)),
+            Bound::AfterPartition(partition) => Edge::At(partition, Cut::End),
+        }
+    }
+
+    pub(crate) fn upper(&self) -> Edge<'_> {
+        match &self.end {
+            Bound::Open => Edge::End,
+            Bound::Included(place) => Edge::At(&place.partition, Cut::After(&place.row)),
+            Bound::Excluded(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
+            Bound::AfterPartition(partition) => Edge::At(partition, Cut::End),
+        }
+    }
+}
+
+fn place(partition: &str, row: &str) -> Place {
+    Place { partition: partition.into(), row: row.into() }
+}
+
+/// A gap between two neighbouring texts in their order. The first of all is before the empty text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut<'a> {
+    Before(&'a str),
+    After(&'a str),
+    /// After every text.
+    End,
+}
+
+impl Cut<'_> {
+    pub(crate) const START: Cut<'static> = Cut::Before("");
+}
+
+impl Ord for Cut<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Cut::End, Cut::End) => Ordering::Equal,
+            (Cut::End, _) => Ordering::Greater,
+            (_, Cut::End) => Ordering::Less,
+            (Cut::Before(a) | Cut::After(a), Cut::Before(b) | Cut::After(b)) => {
+                utf16_cmp(a, b).then(matches!(self, Cut::After(_)).cmp(&matches!(other, Cut::After(_))))
+            }
+        }
+    }
+}
+
+impl PartialOrd for Cut<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A gap between two neighbouring rows: one within a partition, or the end of the table. The end of a partition is
+/// the gap after all of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge<'a> {
+    At(&'a str, Cut<'a>),
+    End,
+}
+
+impl Edge<'_> {
+    pub(crate) const START: Edge<'static> = Edge::At("", Cut::START);
+}
+
+impl Ord for Edge<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Edge::End, Edge::End) => Ordering::Equal,
+            (Edge::End, _) => Ordering::Greater,
+            (_, Edge::End) => Ordering::Less,
+            (Edge::At(p, row), Edge::At(q, other)) => utf16_cmp(p, q).then_with(|| row.cmp(other)),
+        }
+    }
+}
+
+impl PartialOrd for Edge<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// In the notation of intervals: `['a','1']` is one row, `['a']` one partition, `['a','1' .. 'b')` goes from a row up to
+/// where a partition starts, and `(..)` is the whole table.
+impl fmt::Display for KeyRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.lower(), self.upper()) {
+            (Edge::At(p, Cut::Before(r)), Edge::At(q, Cut::After(s))) if p == q && r == s => {
+                return write!(f, "['{p}','{r}']");
+            }
+            (Edge::At(p, Cut::START), Edge::At(q, Cut::End)) if p == q => return write!(f, "['{p}']"),
+            _ => {}
+        }
+        match self.lower() {
+            Edge::START | Edge::End => f.write_str("(..")?,
+            Edge::At(p, Cut::START) => write!(f, "['{p}' ..")?,
+            Edge::At(p, Cut::Before(r)) => write!(f, "['{p}','{r}' ..")?,
+            Edge::At(p, Cut::After(r)) => write!(f, "('{p}','{r}' ..")?,
+            Edge::At(p, Cut::End) => write!(f, "('{p}' ..")?,
+        }
+        match self.upper() {
+            Edge::End => f.write_str(")"),
+            Edge::At(p, Cut::START) => write!(f, " '{p}')"),
+            Edge::At(p, Cut::Before(r)) => write!(f, " '{p}','{r}')"),
+            Edge::At(p, Cut::After(r)) => write!(f, " '{p}','{r}']"),
+            Edge::At(p, Cut::End) => write!(f, " '{p}']"),
+        }
+    }
+}

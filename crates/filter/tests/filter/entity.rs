@@ -1,0 +1,42 @@
+//! An entity for tests, and the packed row that it is stored as.
+
+use lazuli_filter::Row;
+use lazuli_model::row::{RowBuilder, RowRef};
+use lazuli_model::{DateTime, PackedRow, Value};
+
+#[derive(Clone, Debug)]
+pub struct Entity {
+    pub partition: String,
+    pub row: String,
+    pub timestamp: DateTime,
+    pub properties: Vec<(String, Value)>,
+}
+
+impl Entity {
+    /// An entity with keys that no test asks about.
+    pub fn with(properties: &[(&str, Value)]) -> Self {
+        Self {
+            partition: "p".into(),
+            row: "r".into(),
+            timestamp: DateTime::parse("2020-01-01T00:00:00Z").unwrap(),
+            properties: properties.iter().map(|(name, value)| ((*name).into(), value.clone())).collect(),
+        }
+    }
+
+    pub fn pack(&self) -> PackedRow {
+        let mut builder = RowBuilder::default();
+        for (name, value) in &self.properties {
+            builder.push(name, value.as_ref());
+        }
+        builder.finish()
+    }
+
+    pub fn view<'a>(&'a self, packed: &'a PackedRow) -> Row<'a> {
+        Row {
+            partition: &self.partition,
+            row: &self.row,
+            timestamp: self.timestamp,
+            properties: RowRef::new(packed.as_bytes()).unwrap(),
+        }
+    }
+}
