@@ -4,6 +4,8 @@
 //! transactions: each call is one round trip on any engine.
 
 pub mod clock;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod keycode;
 pub mod memory;

@@ -201,3 +201,21 @@ impl Engine for Memory {
 fn ready<'a, T: Send + 'a>(result: Result<T>) -> EngineFuture<'a, T> {
     Box::pin(std::future::ready(result))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::conformance::Factory;
+
+    struct InMemory;
+
+    impl Factory for InMemory {
+        async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
+            Arc::new(Memory::new(clock))
+        }
+    }
+
+    crate::conformance_tests!(InMemory);
+}

@@ -1,1 +1,26 @@
-//! (stub)
+//! The durable engine for one machine.
+//!
+//! [`Store`] keeps rows in a sorted store on disk. One thread, the committer, owns all writes: it takes every commit
+//! that waits, decides them in order, writes one batch, syncs once, publishes, and answers. Readers use the view that
+//! was published last and never wait for writes.
+
+mod cell;
+mod check;
+mod commit;
+mod committer;
+mod directory;
+mod error;
+mod files;
+mod keyspace;
+pub mod limits;
+mod options;
+pub mod pressure;
+mod recent;
+mod state;
+mod store;
+mod view;
+
+pub use check::Report;
+pub use error::OpenError;
+pub use options::{Durability, Options};
+pub use store::Store;

@@ -1,0 +1,78 @@
+//! The suite that every engine runs.
+//!
+//! Each function takes a factory, asks it for an empty engine and panics at the first thing that is not as the trait
+//! says. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
+
+mod concurrent;
+mod random;
+mod rng;
+mod scanning;
+mod semantics;
+mod support;
+
+use std::future::Future;
+use std::sync::Arc;
+
+pub use concurrent::*;
+pub use random::*;
+pub use rng::Rng;
+pub use scanning::*;
+pub use semantics::*;
+pub use support::{Add, append, delete, insert, put, range, row_texts, upsert};
+
+use crate::{Clock, Engine};
+
+/// Makes engines for the suite.
+pub trait Factory: Send + Sync {
+    /// An empty engine that takes its versions from `clock`.
+    fn open(&self, clock: Clock) -> impl Future<Output = Arc<dyn Engine>> + Send;
+}
+
+/// Defines a test for every function of the suite. `$factory` is an expression that makes a [`Factory`].
+///
+/// The crate that uses it needs tokio with its macros and its multi-threaded runtime.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($factory:expr) => {
+        $crate::conformance_tests! { @each $factory;
+            rows_are_read_as_written,
+            conditions_hold_or_refuse,
+            updates_compute_from_the_current_value,
+            deleting_what_is_missing_is_no_change,
+            a_refused_commit_changes_nothing,
+            writes_of_a_commit_see_each_other,
+            an_empty_commit_is_done,
+            tables_and_partitions_are_separate,
+            keys_may_be_any_text,
+            versions_increase_whatever_the_clock_does,
+            large_values_and_large_commits,
+            fresh_tables_are_unique,
+            erased_tables_are_empty,
+            status_and_close,
+            bounds_of_every_kind,
+            ranges_are_read_in_turn,
+            rows_come_in_order_of_utf16,
+            pages_end_by_rows,
+            pages_end_by_bytes,
+            pages_end_where_the_judge_stops,
+            a_judge_may_fail,
+            paging_misses_and_repeats_nothing,
+            readers_see_whole_commits,
+            a_done_commit_is_seen_at_once,
+            concurrent_updates_lose_nothing,
+            concurrent_inserts_have_one_winner,
+            concurrent_compare_and_swap_lets_one_through,
+            concurrent_commits_have_different_versions,
+            scans_see_one_state,
+            random_operations_match_memory,
+        }
+    };
+    (@each $factory:expr; $($name:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $name() {
+                $crate::conformance::$name(&$factory).await;
+            }
+        )*
+    };
+}

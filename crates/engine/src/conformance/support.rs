@@ -1,0 +1,156 @@
+//! Short forms of what the suite does all the time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::Engine;
+use crate::types::{
+    Applied, Bound, Change, Condition, KeyRange, Page, Place, Rejected, Row, Scan, TableId, Update, Verdict,
+    Version, Write,
+};
+
+/// The table that most cases use.
+pub const TABLE: TableId = TableId(7);
+
+/// Adds to a number that is stored as text. Rejects, with 1, what is not a number, and, with 2, a missing row.
+#[derive(Debug)]
+pub struct Add(pub u64);
+
+impl Update for Add {
+    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
+        let text = std::str::from_utf8(current.ok_or(Rejected(2))?).map_err(|_| Rejected(1))?;
+        let number: u64 = text.parse().map_err(|_| Rejected(1))?;
+        Ok((number + self.0).to_string().into())
+    }
+}
+
+/// Appends to whatever is there.
+struct Append(&'static str);
+
+impl Update for Append {
+    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
+        Ok([current.map_or(&b""[..], |value| value), self.0.as_bytes()].concat().into())
+    }
+}
+
+/// A change of one row.
+pub fn write(row: &str, condition: Condition, change: Change) -> Write {
+    Write { row: row.into(), condition, change }
+}
+
+/// Sets a row under a condition.
+pub fn put(row: &str, condition: Condition, value: &str) -> Write {
+    write(row, condition, Change::Put(Bytes::copy_from_slice(value.as_bytes())))
+}
+
+/// Sets a row that must not exist.
+pub fn insert(row: &str, value: &str) -> Write {
+    put(row, Condition::Absent, value)
+}
+
+/// Sets a row.
+pub fn upsert(row: &str, value: &str) -> Write {
+    put(row, Condition::Any, value)
+}
+
+/// Removes a row under a condition.
+pub fn delete(row: &str, condition: Condition) -> Write {
+    write(row, condition, Change::Delete)
+}
+
+/// Computes a row.
+pub fn update(row: &str, condition: Condition, update: impl Update + 'static) -> Write {
+    write(row, condition, Change::Update(Arc::new(update)))
+}
+
+/// Appends to a row, which need not exist.
+pub fn append(row: &str, text: &'static str) -> Write {
+    update(row, Condition::Any, Append(text))
+}
+
+/// A commit that must be done; its version.
+pub async fn done(engine: &dyn Engine, table: TableId, partition: &str, writes: Vec<Write>) -> Version {
+    match engine.apply(table, partition, writes).await {
+        Ok(Applied::Done { version, .. }) => version,
+        other => panic!("the commit was not done: {other:?}"),
+    }
+}
+
+/// The value of a row as text.
+pub async fn value(engine: &dyn Engine, partition: &str, row: &str) -> Option<String> {
+    get(engine, TABLE, partition, row).await.map(|row| String::from_utf8_lossy(&row.value).into_owned())
+}
+
+/// A row.
+pub async fn get(engine: &dyn Engine, table: TableId, partition: &str, row: &str) -> Option<Row> {
+    let mut rows = engine.get(table, partition, &[row]).await.expect("the engine reads");
+    assert_eq!(rows.len(), 1, "one place for each row asked");
+    rows.remove(0)
+}
+
+/// A place.
+pub fn place(partition: &str, row: &str) -> Place {
+    Place { partition: partition.into(), row: row.into() }
+}
+
+/// Included.
+pub fn at(partition: &str, row: &str) -> Bound {
+    Bound::Included(place(partition, row))
+}
+
+/// Excluded.
+pub fn beside(partition: &str, row: &str) -> Bound {
+    Bound::Excluded(place(partition, row))
+}
+
+/// After a partition.
+pub fn after(partition: &str) -> Bound {
+    Bound::AfterPartition(partition.into())
+}
+
+/// A range.
+pub fn range(start: Bound, end: Bound) -> KeyRange {
+    KeyRange { start, end }
+}
+
+/// A scan of `ranges` without limits that keeps all.
+pub fn scan_of(table: TableId, ranges: Vec<KeyRange>) -> Scan {
+    Scan {
+        table,
+        ranges,
+        rows_max: usize::MAX,
+        bytes_max: usize::MAX,
+        judge: Box::new(|_| Ok(Verdict::Keep)),
+    }
+}
+
+/// A page.
+pub async fn page(engine: &dyn Engine, scan: Scan) -> Page {
+    engine.scan(scan).await.expect("the engine scans")
+}
+
+/// Every row of a table, by key in UTF-16 units.
+pub async fn everything(engine: &dyn Engine, table: TableId) -> Vec<Row> {
+    let page = page(engine, scan_of(table, vec![KeyRange::ALL])).await;
+    assert_eq!(page.next, None);
+    page.rows
+}
+
+/// `partition/row` of each.
+pub fn row_texts(rows: &[Row]) -> String {
+    rows.iter().map(|row| format!("{}/{}", row.partition, row.row)).collect::<Vec<_>>().join(" ")
+}
+
+/// Fills a table: `partition/row` of each row, its value the same.
+pub async fn fill(engine: &dyn Engine, table: TableId, keys: &str) {
+    let mut partitions: BTreeMap<&str, Vec<Write>> = BTreeMap::new();
+    for key in keys.split_whitespace() {
+        let (partition, row) = key.split_once('/').expect("a key has a slash");
+        partitions.entry(partition).or_default().push(upsert(row, key));
+    }
+    for (partition, writes) in partitions {
+        done(engine, table, partition, writes).await;
+    }
+}

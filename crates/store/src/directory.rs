@@ -1,0 +1,262 @@
+//! The store's directory: what lies in it, who may use it.
+//!
+//! | name | what |
+//! |---|---|
+//! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
+//! | `format` | says that this is a store, and of which format |
+//! | `closed` | exists after a clean close: the last version that must be found again |
+//! | `data/` | the sorted store with its log |
+//!
+//! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use lazuli_engine::Version;
+
+use crate::error::OpenError;
+use crate::pressure::{self, Point};
+
+const LOCK: &str = "lock";
+const FORMAT: &str = "format";
+const CLOSED: &str = "closed";
+const DATA: &str = "data";
+
+/// The whole content of the `format` file. The number grows with every change that an older version cannot read.
+const FORMAT_TEXT: &str = "lazuli store\nformat 1\n";
+const FORMAT_BYTES_MAX: u64 = 4096;
+
+/// A store's directory, locked until this is dropped.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Creates the directory if need be, locks it and checks the format.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        create_all(path)?;
+        let lock = lock(path)?;
+        pressure::pass(Point::Created);
+        let directory = Self { path: path.into(), _lock: lock };
+        directory.check_format()?;
+        Ok(directory)
+    }
+
+    /// Where the store is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the sorted store is.
+    pub fn data(&self) -> PathBuf {
+        self.path.join(DATA)
+    }
+
+    /// What the last clean close left, if nothing was written since.
+    pub fn closed_at(&self) -> Result<Option<Version>, OpenError> {
+        let path = self.path.join(CLOSED);
+        let Some(text) = read_small(&path)? else { return Ok(None) };
+        match text.trim_end().strip_prefix("version ").and_then(|number| number.parse().ok()) {
+            Some(number) => Ok(Some(Version(number))),
+            None => Err(OpenError::Corrupt(format!("{} is not readable", path.display()))),
+        }
+    }
+
+    /// Says that the store was closed after `version`.
+    pub fn mark_closed(&self, version: Version) -> Result<(), OpenError> {
+        replace(&self.path, CLOSED, &format!("version {}\n", version.0))
+    }
+
+    /// Says that the store is being written to.
+    pub fn mark_open(&self) -> Result<(), OpenError> {
+        let path = self.path.join(CLOSED);
+        match fs::remove_file(&path) {
+            Ok(()) => sync_dir(&self.path),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(OpenError::io("remove", &path)(e)),
+        }
+    }
+
+    fn check_format(&self) -> Result<(), OpenError> {
+        let path = self.path.join(FORMAT);
+        match read_small(&path)? {
+            Some(text) if text == FORMAT_TEXT => Ok(()),
+            Some(text) => {
+                let found = text.lines().take(2).collect::<Vec<_>>().join(", ");
+                Err(OpenError::Format { dir: self.path.clone(), found: format!("{found:?}") })
+            }
+            None => self.begin(),
+        }
+    }
+
+    /// Makes a store of an empty directory.
+    fn begin(&self) -> Result<(), OpenError> {
+        let entries = fs::read_dir(&self.path).map_err(OpenError::io("read", &self.path))?;
+        for entry in entries {
+            let name = entry.map_err(OpenError::io("read", &self.path))?.file_name();
+            let is_ours = name == LOCK || name.to_string_lossy().starts_with(&temporary(FORMAT));
+            if !is_ours {
+                let found = format!("it has no format file, but {name:?}");
+                return Err(OpenError::Format { dir: self.path.clone(), found });
+            }
+        }
+        replace(&self.path, FORMAT, FORMAT_TEXT)
+    }
+}
+
+/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced.
+fn create_all(path: &Path) -> Result<(), OpenError> {
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
+    for dir in missing.iter().rev() {
+        match fs::create_dir(dir) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(OpenError::io("create", dir)(e)),
+        }
+        sync_dir(parent_of(dir))?;
+    }
+    Ok(())
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let path = dir.join(LOCK);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(OpenError::io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut by = String::new();
+            // The id is only for the message; whatever stands there will do.
+            let _ = file.read_to_string(&mut by);
+            return Err(OpenError::InUse { dir: dir.into(), by: by.trim().into() });
+        }
+        Err(TryLockError::Error(e)) => return Err(OpenError::io("lock", &path)(e)),
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.write_all(std::process::id().to_string().as_bytes())
+    };
+    write(&mut file).map_err(OpenError::io("write", &path))?;
+    Ok(file)
+}
+
+fn read_small(path: &Path) -> Result<Option<String>, OpenError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(OpenError::io("open", path)(e)),
+    };
+    let mut bytes = vec![];
+    file.take(FORMAT_BYTES_MAX).read_to_end(&mut bytes).map_err(OpenError::io("read", path))?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn temporary(name: &str) -> String {
+    format!("{name}.new")
+}
+
+/// Replaces a small file so that after a crash either the old or the new content is there.
+fn replace(dir: &Path, name: &str, text: &str) -> Result<(), OpenError> {
+    let (path, new) = (dir.join(name), dir.join(temporary(name)));
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &path)
+    };
+    write().map_err(OpenError::io("write", &path))?;
+    sync_dir(dir)
+}
+
+#[cfg(unix)]
+fn sync_dir(dir: &Path) -> Result<(), OpenError> {
+    File::open(dir).and_then(|file| file.sync_all()).map_err(OpenError::io("sync", dir))
+}
+
+// Elsewhere directories cannot be opened as files; the system keeps their entries by itself.
+#[cfg(not(unix))]
+fn sync_dir(_: &Path) -> Result<(), OpenError> {
+    Ok(())
+}
+
+/// Bytes that the files below a directory take up on the disk.
+pub fn disk_bytes(dir: &Path) -> std::io::Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // Files come and go while the store works.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => return Err(e),
+        };
+        sum += if metadata.is_dir() { disk_bytes(&entry.path())? } else { allocated(&metadata) };
+    }
+    Ok(sum)
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.blocks() * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_made_locked_and_found_again() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b/c");
+        let first = Directory::open(&path).unwrap();
+        let Err(OpenError::InUse { by, .. }) = Directory::open(&path) else { panic!("opened twice") };
+        assert_eq!(by, std::process::id().to_string());
+        drop(first);
+        Directory::open(&path).unwrap();
+    }
+
+    #[test]
+    fn the_mark_of_a_clean_close_comes_and_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = Directory::open(root.path()).unwrap();
+        assert_eq!(directory.closed_at().unwrap(), None);
+        directory.mark_closed(Version(42)).unwrap();
+        assert_eq!(directory.closed_at().unwrap(), Some(Version(42)));
+        directory.mark_open().unwrap();
+        assert_eq!(directory.closed_at().unwrap(), None);
+        directory.mark_open().unwrap();
+        fs::write(root.path().join(CLOSED), "version x").unwrap();
+        assert!(matches!(directory.closed_at(), Err(OpenError::Corrupt(_))));
+    }
+
+    #[test]
+    fn other_directories_and_formats_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("diary.txt"), "dear diary").unwrap();
+        assert!(matches!(Directory::open(root.path()), Err(OpenError::Format { .. })));
+
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(FORMAT), "lazuli store\nformat 2\n").unwrap();
+        let Err(e) = Directory::open(root.path()) else { panic!("opened the future") };
+        assert!(e.to_string().contains("format 2"), "{e}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a store cannot be opened, and what the sorted store's errors mean to an engine's caller.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lazuli_engine::Error;
+
+/// Why a store cannot be opened. Nothing was changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process, or another part of this one, has it open.
+    InUse {
+        /// The store's directory.
+        dir: PathBuf,
+        /// What the other one wrote into the lock file: its process id.
+        by: String,
+    },
+    /// The directory holds something else, or a store of a format that this version does not know.
+    Format {
+        /// The store's directory.
+        dir: PathBuf,
+        /// What was found.
+        found: String,
+    },
+    /// The files are not as they were written.
+    Corrupt(String),
+    /// A file operation failed.
+    Io {
+        /// What was tried, and on what.
+        what: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn io<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { what: format!("{what} {}", path.display()), source }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse { dir, by } if by.is_empty() => write!(f, "{} is in use", dir.display()),
+            Self::InUse { dir, by } => write!(f, "{} is in use by process {by}", dir.display()),
+            Self::Format { dir, found } => {
+                write!(f, "{} is not a store of this version: {found}", dir.display())
+            }
+            Self::Corrupt(why) => write!(f, "the store is damaged: {why}"),
+            Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::InUse { .. } | Self::Format { .. } | Self::Corrupt(_) => None,
+        }
+    }
+}
+
+/// A failed read of the sorted store.
+pub(crate) fn read_error(error: &fjall::Error) -> Error {
+    match error {
+        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) if !is_short(io) => {
+            Error::Unavailable(format!("reading failed: {io}"))
+        }
+        other => Error::Corrupt(other.to_string()),
+    }
+}
+
+/// A failed opening of the sorted store.
+pub(crate) fn open_error(error: fjall::Error, dir: &Path) -> OpenError {
+    match error {
+        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) if !is_short(&io) => {
+            OpenError::io("open", dir)(io)
+        }
+        fjall::Error::Locked => OpenError::InUse { dir: dir.into(), by: String::new() },
+        other => OpenError::Corrupt(other.to_string()),
+    }
+}
+
+/// The error says that a file holds less, or something else, than it should; not that the system failed.
+fn is_short(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::NotFound
+    )
+}
+
+/// Why no more writes are taken.
+pub(crate) fn poisoned(why: &str) -> Error {
+    Error::Poisoned(why.into())
+}
+
+/// The store was closed.
+pub(crate) fn closed() -> Error {
+    Error::Unavailable("the store is closed".into())
+}

@@ -1,0 +1,109 @@
+//! The adapter to the sorted store: everything that is used of it, and with which settings.
+//!
+//! What must stay true:
+//! - One thread writes, in whole batches, each made durable by the same call that makes it visible: appending and
+//!   syncing happen under one lock of the log, so a failed sync is seen by the commit that it concerns, not by a
+//!   background task that happens to sync first.
+//! - Nobody reads but through a snapshot that the writing thread took between two batches. The sorted store's own
+//!   "latest" will not do: writing out a memtable in the middle of a commit moves it past the commit's number, and
+//!   readers would then see the commit's rows appear one by one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fjall::config::BlockSizePolicy;
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+
+use crate::directory::Directory;
+use crate::error::{OpenError, open_error};
+use crate::limits;
+use crate::options::{Durability, Options};
+
+/// The name of the one keyspace; all kinds of keys live in it.
+const KEYSPACE: &str = "rows";
+
+/// The open files of a store. The lock is let go last.
+pub struct Files {
+    /// The sorted store.
+    pub db: Database,
+    /// Its one keyspace.
+    pub rows: Keyspace,
+    /// The directory with its lock.
+    pub directory: Directory,
+}
+
+impl Files {
+    /// Opens or creates the files in `dir`.
+    pub fn open(dir: &Path, options: &Options) -> Result<Self, OpenError> {
+        let directory = Directory::open(dir)?;
+        let data = directory.data();
+        // Recovery of the sorted store asserts some of what it finds in its files.
+        let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options)));
+        let (db, rows) =
+            opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;
+        Ok(Self { db, rows, directory })
+    }
+
+    /// New writes should wait, because writing out and merging does not keep up.
+    pub fn is_behind(&self) -> bool {
+        self.rows.sealed_memtable_count() > limits::FULL_MEMTABLES_MAX
+            || self.rows.l0_table_count() > limits::UNMERGED_FILES_MAX
+    }
+
+    /// Memtables are being written out or sorted files merged.
+    pub fn is_busy(&self) -> bool {
+        self.rows.sealed_memtable_count() > 0 || self.db.active_compactions() > 0
+    }
+
+    /// Background work has failed, so that writes will be refused from now on.
+    pub fn is_dead(&self) -> bool {
+        matches!(self.db.persist(PersistMode::Buffer), Err(fjall::Error::Poisoned))
+    }
+}
+
+fn open_database(data: &Path, options: &Options) -> Result<(Database, Keyspace), OpenError> {
+    let db = Database::builder(data)
+        .cache_size(options.cache_bytes)
+        .worker_threads(limits::WORKER_THREADS)
+        .max_journaling_size(limits::JOURNAL_BYTES_MAX)
+        // Recovery would compress each value again to verify a log entry, and fail after a change of the compressor.
+        .journal_compression(CompressionType::None)
+        .open()
+        .map_err(|e| open_error(e, data))?;
+    let rows = db.keyspace(KEYSPACE, keyspace_options).map_err(|e| open_error(e, data))?;
+    Ok((db, rows))
+}
+
+/// Kept by the sorted store from a keyspace's creation on; a change here concerns new stores only.
+fn keyspace_options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(limits::MEMTABLE_BYTES)
+        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+}
+
+/// Makes a batch durable and applies it: the seam at which tests let writing fail.
+pub trait Log: Send {
+    /// Appends, syncs as `durability` says, and applies a batch to the sorted store.
+    fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> Result<(), fjall::Error>;
+}
+
+/// The log of the sorted store.
+pub struct FjallLog;
+
+impl Log for FjallLog {
+    fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> Result<(), fjall::Error> {
+        // The sync of the data alone will do: it also covers what is needed to find the data again, the file's length
+        // and blocks; only times of access and change are left out.
+        let mode = match durability {
+            Durability::Full => PersistMode::SyncData,
+            Durability::Relaxed => PersistMode::Buffer,
+        };
+        batch.durability(Some(mode)).commit()
+    }
+}

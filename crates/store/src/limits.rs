@@ -1,0 +1,60 @@
+//! Every bound of the store, each with its unit and its reason.
+
+use std::time::Duration;
+
+/// Longest encoded key; the sorted store counts key bytes in 16 bits.
+pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+/// Largest value of one row. Far above what the service allows, far below what the sorted store can count.
+pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Largest commit, keys and values together.
+pub const COMMIT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Commits that may wait for the committer, by what they weigh: see [`QUEUE_UNIT_BYTES`].
+pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What one unit of the queue's bound stands for.
+pub const QUEUE_UNIT_BYTES: usize = 1024;
+/// What a commit weighs at least, so that the number of waiting commits is bounded as well.
+pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
+
+/// Commits that one sync covers at most.
+pub const GROUP_COMMITS_MAX: usize = 1024;
+/// A group that has reached this takes no more commits, so that a large one does not delay many small ones.
+pub const GROUP_BYTES_MAX: usize = 1024 * 1024;
+
+/// Rows whose latest state the committer remembers, to check conditions without reading.
+pub const RECENT_ROWS_MAX: usize = 4096;
+/// And their bytes.
+pub const RECENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Rows that one call of `erase` removes at most: a few milliseconds of the committer's time.
+pub const ERASE_ROWS_MAX: usize = 1000;
+/// Tables for which the place where `erase` goes on is remembered.
+pub const ERASE_TABLES_MAX: usize = 1024;
+
+/// Ranges of a scan that are read without leaving the caller's thread, if each is a single row.
+pub const INLINE_POINTS_MAX: usize = 8;
+
+/// Memory for rows that are not yet in a sorted file; about three times as much is in use under load.
+pub const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+/// Log files together, after which the oldest rows are moved to sorted files.
+pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Threads that write and merge sorted files. One of two is kept for writing, so that merging cannot hold up writes.
+pub const WORKER_THREADS: usize = 2;
+
+/// New writes wait while so many full memtables wait to be written out. Below the sorted store's own limit of four, at
+/// which it would wait without ever looking whether its workers are still alive.
+pub const FULL_MEMTABLES_MAX: usize = 2;
+/// New writes wait while so many files wait to be merged. Below the sorted store's own limit of twenty.
+pub const UNMERGED_FILES_MAX: usize = 18;
+/// How often it is looked whether the wait is over.
+pub const STALL_POLL: Duration = Duration::from_millis(2);
+
+/// After so long without a commit the committer lets go of what only a busy store needs.
+pub const IDLE_AFTER: Duration = Duration::from_millis(500);
+
+/// Findings that a check lists; it counts all.
+pub const CHECK_FINDINGS_MAX: usize = 100;
+
+const _: () = assert!(VALUE_BYTES_MAX < COMMIT_BYTES_MAX);
+const _: () = assert!(COMMIT_BYTES_MAX + COMMIT_BYTES_MIN <= QUEUE_BYTES_MAX);
+const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);

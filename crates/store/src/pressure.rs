@@ -1,0 +1,107 @@
+//! Named places in the life of a commit at which a crash test can end the process.
+//!
+//! `LAZULI_CRASH_AT=name:count` aborts when the place `name` is passed for the `count`th time. Without it a place costs
+//! one load of a static.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The variable that arms one place.
+pub const VARIABLE: &str = "LAZULI_CRASH_AT";
+
+/// A place at which the process can be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A new store's directory exists and is locked; nothing is in it.
+    Created,
+    /// A group is decided; nothing of it is written.
+    BeforeAppend,
+    /// The system has the group; the disk need not have it.
+    AfterAppend,
+    /// The disk has the group; no reader sees it.
+    AfterSync,
+    /// Readers see the group; no caller knows.
+    BeforeAnswer,
+    /// The first callers of the group know; the others do not.
+    AmidAnswers,
+    /// Rows of a dropped table are about to be removed.
+    BeforeErase,
+    /// Some rows of a dropped table are removed.
+    AfterErase,
+    /// The store is being closed; its log is synced.
+    Closing,
+}
+
+impl Point {
+    /// Every place, in the order in which a commit comes by.
+    pub const ALL: [Point; 9] = [
+        Point::Created,
+        Point::BeforeAppend,
+        Point::AfterAppend,
+        Point::AfterSync,
+        Point::BeforeAnswer,
+        Point::AmidAnswers,
+        Point::BeforeErase,
+        Point::AfterErase,
+        Point::Closing,
+    ];
+
+    /// What the place is called in [`VARIABLE`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Point::Created => "created",
+            Point::BeforeAppend => "before-append",
+            Point::AfterAppend => "after-append",
+            Point::AfterSync => "after-sync",
+            Point::BeforeAnswer => "before-answer",
+            Point::AmidAnswers => "amid-answers",
+            Point::BeforeErase => "before-erase",
+            Point::AfterErase => "after-erase",
+            Point::Closing => "closing",
+        }
+    }
+}
+
+struct Armed {
+    point: Point,
+    passes_left: AtomicU64,
+}
+
+static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+
+/// Passes a place; does not return if this is where the process is to end.
+pub(crate) fn pass(point: Point) {
+    if is_due(point) {
+        std::process::abort();
+    }
+}
+
+/// Counts a pass; `true` if this is where the process is to end, which the caller then does.
+pub(crate) fn is_due(point: Point) -> bool {
+    let armed = ARMED.get_or_init(|| parse(&std::env::var(VARIABLE).ok()?));
+    armed
+        .as_ref()
+        .is_some_and(|armed| armed.point == point && armed.passes_left.fetch_sub(1, Ordering::Relaxed) == 1)
+}
+
+fn parse(text: &str) -> Option<Armed> {
+    let (name, count) = text.split_once(':').unwrap_or((text, "1"));
+    let point = Point::ALL.into_iter().find(|point| point.name() == name)?;
+    Some(Armed { point, passes_left: AtomicU64::new(count.parse().ok()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_can_be_named() {
+        for point in Point::ALL {
+            assert_eq!(parse(point.name()).unwrap().point, point);
+            let armed = parse(&format!("{}:7", point.name())).unwrap();
+            assert_eq!(armed.passes_left.into_inner(), 7);
+        }
+        assert!(parse("nowhere:1").is_none());
+        assert!(parse("created:x").is_none());
+    }
+}

@@ -1,0 +1,157 @@
+//! What readers see: the state after one group of commits, and reads from it.
+
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bytes::Bytes;
+use fjall::{Readable, Slice, Snapshot};
+use lazuli_engine::keycode::{self, Span};
+use lazuli_engine::rules::Pager;
+use lazuli_engine::{Error, Page, Result, Row, RowView, Scan, TableId};
+
+use crate::cell::{self, Cell};
+use crate::error::{closed, read_error};
+use crate::files::Files;
+use crate::keyspace::{self, ROW_PREFIX_BYTES};
+
+/// The store as of one group of commits: everything in it is durable, and no commit is in it in part.
+pub struct View {
+    snapshot: Snapshot,
+    files: Arc<Files>,
+    /// How many groups were published before.
+    pub number: u64,
+}
+
+impl View {
+    /// The present state. Only for the thread that writes, between two batches.
+    pub fn take(files: &Arc<Files>, number: u64) -> Self {
+        Self { snapshot: files.db.snapshot(), files: Arc::clone(files), number }
+    }
+
+    /// The sorted store has moved on since, even if no row has changed.
+    pub fn is_outdated(&self) -> bool {
+        self.snapshot.seqno() != self.files.db.visible_seqno()
+    }
+
+    /// The files it reads.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// One cell by its key.
+    pub fn cell(&self, key: &[u8]) -> Result<Option<Cell>> {
+        let stored = self.snapshot.get(&self.files.rows, key).map_err(|e| read_error(&e))?;
+        stored.map(|stored| cell::open(key, stored.into())).transpose()
+    }
+
+    /// Rows of one partition.
+    pub fn get(&self, table: TableId, partition: &str, rows: &[&str]) -> Result<Vec<Option<Row>>> {
+        let mut key = Vec::with_capacity(ROW_PREFIX_BYTES + partition.len() + 64);
+        rows.iter()
+            .map(|&row| {
+                key.clear();
+                keyspace::row_key_into(&mut key, table, partition, row);
+                let cell = self.cell(&key)?;
+                Ok(cell.map(|Cell { version, value }| Row {
+                    partition: partition.into(),
+                    row: row.into(),
+                    version,
+                    value,
+                }))
+            })
+            .collect()
+    }
+
+    /// Rows in order.
+    pub fn scan(&self, scan: Scan) -> Result<Page> {
+        let prefix = keyspace::table_prefix(scan.table);
+        let table_end = keyspace::table_end(scan.table);
+        let spans: Vec<Span> = scan.ranges.iter().map(|range| Span::new(&prefix, range)).collect();
+        let mut pager = Pager::new(scan);
+        for span in spans.into_iter().filter(|span| !span.is_empty()) {
+            if !self.scan_span(&mut pager, &span, &table_end)? {
+                break;
+            }
+        }
+        Ok(pager.finish())
+    }
+
+    fn scan_span(&self, pager: &mut Pager, span: &Span, table_end: &[u8]) -> Result<bool> {
+        if span.is_point {
+            let stored = self.snapshot.get(&self.files.rows, &span.start).map_err(|e| read_error(&e))?;
+            return stored.map_or(Ok(true), |stored| offer(pager, &span.start, stored));
+        }
+        let end = span.end.as_deref().unwrap_or(table_end);
+        for item in self.snapshot.range(&self.files.rows, &*span.start..end) {
+            let (key, stored) = item.into_inner().map_err(|e| read_error(&e))?;
+            if !offer(pager, &key, stored)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Some keys of a table, in order, from `start` on.
+    pub fn table_keys(&self, table: TableId, start: &[u8], max: usize) -> Result<Vec<Bytes>> {
+        let end = keyspace::table_end(table);
+        let keys = self.snapshot.range(&self.files.rows, start..&*end).take(max);
+        keys.map(|item| item.key().map(Bytes::from).map_err(|e| read_error(&e))).collect()
+    }
+
+    /// Everything, in order.
+    pub fn everything(&self) -> impl Iterator<Item = Result<(Bytes, Bytes)>> {
+        let items = self.snapshot.iter(&self.files.rows);
+        items.map(|item| {
+            let (key, stored) = item.into_inner().map_err(|e| read_error(&e))?;
+            Ok((key.into(), stored.into()))
+        })
+    }
+}
+
+/// Shows a stored row to the pager, copying nothing but a key that is not its own UTF-8.
+fn offer(pager: &mut Pager, key: &[u8], stored: Slice) -> Result<bool> {
+    let (version, value) = cell::view(key, &stored)?;
+    let (partition, row) = row_of(key)?;
+    let view = RowView { partition: &partition, row: &row, version, value };
+    let keep = stored.clone();
+    pager.offer(view, || cell::value_of(&keep.into()))
+}
+
+/// The partition and row in a row's key.
+fn row_of(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)> {
+    let encoded = key.get(ROW_PREFIX_BYTES..).unwrap_or_default();
+    keycode::decode_key(encoded)
+        .map_err(|_| Error::Corrupt(format!("the key {} is not one of a row", key.escape_ascii())))
+}
+
+/// The view that new readers get; none once the store is closed.
+pub struct Published(RwLock<Option<Arc<View>>>);
+
+impl Published {
+    /// Publishes the first view.
+    pub fn new(view: View) -> Self {
+        Self(RwLock::new(Some(Arc::new(view))))
+    }
+
+    /// The latest view.
+    pub fn view(&self) -> Result<Arc<View>> {
+        let view = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        view.as_ref().map(Arc::clone).ok_or_else(closed)
+    }
+
+    /// Publishes a view, unless the store is closed.
+    pub fn publish(&self, view: View) {
+        let new = Arc::new(view);
+        let mut published = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let old = published.as_mut().map(|current| std::mem::replace(current, new));
+        // The last reader of a view gives its snapshot back, which takes a moment: not under the lock.
+        drop(published);
+        drop(old);
+    }
+
+    /// Lets go of the view for good.
+    pub fn close(&self) {
+        let old = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(old);
+    }
+}
