@@ -1,0 +1,34 @@
+//! Checks a server: `check ENDPOINT ACCOUNT KEY [FILTER] [-GROUP…] [--json]`.
+
+// It is a program for a terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use lazuli_conformance::{Options, Target, run};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [endpoint, account, key, rest @ ..] = &arguments[..] else {
+        eprintln!("check ENDPOINT ACCOUNT KEY [FILTER] [-GROUP…] [--json]");
+        return ExitCode::from(2);
+    };
+    let target = match Target::new(endpoint, account, key) {
+        Ok(target) => target,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut options = Options::new(target);
+    for argument in rest.iter().filter(|argument| *argument != "--json") {
+        match argument.strip_prefix('-') {
+            Some(group) => options.exclude_groups.push(group.to_owned()),
+            None => options.filter = Some(argument.clone()),
+        }
+    }
+    let report = run(&options);
+    let json = rest.iter().any(|argument| argument == "--json");
+    print!("{}", if json { report.json() } else { report.table() });
+    if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}

@@ -1,0 +1,248 @@
+//! What a run found, for people and for programs.
+
+use serde_json::json;
+
+use crate::compare::{Difference, Kind};
+use crate::{ParseError, Transcript};
+
+/// How a transcript went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every answer was as it must be.
+    Passed,
+    /// There are differences.
+    Failed,
+    /// The server could no longer be reached.
+    NotRun,
+}
+
+impl Verdict {
+    /// One word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Passed => "ok",
+            Verdict::Failed => "DIFFERENT",
+            Verdict::NotRun => "not run",
+        }
+    }
+}
+
+/// What one transcript found.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// `group/name`.
+    pub name: String,
+    /// What the transcript shows.
+    pub about: String,
+    /// Where its truth comes from.
+    pub truth: String,
+    /// How it went.
+    pub verdict: Verdict,
+    /// Exchanges that were done.
+    pub exchanges: usize,
+    /// What was not as it must be.
+    pub differences: Vec<Difference>,
+}
+
+impl Outcome {
+    pub(crate) fn of(
+        transcript: &Transcript,
+        verdict: Verdict,
+        exchanges: usize,
+        differences: Vec<Difference>,
+    ) -> Self {
+        Self {
+            name: transcript.name.clone(),
+            about: transcript.about.clone(),
+            truth: transcript.truth.clone(),
+            verdict,
+            exchanges,
+            differences,
+        }
+    }
+
+    pub(crate) fn unreadable(name: &str, error: &ParseError) -> Self {
+        let difference = Difference {
+            kind: Kind::Unsent,
+            title: String::new(),
+            line: error.line,
+            place: "transcript".to_owned(),
+            expected: "a transcript".to_owned(),
+            actual: error.message.clone(),
+        };
+        Self {
+            name: name.to_owned(),
+            about: String::new(),
+            truth: String::new(),
+            verdict: Verdict::Failed,
+            exchanges: 0,
+            differences: vec![difference],
+        }
+    }
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The server.
+    pub endpoint: String,
+    /// Each transcript, in order.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// The numbers of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Transcripts without a difference.
+    pub passed: usize,
+    /// Transcripts with differences.
+    pub failed: usize,
+    /// Transcripts that were not run.
+    pub not_run: usize,
+    /// Exchanges.
+    pub exchanges: usize,
+    /// Differences.
+    pub differences: usize,
+}
+
+impl Report {
+    /// Did everything agree?
+    pub fn is_clean(&self) -> bool {
+        self.outcomes.iter().all(|outcome| outcome.verdict == Verdict::Passed)
+    }
+
+    /// The numbers.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for outcome in &self.outcomes {
+            match outcome.verdict {
+                Verdict::Passed => counts.passed += 1,
+                Verdict::Failed => counts.failed += 1,
+                Verdict::NotRun => counts.not_run += 1,
+            }
+            counts.exchanges += outcome.exchanges;
+            counts.differences += outcome.differences.len();
+        }
+        counts
+    }
+
+    /// A table of the transcripts, the differences behind each, and the numbers.
+    pub fn table(&self) -> String {
+        let width = self.outcomes.iter().map(|outcome| outcome.name.len()).max().unwrap_or(0);
+        let mut out = format!("{:width$}  exchanges  result\n", "transcript");
+        for outcome in &self.outcomes {
+            let (name, exchanges, verdict) = (&outcome.name, outcome.exchanges, outcome.verdict.name());
+            out.push_str(&format!("{name:width$}  {exchanges:9}  {verdict}\n"));
+            for difference in &outcome.differences {
+                out.push_str(&told(outcome, difference));
+            }
+        }
+        let Counts { passed, failed, not_run, exchanges, differences } = self.counts();
+        out.push_str(&format!(
+            "{}: {passed} transcripts agree, {failed} differ, {not_run} not run; {exchanges} exchanges, {differences} differences\n",
+            self.endpoint
+        ));
+        out
+    }
+
+    /// The same as JSON.
+    pub fn json(&self) -> String {
+        let Counts { passed, failed, not_run, exchanges, differences } = self.counts();
+        let outcome = |outcome: &Outcome| {
+            json!({
+                "name": outcome.name,
+                "about": outcome.about,
+                "truth": outcome.truth,
+                "result": outcome.verdict.name().to_lowercase(),
+                "exchanges": outcome.exchanges,
+                "differences": outcome.differences.iter().map(difference_json).collect::<Vec<_>>(),
+            })
+        };
+        let report = json!({
+            "endpoint": self.endpoint,
+            "agree": passed,
+            "differ": failed,
+            "notRun": not_run,
+            "exchanges": exchanges,
+            "differences": differences,
+            "transcripts": self.outcomes.iter().map(outcome).collect::<Vec<_>>(),
+        });
+        format!("{report:#}\n")
+    }
+}
+
+fn difference_json(difference: &Difference) -> serde_json::Value {
+    json!({
+        "kind": difference.kind.name(),
+        "exchange": difference.title,
+        "line": difference.line,
+        "place": difference.place,
+        "expected": difference.expected,
+        "actual": difference.actual,
+    })
+}
+
+fn told(outcome: &Outcome, difference: &Difference) -> String {
+    format!(
+        "    {}.http:{} {}: {}\n        {}\n        expected: {}\n        actual:   {}\n",
+        outcome.name,
+        difference.line,
+        difference.title,
+        difference.kind.name(),
+        difference.place,
+        difference.expected,
+        difference.actual
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report() -> Report {
+        let file = "# Shows x.\n# Truth: y\n### t\nGET /\n<<< 200\n";
+        let transcript = Transcript::parse("a/b", file).unwrap();
+        let difference = Difference {
+            kind: Kind::Status,
+            title: "t".into(),
+            line: 5,
+            place: "status".into(),
+            expected: "200".into(),
+            actual: "404 {\"x\":1}".into(),
+        };
+        let outcomes = vec![
+            Outcome::of(&transcript, Verdict::Passed, 3, Vec::new()),
+            Outcome::of(&transcript, Verdict::Failed, 1, vec![difference]),
+            Outcome::of(&transcript, Verdict::NotRun, 0, Vec::new()),
+        ];
+        Report { endpoint: "http://h/dev".into(), outcomes }
+    }
+
+    #[test]
+    fn for_people() {
+        let expected = "transcript  exchanges  result\n\
+                        a/b          3  ok\n\
+                        a/b          1  DIFFERENT\n";
+        let table = report().table();
+        let squeezed: Vec<_> = table.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let wanted: Vec<_> =
+            expected.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(squeezed[..3], wanted);
+        assert_eq!(squeezed[3], "a/b.http:5 t: status");
+        assert_eq!(squeezed[6], "actual: 404 {\"x\":1}");
+        assert_eq!(
+            squeezed.last().unwrap(),
+            "http://h/dev: 1 transcripts agree, 1 differ, 1 not run; 4 exchanges, 1 differences"
+        );
+    }
+
+    #[test]
+    fn for_programs() {
+        let value: serde_json::Value = serde_json::from_str(&report().json()).unwrap();
+        assert_eq!(value["differ"], 1);
+        assert_eq!(value["transcripts"][1]["differences"][0]["line"], 5);
+        assert!(!report().is_clean());
+        let empty = Report { endpoint: String::new(), outcomes: Vec::new() };
+        assert!(empty.is_clean() && empty.counts() == Counts::default());
+    }
+}

@@ -1,0 +1,89 @@
+use super::*;
+use crate::http::Request;
+
+/// A server that plays a list of answers and keeps what it was asked.
+struct Scripted {
+    answers: Vec<io::Result<Response>>,
+    seen: Vec<Request>,
+}
+
+impl Transport for Scripted {
+    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
+        self.seen.push(request.clone());
+        if self.answers.is_empty() { Ok(answer(204, &[], "")) } else { self.answers.remove(0) }
+    }
+}
+
+fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
+    let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    Response { status, headers, body: body.into(), ..Response::default() }
+}
+
+fn play(file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
+    let transcript = Transcript::parse("group/name", &format!("# x\n# Truth: y\n{file}")).unwrap();
+    let target = Target::new("http://127.0.0.1:1", "dev", "a2V5").unwrap();
+    let mut scripted = Scripted { answers, seen: Vec::new() };
+    let outcome = run_transcript(&transcript, &target, &mut scripted);
+    (outcome, scripted.seen)
+}
+
+const TAG: &str = "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"";
+
+#[test]
+fn what_one_answer_gives_the_next_request_sends() {
+    let file = "### a\nGET /x\n<<< 200\nETag: {etag:1}\n### b\nPUT /x\nIf-Match: {etag:1}\n<<< 204\n";
+    let (outcome, seen) = play(file, vec![Ok(answer(200, &[("ETag", TAG)], ""))]);
+    assert_eq!((outcome.verdict, outcome.exchanges), (Verdict::Passed, 2));
+    assert!(seen[1].headers.contains(&("If-Match".to_owned(), TAG.to_owned())));
+}
+
+#[test]
+fn tables_are_made_first_and_deleted_last() {
+    let file = "x-lazuli-tables: a\nx-lazuli-row: a {\"PartitionKey\":\"{table:b}\"}\n### a\nGET /{table:a}\n<<< 204\n";
+    let (outcome, seen) = play(file, Vec::new());
+    assert_eq!(outcome.verdict, Verdict::Passed, "{:?}", outcome.differences);
+    let lines: Vec<_> =
+        seen.iter().map(|r| format!("{} {}", r.method, r.target.split("Cf").next().unwrap())).collect();
+    let tables = ["POST /dev/Tables", "POST /dev/", "GET /dev/"];
+    assert_eq!(lines[..3], tables);
+    assert_eq!(lines[3..], ["DELETE /dev/Tables('", "DELETE /dev/Tables('"]);
+}
+
+#[test]
+fn a_failed_set_up_is_a_difference() {
+    let (outcome, _) = play("x-lazuli-tables: a\n### a\nGET /x\n<<< 200\n", vec![Ok(answer(500, &[], "no"))]);
+    assert_eq!((outcome.verdict, outcome.exchanges), (Verdict::Failed, 0));
+    assert_eq!(outcome.differences[0].kind, Kind::Setup);
+}
+
+#[test]
+fn exchanges_repeat_and_stop_at_the_first_difference() {
+    let file = "### a\nGET /x/{n}\nx-lazuli-repeat: 1..5\n<<< 200\n";
+    let good = || Ok(answer(200, &[], ""));
+    let (outcome, seen) = play(file, vec![good(), good(), Ok(answer(404, &[], ""))]);
+    assert_eq!((outcome.exchanges, outcome.differences.len()), (3, 1));
+    assert_eq!(seen[2].target, "/dev/x/3");
+}
+
+#[test]
+fn a_lost_connection_ends_a_transcript_and_a_lost_value_skips_a_request() {
+    let broken = || Err(io::ErrorKind::UnexpectedEof.into());
+    let (outcome, _) = play("### a\nGET /x\n<<< 200\n### b\nGET /y\n<<< 200\n", vec![broken()]);
+    assert_eq!((outcome.exchanges, outcome.differences[0].kind), (1, Kind::Transport));
+
+    let file = "### a\nGET /x\n<<< 200\nETag: {etag:1}\n### b\nGET /y\nIf-Match: {etag:1}\n<<< 200\n";
+    let (outcome, seen) = play(file, vec![Ok(answer(500, &[], ""))]);
+    let kinds: Vec<_> = outcome.differences.iter().map(|d| d.kind).collect();
+    assert_eq!(kinds, [Kind::Status, Kind::Unsent]);
+    assert_eq!(seen.len(), 1);
+}
+
+#[test]
+fn names_are_selected() {
+    let mut options = Options::new(Target::new("http://h", "dev", "a2V5").unwrap());
+    assert!(options.selects("batch/x"));
+    options.exclude_groups = vec!["batch".to_owned()];
+    assert!(!options.selects("batch/x") && options.selects("batches/x"));
+    options.filter = Some("tables/".to_owned());
+    assert!(options.selects("tables/create") && !options.selects("query/create"));
+}

@@ -1,0 +1,24 @@
+//! The clock and the entropy of a run: the only place that asks the machine for either.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lazuli_model::DateTime;
+
+/// The time of day.
+pub(crate) fn now() -> DateTime {
+    // A run signs requests with the current time; this is its clock module.
+    #[expect(clippy::disallowed_methods)]
+    let now = SystemTime::now();
+    DateTime::from_unix(now.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// A fresh id in the usual form.
+pub(crate) fn guid() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// The start of table names that no other run uses: letters and digits, mixed case so that case must be kept.
+pub(crate) fn table_prefix() -> String {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    format!("Cf{}", &id[..12])
+}

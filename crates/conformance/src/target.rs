@@ -1,0 +1,124 @@
+//! Which server is checked, and as whom.
+
+use std::fmt;
+
+use lazuli_protocol::auth::AccountKey;
+
+/// The well-known account of development servers.
+const DEVELOPMENT: &str = "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
+
+/// An endpoint and the account that requests are signed for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The URL of the account's table service, without a slash at its end.
+    pub base: String,
+    /// The account.
+    pub account: String,
+    /// Its key.
+    pub key: AccountKey,
+}
+
+/// Why a target is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetError {
+    /// The endpoint is not an `http` URL.
+    Endpoint(String),
+    /// The endpoint is an `https` URL, which the runner cannot speak yet.
+    Https(String),
+    /// The key is not Base64.
+    Key,
+    /// The connection string lacks this.
+    Missing(&'static str),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::Endpoint(url) => write!(f, "{url} is not an endpoint such as http://127.0.0.1:10002"),
+            TargetError::Https(url) => write!(f, "{url}: https is not supported here; use an http endpoint"),
+            TargetError::Key => f.write_str("the account key is not Base64"),
+            TargetError::Missing(what) => write!(f, "the connection string has no {what}"),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+impl Target {
+    /// An account at an endpoint. If neither host nor path of the endpoint names the account, its path is taken to.
+    pub fn new(endpoint: &str, account: &str, key: &str) -> Result<Self, TargetError> {
+        let trimmed = endpoint.trim_end_matches('/');
+        if trimmed.starts_with("https://") {
+            return Err(TargetError::Https(endpoint.to_owned()));
+        }
+        let authority = trimmed.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
+        let authority = authority.ok_or_else(|| TargetError::Endpoint(endpoint.to_owned()))?;
+        let names_account = authority.contains('/') || authority.starts_with(&format!("{account}."));
+        let base = if names_account { trimmed.to_owned() } else { format!("{trimmed}/{account}") };
+        let key = AccountKey::from_base64(key).ok_or(TargetError::Key)?;
+        Ok(Self { base, account: account.to_owned(), key })
+    }
+
+    /// From a connection string as SDKs take it.
+    pub fn from_connection_string(text: &str) -> Result<Self, TargetError> {
+        let field = |name: &str| {
+            text.split(';').filter_map(|pair| pair.split_once('=')).find_map(|(given, value)| {
+                given.trim().eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+            })
+        };
+        if field("UseDevelopmentStorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Self::from_connection_string(DEVELOPMENT);
+        }
+        let account = field("AccountName").ok_or(TargetError::Missing("AccountName"))?;
+        let key = field("AccountKey").ok_or(TargetError::Missing("AccountKey"))?;
+        let endpoint = match field("TableEndpoint") {
+            Some(endpoint) => endpoint,
+            None => {
+                let suffix = field("EndpointSuffix").ok_or(TargetError::Missing("TableEndpoint"))?;
+                let scheme = field("DefaultEndpointsProtocol").unwrap_or_else(|| "https".to_owned());
+                format!("{scheme}://{account}.table.{suffix}")
+            }
+        };
+        Self::new(&endpoint, &account, &key)
+    }
+
+    /// Host and port to connect to.
+    pub fn authority(&self) -> String {
+        let rest = self.base.split_once("://").map_or(self.base.as_str(), |(_, rest)| rest);
+        let host = rest.split('/').next().unwrap_or_default();
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+        if has_port { host.to_owned() } else { format!("{host}:80") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn base(endpoint: &str) -> Result<String, TargetError> {
+        Target::new(endpoint, "dev", "a2V5").map(|target| target.base)
+    }
+
+    #[test]
+    fn endpoints() {
+        assert_eq!(base("http://127.0.0.1:10002").unwrap(), "http://127.0.0.1:10002/dev");
+        assert_eq!(base("http://127.0.0.1:10002/dev/").unwrap(), "http://127.0.0.1:10002/dev");
+        assert_eq!(base("http://dev.table.localhost:10002/").unwrap(), "http://dev.table.localhost:10002");
+        assert!(matches!(base("https://x"), Err(TargetError::Https(_))));
+        assert!(matches!(base("x"), Err(TargetError::Endpoint(_))));
+        assert_eq!(Target::new("http://x", "dev", "***").map(|_| ()), Err(TargetError::Key));
+    }
+
+    #[test]
+    fn connection_strings() {
+        let target = |text: &str| Target::from_connection_string(text).map(|t| (t.authority(), t.base));
+        let dev = ("127.0.0.1:10002".to_owned(), "http://127.0.0.1:10002/devstoreaccount1".to_owned());
+        assert_eq!(target("UseDevelopmentStorage=true"), Ok(dev));
+        let suffix = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;EndpointSuffix=example.org";
+        let host = ("a.table.example.org:80".to_owned(), "http://a.table.example.org".to_owned());
+        assert_eq!(target(suffix), Ok(host));
+        assert_eq!(target("AccountName=a"), Err(TargetError::Missing("AccountKey")));
+        assert_eq!(target("AccountName=a;AccountKey=a2V5"), Err(TargetError::Missing("TableEndpoint")));
+    }
+}

@@ -1,0 +1,486 @@
+//! What the holes of a transcript stand for during one run of it.
+//!
+//! A name keeps its value to the end of the file: what an answer put into a hole is what later requests send and what
+//! later answers must repeat. Two names of ETags never share a value, because two commits never share an ETag.
+
+use std::collections::HashMap;
+
+use lazuli_model::DateTime;
+use lazuli_protocol::percent;
+
+use crate::system;
+use crate::template::{Part, Template};
+
+/// The most text that one template may unfold to; transcripts test limits of a few megabytes.
+const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What a hole in an answer may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Capture {
+    /// Anything, up to the text that follows.
+    Any,
+    /// An ETag, its quotes as they are written in a header, in JSON or in XML.
+    Etag,
+    /// The Timestamp that belongs to the ETag of the same name.
+    Stamp,
+    /// A time with its fraction trimmed.
+    Time,
+    /// A time with seven digits of fraction.
+    Time7,
+    /// A time without fraction.
+    Seconds,
+    /// An HTTP date.
+    Date,
+    /// A GUID in lower case.
+    Id,
+    /// The `x-ms-request-id` of this answer.
+    RequestId,
+    /// A continuation token.
+    Token,
+}
+
+/// A template with everything filled in that is known before the answer is seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Text.
+    Text(String),
+    /// A hole for the answer to fill, with its name if it has one, and its line in the template.
+    Capture(Capture, Option<String>, usize),
+}
+
+/// The values of one run of one transcript.
+#[derive(Debug)]
+pub(crate) struct Values {
+    base: String,
+    root: String,
+    host: String,
+    account: String,
+    prefix: String,
+    tables: Vec<String>,
+    texts: HashMap<String, Template>,
+    captured: HashMap<String, String>,
+    etag_names: HashMap<String, String>,
+    counters: Vec<u64>,
+    /// The time that requests carry.
+    pub(crate) now: DateTime,
+    /// The id of the answer at hand.
+    pub(crate) request_id: Option<String>,
+}
+
+impl Values {
+    /// Nothing captured yet, and a fresh prefix for table names.
+    pub(crate) fn new(base: &str, account: &str) -> Self {
+        let authority = base.split_once("://").map_or(base, |(_, rest)| rest);
+        let (host, root) = authority.find('/').map_or((authority, ""), |at| authority.split_at(at));
+        Self {
+            base: base.to_owned(),
+            root: root.to_owned(),
+            host: host.to_owned(),
+            account: account.to_owned(),
+            prefix: system::table_prefix(),
+            tables: Vec::new(),
+            texts: HashMap::new(),
+            captured: HashMap::new(),
+            etag_names: HashMap::new(),
+            counters: Vec::new(),
+            now: DateTime::MIN,
+            request_id: None,
+        }
+    }
+
+    /// The path in front of every resource: the account's in path style, nothing in host style.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The authority of the endpoint.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Names a text, for `{use:name}`.
+    pub(crate) fn define(&mut self, name: &str, text: Template) {
+        self.texts.insert(name.to_owned(), text);
+    }
+
+    /// The name of a table of this run.
+    fn table(&mut self, label: &str) -> String {
+        let name = format!("{}{label}", self.prefix);
+        if !self.tables.contains(&name) {
+            self.tables.push(name.clone());
+        }
+        name
+    }
+
+    /// Every table that was named so far.
+    pub(crate) fn used_tables(&self) -> Vec<String> {
+        self.tables.clone()
+    }
+
+    /// Runs something with `{n}` standing for a number.
+    pub(crate) fn counting<T>(&mut self, n: u64, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.counters.push(n);
+        let result = run(self);
+        self.counters.pop();
+        result
+    }
+
+    /// The text of a request: every hole must have a value, or be one that makes its own.
+    pub(crate) fn render(&mut self, template: &Template) -> Result<String, String> {
+        let mut out = String::new();
+        for piece in self.fill(template)? {
+            match piece {
+                Piece::Text(text) => out.push_str(&text),
+                Piece::Capture(kind, name, _) => out.push_str(&self.value_to_send(kind, name.as_deref())?),
+            }
+        }
+        Ok(out)
+    }
+
+    fn value_to_send(&mut self, kind: Capture, name: Option<&str>) -> Result<String, String> {
+        if kind == Capture::Date {
+            return Ok(self.now.http().as_str().to_owned());
+        }
+        let Some(name) = name else {
+            return match kind {
+                Capture::Id => Ok(system::guid()),
+                _ => Err(format!("a hole of kind {kind:?} in a request needs a name")),
+            };
+        };
+        let key = key_of(kind, name);
+        match self.captured.get(&key) {
+            Some(value) if kind == Capture::Etag => Ok(etag_of(value)),
+            Some(value) => Ok(value.clone()),
+            None if kind == Capture::Id => {
+                let id = system::guid();
+                self.captured.insert(key, id.clone());
+                Ok(id)
+            }
+            None => Err(format!("nothing was captured for {{{key}}}")),
+        }
+    }
+
+    /// Checks a value that an answer put into a named hole against what the name stands for, or remembers it.
+    pub(crate) fn settle(&mut self, kind: Capture, name: &str, value: &str) -> Result<(), String> {
+        let key = key_of(kind, name);
+        match self.captured.get(&key) {
+            Some(known) if known == value => return Ok(()),
+            Some(known) => return Err(format!("{{{key}}} is {known} so far, here it is {value}")),
+            None => {}
+        }
+        if matches!(kind, Capture::Etag | Capture::Stamp)
+            && let Some(other) = self.etag_names.insert(value.to_owned(), name.to_owned())
+        {
+            return Err(format!("{{etag:{name}}} has the value of {{etag:{other}}}: {value}"));
+        }
+        self.captured.insert(key, value.to_owned());
+        Ok(())
+    }
+
+    /// Fills in all that does not depend on the answer.
+    pub(crate) fn fill(&mut self, template: &Template) -> Result<Vec<Piece>, String> {
+        let mut out = Pieces::default();
+        self.fill_into(template, &mut out)?;
+        Ok(out.pieces)
+    }
+
+    fn fill_into(&mut self, template: &Template, out: &mut Pieces) -> Result<(), String> {
+        for part in &template.parts {
+            match part {
+                Part::Text(text) => out.text(text)?,
+                Part::Hole { name, arguments, line } => self.fill_hole(name, arguments, *line, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_hole(
+        &mut self,
+        name: &str,
+        arguments: &[Template],
+        line: usize,
+        out: &mut Pieces,
+    ) -> Result<(), String> {
+        if let Some(kind) = capture_of(name) {
+            let label = self.argument(name, arguments).ok().map(|label| self.render(label)).transpose()?;
+            out.pieces.push(Piece::Capture(kind, label, line));
+            return Ok(());
+        }
+        match (name, arguments) {
+            ("each", [from, to, body]) => self.each(from, to, body, out),
+            ("error" | "xml" | "oldxml" | "frontxml", [code, message]) => {
+                self.error(name, code, message, line, out)
+            }
+            ("use", [label]) => {
+                let label = self.render(label)?;
+                let text = self.texts.get(&label).cloned();
+                self.fill_into(&text.ok_or_else(|| format!("nothing is called {label}"))?, out)
+            }
+            _ => {
+                let text = self.constant(name, arguments)?;
+                out.text(&text)
+            }
+        }
+    }
+
+    /// Holes that stand for text known before the answer.
+    fn constant(&mut self, name: &str, arguments: &[Template]) -> Result<String, String> {
+        Ok(match name {
+            "account" => self.account.clone(),
+            "base" => self.base.clone(),
+            "bom" => "\u{feff}".to_owned(),
+            "crlf" => "\r\n".to_owned(),
+            "host" => self.host.clone(),
+            "lf" => "\n".to_owned(),
+            "prefix" => self.prefix.clone(),
+            "root" => self.root.clone(),
+            "n" => return self.counter(arguments),
+            "repeat" => return self.repeat(arguments),
+            "table" => {
+                let label = self.argument(name, arguments)?;
+                let label = self.render(label)?;
+                self.table(&label)
+            }
+            _ => {
+                let inner = self.argument(name, arguments)?;
+                let inner = self.render(inner)?;
+                match name {
+                    "lower" => inner.to_lowercase(),
+                    "upper" => inner.to_uppercase(),
+                    "url" => {
+                        let mut out = Vec::new();
+                        percent::encode_into(&mut out, &inner);
+                        String::from_utf8_lossy(&out).into_owned()
+                    }
+                    _ => return Err(format!("{{{name}}} cannot be filled")),
+                }
+            }
+        })
+    }
+
+    fn argument<'t>(&self, name: &str, arguments: &'t [Template]) -> Result<&'t Template, String> {
+        arguments.first().ok_or_else(|| format!("{{{name}}} needs something behind a colon"))
+    }
+
+    fn number(&mut self, template: &Template) -> Result<usize, String> {
+        let text = self.render(template)?;
+        text.trim().parse().map_err(|_| format!("{text} is not a number"))
+    }
+
+    fn counter(&mut self, arguments: &[Template]) -> Result<String, String> {
+        let width = arguments.first().map(|width| self.number(width)).transpose()?.unwrap_or(0);
+        let n = self.counters.last().ok_or("{n} stands for nothing here")?;
+        Ok(format!("{n:0width$}"))
+    }
+
+    fn repeat(&mut self, arguments: &[Template]) -> Result<String, String> {
+        let [text, times] = arguments else { return Err("{repeat} needs a text and a number".to_owned()) };
+        let (text, times) = (self.render(text)?, self.number(times)?);
+        if text.len().saturating_mul(times) > TEXT_BYTES_MAX {
+            return Err("{repeat} unfolds to too much text".to_owned());
+        }
+        Ok(text.repeat(times))
+    }
+
+    fn each(
+        &mut self,
+        from: &Template,
+        to: &Template,
+        body: &Template,
+        out: &mut Pieces,
+    ) -> Result<(), String> {
+        let (from, to) = (self.number(from)?, self.number(to)?);
+        for n in from..=to {
+            self.counting(n as u64, |values| values.fill_into(body, out))?;
+        }
+        Ok(())
+    }
+
+    /// The body of an error, with the trailer that every error has.
+    fn error(
+        &mut self,
+        form: &str,
+        code: &Template,
+        message: &Template,
+        line: usize,
+        out: &mut Pieces,
+    ) -> Result<(), String> {
+        let code = self.render(code)?;
+        let message = self.render(message)?;
+        let (open, close) = error_frame(form, &code);
+        let json = form == "error";
+        out.text(&open)?;
+        out.text(&if json { json_escaped(&message) } else { xml_escaped(&message) })?;
+        let newline = if json { "\\n" } else { "\n" };
+        out.text(newline)?;
+        out.text("RequestId:")?;
+        out.pieces.push(Piece::Capture(Capture::RequestId, None, line));
+        out.text(newline)?;
+        out.text("Time:")?;
+        out.pieces.push(Piece::Capture(Capture::Time7, None, line));
+        out.text(close)
+    }
+}
+
+/// What stands before and behind the message of an error in each form.
+fn error_frame(form: &str, code: &str) -> (String, &'static str) {
+    const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
+    match form {
+        "error" => (
+            format!("{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-US\",\"value\":\""),
+            "\"}}}",
+        ),
+        "xml" => (
+            format!(
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"{METADATA}\"><code>{code}</code><message xml:lang=\"en-US\">"
+            ),
+            "</message></error>",
+        ),
+        "oldxml" => (
+            format!(
+                "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\r\n<error xmlns=\"{METADATA}\">\r\n  <code>{code}</code>\r\n  <message xml:lang=\"en-US\">"
+            ),
+            "</message>\r\n</error>",
+        ),
+        _ => (
+            format!(
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"{METADATA}\"><m:code>{code}</m:code><m:message xml:lang=\"en-US\">"
+            ),
+            "</m:message></m:error>",
+        ),
+    }
+}
+
+fn json_escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    lazuli_protocol::json::text::push_escaped(&mut out, text);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn xml_escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The ETag of a Timestamp, as a header has it.
+pub(crate) fn etag_of(stamp: &str) -> String {
+    format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
+}
+
+/// ETag and Timestamp of one name are two looks of one value.
+fn key_of(kind: Capture, name: &str) -> String {
+    let kind = match kind {
+        Capture::Any => "any",
+        Capture::Etag | Capture::Stamp => "etag",
+        Capture::Time | Capture::Time7 | Capture::Seconds => "time",
+        Capture::Date => "date",
+        Capture::Id | Capture::RequestId => "id",
+        Capture::Token => "token",
+    };
+    format!("{kind}:{name}")
+}
+
+fn capture_of(name: &str) -> Option<Capture> {
+    Some(match name {
+        "any" => Capture::Any,
+        "etag" => Capture::Etag,
+        "stamp" => Capture::Stamp,
+        "time" => Capture::Time,
+        "time7" => Capture::Time7,
+        "seconds" => Capture::Seconds,
+        "date" => Capture::Date,
+        "id" => Capture::Id,
+        "requestid" => Capture::RequestId,
+        "token" => Capture::Token,
+        _ => return None,
+    })
+}
+
+/// Pieces with neighbouring texts joined, and their size bounded.
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<Piece>,
+    bytes: usize,
+}
+
+impl Pieces {
+    fn text(&mut self, text: &str) -> Result<(), String> {
+        self.bytes += text.len();
+        if self.bytes > TEXT_BYTES_MAX {
+            return Err("the template unfolds to too much text".to_owned());
+        }
+        match self.pieces.last_mut() {
+            Some(Piece::Text(before)) => before.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Values {
+        Values::new("http://127.0.0.1:10002/dev", "dev")
+    }
+
+    #[track_caller]
+    fn check(template: &str, expected: &str) {
+        assert_eq!(values().render(&Template::parse(template)).as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn requests_are_rendered() {
+        check("{base} {root} {host} {account}", "http://127.0.0.1:10002/dev /dev 127.0.0.1:10002 dev");
+        check("{repeat:ab:3}", "ababab");
+        check(r#"[0{each:1:3:,{"k":"{n:2}"}}]"#, r#"[0,{"k":"01"},{"k":"02"},{"k":"03"}]"#);
+        check("{upper:ab}{lower:CD}{url:a b!}", "ABcda%20b%21");
+        check("a{crlf}b{lf}", "a\r\nb\n");
+    }
+
+    #[test]
+    fn tables_have_fresh_names_that_last() {
+        let mut values = values();
+        let name = values.render(&Template::parse("{table:a}")).unwrap();
+        assert!(name.starts_with("Cf") && name.ends_with('a') && name.len() == 15, "{name}");
+        assert_eq!(values.render(&Template::parse("{prefix}a")).unwrap(), name);
+        assert_eq!(values.render(&Template::parse("{upper:{table:a}}")).unwrap(), name.to_uppercase());
+    }
+
+    #[test]
+    fn captured_values_come_back() {
+        let mut values = values();
+        let tag = Template::parse("{etag:1}");
+        assert_eq!(values.render(&tag), Err("nothing was captured for {etag:1}".to_owned()));
+        values.settle(Capture::Stamp, "1", "2022-05-06T00:31:05.07Z").unwrap();
+        assert_eq!(values.render(&tag).unwrap(), "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"");
+        assert_eq!(values.render(&Template::parse("{stamp:1}")).unwrap(), "2022-05-06T00:31:05.07Z");
+        assert!(values.settle(Capture::Etag, "1", "2022-05-06T00:31:06Z").is_err(), "inconsistent");
+        assert!(values.settle(Capture::Etag, "2", "2022-05-06T00:31:05.07Z").is_err(), "shared");
+        values.settle(Capture::Etag, "2", "2022-05-06T00:31:06Z").unwrap();
+        let id = values.render(&Template::parse("{id:x}")).unwrap();
+        assert_eq!(values.render(&Template::parse("{id:x}")).unwrap(), id);
+    }
+
+    #[test]
+    fn errors_unfold_to_their_form() {
+        let pieces = values().fill(&Template::parse("{error:A|say \"x\"}")).unwrap();
+        let [Piece::Text(open), Piece::Capture(Capture::RequestId, ..), _, _, Piece::Text(close)] = &pieces[..]
+        else {
+            panic!("{pieces:?}")
+        };
+        assert_eq!(
+            open,
+            r#"{"odata.error":{"code":"A","message":{"lang":"en-US","value":"say \"x\"\nRequestId:"#
+        );
+        assert_eq!(close, r#""}}}"#);
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        for text in ["{n}", "{use:x}", "{repeat:a:x}", "{etag}", "{repeat:aaaaaaaa:99999999}"] {
+            assert!(values().render(&Template::parse(text)).is_err(), "{text}");
+        }
+    }
+}
