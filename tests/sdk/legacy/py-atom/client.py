@@ -1,0 +1,23 @@
+"""One name for each thing that `azure` 0.11.1 and `azure-storage` 0.20.3 have in common."""
+
+try:
+    from azure.common import AzureConflictHttpError as Conflict
+    from azure.common import AzureException as Failure
+    from azure.common import AzureMissingResourceHttpError as Missing
+    from azure.storage import AccessPolicy, SharedAccessPolicy, SignedIdentifier, SignedIdentifiers
+    from azure.storage.models import AzureBatchOperationError as BatchFailure
+    from azure.storage.models import AzureBatchValidationError as BatchInvalid
+    from azure.storage.table import Entity, EntityProperty, TableService
+except ImportError:
+    from azure import WindowsAzureBatchOperationError as BatchFailure
+    from azure import WindowsAzureConflictError as Conflict
+    from azure import WindowsAzureError as BatchInvalid
+    from azure import WindowsAzureError as Failure
+    from azure import WindowsAzureMissingResourceError as Missing
+    from azure.storage import AccessPolicy, Entity, EntityProperty, SignedIdentifier, SignedIdentifiers, TableService
+    from azure.storage.sharedaccesssignature import SharedAccessPolicy
+
+__all__ = [
+    "AccessPolicy", "BatchFailure", "BatchInvalid", "Conflict", "Entity", "EntityProperty", "Failure", "Missing",
+    "SharedAccessPolicy", "SignedIdentifier", "SignedIdentifiers", "TableService",
+]  # fmt: skip
