@@ -44,34 +44,40 @@ impl Admin {
         &self.token
     }
 
-    async fn route(&self, head: &RequestHead<'_>, body: &mut impl BodySource) -> Result<Value, Refusal> {
-        let segments: Vec<&str> = head.target.trim_matches('/').split('/').collect();
-        if let ("GET", ["healthz" | "readyz"]) = (head.method, segments.as_slice()) {
-            return self.health().await;
+    async fn route(&self, head: &RequestHead<'_>, body: &mut impl BodySource) -> (u16, Value) {
+        let open = head.method == "GET" && matches!(head.target, "/healthz" | "/readyz");
+        if !open && !self.has_token(head) {
+            return (401, json!({ "error": "the token is missing or wrong" }));
         }
-        self.check_token(head)?;
-        match (head.method, segments.as_slice()) {
-            ("GET", ["accounts"]) => self.list().await,
-            ("POST", ["accounts", name]) => {
-                let keys = given_keys(&body.read().await.map_err(|f| Refusal(400, f.message.into_owned()))?)?;
-                self.add(name, keys).await
-            }
-            ("POST", ["accounts", name, "keys", which]) => self.rotate(name, which).await,
-            ("DELETE", ["accounts", name]) => self.remove(name).await,
-            _ => Err(Refusal(404, "there is no such call".into())),
+        match body.read().await {
+            Ok(body) => self.call(head.method, head.target, &body).await,
+            Err(failure) => (failure.code.status(), json!({ "error": failure.message })),
         }
     }
 
-    fn check_token(&self, head: &RequestHead<'_>) -> Result<(), Refusal> {
+    /// Does what a call asks for, whoever it comes from.
+    pub async fn call(&self, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let result = match (method, segments.as_slice()) {
+            ("GET", ["healthz" | "readyz"]) => self.health().await,
+            ("GET", ["accounts"]) => self.list().await,
+            ("POST", ["accounts", name]) => self.add(name, body).await,
+            ("POST", ["accounts", name, "keys", which]) => self.rotate(name, which).await,
+            ("DELETE", ["accounts", name]) => self.remove(name).await,
+            _ => Err(Refusal(404, "there is no such call".into())),
+        };
+        match result {
+            Ok(value) => (200, value),
+            Err(Refusal(status, message)) => (status, json!({ "error": message })),
+        }
+    }
+
+    fn has_token(&self, head: &RequestHead<'_>) -> bool {
         let given = head.fields.iter().find(|field| field.name.eq_ignore_ascii_case("authorization"));
         let given = given.and_then(|field| field.value.strip_prefix("Bearer ")).unwrap_or_default();
-        // The token is random and long; comparing hashes of it keeps the time independent of where they differ.
+        // Comparing hashes keeps the time independent of where the two texts differ.
         let hash = |text: &str| lazuli_protocol::auth::AccountKey::new(b"lazuli admin token").sign(text);
-        if hash(given) == hash(&self.token) {
-            Ok(())
-        } else {
-            Err(Refusal(401, "the token is missing or wrong".into()))
-        }
+        hash(given) == hash(&self.token)
     }
 
     async fn health(&self) -> Result<Value, Refusal> {
@@ -93,7 +99,8 @@ impl Admin {
         Ok(json!({ "accounts": accounts.iter().map(describe).collect::<Vec<_>>() }))
     }
 
-    async fn add(&self, name: &str, keys: Option<[Vec<u8>; 2]>) -> Result<Value, Refusal> {
+    async fn add(&self, name: &str, body: &[u8]) -> Result<Value, Refusal> {
+        let keys = given_keys(body)?;
         if !is_account_name(name) {
             return Err(Refusal(
                 400,
@@ -191,10 +198,8 @@ fn internal(error: lazuli_service::Error) -> Refusal {
 
 impl Handler for Admin {
     async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
-        match self.route(head, body).await {
-            Ok(value) => respond(200, &value),
-            Err(Refusal(status, message)) => respond(status, &json!({ "error": message })),
-        }
+        let (status, value) = self.route(head, body).await;
+        respond(status, &value)
     }
 
     fn refuse(&self, failure: &Failure) -> Response {

@@ -14,7 +14,9 @@ mod log;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use lazuli_engine::{Clock, Engine};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, TableName};
 use lazuli_protocol::address::{self, Resource};
@@ -24,7 +26,7 @@ use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::encode;
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, error};
-use lazuli_service::{Grant, Service};
+use lazuli_service::{Grant, Options, Service};
 use tokio::time::timeout;
 
 use crate::accounts::Directory;
@@ -51,6 +53,18 @@ impl Frontend {
     /// A front end of a service.
     pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
         Ok(Self { service, directory, config, ids: Ids::new()? })
+    }
+
+    /// A front end of an engine, with the service between them.
+    pub fn over(engine: Arc<dyn Engine>, directory: Directory, config: Config) -> std::io::Result<Self> {
+        let watch = Stopwatch::start();
+        let options = Options {
+            clock: Clock::system(),
+            elapsed: Arc::new(move || watch.elapsed()),
+            query_time_max: config.query_time_max,
+            name_hold: config.name_hold,
+        };
+        Self::new(Service::new(engine, options), directory, config)
     }
 
     /// The service behind it.

@@ -5,15 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_engine::{Clock, Engine};
-use lazuli_service::{Options, Service};
+use lazuli_engine::Engine;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
-use crate::clock::Stopwatch;
 use crate::config::{AdminPort, Config};
 use crate::frontend::Frontend;
 use crate::http::Shared;
@@ -42,20 +40,12 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     raise_file_limit(config.limits.connections_max);
     let listener = TcpListener::bind(config.table).await?;
     let table = listener.local_addr()?;
-    let watch = Stopwatch::start();
-    let options = Options {
-        clock: Clock::system(),
-        elapsed: Arc::new(move || watch.elapsed()),
-        query_time_max: config.query_time_max,
-        name_hold: config.name_hold,
-    };
-    let service = Service::new(engine.clone(), options);
-    let directory = Directory::new(given);
-    directory.refresh(&service.accounts()).await.map_err(io::Error::other)?;
+    let frontend = Arc::new(Frontend::over(engine.clone(), Directory::new(given), config.clone())?);
+    let accounts = frontend.service().accounts();
+    frontend.directory().refresh(&accounts).await.map_err(io::Error::other)?;
     let (stop, stopped) = watch::channel(false);
     let shared = Shared::new(config.limits, stopped.clone());
-    let mut sweep = service.sweep();
-    let frontend = Arc::new(Frontend::new(service, directory, config.clone())?);
+    let mut sweep = frontend.service().sweep();
     let mut tasks = vec![tokio::spawn(listen(listener, frontend.clone(), shared.clone(), stopped.clone()))];
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {

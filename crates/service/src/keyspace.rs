@@ -21,11 +21,6 @@ pub fn tables(account: &str) -> String {
     format!("{TABLES}{account}")
 }
 
-/// The account of a partition of tables.
-pub fn account_of(partition: &str) -> Option<&str> {
-    partition.strip_prefix(TABLES)
-}
-
 /// The row of a live table.
 pub fn live(folded: &str) -> String {
     format!("n/{folded}")

@@ -1,0 +1,113 @@
+//! `lazuli account`: the accounts that are kept in the store.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::admin::{self, Call};
+use crate::engine::EngineUrl;
+use crate::serve::LOCATION;
+
+/// Add, list, change and remove accounts.
+///
+/// Accounts live in the store. If a server has the store open, it is asked, and the change is effective at once.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli account add shop                  creates account 'shop' and prints its two keys
+  lazuli account list
+  lazuli account rotate-key shop --key 2   replaces the second key; requests signed with the old one are refused
+  lazuli account remove shop               only when its tables are deleted")]
+pub struct Account {
+    /// Directory of the data
+    #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION, global = true)]
+    location: PathBuf,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: AccountCommand,
+}
+
+#[derive(Subcommand)]
+enum AccountCommand {
+    /// Create an account with two keys
+    Add {
+        /// 3 to 24 lower-case letters and digits
+        name: String,
+        /// Use this key, in Base64, rather than a random one (needs --key2)
+        #[arg(long, requires = "key2", value_name = "BASE64")]
+        key1: Option<String>,
+        /// The second key
+        #[arg(long, requires = "key1", value_name = "BASE64")]
+        key2: Option<String>,
+    },
+    /// Show all accounts and their keys
+    List,
+    /// Give an account a new key
+    RotateKey {
+        /// The account
+        name: String,
+        /// Which of its two keys
+        #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
+        key: u8,
+    },
+    /// Remove an account that has no tables
+    Remove {
+        /// The account
+        name: String,
+    },
+}
+
+impl Account {
+    /// Carries the command out.
+    pub fn run(self) -> Result<ExitCode, String> {
+        let call = match &self.command {
+            AccountCommand::Add { name, key1: Some(key1), key2: Some(key2) } => Call {
+                method: "POST",
+                path: format!("/accounts/{name}"),
+                body: json!({ "keys": [key1, key2] }).to_string(),
+            },
+            AccountCommand::Add { name, .. } => {
+                Call { method: "POST", path: format!("/accounts/{name}"), body: String::new() }
+            }
+            AccountCommand::List => Call { method: "GET", path: "/accounts".into(), body: String::new() },
+            AccountCommand::RotateKey { name, key } => {
+                Call { method: "POST", path: format!("/accounts/{name}/keys/{key}"), body: String::new() }
+            }
+            AccountCommand::Remove { name } => {
+                Call { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
+            }
+        };
+        let answer = admin::call(&EngineUrl::File(self.location), &call)?;
+        if self.json {
+            println!("{answer}");
+        } else {
+            show(&answer);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn show(answer: &Value) {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
+    if let Some(removed) = answer.get("removed").and_then(Value::as_str) {
+        println!("removed {removed}");
+        return;
+    }
+    let one = std::slice::from_ref(answer);
+    let accounts = answer.get("accounts").and_then(Value::as_array).map_or(one, Vec::as_slice);
+    if accounts.is_empty() {
+        println!("no accounts are kept in this store");
+    }
+    for account in accounts {
+        println!("{}  created {}", text(account, "name"), text(account, "created"));
+        for (index, key) in account.get("keys").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            println!("  key{} {}", index + 1, key.as_str().unwrap_or_default());
+        }
+    }
+}

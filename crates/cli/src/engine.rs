@@ -1,0 +1,86 @@
+//! Picks the storage engine by its URL.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
+use lazuli_store::{Durability, OpenError, Options, Store};
+
+/// Where the data lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineUrl {
+    /// `memory:`, nothing on disk.
+    Memory,
+    /// `file:DIR`, the embedded store.
+    File(PathBuf),
+}
+
+impl FromStr for EngineUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("memory", "" | "//")) => Ok(EngineUrl::Memory),
+            Some(("file", path)) if !path.is_empty() => {
+                Ok(EngineUrl::File(path.strip_prefix("//").unwrap_or(path).into()))
+            }
+            _ => Err("the engine is memory: or file:DIR".into()),
+        }
+    }
+}
+
+impl EngineUrl {
+    /// The directory of the embedded store.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            EngineUrl::Memory => None,
+            EngineUrl::File(path) => Some(path),
+        }
+    }
+}
+
+/// Why an engine could not be opened.
+pub enum EngineError {
+    /// Another process has it open.
+    InUse(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// Opens the engine.
+pub fn open(
+    url: &EngineUrl,
+    durability: Durability,
+    cache_bytes: Option<u64>,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    let path = match url {
+        EngineUrl::Memory => return Ok(Arc::new(Memory::new(Clock::system()))),
+        EngineUrl::File(path) => path,
+    };
+    let mut options = Options { durability, ..Options::default() };
+    if let Some(bytes) = cache_bytes {
+        options.cache_bytes = bytes;
+    }
+    match Store::open(path, options) {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(error @ OpenError::InUse { .. }) => Err(EngineError::InUse(error.to_string())),
+        Err(error) => Err(EngineError::Failed(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        assert_eq!("memory:".parse(), Ok(EngineUrl::Memory));
+        assert_eq!("file:data".parse(), Ok(EngineUrl::File("data".into())));
+        assert_eq!("file:///var/lib/lazuli".parse(), Ok(EngineUrl::File("/var/lib/lazuli".into())));
+        for bad in ["", "data", "file:", "memory:x", "redis://x"] {
+            assert!(bad.parse::<EngineUrl>().is_err(), "{bad}");
+        }
+    }
+}

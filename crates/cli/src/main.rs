@@ -1,0 +1,102 @@
+//! The one binary, `lazuli`: it picks the engine, starts the server, and is the operator's tool.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
+
+mod account;
+mod admin;
+mod conformance;
+mod engine;
+mod log;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A durable, fast server that speaks the Azure Storage protocols.
+///
+/// Without a command, `lazuli [flags]` means `lazuli serve [flags]`.
+#[derive(Parser)]
+#[command(name = "lazuli", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(Box<serve::Serve>),
+    Account(account::Account),
+    Conformance(conformance::Conformance),
+}
+
+/// What stands first on the command line when a command is named.
+const COMMANDS: [&str; 4] = ["serve", "account", "conformance", "help"];
+
+fn main() -> ExitCode {
+    let cli = Cli::parse_from(with_command(std::env::args()));
+    let result = match cli.command {
+        Command::Serve(serve) => serve.run(),
+        Command::Account(account) => account.run(),
+        Command::Conformance(conformance) => conformance.run(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("lazuli: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Puts `serve` in front of flags that stand alone.
+fn with_command(args: impl Iterator<Item = String>) -> Vec<String> {
+    let mut args: Vec<String> = args.collect();
+    let names_a_command = args.get(1).is_some_and(|first| {
+        COMMANDS.contains(&first.as_str()) || ["--help", "-h", "--version", "-V"].contains(&first.as_str())
+    });
+    if !names_a_command {
+        args.insert(1, "serve".into());
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn line(args: &[&str]) -> Vec<String> {
+        with_command(std::iter::once("lazuli").chain(args.iter().copied()).map(str::to_owned))
+    }
+
+    #[test]
+    fn bare_flags_mean_serve() {
+        assert_eq!(line(&[]), ["lazuli", "serve"]);
+        assert_eq!(line(&["--table-port", "0"]), ["lazuli", "serve", "--table-port", "0"]);
+        assert_eq!(line(&["account", "list"]), ["lazuli", "account", "list"]);
+        assert_eq!(line(&["--help"]), ["lazuli", "--help"]);
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+        for command in Cli::command().get_subcommands() {
+            assert!(COMMANDS.contains(&command.get_name()), "{}", command.get_name());
+        }
+    }
+
+    /// Azurite's command lines work with one word changed.
+    #[test]
+    fn azurite_flags_are_understood() {
+        for flags in [
+            "-l /data --tableHost 0.0.0.0 --tablePort 10002 --silent --skipApiVersionCheck --disableTelemetry",
+            "--inMemoryPersistence --loose --blobPort 10000 --queuePort 10001 --blobHost 0.0.0.0 --queueHost 0.0.0.0",
+            "-s -d debug.log --extentMemoryLimit 64 --disableProductStyleUrl",
+        ] {
+            let args: Vec<&str> = flags.split(' ').collect();
+            assert!(Cli::try_parse_from(line(&args)).is_ok(), "{flags}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! `lazuli serve`: starts the server and waits for a signal.
+
+use std::io::IsTerminal as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
+use lazuli_server::config::{AdminPort, Scheme};
+use lazuli_server::{Config, Limits};
+use lazuli_store::Durability;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::engine::{self, EngineError, EngineUrl};
+use crate::log::{self, LogFormat};
+
+/// The port that SDKs and Azurite use for tables.
+pub const TABLE_PORT: u16 = 10002;
+/// Where other commands find the server.
+const ADMIN_PORT: u16 = 10009;
+/// Where the data goes if nothing is said.
+pub const LOCATION: &str = "lazuli-data";
+
+/// Start the server.
+///
+/// The development account works at once on loopback: `UseDevelopmentStorage=true` is all that an application needs.
+/// Every answer waits until its change is on disk.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli                                       tables on 127.0.0.1:10002, data in ./lazuli-data
+  lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
+  lazuli serve --location /var/lib/lazuli        data in a directory of your choice
+  LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
+
+Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
+--silent, --disableTelemetry; those for blobs and queues are accepted with a notice.")]
+pub struct Serve {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+
+    /// Port of the Table service; 0 picks a free one and prints it
+    #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = TABLE_PORT)]
+    table_port: u16,
+
+    /// Directory of the data; short for --engine file:DIR
+    #[arg(short = 'l', long, value_name = "DIR", conflicts_with = "engine")]
+    location: Option<PathBuf>,
+
+    /// Where the data lives: file:DIR, or memory: for nothing on disk
+    #[arg(long, value_name = "URL")]
+    engine: Option<EngineUrl>,
+
+    /// When a change is acknowledged; relaxed may lose the last moments in a crash of the machine
+    #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
+    durability: DurabilityArg,
+
+    /// Memory for cached data
+    #[arg(long, value_name = "MIB")]
+    cache_mib: Option<u64>,
+
+    /// Serve the public development account although others can reach the server
+    #[arg(long)]
+    dev_account: bool,
+
+    /// Scheme of the URLs in answers, for a server behind a TLS front
+    #[arg(long, value_enum, default_value_t = SchemeArg::Http)]
+    public_scheme: SchemeArg,
+
+    /// A proxy whose X-Forwarded-Proto is believed; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    trusted_proxy: Vec<IpAddr>,
+
+    /// Port on loopback where other lazuli commands reach the server [default: 10009, or a free one]
+    #[arg(long, value_name = "PORT")]
+    admin_port: Option<u16>,
+
+    /// Seconds for which the name of a deleted table stays blocked
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    table_name_hold: u64,
+
+    /// Seconds after which a query returns what it has, with a continuation
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    query_time: u64,
+
+    /// Write one line a request to standard error
+    #[arg(long)]
+    log_requests: bool,
+
+    /// How the log looks
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+
+    /// Print nothing but errors
+    #[arg(short = 'q', long, visible_alias = "silent", short_alias = 's')]
+    quiet: bool,
+
+    #[command(flatten, next_help_heading = "Limits")]
+    limits: LimitArgs,
+
+    #[command(flatten)]
+    azurite: AzuriteArgs,
+}
+
+/// Bounds that protect the server.
+#[derive(Args)]
+struct LimitArgs {
+    /// Largest request head
+    #[arg(long, value_name = "KIB", default_value_t = 64)]
+    max_head_kib: usize,
+    /// Largest request body
+    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64)]
+    max_body_kib: usize,
+    /// Connections at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    max_connections: usize,
+    /// Seconds to send a request head
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    head_timeout: u64,
+    /// Seconds to send a request body
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    body_timeout: u64,
+    /// Seconds that a connection may be idle
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    idle_timeout: u64,
+    /// Seconds to answer a request
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    request_timeout: u64,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> Limits {
+        Limits {
+            head_bytes_max: self.max_head_kib * 1024,
+            body_bytes_max: self.max_body_kib * 1024,
+            connections_max: self.max_connections,
+            head_time_max: Duration::from_secs(self.head_timeout),
+            body_time_max: Duration::from_secs(self.body_timeout),
+            idle_time_max: Duration::from_secs(self.idle_timeout),
+            request_time_max: Duration::from_secs(self.request_timeout),
+            ..Limits::default()
+        }
+    }
+}
+
+/// Flags of Azurite, so that a command line needs one word changed.
+#[derive(Args)]
+#[allow(clippy::struct_excessive_bools, reason = "these are another program's flags")]
+struct AzuriteArgs {
+    #[arg(long = "tableHost", hide = true)]
+    table_host: Option<IpAddr>,
+    #[arg(long = "inMemoryPersistence", hide = true)]
+    in_memory: bool,
+    #[arg(long = "skipApiVersionCheck", hide = true)]
+    skip_version_check: bool,
+    #[arg(short = 'L', long = "loose", hide = true)]
+    loose: bool,
+    #[arg(long = "disableTelemetry", hide = true)]
+    disable_telemetry: bool,
+    #[arg(long = "disableProductStyleUrl", hide = true)]
+    disable_host_style: bool,
+    #[arg(short = 'd', long = "debug", hide = true, num_args = 0..=1, default_missing_value = "")]
+    debug: Option<String>,
+    #[arg(long = "extentMemoryLimit", hide = true)]
+    extent_memory_limit: Option<String>,
+    #[arg(long = "blobHost", hide = true)]
+    blob_host: Option<String>,
+    #[arg(long = "blobPort", hide = true)]
+    blob_port: Option<String>,
+    #[arg(long = "blobKeepAliveTimeout", hide = true)]
+    blob_keep_alive: Option<String>,
+    #[arg(long = "queueHost", hide = true)]
+    queue_host: Option<String>,
+    #[arg(long = "queuePort", hide = true)]
+    queue_port: Option<String>,
+    #[arg(long = "queueKeepAliveTimeout", hide = true)]
+    queue_keep_alive: Option<String>,
+    #[arg(long = "tableKeepAliveTimeout", hide = true)]
+    table_keep_alive: Option<String>,
+}
+
+impl AzuriteArgs {
+    fn notices(&self) -> Vec<&'static str> {
+        let mut notices = Vec::new();
+        if [&self.blob_host, &self.blob_port, &self.blob_keep_alive].iter().any(|flag| flag.is_some()) {
+            notices.push("the Blob service is not served yet; its flags have no effect");
+        }
+        if [&self.queue_host, &self.queue_port, &self.queue_keep_alive].iter().any(|flag| flag.is_some()) {
+            notices.push("the Queue service is not served yet; its flags have no effect");
+        }
+        if self.extent_memory_limit.is_some() {
+            notices.push("--extentMemoryLimit concerns blobs and has no effect");
+        }
+        notices
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DurabilityArg {
+    /// When it is on stable storage.
+    Full,
+    /// When the operating system has it: for throw-away data.
+    Relaxed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemeArg {
+    Http,
+    Https,
+}
+
+impl Serve {
+    /// Runs the server until a signal ends it.
+    pub fn run(self) -> Result<ExitCode, String> {
+        log::start(self.log_format, self.quiet);
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+        runtime.block_on(self.serve())
+    }
+
+    async fn serve(self) -> Result<ExitCode, String> {
+        let url = self.engine_url();
+        let config = self.config(&url);
+        let given = self.accounts(config.table.ip())?;
+        let durability = match self.durability {
+            DurabilityArg::Full => Durability::Full,
+            DurabilityArg::Relaxed => Durability::Relaxed,
+        };
+        let cache = self.cache_mib.map(|mib| mib * 1024 * 1024);
+        // From here on a signal is not lost, however early it comes.
+        let mut signals = Signals::new().map_err(|error| error.to_string())?;
+        let engine = engine::open(&url, durability, cache).map_err(|error| match error {
+            EngineError::InUse(why) | EngineError::Failed(why) => why,
+        })?;
+        let address = config.table;
+        let running = lazuli_server::start(config, engine, given.clone())
+            .await
+            .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+        if !self.quiet {
+            self.greet(&url, running.table, &given);
+        }
+        signals.next().await;
+        if !self.quiet {
+            eprintln!("lazuli: finishing what is in flight; a second signal stops at once");
+        }
+        tokio::select! {
+            closed = running.stop() => closed.map_err(|error| error.to_string())?,
+            () = signals.next() => return Ok(ExitCode::from(130)),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn engine_url(&self) -> EngineUrl {
+        match (&self.engine, &self.location) {
+            (Some(url), _) => url.clone(),
+            (None, _) if self.azurite.in_memory => EngineUrl::Memory,
+            (None, Some(path)) => EngineUrl::File(path.clone()),
+            (None, None) => EngineUrl::File(LOCATION.into()),
+        }
+    }
+
+    fn config(&self, url: &EngineUrl) -> Config {
+        let host = self.azurite.table_host.unwrap_or(self.host);
+        let mut config = Config::new(SocketAddr::new(host, self.table_port));
+        config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));
+        config.admin = match (self.admin_port, &config.admin_file) {
+            (Some(port), _) => AdminPort::Exactly(port),
+            (None, Some(_)) => AdminPort::Preferably(ADMIN_PORT),
+            (None, None) => AdminPort::Off,
+        };
+        config.public_scheme = match self.public_scheme {
+            SchemeArg::Http => Scheme::Http,
+            SchemeArg::Https => Scheme::Https,
+        };
+        config.trusted_proxies.clone_from(&self.trusted_proxy);
+        config.limits = self.limits.limits();
+        config.query_time_max = Duration::from_secs(self.query_time);
+        config.name_hold = Duration::from_secs(self.table_name_hold);
+        config.log_requests = self.log_requests || self.azurite.debug.is_some();
+        config
+    }
+
+    /// The accounts of the environment, or else the development account where it is safe.
+    fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
+        for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
+            if let Ok(text) = std::env::var(variable) {
+                return parse_accounts(&text).map_err(|why| format!("{variable}: {why}"));
+            }
+        }
+        if host.is_loopback() || self.dev_account {
+            return Ok(vec![GivenAccount::development()]);
+        }
+        if self.azurite.table_host.is_some() {
+            eprintln!(
+                "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
+            );
+            return Ok(vec![GivenAccount::development()]);
+        }
+        if self.location.is_none() && self.engine.is_none() || !self.quiet {
+            eprintln!(
+                "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
+            );
+        }
+        Ok(Vec::new())
+    }
+
+    fn greet(&self, url: &EngineUrl, table: SocketAddr, given: &[GivenAccount]) {
+        for notice in self.azurite.notices() {
+            eprintln!("lazuli: {notice}");
+        }
+        let bold = |text: &str| {
+            if std::io::stdout().is_terminal() { format!("\x1b[1m{text}\x1b[0m") } else { text.into() }
+        };
+        println!(
+            "Lazuli {} serves tables on {}",
+            env!("CARGO_PKG_VERSION"),
+            bold(&format!("http://{table}"))
+        );
+        match (url, self.durability) {
+            (EngineUrl::Memory, _) => println!("  data: in memory, gone when it stops"),
+            (EngineUrl::File(path), DurabilityArg::Full) => {
+                println!("  data: {}; every answer waits for the disk", path.display());
+            }
+            (EngineUrl::File(path), DurabilityArg::Relaxed) => {
+                println!(
+                    "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
+                    path.display()
+                );
+            }
+        }
+        let reachable = if table.ip().is_unspecified() {
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), table.port())
+        } else {
+            table
+        };
+        if given.iter().any(|account| account.name == DEVELOPMENT_ACCOUNT)
+            && std::env::var("LAZULI_ACCOUNTS").is_err()
+        {
+            println!("  connection string, to paste (the key is the public one of the development account):");
+            println!(
+                "DefaultEndpointsProtocol=http;AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint=http://{reachable}/{DEVELOPMENT_ACCOUNT};"
+            );
+        } else {
+            for account in given {
+                println!("  endpoint of account {}: http://{reachable}/{}", account.name, account.name);
+            }
+            println!("  accounts kept in the store: lazuli account list");
+        }
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
