@@ -1,6 +1,6 @@
 //! An answer against what the transcript says it must be.
 
-use crate::expect::{Mismatch, fit};
+use crate::expect::{Mismatch, fit, shown};
 use crate::http::Response;
 use crate::json::fit_json;
 use crate::transcript::{Expected, ExpectedHeader, Mode};
@@ -123,7 +123,9 @@ impl Comparison<'_> {
                     self.differ(Kind::HeaderCase, header.line, name, name.clone(), given.clone());
                 }
                 let fits = match self.values.fill(template) {
-                    Ok(pieces) => fit(&pieces, value, self.values).map_err(|mismatch| explain(&mismatch)),
+                    Ok(pieces) => fit(&pieces, value, self.values).map_err(|mismatch| {
+                        explain(&Mismatch { expected: shown("", &pieces), ..mismatch })
+                    }),
                     Err(reason) => Err(reason),
                 };
                 if let Err(reason) = fits {

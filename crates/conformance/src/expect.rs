@@ -60,7 +60,7 @@ fn common_prefix(left: &str, right: &str) -> usize {
 }
 
 /// The rest of a template for people to read, shortened.
-fn shown(text: &str, pieces: &[Piece]) -> String {
+pub(crate) fn shown(text: &str, pieces: &[Piece]) -> String {
     const CHARS_MAX: usize = 160;
     let mut out = text.to_owned();
     for piece in pieces {

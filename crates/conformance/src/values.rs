@@ -306,11 +306,17 @@ impl Values {
         out: &mut Pieces,
     ) -> Result<(), String> {
         let code = self.render(code)?;
-        let message = self.render(message)?;
+        let message = self.fill(message)?;
         let (open, close) = error_frame(form, &code);
         let json = form == "error";
         out.text(&open)?;
-        out.text(&if json { json_escaped(&message) } else { xml_escaped(&message) })?;
+        for piece in message {
+            match piece {
+                Piece::Text(text) if json => out.text(&json_escaped(&text))?,
+                Piece::Text(text) => out.text(&xml_escaped(&text))?,
+                capture @ Piece::Capture(..) => out.pieces.push(capture),
+            }
+        }
         let newline = if json { "\\n" } else { "\n" };
         out.text(newline)?;
         out.text("RequestId:")?;
