@@ -107,7 +107,7 @@ fn convert(raw: Raw, kind: Option<EdmType>) -> Result<Option<Value>, Failure> {
 }
 
 /// Reads a value that was sent as text with a type.
-fn parse(kind: EdmType, text: &str) -> Option<Value> {
+pub(crate) fn parse(kind: EdmType, text: &str) -> Option<Value> {
     match kind {
         EdmType::Binary => STANDARD.decode(text).ok().map(Value::Binary),
         EdmType::Boolean => match text {
