@@ -18,9 +18,12 @@ use std::sync::Arc;
 
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::error::Origin;
-use lazuli_model::{ErrorCode, Failure, TableName};
+use lazuli_model::limits::BODY_BYTES_MAX;
+use lazuli_model::row::CorruptRow;
+use lazuli_model::{ErrorCode, Failure, Operation, Outcome, TableName};
 use lazuli_protocol::address::{self, Resource};
 use lazuli_protocol::auth;
+use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::encode;
@@ -40,6 +43,14 @@ use log::Entry;
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 const SERVER: &str = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0";
 const SERVER_FRONT_END: &str = "Microsoft-HTTPAPI/2.0";
+
+/// A request that is known to come from who it says.
+struct Request<'a> {
+    head: Head<'a>,
+    address: Address<'a>,
+    grant: Grant,
+    context: Context,
+}
 
 /// Answers requests to the Table service.
 pub struct Frontend {
@@ -82,9 +93,12 @@ impl Frontend {
         let watch = Stopwatch::start();
         let mut entry = Entry::default();
         let mut context = self.context(head);
-        let response = match self.admit(head, peer, &mut context) {
-            Err(failure) => error::front_end(&context, Some(head), &failure),
-            Ok((address, grant)) => self.process(head, &address, &grant, &context, body, &mut entry).await,
+        let (response, context) = match self.admit(head, peer, &mut context) {
+            Err(failure) => (error::front_end(&context, Some(head), &failure), context),
+            Ok((address, grant)) => {
+                let request = Request { head: *head, address, grant, context };
+                (self.process(&request, body, &mut entry).await, request.context)
+            }
         };
         let response = finish(response, &context, head);
         if self.config.log_requests {
@@ -146,20 +160,19 @@ impl Frontend {
     /// What an authenticated request wants, and what comes of it.
     async fn process(
         &self,
-        head: &Head<'_>,
-        address: &Address<'_>,
-        grant: &Grant,
-        context: &Context,
+        request: &Request<'_>,
         body: &mut impl BodySource,
         entry: &mut Entry,
     ) -> Response {
+        let Request { head, address, context, .. } = request;
         if let Some(failure) = refuse_xml_operations(address) {
             return error::front_end(context, None, &failure);
         }
         let resource = match address::parse_path(address.account, address.resource_path) {
             Ok(resource) => resource,
-            Err(failure) => {
+            Err(refused) => {
                 let (shape, _) = decode::shape(head, address.query, context.version, &Resource::Service);
+                let failure = self.table_first(&request.grant, refused.table.as_ref(), refused.failure).await;
                 return error::odata(context, &shape, &failure);
             }
         };
@@ -170,8 +183,9 @@ impl Frontend {
             None => decode::intent(head, address.query, context.version, resource),
         };
         let answered = match intent {
-            Ok(Intent::ServiceDocument) => return encode::service_document(context),
-            Ok(intent) => self.run(intent, grant, context, &shape, table.as_ref(), body, entry).await,
+            Ok(Intent::ServiceDocument) => Ok(encode::service_document(context)),
+            Ok(Intent::Batch) => self.run_batch(request, body, entry).await,
+            Ok(intent) => self.run(intent, request, &shape, table.as_ref(), body, entry).await,
             Err(failure) => Err(failure),
         };
         match answered {
@@ -180,19 +194,17 @@ impl Frontend {
                 error::front_end(context, Some(head), &failure)
             }
             Err(failure) => {
-                let failure = self.table_first(grant, table.as_ref(), failure).await;
+                let failure = self.table_first(&request.grant, table.as_ref(), failure).await;
                 error::odata(context, &shape, &failure)
             }
         }
     }
 
     /// Reads the body, does the operation, encodes what came of it.
-    #[allow(clippy::too_many_arguments, reason = "one step of the pipeline, called once")]
     async fn run(
         &self,
         intent: Intent,
-        grant: &Grant,
-        context: &Context,
+        request: &Request<'_>,
         shape: &Shape,
         table: Option<&TableName>,
         body: &mut impl BodySource,
@@ -201,39 +213,75 @@ impl Frontend {
         let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
+        let outcome = self.execute(request, operation, entry).await?;
+        let name = table.map_or("Tables", TableName::as_str);
+        encode::outcome(&request.context, shape, name, &outcome)
+            .map_err(|corrupt| unreadable(request, corrupt))
+    }
+
+    /// The same for a batch: what is wrong with one of its operations is told inside the answer.
+    async fn run_batch(
+        &self,
+        request: &Request<'_>,
+        body: &mut impl BodySource,
+        entry: &mut Entry,
+    ) -> Result<Response, Failure> {
+        let Request { head, address, context, grant, .. } = request;
+        let bytes = body.read().await?;
+        if bytes.len() > BODY_BYTES_MAX {
+            return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
+        }
+        let mut batch = batch::decode(head, address, context.version, &bytes)?;
+        drop(bytes);
+        let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
+            Plan::Run(operation) => self.execute(request, operation, entry).await,
+            Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
+            Plan::Refused(failure) => Err(self.table_first(grant, batch.table(), failure).await),
+        };
+        let ids = [self.ids.next(), self.ids.next()];
+        batch::encode(context, &batch, outcome.as_ref(), ids).map_err(|corrupt| unreadable(request, corrupt))
+    }
+
+    /// Does an operation, in time.
+    async fn execute(
+        &self,
+        request: &Request<'_>,
+        operation: Operation,
+        entry: &mut Entry,
+    ) -> Result<Outcome, Failure> {
         entry.operation = operation.name();
-        let outcome = match timeout(
-            self.config.limits.request_time_max,
-            self.service.execute(grant, operation),
-        )
-        .await
-        {
-            Ok(Ok(outcome)) => outcome,
+        let work = self.service.execute(&request.grant, operation);
+        match timeout(self.config.limits.request_time_max, work).await {
+            Ok(Ok(outcome)) => {
+                entry.observe(&outcome);
+                Ok(outcome)
+            }
             Ok(Err(failed)) => {
                 if let lazuli_service::Error::Engine(error) = &failed {
-                    tracing::error!(request_id = %context.request_id, %error, "the storage engine failed");
+                    tracing::error!(request_id = %request.context.request_id, %error, "the storage engine failed");
                 }
-                return Err(failed.failure());
+                Err(failed.failure())
             }
-            Err(_) => return Err(ErrorCode::OperationTimedOut.into()),
-        };
-        entry.observe(&outcome);
-        let name = table.map_or("Tables", TableName::as_str);
-        encode::outcome(context, shape, name, &outcome).map_err(|corrupt| {
-            tracing::error!(request_id = %context.request_id, error = %corrupt, "a stored row cannot be read");
-            ErrorCode::InternalError.into()
-        })
+            Err(_) => Err(ErrorCode::OperationTimedOut.into()),
+        }
     }
 
     /// A request that fails in its body or its options is told first that its table does not exist.
     async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
         let Some(table) = table else { return failure };
         let decided = matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503);
+        let index = failure.index;
         if decided || self.service.has_table(&grant.account, table).await.unwrap_or(true) {
             return failure;
         }
-        ErrorCode::TableNotFound.into()
+        Failure { index: index.map(|_| 0), ..ErrorCode::TableNotFound.into() }
     }
+}
+
+/// A stored row that cannot be read is told to the log; the client learns that something is wrong.
+fn unreadable(request: &Request<'_>, corrupt: CorruptRow) -> Failure {
+    tracing::error!(request_id = %request.context.request_id, error = %corrupt, "a stored row cannot be read");
+    ErrorCode::InternalError.into()
 }
 
 /// Operations on `comp=` and `restype=` speak XML and are not served yet.

@@ -51,8 +51,23 @@ struct Segment<'a> {
     predicate: Option<Predicate>,
 }
 
+/// A path that names nothing, and the table that it would be in: whether that exists is told first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathError {
+    /// What is wrong with the path.
+    pub failure: Failure,
+    /// The table, if the path names one.
+    pub table: Option<TableName>,
+}
+
+impl From<Failure> for PathError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, table: None }
+    }
+}
+
 /// Reads the path of a resource, the account segment taken off. `account` goes into a message.
-pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, Failure> {
+pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError> {
     let decoded = percent::decode(wire_path).ok_or_else(|| routing(Failure::query_syntax()))?;
     let segments = split(&decoded)?;
     let Some(first) = segments.first() else { return Ok(Resource::Service) };
@@ -60,8 +75,12 @@ pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, Failure> {
     match first.name {
         "$batch" => Ok(Resource::Batch),
         "$metadata" => Ok(Resource::Metadata),
-        name if name.eq_ignore_ascii_case("Tables") => tables(account, predicate),
-        name => entities(account, name, predicate),
+        name if name.eq_ignore_ascii_case("Tables") => Ok(tables(account, predicate)?),
+        name => {
+            let table = table_name(name)?;
+            let named = table.clone();
+            entities(account, table, predicate).map_err(|failure| PathError { failure, table: Some(named) })
+        }
     }
 }
 
@@ -76,13 +95,12 @@ fn tables(account: &str, predicate: Option<&Predicate>) -> Result<Resource, Fail
     }
 }
 
-fn entities(account: &str, name: &str, predicate: Option<&Predicate>) -> Result<Resource, Failure> {
-    let table = table_name(name)?;
+fn entities(account: &str, table: TableName, predicate: Option<&Predicate>) -> Result<Resource, Failure> {
     let keys = predicate.map_or(&[][..], |predicate| &predicate.0);
     let (first, second) = match keys {
         [] => return Ok(Resource::Entities(table)),
         [first, second] => (first, second),
-        _ => return Err(routing(wrong_number_of_keys(account, name))),
+        _ => return Err(routing(wrong_number_of_keys(account, table.as_str()))),
     };
     let (partition, row) = match (first.0.as_deref(), second.0.as_deref()) {
         (Some("PartitionKey"), Some("RowKey")) => (&first.1, &second.1),
@@ -126,7 +144,7 @@ fn wrong_number_of_keys(account: &str, resource: &str) -> Failure {
 }
 
 fn routing(failure: Failure) -> Failure {
-    failure.from(Origin::Routing)
+    failure.found_in(Origin::Routing)
 }
 
 /// Splits a decoded path into segments; empty ones count only behind the first, where they are ignored.
@@ -209,7 +227,7 @@ mod tests {
         match parse_path("acct", path) {
             Ok(Resource::Entity(table, key)) => format!("{table} {:?} {:?}", key.partition, key.row),
             Ok(other) => format!("{other:?}"),
-            Err(failure) => failure.to_string(),
+            Err(error) => error.failure.to_string(),
         }
     }
 

@@ -81,9 +81,13 @@ impl<'a> Outer<'a> {
         // The resource only matters for what is no entity.
         let (shape, refusal) =
             decode::shape(&head, query, self.version, resource.as_ref().unwrap_or(&Resource::Service));
-        let table = resource.as_ref().ok().and_then(Resource::table).cloned();
+        let table = match &resource {
+            Ok(resource) => resource.table().cloned(),
+            Err(refused) => refused.table.clone(),
+        };
         let part = PartShape { shape, table, content_id: content_id(&head) };
         let content = resource
+            .map_err(|refused| refused.failure)
             .and_then(|resource| refusal.map_or(Ok(resource), Err))
             .and_then(|resource| decode::intent(&head, query, self.version, resource))
             .and_then(|intent| intent.with_body(message.body.trim_ascii()))
