@@ -72,9 +72,7 @@ impl<'a> Outer<'a> {
             }
         };
         let mut fields = message.fields;
-        if let (Some(accept), false) = (self.accept, has(&fields, "accept")) {
-            fields.push(Field { name: "Accept", value: accept });
-        }
+        self.complete(&mut fields);
         let head = Head { method, target, fields: &fields };
         let (path, query) = self.split_target(target);
         let resource = parse_path(self.account, path);
@@ -93,6 +91,17 @@ impl<'a> Outer<'a> {
             .and_then(|intent| intent.with_body(message.body.trim_ascii()))
             .and_then(|operation| pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into()));
         Inner { part, content }
+    }
+
+    /// Adds what a part may leave out. The sample of 2009 merges and deletes without a condition, at a time when an
+    /// update without one did not mean anything else.
+    fn complete(&self, fields: &mut Vec<Field<'a>>) {
+        if let (Some(accept), false) = (self.accept, has(fields, "accept")) {
+            fields.push(Field { name: "Accept", value: accept });
+        }
+        if !self.version.has_upserts() && !has(fields, "if-match") && !has(fields, "if-none-match") {
+            fields.push(Field { name: "If-Match", value: "*" });
+        }
     }
 
     /// The path of the resource, the account taken off, and the query.

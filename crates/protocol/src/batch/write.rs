@@ -179,6 +179,3 @@ fn reason(status: u16) -> &'static str {
         _ => "Error",
     }
 }
-
-#[cfg(test)]
-mod tests;

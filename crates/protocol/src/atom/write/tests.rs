@@ -3,8 +3,9 @@
 use lazuli_model::{PackedRow, Properties, Property, Value};
 
 use super::*;
-use crate::media::Format;
-use crate::response::Select;
+use crate::Head;
+use crate::address::{self, Query};
+use crate::table::decode;
 use crate::url::Base;
 
 const TIME: &str = "2015-03-04T05:06:07.0809Z";
@@ -19,12 +20,14 @@ fn context(version: &str) -> Context {
     }
 }
 
+/// The shape of an answer to a client that asks for Atom.
 fn shape(select: Option<&str>) -> Shape {
-    let select = select.map(|names| Select {
-        raw: names.into(),
-        names: Some(names.split(',').map(str::to_owned).collect()),
-    });
-    Shape { format: Format::Atom, prefer: None, select }
+    let query = select.map(|names| format!("$select={names}")).unwrap_or_default();
+    let head = Head { method: "GET", target: "/", fields: &[] };
+    let version = ApiVersion::parse("2014-02-14").unwrap();
+    let (shape, refusal) = decode::shape(&head, Query(&query), version, &address::Resource::Service);
+    assert_eq!(refusal, None);
+    shape
 }
 
 fn row(partition: &str, row: &str, properties: &[(&str, Value)]) -> Stored {

@@ -1,0 +1,18 @@
+//! What goes over the wire, request and answer, as the clients of each time write and read it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `clients` | a batch in the form of each client family |
+//! | `samples` | the samples of the founding documents |
+//! | `answers` | the answers to batches, byte for byte |
+//! | `violations` | what a batch may not be, and what it is told |
+//! | `roundtrip` | what is written reads back, for all values |
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod answers;
+mod clients;
+mod roundtrip;
+mod samples;
+mod support;
+mod violations;

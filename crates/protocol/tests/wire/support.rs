@@ -1,0 +1,228 @@
+//! A batch request and its answer without a server.
+
+use lazuli_model::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::{DateTime, Failure, Guid, Operation, Outcome, PackedRow, Properties};
+use lazuli_protocol::batch::{self, Batch, Plan};
+use lazuli_protocol::head::Field;
+use lazuli_protocol::media::{Format, Metadata};
+use lazuli_protocol::response::{Context, Prefer, Response};
+use lazuli_protocol::url::Base;
+use lazuli_protocol::{Address, ApiVersion, Head};
+
+/// The time of every commit.
+pub const COMMITTED: &str = "2015-03-04T05:06:07.0809Z";
+/// The outer boundary of answers.
+pub const BATCH: &str = "batchresponse_00000000-0000-0000-0000-00000000000b";
+/// The inner one.
+pub const CHANGE_SET: &str = "changesetresponse_00000000-0000-0000-0000-00000000000c";
+
+/// The outer request of a batch.
+#[derive(Clone)]
+pub struct Request {
+    pub version: &'static str,
+    pub fields: Vec<(String, String)>,
+    pub host: &'static str,
+    pub target: &'static str,
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// In path style, with boundary `batch_1`.
+    pub fn new(version: &'static str, body: impl AsRef<[u8]>) -> Self {
+        Self {
+            version,
+            fields: vec![("Content-Type".into(), "multipart/mixed; boundary=batch_1".into())],
+            host: "127.0.0.1:10002",
+            target: "/dev/$batch",
+            body: body.as_ref().to_vec(),
+        }
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.fields.retain(|(given, _)| given != name);
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn in_host_style(self) -> Self {
+        Self { host: "dev.table.core.windows.net", target: "/$batch", ..self }
+    }
+
+    pub fn decode(&self) -> Result<Batch, Failure> {
+        let mut fields: Vec<Field<'_>> =
+            self.fields.iter().map(|(name, value)| Field { name, value }).collect();
+        fields.push(Field { name: "Host", value: self.host });
+        let head = Head { method: "POST", target: self.target, fields: &fields };
+        let address = Address::parse(&head, |name| name == "dev").unwrap();
+        batch::decode(&head, &address, version(self.version), &self.body)
+    }
+
+    /// The answer where every operation succeeds that can be asked for, or that to the failure given.
+    pub fn answer(&self, failure: Option<Failure>) -> Response {
+        let context = self.context();
+        let batch = match self.decode() {
+            Ok(batch) => batch,
+            Err(failure) => {
+                let shape = lazuli_protocol::response::Shape::fallback(context.version);
+                return lazuli_protocol::error::odata(&context, &shape, &failure);
+            }
+        };
+        let outcome = match (&batch.plan, failure) {
+            (Plan::Refused(failure), _) => Err(failure.clone()),
+            (Plan::Run(_), Some(failure)) => Err(failure),
+            (Plan::Nothing, _) => Ok(Outcome::Batch(Vec::new())),
+            (Plan::Run(operation), None) => Ok(succeed(operation)),
+        };
+        batch::encode(&context, &batch, outcome.as_ref(), [guid(11), guid(12)]).unwrap()
+    }
+
+    fn context(&self) -> Context {
+        let base = match self.target {
+            "/$batch" => Base::new("https", self.host, None),
+            _ => Base::new("http", self.host, Some("dev")),
+        };
+        Context {
+            account: "dev".into(),
+            base,
+            now: DateTime::parse("2015-03-04T05:06:08.5Z").unwrap(),
+            request_id: "11111111-2222-3333-4444-555555555555".into(),
+            version: version(self.version),
+        }
+    }
+}
+
+pub fn version(text: &str) -> ApiVersion {
+    ApiVersion::parse(text).unwrap()
+}
+
+fn guid(last: u8) -> Guid {
+    let mut bytes = [0; 16];
+    bytes[15] = last;
+    Guid(bytes)
+}
+
+/// What comes of an operation on entities that are as it needs them.
+fn succeed(operation: &Operation) -> Outcome {
+    let timestamp = DateTime::parse(COMMITTED).unwrap();
+    let stored = |write: &Write, properties: &Properties| Stored {
+        partition: write.key.partition.as_str().into(),
+        row: write.key.row.as_str().into(),
+        timestamp,
+        properties: PackedRow::pack(properties),
+    };
+    match operation {
+        Operation::Batch { writes, .. } => Outcome::Batch(
+            writes
+                .iter()
+                .map(|write| match &write.change {
+                    Change::Insert(properties) => Written::Inserted(stored(write, properties)),
+                    Change::Delete(_) => Written::Deleted,
+                    _ => Written::Updated(timestamp),
+                })
+                .collect(),
+        ),
+        Operation::GetEntity { key, .. } => Outcome::Entity(Stored {
+            partition: key.partition.as_str().into(),
+            row: key.row.as_str().into(),
+            timestamp,
+            properties: PackedRow::pack(&Properties::default()),
+        }),
+        Operation::QueryEntities { .. } => Outcome::Page(Default::default()),
+        other => panic!("{} is no operation of a batch", other.name()),
+    }
+}
+
+/// A batch in words, an operation a line: what it does, and how its answer looks.
+pub fn show(request: &Request) -> String {
+    let batch = match request.decode() {
+        Ok(batch) => batch,
+        Err(failure) => return format!("refused as a whole: {failure}"),
+    };
+    let looks: Vec<_> = batch.parts.iter().map(show_part).collect();
+    match &batch.plan {
+        Plan::Nothing => "nothing".into(),
+        Plan::Refused(failure) => format!("refused {:?}: {failure}", failure.index),
+        Plan::Run(Operation::Batch { table, writes }) => {
+            let lines = writes.iter().zip(looks).map(|(write, look)| format!("{}{look}", show_write(write)));
+            format!("{table}\n{}", lines.collect::<Vec<_>>().join("\n"))
+        }
+        Plan::Run(Operation::GetEntity { table, key }) => {
+            format!("{table}\nget {}|{}{}", key.partition, key.row, looks.concat())
+        }
+        Plan::Run(other) => format!("{}{}", other.name(), looks.concat()),
+    }
+}
+
+fn show_write(write: &Write) -> String {
+    let key = format!("{}|{}", write.key.partition, write.key.row);
+    let (verb, properties, condition) = match &write.change {
+        Change::Insert(properties) => ("insert", Some(properties), None),
+        Change::Replace(properties, condition) => ("replace", Some(properties), Some(condition)),
+        Change::Merge(properties, condition) => ("merge", Some(properties), Some(condition)),
+        Change::InsertOrReplace(properties) => ("insert or replace", Some(properties), None),
+        Change::InsertOrMerge(properties) => ("insert or merge", Some(properties), None),
+        Change::Delete(condition) => ("delete", None, Some(condition)),
+    };
+    let condition = match condition {
+        None => String::new(),
+        Some(Match::Any) => " if any".into(),
+        Some(Match::Version(time)) => format!(" if {time}"),
+        Some(Match::Nothing) => " if never".into(),
+    };
+    let properties: Vec<_> = properties
+        .iter()
+        .flat_map(|properties| properties.as_slice())
+        .map(|property| format!(" {}={:?}", property.name, property.value))
+        .collect();
+    format!("{verb} {key}{condition}{}", properties.concat())
+}
+
+fn show_part(part: &batch::PartShape) -> String {
+    let format = match part.shape.format {
+        Format::Atom => "atom",
+        Format::Json(Metadata::None) => "nometadata",
+        Format::Json(Metadata::Minimal) => "minimal",
+        Format::Json(Metadata::Full) => "full",
+    };
+    let prefer = match part.shape.prefer {
+        None => "",
+        Some(Prefer::Content) => " content",
+        Some(Prefer::NoContent) => " no-content",
+    };
+    let id = part.content_id.as_ref().map(|id| format!(" #{id}")).unwrap_or_default();
+    format!(" -> {format}{prefer}{id}")
+}
+
+/// A change set of requests with CRLF line ends, one operation each.
+pub fn change_set(operations: &[String]) -> String {
+    let mut body = "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n".to_owned();
+    for operation in operations {
+        body.push_str("--changeset_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\n");
+        body.push_str(operation);
+        body.push('\n');
+    }
+    body.push_str("--changeset_1--\n--batch_1--\n");
+    body.replace('\n', "\r\n")
+}
+
+/// A lone operation.
+pub fn lone(operation: &str) -> String {
+    format!("--batch_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\n{operation}\n--batch_1--\n")
+        .replace('\n', "\r\n")
+}
+
+/// An insert of an entity with one property, JSON.
+pub fn insert(table: &str, partition: &str, row: &str) -> String {
+    format!(
+        "POST /{table} HTTP/1.1\nContent-Type: application/json\nAccept: application/json\nPrefer: return-no-content\n\n{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"{row}\",\"A\":1}}"
+    )
+}
+
+/// A delete whatever the version.
+pub fn delete(table: &str, partition: &str, row: &str) -> String {
+    format!("DELETE /{table}(PartitionKey='{partition}',RowKey='{row}') HTTP/1.1\nIf-Match: *\n")
+}
+
+pub fn text(response: &Response) -> String {
+    String::from_utf8(response.body.clone()).unwrap()
+}
