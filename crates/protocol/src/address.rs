@@ -48,7 +48,9 @@ impl<'a> Address<'a> {
         let (target_authority, path_and_query) = split_target(head.target)?;
         let authority = match target_authority.or_else(|| head.get_filled("host")) {
             Some(authority) => authority,
-            None => return Err(Failure::from(ErrorCode::HostInformationNotPresent).from(Origin::FrontEnd)),
+            None => {
+                return Err(Failure::from(ErrorCode::HostInformationNotPresent).found_in(Origin::FrontEnd));
+            }
         };
         let (wire_path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         let query = Query(query);
@@ -87,7 +89,7 @@ impl<'a> Address<'a> {
 
 /// Splits an absolute URL into authority and the rest; a plain path has no authority.
 pub fn split_target(target: &str) -> Result<(Option<&str>, &str), Failure> {
-    let unparsable = || Failure::from(ErrorCode::RequestUrlFailedToParse).from(Origin::FrontEnd);
+    let unparsable = || Failure::from(ErrorCode::RequestUrlFailedToParse).found_in(Origin::FrontEnd);
     if target.starts_with('/') {
         return Ok((None, target));
     }
@@ -120,14 +122,6 @@ impl<'a> Query<'a> {
         self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Some((percent::decode_query(name)?, percent::decode_query(value)?))
-        })
-    }
-
-    /// The value of the parameter as it was sent.
-    pub fn raw(self, name: &str) -> Option<&'a str> {
-        self.0.split('&').find_map(|pair| {
-            let (given, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (percent::decode_query(given)? == name).then_some(value)
         })
     }
 

@@ -91,8 +91,8 @@ impl Prefer {
 /// The properties that `$select` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
-    /// The text as sent, which the answer repeats.
-    pub raw: String,
+    /// The text, which the answer repeats.
+    pub echo: String,
     /// The names; `None` for all.
     pub names: Option<Vec<String>>,
 }

@@ -246,7 +246,7 @@ impl Object {
             push_escaped(bytes, fragment);
             if let Some(select) = select {
                 bytes.extend_from_slice(b"&$select=");
-                push_escaped(bytes, &select.raw);
+                push_escaped(bytes, &select.echo);
             }
             bytes.push(b'"');
         });

@@ -76,7 +76,7 @@ pub fn intent(
     let verb = Verb::of(head)?;
     query::refuse_unsupported(query)?;
     match (verb, resource) {
-        (Verb::Options, _) => Err(Failure::from(ErrorCode::CorsPreflightFailure).from(Origin::FrontEnd)),
+        (Verb::Options, _) => Err(Failure::from(ErrorCode::CorsPreflightFailure).found_in(Origin::FrontEnd)),
         (Verb::Get, Resource::Service) if version.has_atom() => Ok(Intent::ServiceDocument),
         (Verb::Get, Resource::Service | Resource::Metadata) => Err(ErrorCode::ResourceNotFound.into()),
         (Verb::Get, Resource::Tables) => Ok(Intent::Ready(Operation::QueryTables(query::tables(query)?))),

@@ -8,7 +8,7 @@ use lazuli_model::{ErrorCode, Failure};
 
 use crate::address::Query;
 use crate::response::Select;
-use crate::{ApiVersion, continuation};
+use crate::{ApiVersion, continuation, percent};
 
 /// Options of OData that the service does not have (QY-01, QY-21).
 const UNSUPPORTED: [&str; 8] =
@@ -53,20 +53,32 @@ pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `$select`, which came with 2011-08-18. Its raw text goes into the answer.
+/// `$select`, which came with 2011-08-18. Its text goes into the answer.
 pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, Failure> {
     let Some(text) = query.get("$select") else { return Ok(None) };
     if version < ApiVersion::V2011_08_18 {
         return Err(ErrorCode::NotImplemented.into());
     }
-    let raw = query.raw("$select").unwrap_or_default().to_owned();
+    let echo = echo(&text);
     let names: Vec<String> =
         text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     if names.len() > SELECT_NAMES_MAX {
         return Err(ErrorCode::InvalidInput.into());
     }
     let all = names.is_empty() || names.iter().any(|name| name == "*");
-    Ok(Some(Select { raw, names: (!all).then(|| distinct(names)) }))
+    Ok(Some(Select { echo, names: (!all).then(|| distinct(names)) }))
+}
+
+/// The text as answers repeat it: escaped, but with its commas, however the client wrote them.
+fn echo(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    for (index, name) in text.split(',').enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        if name.trim() == "*" { out.push(b'*') } else { percent::encode_into(&mut out, name) }
+    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// A name that is given twice is returned once: members of a JSON object must not repeat.
@@ -85,8 +97,7 @@ fn filter(query: Query<'_>, schema: Schema) -> Result<Option<Expr>, Failure> {
 }
 
 fn filter_failure(error: lazuli_filter::ParseError) -> Failure {
-    let code = if error.is_not_implemented() { ErrorCode::NotImplemented } else { ErrorCode::InvalidInput };
-    Failure::new(code, error.to_string())
+    Failure::new(error.code(), error.to_string())
 }
 
 /// QY-04, QY-05: from 0, which gives an empty page, to 1000.
@@ -138,7 +149,8 @@ mod tests {
         let of = |text: &'static str| select(Query(text), ApiVersion::V2011_08_18).unwrap();
         assert_eq!(of("x=1"), None);
         let both = of("$select=age,%20sex,age").unwrap();
-        assert_eq!(both.raw, "age,%20sex,age");
+        assert_eq!(both.echo, "age,%20sex,age");
+        assert_eq!(of("%24select=i%2Cs").unwrap().echo, "i,s");
         assert_eq!(both.names, Some(vec!["age".into(), "sex".into()]));
         assert_eq!(of("$select=").unwrap().names, None);
         assert_eq!(of("$select=*").unwrap().names, None);
