@@ -4,10 +4,10 @@
 //!
 //! | question | answered by |
 //! |---|---|
-//! | what does this text say? | [`parse`], [`parse_optional`] |
-//! | how is this filter written? | [`print`] |
-//! | which rows can it want? | [`plan`]: key ranges, and what is left to evaluate |
-//! | does it want this row? | [`Matcher`] on stored bytes, [`eval`] on anything that has [`Fields`] |
+//! | what does this text say? | [`parse()`], [`parse_optional()`] |
+//! | how is this filter written? | [`print()`] |
+//! | which rows can it want? | [`plan()`]: key ranges, and what is left to evaluate |
+//! | does it want this row? | [`Matcher`] on stored bytes, [`eval()`] on anything that has [`Fields`] |
 //!
 //! Conditions have three values: comparing a property that is missing or of another type is neither true nor false,
 //! and the negation of that is the same. A filter wants an entity only where it is true.

@@ -1,6 +1,6 @@
 //! Writes a filter in its one canonical form, which reads back to the same filter.
 //!
-//! That holds for every filter that [`crate::parse`] can give: chains are flat and have at least two members. A name
+//! That holds for every filter that [`crate::parse()`] can give: chains are flat and have at least two members. A name
 //! that is not one (or that is `not`, `true`, `false`, `null`, `NaN` or `INF`) cannot be written in a filter at all.
 
 use std::fmt::Write;

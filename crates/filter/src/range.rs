@@ -60,7 +60,7 @@ impl KeyRange {
             Edge::At(partition, Cut::Before(row)) => Bound::Included(place(partition, row)),
             Edge::At(partition, Cut::After(row)) => Bound::Excluded(place(partition, row)),
             Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
-            // Nothing lies after the end, nor in the last of all partitions before it.
+            // No range starts at the end; if one did, reading too much would be the safe answer.
             Edge::End => Bound::Open,
         };
         let end = match end {

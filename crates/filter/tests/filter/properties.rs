@@ -25,7 +25,7 @@ fn sort(entities: &mut [Entity]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     /// QY-13 to QY-18: no entity that the filter wants lies outside of the ranges, and of those inside the residual
     /// keeps exactly the ones that it wants.
