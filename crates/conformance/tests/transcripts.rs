@@ -1,0 +1,94 @@
+//! The transcripts themselves: all can be read, all say where their truth comes from, and together they leave no error
+//! code of the table service untried.
+
+use std::collections::BTreeSet;
+
+use lazuli_conformance::{LATER_GROUPS, TRANSCRIPTS, Transcript};
+use lazuli_model::ErrorCode;
+
+/// Fewer exchanges than this mean that transcripts were lost.
+const EXCHANGES_MIN: usize = 500;
+
+/// Codes that no request can provoke at will, or that belong to operations without transcripts.
+const UNTRIED: &[ErrorCode] = &[
+    ErrorCode::AuthorizationFailure,
+    ErrorCode::InsufficientAccountPermissions,
+    ErrorCode::InternalError,
+    ErrorCode::InvalidMd5,
+    ErrorCode::InvalidUri,
+    ErrorCode::InvalidValueType,
+    ErrorCode::InvalidXmlDocument,
+    ErrorCode::Md5Mismatch,
+    ErrorCode::MissingContentLengthHeader,
+    ErrorCode::OperationTimedOut,
+    ErrorCode::RequestHeaderTooLarge,
+    ErrorCode::RequestTimeout,
+    ErrorCode::RequestUrlFailedToParse,
+    ErrorCode::ServerBusy,
+    ErrorCode::TableBeingDeleted,
+    ErrorCode::UnsupportedHttpVerb,
+];
+
+fn all() -> Vec<Transcript> {
+    let parse = |&(name, file): &(&str, &str)| {
+        Transcript::parse(name, file).unwrap_or_else(|error| panic!("{name}.http: {error}"))
+    };
+    TRANSCRIPTS.iter().map(parse).collect()
+}
+
+#[test]
+fn every_file_is_a_transcript() {
+    let transcripts = all();
+    let exchanges: usize = transcripts.iter().map(|transcript| transcript.exchanges.len()).sum();
+    assert!(exchanges >= EXCHANGES_MIN, "{exchanges} exchanges");
+    for transcript in &transcripts {
+        assert!(!transcript.exchanges.is_empty(), "{}", transcript.name);
+        assert_eq!(transcript.name.split('/').count(), 2, "{}", transcript.name);
+    }
+}
+
+#[test]
+fn every_truth_has_a_known_source() {
+    const SOURCES: &[&str] = &["recorded", "documentation", "decided", "inferred", "public reports"];
+    for transcript in all() {
+        let known = SOURCES.iter().any(|source| transcript.truth.starts_with(source));
+        assert!(known, "{}: {}", transcript.name, transcript.truth);
+    }
+}
+
+#[test]
+fn requirements_are_cited_by_id() {
+    let is_id = |id: &String| {
+        id.split_once('-').is_some_and(|(group, number)| {
+            group.len() == 2
+                && group.bytes().all(|b| b.is_ascii_uppercase())
+                && number.len() == 2
+                && number.bytes().all(|b| b.is_ascii_digit())
+        })
+    };
+    for transcript in all() {
+        assert!(!transcript.requirements.is_empty(), "{} cites nothing", transcript.name);
+        let bad: Vec<_> = transcript.requirements.iter().filter(|id| !is_id(id)).collect();
+        assert!(bad.is_empty(), "{}: {bad:?}", transcript.name);
+    }
+}
+
+#[test]
+fn every_error_code_is_tried() {
+    let text: String = TRANSCRIPTS.iter().map(|(_, file)| *file).collect();
+    let tried = |code: &ErrorCode| text.contains(code.name());
+    let untried: BTreeSet<_> =
+        ErrorCode::ALL.iter().filter(|code| !tried(code)).map(|code| code.name()).collect();
+    let excused: BTreeSet<_> =
+        UNTRIED.iter().filter(|code| !tried(code)).map(|code| code.name()).collect();
+    assert_eq!(untried, excused);
+    let stale: Vec<_> = UNTRIED.iter().filter(|code| tried(code)).collect();
+    assert!(stale.is_empty(), "tried after all: {stale:?}");
+}
+
+#[test]
+fn the_groups_that_come_later_exist() {
+    for group in LATER_GROUPS {
+        assert!(all().iter().any(|transcript| transcript.group() == *group), "{group}");
+    }
+}
