@@ -53,7 +53,17 @@ impl EdmType {
 
     /// The type with that number in the row format.
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|&kind| kind as u8 == number)
+        match number {
+            1 => Some(EdmType::Binary),
+            2 => Some(EdmType::Boolean),
+            3 => Some(EdmType::DateTime),
+            4 => Some(EdmType::Double),
+            5 => Some(EdmType::Guid),
+            6 => Some(EdmType::Int32),
+            7 => Some(EdmType::Int64),
+            8 => Some(EdmType::String),
+            _ => None,
+        }
     }
 }
 

@@ -88,16 +88,8 @@ fn distinct(names: Vec<String>) -> Vec<String> {
 }
 
 fn filter(query: Query<'_>, schema: Schema) -> Result<Option<Expr>, Failure> {
-    match query.get("$filter") {
-        Some(text) if !text.trim().is_empty() => {
-            lazuli_filter::parse(&text, schema).map(Some).map_err(filter_failure)
-        }
-        _ => Ok(None),
-    }
-}
-
-fn filter_failure(error: lazuli_filter::ParseError) -> Failure {
-    Failure::new(error.code(), error.to_string())
+    let text = query.get("$filter").unwrap_or_default();
+    Ok(lazuli_filter::parse_optional(&text, schema)?)
 }
 
 /// QY-04, QY-05: from 0, which gives an empty page, to 1000.

@@ -1,0 +1,116 @@
+//! Tables: names, deletion, the space of deleted ones.
+
+use std::time::Duration;
+
+use lazuli_engine::{Engine, KeyRange, Row, Scan, TableId, Verdict};
+use lazuli_model::operation::{EntityQuery, TableQuery};
+use lazuli_model::{ErrorCode, Operation, Outcome};
+
+use crate::{World, table};
+
+/// DM-01: the same name in two accounts is two tables.
+#[tokio::test]
+async fn accounts_are_apart() {
+    let world = World::new();
+    world.create("Blogs").await.unwrap();
+    assert!(world.run_as("other", Operation::CreateTable(table("Blogs"))).await.is_ok());
+    world.insert("Blogs", ("p", "r"), 1).await.unwrap();
+    let elsewhere = Operation::QueryEntities { table: table("Blogs"), query: EntityQuery::default() };
+    match world.run_as("other", elsewhere).await {
+        Ok(Outcome::Page(page)) => assert!(page.rows.is_empty()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// DM-08: names do not regard case, and keep the case of their creation.
+#[tokio::test]
+async fn case_is_kept_but_does_not_count() {
+    let world = World::new();
+    world.create("Blogs").await.unwrap();
+    assert_eq!(world.create("bLOGS").await, Err(ErrorCode::TableAlreadyExists));
+    assert_eq!(world.run(Operation::GetTable(table("BLOGS"))).await, Ok(Outcome::Table("Blogs".into())));
+    world.insert("BLOGS", ("p", "r"), 1).await.unwrap();
+    assert_eq!(world.query("blogs", "", EntityQuery::default()).await.rows.len(), 1);
+}
+
+/// OP-05, OP-17: a table created again starts empty, however often.
+#[tokio::test]
+async fn a_table_created_again_is_empty() {
+    let world = World::new();
+    for _ in 0..3 {
+        world.create("Blogs").await.unwrap();
+        world.insert("Blogs", ("p", "r"), 1).await.unwrap();
+        world.drop("Blogs").await.unwrap();
+        assert_eq!(world.insert("Blogs", ("p", "r"), 1).await, Err(ErrorCode::TableNotFound));
+        assert_eq!(world.drop("Blogs").await, Err(ErrorCode::ResourceNotFound));
+    }
+}
+
+/// OP-18.
+#[tokio::test]
+async fn the_name_of_a_deleted_table_may_be_held() {
+    let world = World::with_hold(Duration::from_secs(40));
+    world.create("Blogs").await.unwrap();
+    world.drop("Blogs").await.unwrap();
+    assert_eq!(world.create("blogs").await, Err(ErrorCode::TableBeingDeleted));
+    world.pass(39);
+    assert_eq!(world.create("Blogs").await, Err(ErrorCode::TableBeingDeleted));
+    world.pass(1);
+    assert!(world.create("Blogs").await.is_ok());
+}
+
+async fn rows_in(engine: &dyn Engine, table: TableId) -> Vec<Row> {
+    let judge = Box::new(|_: lazuli_engine::RowView<'_>| Ok(Verdict::Keep));
+    let scan =
+        Scan { table, ranges: vec![KeyRange::ALL], rows_max: usize::MAX, bytes_max: usize::MAX, judge };
+    engine.scan(scan).await.unwrap().rows
+}
+
+/// OP-19: rows go in the background, and in the end the record of the deletion goes too.
+#[tokio::test]
+async fn the_sweep_gives_the_space_back() {
+    let world = World::new();
+    let mut sweep = world.service.sweep();
+    world.create("Blogs").await.unwrap();
+    for row in 0..10 {
+        world.insert("Blogs", ("p", &row.to_string()), 1).await.unwrap();
+    }
+    world.drop("Blogs").await.unwrap();
+    let records = rows_in(&*world.engine, TableId::SYSTEM).await;
+    let id = records.iter().find_map(|row| row.row.strip_prefix("d/")).expect("the deletion leaves a record");
+    let id = TableId(id.parse().unwrap());
+    assert_eq!(rows_in(&*world.engine, id).await.len(), 10);
+    sweep.round().await.unwrap();
+    assert_eq!(rows_in(&*world.engine, id).await.len(), 0);
+    assert_eq!(
+        rows_in(&*world.engine, TableId::SYSTEM).await.len(),
+        records.len(),
+        "a late change may still come"
+    );
+    world.pass(121);
+    sweep.round().await.unwrap();
+    assert_eq!(rows_in(&*world.engine, TableId::SYSTEM).await.len(), records.len() - 1);
+}
+
+/// PG-13, OP-01.
+#[tokio::test]
+async fn listings_come_in_pages() {
+    let world = World::new();
+    for name in ["delta", "Alpha", "charlie", "Bravo"] {
+        world.create(name).await.unwrap();
+    }
+    let mut from = None;
+    let mut all = Vec::new();
+    loop {
+        let query = TableQuery { top: Some(3), from, ..TableQuery::default() };
+        let Ok(Outcome::Tables { names, next }) = world.run(Operation::QueryTables(query)).await else {
+            panic!()
+        };
+        all.extend(names);
+        match next {
+            Some(name) => from = Some(name),
+            None => break,
+        }
+    }
+    assert_eq!(all, ["Alpha", "Bravo", "charlie", "delta"]);
+}
