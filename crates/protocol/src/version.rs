@@ -55,7 +55,7 @@ impl ApiVersion {
         match head.get_filled("x-ms-version") {
             None => Ok(Self::NONE),
             Some(text) => Self::parse(text)
-                .ok_or_else(|| Failure::from(ErrorCode::InvalidHeaderValue).from(Origin::FrontEnd)),
+                .ok_or_else(|| Failure::from(ErrorCode::InvalidHeaderValue).found_in(Origin::FrontEnd)),
         }
     }
 

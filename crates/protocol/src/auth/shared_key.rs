@@ -160,7 +160,7 @@ fn other_paths(address: &Address<'_>) -> Vec<String> {
 }
 
 fn refuse(code: ErrorCode) -> Failure {
-    Failure::from(code).from(Origin::FrontEnd)
+    Failure::from(code).found_in(Origin::FrontEnd)
 }
 
 #[cfg(test)]
