@@ -16,6 +16,7 @@ packages=(
 
 unpack_mono() {
   cd "$1"
+  apt-cache show mono-mcs >/dev/null 2>&1 || [ "$(id -u)" != 0 ] || apt-get update
   apt-get download "${packages[@]}"
   for package in *.deb; do dpkg-deb -x "$package" .; done
   rm -f -- *.deb
