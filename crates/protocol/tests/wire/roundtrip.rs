@@ -3,10 +3,11 @@
 use lazuli_model::operation::Stored;
 use lazuli_model::{DateTime, Guid, Operation, PackedRow, Properties, Property, Value};
 use lazuli_protocol::batch::Plan;
-use lazuli_protocol::media::Format;
+use lazuli_protocol::media::{Format, Metadata};
 use lazuli_protocol::response::{Context, Shape};
+use lazuli_protocol::table::draft::Draft;
 use lazuli_protocol::url::{self, Base};
-use lazuli_protocol::{atom, percent};
+use lazuli_protocol::{atom, json, percent};
 use proptest::prelude::*;
 
 use crate::support::{Request, change_set, lone, version};
@@ -57,6 +58,26 @@ fn context(text: &str) -> Context {
     }
 }
 
+fn stored(partition: &str, row: &str, list: &[Property]) -> Stored {
+    Stored {
+        partition: partition.into(),
+        row: row.into(),
+        timestamp: DateTime::STORABLE_MIN,
+        properties: PackedRow::pack(&Properties::new(list.to_vec()).unwrap()),
+    }
+}
+
+/// Is this the entity that was sent?
+fn check(draft: Draft, (partition, row, list): (String, String, Vec<Property>)) -> Result<(), TestCaseError> {
+    prop_assert_eq!((draft.partition, draft.row), (Some(partition), Some(row)));
+    prop_assert_eq!(draft.properties.len(), list.len());
+    for (read, sent) in draft.properties.iter().zip(&list) {
+        prop_assert_eq!(&read.name, &sent.name);
+        prop_assert!(same(&read.value, &sent.value), "{:?} {:?}", read.value, sent.value);
+    }
+    Ok(())
+}
+
 /// Not-a-number is the same as itself here.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
@@ -66,25 +87,24 @@ fn same(a: &Value, b: &Value) -> bool {
 }
 
 proptest! {
+    /// An entity that is written as JSON reads back as it was: doubles to the last bit.
+    #[test]
+    fn json_entities(partition in key(), row in key(), list in properties(), full in any::<bool>()) {
+        let level = if full { Metadata::Full } else { Metadata::Minimal };
+        let shape = Shape { format: Format::Json(level), prefer: None, select: None };
+        let stored = stored(&partition, &row, &list);
+        let written = json::write::entity(&context("2019-02-02"), &shape, level, "Posts", &stored).unwrap();
+        check(json::read::entity(&written).unwrap(), (partition, row, list))?;
+    }
+
     /// An entity that is written as Atom, in either layout, reads back as it was.
     #[test]
     fn atom_entities(partition in key(), row in key(), list in properties(), old in any::<bool>()) {
-        let stored = Stored {
-            partition: partition.as_str().into(),
-            row: row.as_str().into(),
-            timestamp: DateTime::STORABLE_MIN,
-            properties: PackedRow::pack(&Properties::new(list.clone()).unwrap()),
-        };
+        let stored = stored(&partition, &row, &list);
         let shape = Shape { format: Format::Atom, prefer: None, select: None };
         let context = context(if old { "2011-08-18" } else { "2014-02-14" });
         let written = atom::write::entity(&context, &shape, "Posts", &stored).unwrap();
-        let draft = atom::read::entity(&written).unwrap();
-        prop_assert_eq!((draft.partition, draft.row), (Some(partition), Some(row)));
-        prop_assert_eq!(draft.properties.len(), list.len());
-        for (read, sent) in draft.properties.iter().zip(&list) {
-            prop_assert_eq!(&read.name, &sent.name);
-            prop_assert!(same(&read.value, &sent.value), "{:?} {:?}", read.value, sent.value);
-        }
+        check(atom::read::entity(&written).unwrap(), (partition, row, list))?;
     }
 
     #[test]
