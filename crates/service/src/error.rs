@@ -22,9 +22,10 @@ impl Error {
             Error::Refused(failure) => failure.clone(),
             Error::Engine(error) => match error {
                 lazuli_engine::Error::Conflict => ErrorCode::ServerBusy.into(),
-                lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
                 lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
-                lazuli_engine::Error::Unavailable(_)
+                // `InternalError` leaves it open whether the change was made, as it must.
+                lazuli_engine::Error::Unknown(_)
+                | lazuli_engine::Error::Unavailable(_)
                 | lazuli_engine::Error::Corrupt(_)
                 | lazuli_engine::Error::Poisoned(_) => ErrorCode::InternalError.into(),
             },
