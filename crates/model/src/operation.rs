@@ -1,6 +1,10 @@
 //! What a client asks and what it is told: the only types that `protocol` and `service` share.
 
+use std::sync::Arc;
+
 use crate::filter::Expr;
+use crate::policy::SignedIdentifier;
+use crate::service::{PropertiesUpdate, ServiceProperties};
 use crate::{DateTime, EntityKey, PackedRow, Properties, TableName};
 
 /// One request, understood.
@@ -42,6 +46,16 @@ pub enum Operation {
         /// The changes, in order; all keys have the same partition, no key stands twice.
         writes: Vec<Write>,
     },
+    /// Read the stored access policies of a table.
+    GetAcl(TableName),
+    /// Give a table other stored access policies.
+    SetAcl(TableName, Vec<SignedIdentifier>),
+    /// Read the properties of the service.
+    GetProperties,
+    /// Change some properties of the service.
+    SetProperties(Box<PropertiesUpdate>),
+    /// How far the secondary is behind.
+    GetStats,
 }
 
 impl Operation {
@@ -56,6 +70,11 @@ impl Operation {
             Operation::QueryEntities { .. } => "QueryEntities",
             Operation::Write { write, .. } => write.name(),
             Operation::Batch { .. } => "EntityGroupTransaction",
+            Operation::GetAcl(_) => "GetTableAcl",
+            Operation::SetAcl(..) => "SetTableAcl",
+            Operation::GetProperties => "GetTableServiceProperties",
+            Operation::SetProperties(_) => "SetTableServiceProperties",
+            Operation::GetStats => "GetTableServiceStats",
         }
     }
 }
@@ -166,6 +185,16 @@ pub enum Outcome {
     Written(Written),
     /// All entities were changed, in this order.
     Batch(Vec<Written>),
+    /// The stored access policies of a table.
+    Acl(Vec<SignedIdentifier>),
+    /// They were replaced.
+    AclSet,
+    /// The properties of the service.
+    Properties(Arc<ServiceProperties>),
+    /// They were changed.
+    PropertiesSet,
+    /// The secondary is not behind: it reads the same rows.
+    Stats,
 }
 
 /// A page of entities.
@@ -177,6 +206,8 @@ pub struct Page {
     pub next: Option<Position>,
     /// How many rows were looked at.
     pub rows_read: u64,
+    /// What kind of reading it was, for logs.
+    pub class: &'static str,
 }
 
 /// An entity as it is stored.

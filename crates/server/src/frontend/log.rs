@@ -12,6 +12,8 @@ use lazuli_protocol::response::{Context, Response};
 pub struct Entry {
     /// The operation, by the service's own name for it.
     pub operation: &'static str,
+    /// QY-22: what kind of reading a query was, so that table scans show.
+    class: &'static str,
     rows_read: u64,
     rows_returned: usize,
 }
@@ -21,10 +23,12 @@ impl Entry {
     pub fn observe(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Page(page) => {
+                self.class = page.class;
                 self.rows_read = page.rows_read;
                 self.rows_returned = page.rows.len();
             }
             Outcome::Entity(_) => {
+                self.class = "point";
                 self.rows_read = 1;
                 self.rows_returned = 1;
             }
@@ -50,6 +54,7 @@ impl Entry {
             path = path(head.target),
             status = response.status,
             error = response.get("x-ms-error-code").unwrap_or("-"),
+            plan = if self.class.is_empty() { "-" } else { self.class },
             rows_read = self.rows_read,
             rows = self.rows_returned,
             bytes = response.body.len(),

@@ -42,8 +42,9 @@ impl Service {
             plan.narrow(&at_or_after(from));
         }
         if query.top == Some(0) || plan.ranges.is_empty() {
-            return Ok(Outcome::Page(Page::default()));
+            return Ok(Outcome::Page(Page { class: plan.class.name(), ..Page::default() }));
         }
+        let class = plan.class.name();
         let scan = Scan {
             table: id,
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
@@ -56,6 +57,7 @@ impl Service {
             rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
             next: page.next.map(|place| Position { partition: place.partition, row: place.row }),
             rows_read: page.rows_read,
+            class,
         }))
     }
 

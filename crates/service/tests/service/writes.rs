@@ -20,7 +20,7 @@ async fn world() -> World {
     world
 }
 
-/// CC-03 to CC-05, CC-07.
+/// CC-03 to CC-05, CC-07; CC-11: the last writer wins where the condition is `*` or there is none.
 #[tokio::test]
 async fn conditions() {
     let world = world().await;
