@@ -123,9 +123,8 @@ impl Comparison<'_> {
                     self.differ(Kind::HeaderCase, header.line, name, name.clone(), given.clone());
                 }
                 let fits = match self.values.fill(template) {
-                    Ok(pieces) => fit(&pieces, value, self.values).map_err(|mismatch| {
-                        explain(&Mismatch { expected: shown("", &pieces), ..mismatch })
-                    }),
+                    Ok(pieces) => fit(&pieces, value, self.values)
+                        .map_err(|mismatch| explain(&Mismatch { expected: shown("", &pieces), ..mismatch })),
                     Err(reason) => Err(reason),
                 };
                 if let Err(reason) = fits {
@@ -211,9 +210,7 @@ mod tests {
         let mut values = Values::new("http://h/dev", "dev");
         compare("t", &transcript.exchanges[0].expected, response, &mut values)
             .into_iter()
-            .map(|d| {
-                format!("{} {}: {}: {} / {}", d.line, d.kind.name(), d.place, d.expected, d.actual)
-            })
+            .map(|d| format!("{} {}: {}: {} / {}", d.line, d.kind.name(), d.place, d.expected, d.actual))
             .collect()
     }
 
@@ -242,7 +239,11 @@ mod tests {
         check("<<< 200\nETag: a\n", &response(&[], ""), &["6 header: ETag: the header / none"]);
         check("<<< 200\nETag: a\n", &response(&[("ETag", "b")], ""), &["6 header: ETag: a / b"]);
         check("<<< 200\nETag: a\n", &response(&[("etag", "a")], ""), &["6 header case: ETag: ETag / etag"]);
-        check("<<< 200\n!ETag\n", &response(&[("etag", "b")], ""), &["6 header: ETag: no such header / etag: b"]);
+        check(
+            "<<< 200\n!ETag\n",
+            &response(&[("etag", "b")], ""),
+            &["6 header: ETag: no such header / etag: b"],
+        );
         check(
             "<<< 200\n\nfirst\nsecond\n",
             &response(&[], "first\nother"),

@@ -8,6 +8,7 @@
 
 mod compare;
 mod expect;
+mod forms;
 mod http;
 mod json;
 mod report;
@@ -32,5 +33,5 @@ pub use transcript::{Exchange, ParseError, Transcript};
 /// The embedded transcripts: `group/name` and text, in order of name.
 pub static TRANSCRIPTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/transcripts.rs"));
 
-/// The groups that need Atom, entity group transactions or CORS: servers without them leave these out.
-pub const LATER_GROUPS: &[&str] = &["atom", "batch", "cors"];
+/// The groups that need Atom or entity group transactions: servers without them leave these out.
+pub const LATER_GROUPS: &[&str] = &["atom", "batch"];

@@ -224,7 +224,8 @@ mod tests {
                         a/b          3  ok\n\
                         a/b          1  DIFFERENT\n";
         let table = report().table();
-        let squeezed: Vec<_> = table.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let squeezed: Vec<_> =
+            table.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let wanted: Vec<_> =
             expected.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(squeezed[..3], wanted);

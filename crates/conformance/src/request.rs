@@ -161,10 +161,7 @@ fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result
         Some(other) => return Err(format!("{other} is not a scheme")),
     };
     let get = |name| header(&request.headers, name).unwrap_or("");
-    let absolute = request.target.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
-    let (path, query) = absolute.unwrap_or(&request.target).split_once('?').unwrap_or_else(|| {
-        (absolute.unwrap_or(&request.target), "")
-    });
+    let (path, query) = local(&request.target).split_once('?').unwrap_or((local(&request.target), ""));
     let comp = Query(query).get("comp");
     let date = header(&request.headers, "x-ms-date").unwrap_or_else(|| get("Date"));
     let parts = SignedParts {
@@ -180,6 +177,14 @@ fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result
     let name = if scheme == Scheme::SharedKey { "SharedKey" } else { "SharedKeyLite" };
     request.headers.push(("Authorization".to_owned(), format!("{name} {}:{signature}", target.account)));
     Ok(())
+}
+
+/// The path and query of a target, which may be an absolute URL.
+fn local(target: &str) -> &str {
+    match target.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => rest.find('/').map_or("/", |at| &rest[at..]),
+        _ => target,
+    }
 }
 
 #[cfg(test)]
@@ -209,7 +214,8 @@ mod tests {
         assert_eq!(get(&request, "X-Own"), Some("1"));
         assert!(get(&request, "Authorization").unwrap().starts_with("SharedKeyLite dev:"));
 
-        let request = built("POST /T\n-Accept\nx-ms-version: 1\nA: 1\nA: 2\nx-lazuli-sign: SharedKey\n\nbody");
+        let request =
+            built("POST /T\n-Accept\nx-ms-version: 1\nA: 1\nA: 2\nx-lazuli-sign: SharedKey\n\nbody");
         assert_eq!(get(&request, "Accept"), None);
         assert_eq!(get(&request, "x-ms-version"), Some("1"));
         assert_eq!(request.headers.iter().filter(|(name, _)| name == "A").count(), 2);
@@ -226,6 +232,13 @@ mod tests {
         let early = built("GET /\nx-lazuli-date: -16m");
         let date = DateTime::parse_http(get(&early, "x-ms-date").unwrap()).unwrap();
         assert!(system::now().ticks() - date.ticks() >= 959 * TICKS_PER_SECOND);
+    }
+
+    #[test]
+    fn the_local_part_is_signed() {
+        assert_eq!(local("/dev/T()?$filter=a eq 'http://x/y'"), "/dev/T()?$filter=a eq 'http://x/y'");
+        assert_eq!(local("http://h/dev/T?x"), "/dev/T?x");
+        assert_eq!(local("http://h"), "/");
     }
 
     #[test]

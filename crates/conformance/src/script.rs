@@ -66,6 +66,9 @@ mod tests {
         let file = lines("h\n\nx\n\ny\n\n\n");
         let (head, body) = split_body(&file);
         let texts = |lines: &[Line<'_>]| lines.iter().map(|line| line.text.to_string()).collect::<Vec<_>>();
-        assert_eq!((texts(head), texts(body)), (vec!["h".to_owned()], vec!["x".into(), "".into(), "y".into()]));
+        assert_eq!(
+            (texts(head), texts(body)),
+            (vec!["h".to_owned()], vec!["x".into(), "".into(), "y".into()])
+        );
     }
 }

@@ -34,7 +34,9 @@ pub enum TargetError {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TargetError::Endpoint(url) => write!(f, "{url} is not an endpoint such as http://127.0.0.1:10002"),
+            TargetError::Endpoint(url) => {
+                write!(f, "{url} is not an endpoint such as http://127.0.0.1:10002")
+            }
             TargetError::Https(url) => write!(f, "{url}: https is not supported here; use an http endpoint"),
             TargetError::Key => f.write_str("the account key is not Base64"),
             TargetError::Missing(what) => write!(f, "the connection string has no {what}"),
@@ -51,7 +53,8 @@ impl Target {
         if trimmed.starts_with("https://") {
             return Err(TargetError::Https(endpoint.to_owned()));
         }
-        let authority = trimmed.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
+        let authority =
+            trimmed.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
         let authority = authority.ok_or_else(|| TargetError::Endpoint(endpoint.to_owned()))?;
         let names_account = authority.contains('/') || authority.starts_with(&format!("{account}."));
         let base = if names_account { trimmed.to_owned() } else { format!("{trimmed}/{account}") };
@@ -86,7 +89,8 @@ impl Target {
     pub fn authority(&self) -> String {
         let rest = self.base.split_once("://").map_or(self.base.as_str(), |(_, rest)| rest);
         let host = rest.split('/').next().unwrap_or_default();
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+        let has_port =
+            host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
         if has_port { host.to_owned() } else { format!("{host}:80") }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use lazuli_model::DateTime;
 use lazuli_protocol::percent;
 
+use crate::forms::{error_frame, json_escaped, xml_escaped};
 use crate::system;
 use crate::template::{Part, Template};
 
@@ -328,45 +329,6 @@ impl Values {
     }
 }
 
-/// What stands before and behind the message of an error in each form.
-fn error_frame(form: &str, code: &str) -> (String, &'static str) {
-    const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
-    match form {
-        "error" => (
-            format!("{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-US\",\"value\":\""),
-            "\"}}}",
-        ),
-        "xml" => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"{METADATA}\"><code>{code}</code><message xml:lang=\"en-US\">"
-            ),
-            "</message></error>",
-        ),
-        "oldxml" => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\r\n<error xmlns=\"{METADATA}\">\r\n  <code>{code}</code>\r\n  <message xml:lang=\"en-US\">"
-            ),
-            "</message>\r\n</error>",
-        ),
-        _ => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"{METADATA}\"><m:code>{code}</m:code><m:message xml:lang=\"en-US\">"
-            ),
-            "</m:message></m:error>",
-        ),
-    }
-}
-
-fn json_escaped(text: &str) -> String {
-    let mut out = Vec::new();
-    lazuli_protocol::json::text::push_escaped(&mut out, text);
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn xml_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// The ETag of a Timestamp, as a header has it.
 pub(crate) fn etag_of(stamp: &str) -> String {
     format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
@@ -472,7 +434,8 @@ mod tests {
     #[test]
     fn errors_unfold_to_their_form() {
         let pieces = values().fill(&Template::parse("{error:A|say \"x\"}")).unwrap();
-        let [Piece::Text(open), Piece::Capture(Capture::RequestId, ..), _, _, Piece::Text(close)] = &pieces[..]
+        let [Piece::Text(open), Piece::Capture(Capture::RequestId, ..), _, _, Piece::Text(close)] =
+            &pieces[..]
         else {
             panic!("{pieces:?}")
         };

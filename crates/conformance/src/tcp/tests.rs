@@ -34,7 +34,10 @@ fn request(headers: &[(&str, &str)], body: &str) -> Request {
 fn answers_keep_their_header_case_and_lose_their_framing() {
     let (authority, server) = serve(vec![
         ("\r\n\r\n", "HTTP/1.1 200 OK\r\nETag: a\r\nx-ms-Thing: b\r\nContent-Length: 2\r\n\r\nhi"),
-        ("end", "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x\r\nd\r\n0\r\n\r\n"),
+        (
+            "end",
+            "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x\r\nd\r\n0\r\n\r\n",
+        ),
         ("0\r\n\r\n", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nrest"),
     ]);
     let mut tcp = Tcp::new(authority);
@@ -45,7 +48,10 @@ fn answers_keep_their_header_case_and_lose_their_framing() {
     );
     assert_eq!(first.body, b"hi");
     let second = tcp.exchange(&request(&[("Content-Length", "3")], "end")).unwrap();
-    assert_eq!((second.status, second.reason.as_str(), second.body.as_slice()), (201, "Created", &b"abcd"[..]));
+    assert_eq!(
+        (second.status, second.reason.as_str(), second.body.as_slice()),
+        (201, "Created", &b"abcd"[..])
+    );
     let third = tcp.exchange(&request(&[("Transfer-Encoding", "chunked")], "ab"));
     drop(tcp);
     let seen = server.join().unwrap();
@@ -65,8 +71,7 @@ fn a_refusal_before_the_body_is_told_from_a_request_to_go_on() {
     server.join().unwrap();
 
     let done = "HTTP/1.1 204 No Content\r\n\r\n";
-    let (authority, server) =
-        serve(vec![("\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"), ("body", done)]);
+    let (authority, server) = serve(vec![("\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"), ("body", done)]);
     let response = Tcp::new(authority).exchange(&request(&expect, "body")).unwrap();
     assert_eq!((response.status, response.continued), (204, Some(true)));
     server.join().unwrap();

@@ -57,7 +57,8 @@ fn a_file_becomes_data() {
 
 #[test]
 fn bodies_may_have_windows_line_ends() {
-    let file = "# x\n# Truth: y\n### t\nPOST /a\nx-lazuli-eol: crlf\n\na\nb\n\n<<< 202 crlf\n\nc\n\nd{crlf}\n";
+    let file =
+        "# x\n# Truth: y\n### t\nPOST /a\nx-lazuli-eol: crlf\n\na\nb\n\n<<< 202 crlf\n\nc\n\nd{crlf}\n";
     let transcript = Transcript::parse("a/b", file).unwrap();
     let exchange = &transcript.exchanges[0];
     assert_eq!(exchange.body, Some(Template::parse("a\r\nb")));
