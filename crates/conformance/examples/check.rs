@@ -1,4 +1,4 @@
-//! Checks a server: `check ENDPOINT ACCOUNT KEY [FILTER] [-GROUP…] [--json]`.
+//! Checks a server: `check ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]`.
 
 // It is a program for a terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -10,7 +10,7 @@ use lazuli_conformance::{Options, Target, run};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [endpoint, account, key, rest @ ..] = &arguments[..] else {
-        eprintln!("check ENDPOINT ACCOUNT KEY [FILTER] [-GROUP…] [--json]");
+        eprintln!("check ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]");
         return ExitCode::from(2);
     };
     let target = match Target::new(endpoint, account, key) {
@@ -22,9 +22,10 @@ fn main() -> ExitCode {
     };
     let mut options = Options::new(target);
     for argument in rest.iter().filter(|argument| *argument != "--json") {
-        match argument.strip_prefix('-') {
-            Some(group) => options.exclude_groups.push(group.to_owned()),
-            None => options.filter = Some(argument.clone()),
+        match (argument.strip_prefix('-'), argument.strip_prefix('@')) {
+            (Some(group), _) => options.exclude_groups.push(group.to_owned()),
+            (_, Some(address)) => options.target.connect = Some(address.to_owned()),
+            _ => options.filter = Some(argument.clone()),
         }
     }
     let report = run(&options);

@@ -16,6 +16,8 @@ pub struct Target {
     pub account: String,
     /// Its key.
     pub key: AccountKey,
+    /// Host and port to connect to, if not those of the URL: a name in a URL need not be known here.
+    pub connect: Option<String>,
 }
 
 /// Why a target is none.
@@ -59,7 +61,7 @@ impl Target {
         let names_account = authority.contains('/') || authority.starts_with(&format!("{account}."));
         let base = if names_account { trimmed.to_owned() } else { format!("{trimmed}/{account}") };
         let key = AccountKey::from_base64(key).ok_or(TargetError::Key)?;
-        Ok(Self { base, account: account.to_owned(), key })
+        Ok(Self { base, account: account.to_owned(), key, connect: None })
     }
 
     /// From a connection string as SDKs take it.
@@ -87,6 +89,9 @@ impl Target {
 
     /// Host and port to connect to.
     pub fn authority(&self) -> String {
+        if let Some(connect) = &self.connect {
+            return connect.clone();
+        }
         let rest = self.base.split_once("://").map_or(self.base.as_str(), |(_, rest)| rest);
         let host = rest.split('/').next().unwrap_or_default();
         let has_port =
