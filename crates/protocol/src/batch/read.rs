@@ -10,8 +10,10 @@ use crate::head::Field;
 
 /// Longest boundary; the standard says 70.
 const BOUNDARY_BYTES_MAX: usize = 256;
-/// Most header fields of a part, or of a request in it.
+/// Most header fields of a part, or of a message in it.
 const FIELDS_MAX: usize = 64;
+/// Longest first line of a message, and most bytes of header fields: as much as a request may have alone.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The text does not have the form that it claims to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +169,9 @@ impl<'a> Message<'a> {
     pub fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let content = content.trim_ascii_start();
         let (line, rest) = split_line(content);
+        if line.len() > HEAD_BYTES_MAX {
+            return Err(Malformed);
+        }
         let first_line = text(line)?.trim_end();
         let (fields, body) = fields(rest)?;
         Ok(Self { first_line, fields, body })
@@ -185,11 +190,15 @@ impl<'a> Message<'a> {
 }
 
 /// Reads header fields up to the empty line, and returns what follows it.
-fn fields(mut rest: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
+fn fields(start: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
     let mut fields = Vec::new();
+    let mut rest = start;
     while !rest.is_empty() {
         let (line, after) = split_folded(rest);
         rest = after;
+        if start.len() - rest.len() > HEAD_BYTES_MAX {
+            return Err(Malformed);
+        }
         let line = text(line)?.trim_end();
         if line.is_empty() {
             break;

@@ -168,3 +168,49 @@ fn formats_by_version() {
     let atom = |version| show(&Request::new(version, change_set(std::slice::from_ref(&atom))));
     assert_eq!(atom("2019-02-02"), "refused Some(0): AtomFormatNotSupported: Atom format is not supported.");
 }
+
+/// Large bodies made to cost time: each is answered at once, or this test does not end.
+#[test]
+fn floods() {
+    const SIZE: usize = 1024 * 1024;
+    let filled = |unit: &str| unit.repeat(SIZE / unit.len());
+    let operation = |text: &str| show(&Request::new(VERSION, change_set(&[text.to_owned()])));
+    let part = "--changeset_1\nContent-Type: application/http\n\n";
+    let open = "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n";
+    for body in [
+        filled("--batch_1\n"),
+        filled("--batch_1\nA: 1\n\n"),
+        filled("--batch_"),
+        filled("--\n"),
+        filled("\n"),
+        filled("\r\n "),
+        format!("--batch_1\n{}", filled("A: 1\n")),
+        format!("--batch_1\nA: {}", filled("1\n ")),
+        format!("--batch_1\nContent-Type: multipart/mixed{}", filled("; a=b")),
+        format!("{open}{}", filled(part)),
+        format!("{open}{}", filled("--changeset_1\n")),
+        format!("{open}{part}{}", filled("A: 1\n")),
+    ] {
+        let answer = show(&Request::new(VERSION, body));
+        assert!(answer.starts_with("refused"), "{answer}");
+    }
+    for text in [
+        filled("POST "),
+        format!("DELETE /{} HTTP/1.1\n", filled("a/")),
+        format!("DELETE /Posts{} HTTP/1.1\n", filled("(")),
+        format!("DELETE /Posts({}) HTTP/1.1\n", filled("a='b',")),
+        format!("DELETE /Posts(PartitionKey='{}',RowKey='') HTTP/1.1\n", filled("''")),
+        format!("DELETE /Posts(PartitionKey='{}',RowKey='') HTTP/1.1\n", filled("%25")),
+        format!("DELETE /Posts?{} HTTP/1.1\n", filled("a=b&")),
+        format!("POST /Posts HTTP/1.1\nAccept: {}\n", filled("a/b,")),
+        format!("POST /Posts HTTP/1.1\nContent-Type: application/json\n\n{}", filled("[")),
+        format!("POST /Posts HTTP/1.1\nContent-Type: application/json\n\n{{{}}}", filled("\"a\":1,")),
+        format!(
+            "POST /Posts HTTP/1.1\nContent-Type: application/json\n\n{{\"a@odata.type\":\"{}\"}}",
+            filled("\\n")
+        ),
+    ] {
+        let answer = operation(&text);
+        assert!(answer.starts_with("refused"), "{answer}");
+    }
+}

@@ -126,8 +126,9 @@ fn requests() {
     for broken in ["", "\n\n", "GET", "GET ", "GET  HTTP/1.1", "GET / HTTP/1.1\nno colon\n\n"] {
         check_request(broken, None);
     }
-    let many = format!("GET / HTTP/1.1\n{}\n", "A: 1\n".repeat(65));
-    check_request(&many, None);
+    check_request(&format!("GET / HTTP/1.1\n{}\n", "A: 1\n".repeat(65)), None);
+    check_request(&format!("GET /{} HTTP/1.1\n", "a".repeat(65_536)), None);
+    check_request(&format!("GET / HTTP/1.1\nA: {}\n\n", "a".repeat(65_536)), None);
 }
 
 proptest! {
