@@ -1,0 +1,26 @@
+//! JSON entities: never a panic, never much time, and what is accepted comes back.
+
+#![no_main]
+
+use lazuli_fuzz::{check_round_trip, context};
+use lazuli_protocol::media::{Format, Metadata};
+use lazuli_protocol::response::Shape;
+use lazuli_protocol::{ApiVersion, json};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|body: &[u8]| {
+    let _ = json::read::table(body);
+    let Ok(draft) = json::read::entity(body) else { return };
+    for level in [Metadata::Minimal, Metadata::Full] {
+        let shape = Shape { format: Format::Json(level), prefer: None, select: None };
+        let context = context(ApiVersion::V2019_02_02);
+        check_round_trip(
+            draft.clone(),
+            |row| {
+                json::write::entity(&context, &shape, level, "Posts", row)
+                    .expect("a row just packed is whole")
+            },
+            |written| json::read::entity(written).expect("we read what we write"),
+        );
+    }
+});

@@ -1,0 +1,48 @@
+//! What the targets share: the surroundings of a request, and what must hold of an entity that was accepted.
+
+use lazuli_model::operation::Stored;
+use lazuli_model::{DateTime, PackedRow, Property, Value};
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::response::Context;
+use lazuli_protocol::table::draft::Draft;
+use lazuli_protocol::url::Base;
+
+/// Versions of each era.
+pub const VERSIONS: [ApiVersion; 4] =
+    [ApiVersion::V2009_04_14, ApiVersion::V2011_08_18, ApiVersion::V2013_08_15, ApiVersion::V2019_02_02];
+
+/// Where and when a request is answered.
+pub fn context(version: ApiVersion) -> Context {
+    Context {
+        account: "dev".into(),
+        base: Base::new("http", "127.0.0.1:10002", Some("dev")),
+        now: DateTime::MAX,
+        request_id: "11111111-2222-3333-4444-555555555555".into(),
+        version,
+    }
+}
+
+/// Writes what was read and reads it again: an accepted entity comes back as it was.
+pub fn check_round_trip(draft: Draft, write: impl Fn(&Stored) -> Vec<u8>, read: impl Fn(&[u8]) -> Draft) {
+    let Ok((key, properties)) = draft.into_insert() else { return };
+    let stored = Stored {
+        partition: key.partition.as_str().into(),
+        row: key.row.as_str().into(),
+        timestamp: DateTime::STORABLE_MIN,
+        properties: PackedRow::pack(&properties),
+    };
+    let (again, properties_again) = read(&write(&stored)).into_insert().expect("what was stored is legal");
+    assert_eq!(again, key);
+    let (sent, read) = (properties.as_slice(), properties_again.as_slice());
+    assert_eq!(read.len(), sent.len());
+    assert!(sent.iter().zip(read).all(|(a, b)| same(a, b)), "{sent:?} {read:?}");
+}
+
+/// Not-a-number is the same as itself here.
+fn same(a: &Property, b: &Property) -> bool {
+    let equal = match (&a.value, &b.value) {
+        (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+        (a, b) => a == b,
+    };
+    a.name == b.name && equal
+}
