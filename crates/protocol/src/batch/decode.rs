@@ -25,6 +25,8 @@ pub fn decode(
     body: &[u8],
 ) -> Result<Batch, Failure> {
     let boundary = head.get("content-type").and_then(read::boundary).ok_or(Malformed)?;
+    // Some writers of text start with a byte order mark.
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let part = only_part(Parts::new(body, boundary)?)?;
     let (shape, _) = table::decode::shape(head, address.query, version, &Resource::Batch);
     let outer = Outer::new(head, address, version);

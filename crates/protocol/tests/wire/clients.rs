@@ -400,6 +400,15 @@ fn keys_are_exact() {
     }
 }
 
+/// A byte order mark, or anything else before the first boundary, is no part of the batch.
+#[test]
+fn before_the_first_boundary() {
+    for start in ["\u{feff}", "\r\n\r\n", "This is a message in several parts.\r\n"] {
+        let body = format!("{start}{}", change_set(&[delete("Posts", "a", "b")]));
+        check(Request::new("2019-02-02", body), &["Posts", "delete a|b if any -> minimal"]);
+    }
+}
+
 /// The forms of a URL.
 #[test]
 fn addresses() {
