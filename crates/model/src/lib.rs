@@ -10,7 +10,9 @@ pub mod key;
 pub mod limits;
 pub mod name;
 pub mod operation;
+pub mod policy;
 pub mod row;
+pub mod service;
 pub mod time;
 pub mod value;
 
@@ -20,6 +22,8 @@ pub use guid::Guid;
 pub use key::Key;
 pub use name::TableName;
 pub use operation::{Operation, Outcome};
+pub use policy::{AccessPolicy, Permissions, SignedIdentifier};
 pub use row::PackedRow;
+pub use service::ServiceProperties;
 pub use time::DateTime;
 pub use value::{EdmType, Value, ValueRef};

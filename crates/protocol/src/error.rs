@@ -44,7 +44,18 @@ pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
     }
 }
 
-/// The answer to a request that was refused at the front door, or to an XML operation that failed.
+/// The answer to an operation that speaks XML and failed.
+pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
+    let mut response = Response::new(failure.code.status());
+    if context.version >= ApiVersion::V2017_07_29 {
+        response = response.with("x-ms-error-code", failure.code.name());
+    }
+    response
+        .with("Content-Type", "application/xml")
+        .with_body(atom::write::prefixed_error(failure.code.name(), &message(context, failure)))
+}
+
+/// The answer to a request that was refused at the front door.
 pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) -> Response {
     let text = message(context, failure);
     let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));

@@ -7,6 +7,7 @@ pub mod atom;
 pub mod auth;
 pub mod batch;
 pub mod continuation;
+pub mod cors;
 pub mod error;
 pub mod etag;
 pub mod head;
@@ -17,6 +18,7 @@ pub mod response;
 pub mod table;
 pub mod url;
 pub mod version;
+pub mod xml;
 
 pub use address::{Address, Resource};
 pub use head::Head;

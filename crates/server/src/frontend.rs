@@ -3,13 +3,16 @@
 //! | step | where |
 //! |---|---|
 //! | address | `protocol::address` |
-//! | who | `protocol::auth`, [`crate::accounts`] |
+//! | a preflight | `protocol::cors` |
+//! | who | [`admit`], `protocol::auth`, [`crate::accounts`] |
 //! | what, by the head | `protocol::table::decode` |
 //! | read body | the connection, only now |
 //! | what, by the body | `protocol::table::decode`, `protocol::batch` |
 //! | may they, do it | `service` |
-//! | encode | `protocol::table::encode` |
+//! | encode | `protocol::table::encode`, `protocol::xml` |
+//! | share with web pages | `protocol::cors` |
 
+mod admit;
 mod log;
 
 use std::borrow::Cow;
@@ -20,15 +23,14 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::error::Origin;
 use lazuli_model::limits::BODY_BYTES_MAX;
 use lazuli_model::row::CorruptRow;
-use lazuli_model::{ErrorCode, Failure, Operation, Outcome, TableName};
+use lazuli_model::{ErrorCode, Failure, Operation, Outcome, ServiceProperties, TableName};
 use lazuli_protocol::address::{self, Resource};
-use lazuli_protocol::auth;
 use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::encode;
 use lazuli_protocol::url::Base;
-use lazuli_protocol::{Address, ApiVersion, Head, error};
+use lazuli_protocol::{Address, ApiVersion, Head, cors, error, xml};
 use lazuli_service::{Grant, Options, Service};
 use tokio::time::timeout;
 
@@ -49,7 +51,7 @@ struct Request<'a> {
     head: Head<'a>,
     address: Address<'a>,
     grant: Grant,
-    context: Context,
+    context: &'a Context,
 }
 
 /// Answers requests to the Table service.
@@ -93,14 +95,15 @@ impl Frontend {
         let watch = Stopwatch::start();
         let mut entry = Entry::default();
         let mut context = self.context(head);
-        let (response, context) = match self.admit(head, peer, &mut context) {
-            Err(failure) => (error::front_end(&context, Some(head), &failure), context),
-            Ok((address, grant)) => {
-                let request = Request { head: *head, address, grant, context };
-                (self.process(&request, body, &mut entry).await, request.context)
+        let response = match self.locate(head, peer, &mut context) {
+            Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
+            Ok(address) => {
+                let properties = self.properties(address.account).await;
+                let work = self.respond(head, address, &properties, body, &mut context, &mut entry);
+                let response = finish(work.await, &context, head);
+                share(response, head, &properties)
             }
         };
-        let response = finish(response, &context, head);
         if self.config.log_requests {
             entry.write(head, &context, &response, peer, watch.elapsed());
         }
@@ -118,42 +121,27 @@ impl Frontend {
         }
     }
 
-    /// Address, version, signature: who wants something from which account.
-    fn admit<'a>(
+    /// Who wants what from which account, and what comes of it. A preflight is not authenticated: browsers cannot.
+    async fn respond<'a>(
         &self,
         head: &Head<'a>,
-        peer: IpAddr,
+        address: Address<'a>,
+        properties: &ServiceProperties,
+        body: &mut impl BodySource,
         context: &mut Context,
-    ) -> Result<(Address<'a>, Grant), Failure> {
-        let address = Address::parse(head, |name| self.directory.contains(name))?;
-        context.account = address.account.to_owned();
-        context.base =
-            Base::new(self.scheme(head, peer), address.authority, address.account_segment().as_deref());
-        context.version = ApiVersion::of(head)?;
-        let Some(credential) = auth::credential(head)? else {
-            let challenged = context.version >= ApiVersion::V2020_12_06;
-            let code = if challenged {
-                ErrorCode::NoAuthenticationInformation
-            } else {
-                ErrorCode::AuthenticationFailed
-            };
-            return Err(Failure::from(code).found_in(Origin::FrontEnd));
-        };
-        let keys = self.directory.keys(address.account);
-        let keys =
-            keys.ok_or_else(|| Failure::from(ErrorCode::AuthenticationFailed).found_in(Origin::FrontEnd))?;
-        auth::verify(head, &address, &credential, &keys, context.now)?;
-        let grant = Grant { account: address.account.to_owned(), read_only: address.secondary };
-        Ok((address, grant))
-    }
-
-    /// The scheme that the client used, as far as it can be known.
-    fn scheme(&self, head: &Head<'_>, peer: IpAddr) -> &'static str {
-        let forwarded = head.get("x-forwarded-proto").filter(|_| self.config.trusted_proxies.contains(&peer));
-        match forwarded {
-            Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
-            Some(scheme) if scheme.eq_ignore_ascii_case("http") => "http",
-            _ => self.config.public_scheme.as_str(),
+        entry: &mut Entry,
+    ) -> Response {
+        if head.method == "OPTIONS" {
+            entry.operation = "TablePreflightRequest";
+            let answer = cors::preflight(head, &properties.cors);
+            return answer.unwrap_or_else(|failure| error::front_end(context, Some(head), &failure));
+        }
+        match self.admit(head, &address, properties, context) {
+            Err(failure) => error::front_end(context, Some(head), &failure),
+            Ok(grant) => {
+                let request = Request { head: *head, address, grant, context };
+                self.process(&request, body, entry).await
+            }
         }
     }
 
@@ -165,8 +153,8 @@ impl Frontend {
         entry: &mut Entry,
     ) -> Response {
         let Request { head, address, context, .. } = request;
-        if let Some(failure) = refuse_xml_operations(address) {
-            return error::front_end(context, None, &failure);
+        if xml::is_asked_for(address) {
+            return self.run_xml(request, body, entry).await;
         }
         let resource = match address::parse_path(address.account, address.resource_path) {
             Ok(resource) => resource,
@@ -215,8 +203,30 @@ impl Frontend {
         drop(bytes);
         let outcome = self.execute(request, operation, entry).await?;
         let name = table.map_or("Tables", TableName::as_str);
-        encode::outcome(&request.context, shape, name, &outcome)
+        encode::outcome(request.context, shape, name, &outcome)
             .map_err(|corrupt| unreadable(request, corrupt))
+    }
+
+    /// The same for the operations that speak XML, whatever the client accepts.
+    async fn run_xml(
+        &self,
+        request: &Request<'_>,
+        body: &mut impl BodySource,
+        entry: &mut Entry,
+    ) -> Response {
+        let Request { head, address, context, .. } = request;
+        let work = async {
+            let intent = xml::intent(head, address, context.version)?;
+            let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
+            let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, entry).await?;
+            encode::outcome(context, &Shape::fallback(context.version), "", &outcome)
+                .map_err(|corrupt| unreadable(request, corrupt))
+        };
+        match work.await {
+            Ok(response) => response,
+            Err(failure) if failure.origin == Origin::FrontEnd => error::front_end(context, None, &failure),
+            Err(failure) => error::xml_operation(context, &failure),
+        }
     }
 
     /// The same for a batch: what is wrong with one of its operations is told inside the answer.
@@ -284,18 +294,13 @@ fn unreadable(request: &Request<'_>, corrupt: CorruptRow) -> Failure {
     ErrorCode::InternalError.into()
 }
 
-/// Operations on `comp=` and `restype=` speak XML and are not served yet.
-fn refuse_xml_operations(address: &Address<'_>) -> Option<Failure> {
-    let is_service = address.query.get("restype").is_some_and(|value| value == "service");
-    if !is_service && address.query.get("comp").is_none() {
-        return None;
+/// Adds what web pages of other origins need, by the rules of the account.
+fn share(mut response: Response, head: &Head<'_>, properties: &ServiceProperties) -> Response {
+    if head.method != "OPTIONS" {
+        let fields = cors::fields(head, &properties.cors, &response);
+        response.fields.extend(fields);
     }
-    let at_root = address.resource_path.trim_matches('/').is_empty();
-    let code = match (is_service, at_root) {
-        (true, false) => ErrorCode::InvalidQueryParameterValue,
-        _ => ErrorCode::NotImplemented,
-    };
-    Some(Failure::from(code).found_in(Origin::FrontEnd))
+    response
 }
 
 /// Adds what every answer carries.

@@ -27,10 +27,15 @@ fn changes(operation: &Operation) -> bool {
         Operation::CreateTable(_)
         | Operation::DeleteTable(_)
         | Operation::Write { .. }
-        | Operation::Batch { .. } => true,
+        | Operation::Batch { .. }
+        | Operation::SetAcl(..)
+        | Operation::SetProperties(_) => true,
         Operation::QueryTables(_)
         | Operation::GetTable(_)
         | Operation::GetEntity { .. }
-        | Operation::QueryEntities { .. } => false,
+        | Operation::QueryEntities { .. }
+        | Operation::GetAcl(_)
+        | Operation::GetProperties
+        | Operation::GetStats => false,
     }
 }

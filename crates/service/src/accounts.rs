@@ -6,6 +6,7 @@ use lazuli_engine::{
     Applied, Bound, Change, Clock, Condition, Engine, KeyRange, Scan, TableId, Verdict, Write,
 };
 
+use crate::properties::PropertyStore;
 use crate::record::AccountRecord;
 use crate::{Result, keyspace};
 
@@ -32,11 +33,12 @@ pub fn is_account_name(name: &str) -> bool {
 pub struct Accounts {
     engine: Arc<dyn Engine>,
     clock: Clock,
+    properties: Arc<PropertyStore>,
 }
 
 impl Accounts {
-    pub(crate) fn new(engine: Arc<dyn Engine>, clock: Clock) -> Self {
-        Self { engine, clock }
+    pub(crate) fn new(engine: Arc<dyn Engine>, clock: Clock, properties: Arc<PropertyStore>) -> Self {
+        Self { engine, clock, properties }
     }
 
     /// All accounts, in the order of their names.
@@ -72,7 +74,11 @@ impl Accounts {
 
     /// Removes an account; `false` if there is none of that name. Its tables must be gone: see [`Accounts::has_tables`].
     pub async fn remove(&self, name: &str) -> Result<bool> {
-        self.put(name, Condition::Exists, Change::Delete).await
+        let removed = self.put(name, Condition::Exists, Change::Delete).await?;
+        if removed {
+            self.properties.reset(name).await?;
+        }
+        Ok(removed)
     }
 
     /// Does the account still have tables?

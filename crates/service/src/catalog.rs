@@ -1,7 +1,8 @@
 //! The tables of each account: found, created, deleted, listed.
 //!
 //! A table's rows are found by an id that is fresh at each creation, so that deleting a table is one small commit and a
-//! new table of the same name starts empty. Ids are cached; a deleted table never leaves a cached id behind.
+//! new table of the same name starts empty. Ids and access policies are cached; a deleted table never leaves a cached id
+//! behind, nor a replaced policy itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
@@ -12,13 +13,13 @@ use lazuli_filter::TableRow;
 use lazuli_model::limits::PAGE_ROWS_MAX;
 use lazuli_model::operation::TableQuery;
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{ErrorCode, Outcome, TableName};
+use lazuli_model::{ErrorCode, Outcome, SignedIdentifier, TableName};
 
 use crate::record::{DroppedRecord, TableRecord};
 use crate::sweep::Dropped;
 use crate::{Result, keyspace};
 
-/// Ids remembered at most; beyond it the cache starts over.
+/// Tables remembered at most; beyond it the cache starts over.
 const CACHED_MAX: usize = 100_000;
 /// Bytes of catalog records in one page of a listing.
 const PAGE_BYTES_MAX: usize = 1024 * 1024;
@@ -31,13 +32,20 @@ pub struct Catalog {
     dropped: Dropped,
 }
 
-/// Account to lower-case name to id.
+/// What is remembered of a table.
+#[derive(Clone)]
+struct Known {
+    id: TableId,
+    policies: Arc<[SignedIdentifier]>,
+}
+
+/// Account to lower-case name to what is known.
 #[derive(Default)]
 struct Cache {
-    ids: HashMap<Box<str>, HashMap<Box<str>, TableId>>,
+    tables: HashMap<Box<str>, HashMap<Box<str>, Known>>,
     count: usize,
-    /// Counts deletions, so that a look-up that overlaps one does not remember what it found.
-    deletions: u64,
+    /// Counts deletions and new policies, so that a look-up that overlaps one does not remember what it found.
+    changes: u64,
 }
 
 impl Catalog {
@@ -52,20 +60,64 @@ impl Catalog {
 
     /// The id of a table's rows.
     pub async fn find(&self, account: &str, table: &TableName) -> Result<Option<TableId>> {
+        Ok(self.known(account, table).await?.map(|known| known.id))
+    }
+
+    /// The stored access policies of a table.
+    pub async fn policies(
+        &self,
+        account: &str,
+        table: &TableName,
+    ) -> Result<Option<Arc<[SignedIdentifier]>>> {
+        Ok(self.known(account, table).await?.map(|known| known.policies))
+    }
+
+    async fn known(&self, account: &str, table: &TableName) -> Result<Option<Known>> {
         let folded = table.folded();
-        let deletions = {
+        let changes = {
             let cache = self.cache.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if let Some(id) = cache.ids.get(account).and_then(|names| names.get(folded.as_str())) {
-                return Ok(Some(*id));
+            if let Some(known) = cache.tables.get(account).and_then(|names| names.get(folded.as_str())) {
+                return Ok(Some(known.clone()));
             }
-            cache.deletions
+            cache.changes
         };
         let Some((_, record)) = self.read(account, &folded).await? else { return Ok(None) };
+        let known = Known { id: record.id, policies: record.policies.into() };
         let mut cache = self.locked();
-        if cache.deletions == deletions {
-            cache.remember(account, folded, record.id);
+        if cache.changes == changes {
+            cache.remember(account, folded, known.clone());
         }
-        Ok(Some(record.id))
+        Ok(Some(known))
+    }
+
+    /// OP-22: effective at once, and gone with the table.
+    pub async fn set_policies(
+        &self,
+        account: &str,
+        table: &TableName,
+        policies: Vec<SignedIdentifier>,
+    ) -> Result<Outcome> {
+        let folded = table.folded();
+        let partition = keyspace::tables(account);
+        loop {
+            let Some((row, record)) = self.read(account, &folded).await? else {
+                return Err(ErrorCode::TableNotFound.into());
+            };
+            let record = TableRecord { policies: policies.clone(), ..record };
+            let write = Write {
+                row: keyspace::live(&folded).into(),
+                condition: Condition::Version(row.version),
+                change: Change::Put(record.encode()),
+            };
+            let applied = self.engine.apply(TableId::SYSTEM, &partition, vec![write]).await;
+            // Also where the engine does not know what became of it.
+            self.forget(account, &folded);
+            match applied? {
+                Applied::Done { .. } => return Ok(Outcome::AclSet),
+                // Changed in between: the last one wins.
+                Applied::Refused { .. } => {}
+            }
+        }
     }
 
     /// OP-02.
@@ -81,7 +133,8 @@ impl Catalog {
         let folded = table.folded();
         let partition = keyspace::tables(account);
         self.refuse_blocked(&partition, &folded).await?;
-        let record = TableRecord { id: self.engine.fresh_table().await?, name: table.as_str().to_owned() };
+        let id = self.engine.fresh_table().await?;
+        let record = TableRecord { id, name: table.as_str().to_owned(), policies: Vec::new() };
         let write = Write {
             row: keyspace::live(&folded).into(),
             condition: Condition::Absent,
@@ -102,16 +155,18 @@ impl Catalog {
                 return Err(ErrorCode::ResourceNotFound.into());
             };
             let writes = self.drop_writes(&folded, &row, &record);
-            match self.engine.apply(TableId::SYSTEM, &partition, writes).await? {
+            let applied = self.engine.apply(TableId::SYSTEM, &partition, writes).await;
+            // Also where the engine does not know what became of it.
+            self.forget(account, &folded);
+            match applied? {
                 Applied::Done { .. } => {
-                    self.forget(account, &folded);
                     self.dropped.announce();
                     return Ok(Outcome::TableDeleted);
                 }
                 Applied::Refused { reason: Reason::Missing, .. } => {
                     return Err(ErrorCode::ResourceNotFound.into());
                 }
-                // Deleted and created again in between: the new one is meant.
+                // Changed in between, or deleted and created again: what is there now is meant.
                 Applied::Refused { .. } => {}
             }
         }
@@ -185,8 +240,8 @@ impl Catalog {
 
     fn forget(&self, account: &str, folded: &str) {
         let mut cache = self.locked();
-        cache.deletions += 1;
-        if cache.ids.get_mut(account).and_then(|names| names.remove(folded)).is_some() {
+        cache.changes += 1;
+        if cache.tables.get_mut(account).and_then(|names| names.remove(folded)).is_some() {
             cache.count -= 1;
         }
     }
@@ -197,13 +252,13 @@ impl Catalog {
 }
 
 impl Cache {
-    fn remember(&mut self, account: &str, folded: String, id: TableId) {
+    fn remember(&mut self, account: &str, folded: String, known: Known) {
         if self.count >= CACHED_MAX {
-            self.ids.clear();
+            self.tables.clear();
             self.count = 0;
         }
-        let names = self.ids.entry(account.into()).or_default();
-        if names.insert(folded.into(), id).is_none() {
+        let names = self.tables.entry(account.into()).or_default();
+        if names.insert(folded.into(), known).is_none() {
             self.count += 1;
         }
     }

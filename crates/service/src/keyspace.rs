@@ -3,6 +3,7 @@
 //! | partition | row | record |
 //! |---|---|---|
 //! | `accounts` | account name | [`crate::record::AccountRecord`] |
+//! | `properties` | `<account>/table` | [`crate::record::encode_properties`] |
 //! | `tables/<account>` | `n/<lower-case name>` | [`crate::record::TableRecord`], a live table |
 //! | `tables/<account>` | `d/<id>` | [`crate::record::DroppedRecord`], rows to be erased |
 //! | `tables/<account>` | `b/<lower-case name>` | [`crate::record::DroppedRecord`], a name that is blocked for a while |
@@ -12,9 +13,17 @@ use lazuli_engine::{Bound, KeyRange, Place, TableId};
 /// The partition of the accounts.
 pub const ACCOUNTS: &str = "accounts";
 
+/// The partition of the properties of the accounts' services.
+pub const PROPERTIES: &str = "properties";
+
 const TABLES: &str = "tables/";
 /// The character after `/`: what bounds a range of names that start with a prefix.
 const AFTER_SLASH: &str = "0";
+
+/// The row of the properties of an account's table service.
+pub fn table_properties(account: &str) -> String {
+    format!("{account}/table")
+}
 
 /// The partition of an account's tables.
 pub fn tables(account: &str) -> String {

@@ -7,6 +7,7 @@ pub mod accounts;
 mod catalog;
 mod error;
 mod keyspace;
+mod properties;
 mod record;
 mod sweep;
 mod table;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::{Clock, Engine};
-use lazuli_model::{Operation, Outcome, TableName};
+use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdentifier, TableName};
 
 pub use access::Grant;
 pub use accounts::{Account, Accounts};
@@ -23,6 +24,7 @@ pub use error::{Error, Result};
 pub use sweep::Sweep;
 
 use catalog::Catalog;
+use properties::PropertyStore;
 
 /// What can be set.
 #[derive(Clone)]
@@ -41,6 +43,7 @@ pub struct Options {
 pub struct Service {
     engine: Arc<dyn Engine>,
     catalog: Catalog,
+    properties: Arc<PropertyStore>,
     options: Options,
 }
 
@@ -48,7 +51,8 @@ impl Service {
     /// A service over an engine.
     pub fn new(engine: Arc<dyn Engine>, options: Options) -> Self {
         let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold);
-        Self { engine, catalog, options }
+        let properties = Arc::new(PropertyStore::new(engine.clone()));
+        Self { engine, catalog, properties, options }
     }
 
     /// Carries an operation out, if the grant allows it.
@@ -64,6 +68,17 @@ impl Service {
             Operation::QueryEntities { table, query } => self.query_entities(account, &table, query).await,
             Operation::Write { table, write } => self.write(account, &table, write).await,
             Operation::Batch { table, writes } => self.batch(account, &table, writes).await,
+            Operation::GetAcl(table) => {
+                let policies = self.policies(account, &table).await?.ok_or(ErrorCode::TableNotFound)?;
+                Ok(Outcome::Acl(policies.to_vec()))
+            }
+            Operation::SetAcl(table, policies) => self.catalog.set_policies(account, &table, policies).await,
+            Operation::GetProperties => Ok(Outcome::Properties(self.properties(account).await?)),
+            Operation::SetProperties(update) => {
+                self.properties.update(account, *update).await?;
+                Ok(Outcome::PropertiesSet)
+            }
+            Operation::GetStats => Ok(Outcome::Stats),
         }
     }
 
@@ -72,9 +87,23 @@ impl Service {
         Ok(self.catalog.find(account, table).await?.is_some())
     }
 
+    /// The stored access policies of a table, if there is such a table.
+    pub async fn policies(
+        &self,
+        account: &str,
+        table: &TableName,
+    ) -> Result<Option<Arc<[SignedIdentifier]>>> {
+        self.catalog.policies(account, table).await
+    }
+
+    /// The properties of an account's table service.
+    pub async fn properties(&self, account: &str) -> Result<Arc<ServiceProperties>> {
+        self.properties.get(account).await
+    }
+
     /// The accounts that are kept in the engine.
     pub fn accounts(&self) -> Accounts {
-        Accounts::new(self.engine.clone(), self.options.clock.clone())
+        Accounts::new(self.engine.clone(), self.options.clock.clone(), self.properties.clone())
     }
 
     /// The background work of giving back the space of deleted tables.

@@ -48,7 +48,7 @@ pub fn each_property(
 }
 
 /// The body as text, without its byte order mark.
-fn text(body: &[u8]) -> Result<&str, Failure> {
+pub(crate) fn text(body: &[u8]) -> Result<&str, Failure> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| refused("The XML is not encoded in UTF-8."))?;
     match text.chars().find(|&c| !is_xml_char(c)) {
@@ -264,7 +264,7 @@ fn boolean(text: &str) -> Result<bool, Failure> {
 }
 
 /// A character by number, or one of the five that XML itself names.
-fn resolve(reference: &BytesRef<'_>) -> Result<char, Failure> {
+pub(crate) fn resolve(reference: &BytesRef<'_>) -> Result<char, Failure> {
     let name: Cow<'_, str> = reference.xml10_content();
     let resolved = match name.as_ref() {
         "amp" => Some('&'),

@@ -1,8 +1,8 @@
 //! Atom bodies: entities, tables and errors, in and out.
 
-mod document;
+pub(crate) mod document;
 pub mod read;
-mod text;
+pub(crate) mod text;
 pub mod write;
 mod writer;
 

@@ -8,7 +8,7 @@ use lazuli_model::row::CorruptRow;
 
 use crate::media::Format;
 use crate::response::{Context, Prefer, Response, Shape, odata_fields};
-use crate::{ApiVersion, atom, continuation, etag, json, url};
+use crate::{ApiVersion, atom, continuation, etag, json, url, xml};
 
 /// The answer to an operation that did not fail. `table` is the name as the URL spells it.
 pub fn outcome(
@@ -36,7 +36,11 @@ pub fn outcome(
             .with("ETag", etag::header(row.timestamp)),
         Outcome::Page(page) => entity_page(context, shape, table, page)?,
         Outcome::Written(written) => self::written(context, shape, table, written)?,
-        Outcome::Batch(_) => Response::new(202),
+        Outcome::Batch(_) | Outcome::PropertiesSet => Response::new(202),
+        Outcome::Acl(policies) => xml::acl(policies),
+        Outcome::AclSet => Response::new(204),
+        Outcome::Properties(found) => xml::properties(context, found),
+        Outcome::Stats => xml::stats(context),
     })
 }
 

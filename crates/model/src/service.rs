@@ -1,0 +1,98 @@
+//! The properties of an account's Table service: what is logged, what is measured, which web pages may call it.
+
+/// Most CORS rules. More is `InvalidXmlDocument`.
+pub const CORS_RULES_MAX: usize = 5;
+/// All texts of all CORS rules together.
+pub const CORS_BYTES_MAX: usize = 2048;
+/// Most origins of a rule.
+pub const CORS_ORIGINS_MAX: usize = 64;
+/// Longest origin or header name of a rule.
+pub const CORS_TEXT_CHARS_MAX: usize = 256;
+/// Most header names of a rule that are spelt out, in each of its two lists.
+pub const CORS_HEADERS_MAX: usize = 64;
+/// Most header names of a rule that end in `*`, in each of its two lists.
+pub const CORS_PREFIXES_MAX: usize = 2;
+/// The verbs that a rule may name.
+pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "PATCH", "OPTIONS", "PUT"];
+/// Longest retention of logs and metrics.
+pub const RETENTION_DAYS_MAX: u16 = 365;
+
+/// All properties. A new account has everything off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceProperties {
+    /// What is logged.
+    pub logging: Logging,
+    /// What is measured by the hour.
+    pub hour_metrics: Metrics,
+    /// What is measured by the minute.
+    pub minute_metrics: Metrics,
+    /// Which web pages may call the service, in the order in which the rules are tried.
+    pub cors: Vec<CorsRule>,
+    /// The version of requests that name none: `YYYY-MM-DD`.
+    pub default_version: Option<String>,
+}
+
+/// Some of the properties: what is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PropertiesUpdate {
+    /// What is logged.
+    pub logging: Option<Logging>,
+    /// What is measured by the hour.
+    pub hour_metrics: Option<Metrics>,
+    /// What is measured by the minute.
+    pub minute_metrics: Option<Metrics>,
+    /// All CORS rules.
+    pub cors: Option<Vec<CorsRule>>,
+    /// The version of requests that name none.
+    pub default_version: Option<String>,
+}
+
+impl ServiceProperties {
+    /// The properties after an update.
+    pub fn updated(&self, update: PropertiesUpdate) -> Self {
+        Self {
+            logging: update.logging.unwrap_or(self.logging),
+            hour_metrics: update.hour_metrics.unwrap_or(self.hour_metrics),
+            minute_metrics: update.minute_metrics.unwrap_or(self.minute_metrics),
+            cors: update.cors.unwrap_or_else(|| self.cors.clone()),
+            default_version: update.default_version.or_else(|| self.default_version.clone()),
+        }
+    }
+}
+
+/// Which requests are logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// Those that read.
+    pub read: bool,
+    /// Those that write.
+    pub write: bool,
+    /// Those that delete.
+    pub delete: bool,
+    /// For how many days the log is kept; `None` for ever.
+    pub retention_days: Option<u16>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// `None`: nothing. Else whether each operation is measured by itself, too.
+    pub include_apis: Option<bool>,
+    /// For how many days the figures are kept; `None` for ever.
+    pub retention_days: Option<u16>,
+}
+
+/// A rule of cross-origin resource sharing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CorsRule {
+    /// The origins it is for: spelt out, `*`, or with a wildcard for sub-domains.
+    pub origins: Vec<String>,
+    /// The verbs it is for.
+    pub methods: Vec<String>,
+    /// The request headers that a page may send; `x*` stands for all that start with `x`.
+    pub allowed_headers: Vec<String>,
+    /// The response headers that a page may see.
+    pub exposed_headers: Vec<String>,
+    /// How long a browser may remember the answer to a preflight.
+    pub max_age_seconds: u32,
+}

@@ -1,0 +1,208 @@
+//! Service properties as the documents of Get and Set Table Service Properties, in the forms of both eras.
+
+use lazuli_model::Failure;
+use lazuli_model::service::{
+    CORS_BYTES_MAX, CORS_HEADERS_MAX, CORS_METHODS, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
+    CORS_TEXT_CHARS_MAX, CorsRule, Logging, Metrics, PropertiesUpdate, RETENTION_DAYS_MAX, ServiceProperties,
+};
+
+use super::tree::Element;
+use super::{invalid, leaf, nest};
+use crate::ApiVersion;
+
+const ROOT: &str = "StorageServiceProperties";
+/// The version of the analytics that a table service has.
+const ANALYTICS_VERSION: &str = "1.0";
+
+/// Reads properties. From 2013-08-15 on a part that is left out stays as it is; before, every part must be there.
+pub fn decode(body: &[u8], version: ApiVersion) -> Result<PropertiesUpdate, Failure> {
+    let root = Element::parse(body, ROOT)?;
+    let default_version = root.filled("DefaultServiceVersion")?;
+    if default_version.is_some_and(|text| ApiVersion::parse(text).is_none()) {
+        return Err(invalid());
+    }
+    let update = PropertiesUpdate {
+        default_version: default_version.map(str::to_owned),
+        ..PropertiesUpdate::default()
+    };
+    if version < ApiVersion::V2013_08_15 {
+        root.only(&["Logging", "Metrics", "DefaultServiceVersion"])?;
+        return Ok(PropertiesUpdate {
+            logging: Some(logging(root.need("Logging")?)?),
+            hour_metrics: Some(metrics(root.need("Metrics")?)?),
+            ..update
+        });
+    }
+    root.only(&["Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"])?;
+    Ok(PropertiesUpdate {
+        logging: root.child("Logging")?.map(logging).transpose()?,
+        hour_metrics: root.child("HourMetrics")?.map(metrics).transpose()?,
+        minute_metrics: root.child("MinuteMetrics")?.map(metrics).transpose()?,
+        cors: root.child("Cors")?.map(cors).transpose()?,
+        ..update
+    })
+}
+
+fn logging(element: &Element) -> Result<Logging, Failure> {
+    element.only(&["Version", "Read", "Write", "Delete", "RetentionPolicy"])?;
+    check_version(element)?;
+    Ok(Logging {
+        read: flag(element, "Read")?,
+        write: flag(element, "Write")?,
+        delete: flag(element, "Delete")?,
+        retention_days: retention(element.need("RetentionPolicy")?)?,
+    })
+}
+
+fn metrics(element: &Element) -> Result<Metrics, Failure> {
+    element.only(&["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
+    check_version(element)?;
+    let include_apis = match element.child("IncludeAPIs")? {
+        Some(_) => Some(flag(element, "IncludeAPIs")?),
+        None => None,
+    };
+    let include_apis = if flag(element, "Enabled")? { Some(include_apis.ok_or_else(invalid)?) } else { None };
+    Ok(Metrics { include_apis, retention_days: retention(element.need("RetentionPolicy")?)? })
+}
+
+fn check_version(element: &Element) -> Result<(), Failure> {
+    if element.need("Version")?.value()?.trim() == ANALYTICS_VERSION { Ok(()) } else { Err(invalid()) }
+}
+
+/// Days are given exactly where retention is enabled: recorded both ways.
+fn retention(element: &Element) -> Result<Option<u16>, Failure> {
+    element.only(&["Enabled", "Days"])?;
+    match (flag(element, "Enabled")?, element.filled("Days")?) {
+        (true, Some(text)) => match text.parse::<u16>() {
+            Ok(days @ 1..=RETENTION_DAYS_MAX) => Ok(Some(days)),
+            _ => Err(invalid()),
+        },
+        (false, None) => Ok(None),
+        _ => Err(invalid()),
+    }
+}
+
+fn flag(element: &Element, name: &str) -> Result<bool, Failure> {
+    let text = element.need(name)?.value()?.trim();
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Ok(true),
+        _ if text.eq_ignore_ascii_case("false") => Ok(false),
+        _ => Err(invalid()),
+    }
+}
+
+fn cors(element: &Element) -> Result<Vec<CorsRule>, Failure> {
+    element.only(&["CorsRule"])?;
+    let bytes: usize =
+        element.children.iter().flat_map(|rule| &rule.children).map(|child| child.text.len()).sum();
+    if element.children.len() > CORS_RULES_MAX || bytes > CORS_BYTES_MAX {
+        return Err(invalid());
+    }
+    element.children.iter().map(rule).collect()
+}
+
+fn rule(element: &Element) -> Result<CorsRule, Failure> {
+    const LISTS: [&str; 4] = ["AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders"];
+    element.only(&[LISTS[0], LISTS[1], LISTS[2], LISTS[3], "MaxAgeInSeconds"])?;
+    let [origins, methods, allowed_headers, exposed_headers] = LISTS.map(|name| list(element, name));
+    let (origins, methods) = (origins?, methods?);
+    let legal = !origins.is_empty()
+        && origins.len() <= CORS_ORIGINS_MAX
+        && !methods.is_empty()
+        && methods.iter().all(|method| CORS_METHODS.contains(&method.as_str()));
+    if !legal {
+        return Err(invalid());
+    }
+    let age = element.need("MaxAgeInSeconds")?.value()?.trim();
+    Ok(CorsRule {
+        origins,
+        methods,
+        allowed_headers: headers(allowed_headers?)?,
+        exposed_headers: headers(exposed_headers?)?,
+        max_age_seconds: age.parse::<u32>().ok().filter(|&age| age <= i32::MAX as u32).ok_or_else(invalid)?,
+    })
+}
+
+fn list(element: &Element, name: &str) -> Result<Vec<String>, Failure> {
+    let text = element.need(name)?.value()?;
+    let items: Vec<String> =
+        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
+    let short = items.iter().all(|item| item.chars().count() <= CORS_TEXT_CHARS_MAX);
+    // They go into headers of answers.
+    let plain = items.iter().all(|item| item.bytes().all(|b| b.is_ascii_graphic()));
+    if short && plain { Ok(items) } else { Err(invalid()) }
+}
+
+/// Names that are spelt out come first, as the original returns them.
+fn headers(names: Vec<String>) -> Result<Vec<String>, Failure> {
+    let (prefixes, mut names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.ends_with('*'));
+    if prefixes.len() > CORS_PREFIXES_MAX || names.len() > CORS_HEADERS_MAX {
+        return Err(invalid());
+    }
+    names.extend(prefixes);
+    Ok(names)
+}
+
+/// Writes properties in the form of the version.
+pub fn encode(out: &mut Vec<u8>, properties: &ServiceProperties, version: ApiVersion) {
+    nest(out, ROOT, |out| {
+        nest(out, "Logging", |out| encode_logging(out, properties.logging));
+        if version < ApiVersion::V2013_08_15 {
+            nest(out, "Metrics", |out| encode_metrics(out, properties.hour_metrics));
+        } else {
+            nest(out, "HourMetrics", |out| encode_metrics(out, properties.hour_metrics));
+            nest(out, "MinuteMetrics", |out| encode_metrics(out, properties.minute_metrics));
+            encode_cors(out, &properties.cors);
+        }
+        if let Some(text) = &properties.default_version {
+            leaf(out, "DefaultServiceVersion", text);
+        }
+    });
+}
+
+fn encode_logging(out: &mut Vec<u8>, logging: Logging) {
+    leaf(out, "Version", ANALYTICS_VERSION);
+    leaf(out, "Read", flag_text(logging.read));
+    leaf(out, "Write", flag_text(logging.write));
+    leaf(out, "Delete", flag_text(logging.delete));
+    encode_retention(out, logging.retention_days);
+}
+
+fn encode_metrics(out: &mut Vec<u8>, metrics: Metrics) {
+    leaf(out, "Version", ANALYTICS_VERSION);
+    leaf(out, "Enabled", flag_text(metrics.include_apis.is_some()));
+    if let Some(include) = metrics.include_apis {
+        leaf(out, "IncludeAPIs", flag_text(include));
+    }
+    encode_retention(out, metrics.retention_days);
+}
+
+fn encode_retention(out: &mut Vec<u8>, days: Option<u16>) {
+    nest(out, "RetentionPolicy", |out| {
+        leaf(out, "Enabled", flag_text(days.is_some()));
+        if let Some(days) = days {
+            leaf(out, "Days", itoa::Buffer::new().format(days));
+        }
+    });
+}
+
+fn encode_cors(out: &mut Vec<u8>, rules: &[CorsRule]) {
+    if rules.is_empty() {
+        return leaf(out, "Cors", "");
+    }
+    nest(out, "Cors", |out| {
+        for rule in rules {
+            nest(out, "CorsRule", |out| {
+                leaf(out, "AllowedMethods", &rule.methods.join(","));
+                leaf(out, "AllowedOrigins", &rule.origins.join(","));
+                leaf(out, "AllowedHeaders", &rule.allowed_headers.join(","));
+                leaf(out, "ExposedHeaders", &rule.exposed_headers.join(","));
+                leaf(out, "MaxAgeInSeconds", itoa::Buffer::new().format(rule.max_age_seconds));
+            });
+        }
+    });
+}
+
+fn flag_text(flag: bool) -> &'static str {
+    if flag { "true" } else { "false" }
+}

@@ -1,0 +1,262 @@
+//! Documents in and out, as recorded and as documented.
+
+use lazuli_model::DateTime;
+use lazuli_model::policy::AccessPolicy;
+use lazuli_model::service::{CorsRule, Logging, Metrics};
+
+use super::*;
+
+fn inner(response: &Response) -> String {
+    let text = String::from_utf8(response.body.clone()).unwrap();
+    text.strip_prefix("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?>").unwrap().to_owned()
+}
+
+#[track_caller]
+fn acl_comes_back(given: &str, returned: &str) {
+    let found = acl::decode(given.as_bytes()).unwrap();
+    assert_eq!(inner(&super::acl(&found)), returned);
+    assert_eq!(acl::decode(returned.as_bytes()).unwrap(), found);
+}
+
+fn identifiers(inner: &str) -> String {
+    format!("<SignedIdentifiers>{inner}</SignedIdentifiers>")
+}
+
+/// OP-22.
+#[test]
+fn policies() {
+    acl_comes_back("", "<SignedIdentifiers />");
+    acl_comes_back("<SignedIdentifiers></SignedIdentifiers>", "<SignedIdentifiers />");
+    acl_comes_back(
+        "<?xml version='1.0' encoding='utf-8'?>\n<SignedIdentifiers><SignedIdentifier><Id>a &amp; b</Id><AccessPolicy /></SignedIdentifier></SignedIdentifiers>",
+        &identifiers("<SignedIdentifier><Id>a &amp; b</Id></SignedIdentifier>"),
+    );
+    acl_comes_back(
+        &identifiers(
+            "<SignedIdentifier><Id>x</Id><AccessPolicy><Permission>ra</Permission><Expiry>2011-10-12T01:00+01:00</Expiry><Start>2011-10-11</Start></AccessPolicy></SignedIdentifier>",
+        ),
+        &identifiers(
+            "<SignedIdentifier><Id>x</Id><AccessPolicy><Start>2011-10-11T00:00:00.0000000Z</Start><Expiry>2011-10-12T00:00:00.0000000Z</Expiry><Permission>ra</Permission></AccessPolicy></SignedIdentifier>",
+        ),
+    );
+    let only = |policy| vec![SignedIdentifier { id: "x".into(), policy: Some(policy) }];
+    let start = DateTime::parse("2030-01-02T03:04:05.6Z");
+    assert_eq!(
+        inner(&super::acl(&only(AccessPolicy { start, ..AccessPolicy::default() }))),
+        identifiers(
+            "<SignedIdentifier><Id>x</Id><AccessPolicy><Start>2030-01-02T03:04:05.6000000Z</Start></AccessPolicy></SignedIdentifier>"
+        )
+    );
+}
+
+#[test]
+fn policies_that_are_refused() {
+    let id = |id: &str| format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
+    let with = |policy: &str| {
+        format!("<SignedIdentifier><Id>x</Id><AccessPolicy>{policy}</AccessPolicy></SignedIdentifier>")
+    };
+    let six: String = (0..6).map(|n| id(&n.to_string())).collect();
+    let five: String = (0..5).map(|n| id(&n.to_string())).collect();
+    assert_eq!(acl::decode(identifiers(&five).as_bytes()).unwrap().len(), 5);
+    assert!(acl::decode(identifiers(&id(&"i".repeat(64))).as_bytes()).is_ok());
+    for bad in [
+        six,
+        id(&"i".repeat(65)),
+        id(""),
+        format!("{}{}", id("a"), id("a")),
+        "<SignedIdentifier/>".into(),
+        "<Other/>".into(),
+        "text".into(),
+        with("<Start>soon</Start>"),
+        with("<Permission>rx</Permission>"),
+        with("<Permission><b/></Permission>"),
+        with("<Start>2020-01-01</Start><Start>2020-01-01</Start>"),
+        with("<Other/>"),
+    ] {
+        let refused = acl::decode(identifiers(&bad).as_bytes()).map_err(|f| f.code);
+        assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
+    }
+}
+
+const OFF: &str = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>";
+const FIVE: &str = "<RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy>";
+
+fn root(inner: &str) -> String {
+    format!("<StorageServiceProperties>{inner}</StorageServiceProperties>")
+}
+
+fn context(version: &str) -> Context {
+    Context {
+        account: "a".into(),
+        base: crate::url::Base::new("http", "h", None),
+        now: DateTime::MIN,
+        request_id: String::new(),
+        version: ApiVersion::parse(version).unwrap(),
+    }
+}
+
+/// The form of each era, and what it looks like for a new account.
+#[test]
+fn properties_of_a_new_account() {
+    let fresh = ServiceProperties::default();
+    let logging = format!(
+        "<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete>{OFF}</Logging>"
+    );
+    let off = format!("<Version>1.0</Version><Enabled>false</Enabled>{OFF}");
+    assert_eq!(
+        inner(&super::properties(&context("2019-02-02"), &fresh)),
+        root(&format!(
+            "{logging}<HourMetrics>{off}</HourMetrics><MinuteMetrics>{off}</MinuteMetrics><Cors />"
+        ))
+    );
+    assert_eq!(
+        inner(&super::properties(&context("2012-02-12"), &fresh)),
+        root(&format!("{logging}<Metrics>{off}</Metrics>"))
+    );
+}
+
+#[test]
+fn properties_come_back() {
+    let given = root(&format!(
+        "<Cors><CorsRule><AllowedOrigins>www.xyz.com, http://*.b.example</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-a*,x-b*,x-c,x-d</AllowedHeaders><ExposedHeaders /><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors>\
+         <Logging><Version>1.0</Version><Delete>False</Delete><Read>True</Read><Write>false</Write>{FIVE}</Logging>\
+         <HourMetrics>{FIVE}<Version>1.0</Version><IncludeAPIs>true</IncludeAPIs><Enabled>True</Enabled></HourMetrics>\
+         <DefaultServiceVersion>2019-02-02</DefaultServiceVersion>"
+    ));
+    let version = ApiVersion::V2019_02_02;
+    let update = properties::decode(given.as_bytes(), version).unwrap();
+    let before = ServiceProperties {
+        minute_metrics: Metrics { include_apis: Some(false), retention_days: None },
+        ..ServiceProperties::default()
+    };
+    let after = before.updated(update);
+    assert_eq!(after.minute_metrics, before.minute_metrics);
+    assert_eq!(after.logging, Logging { read: true, retention_days: Some(5), ..Logging::default() });
+    assert_eq!(after.hour_metrics, Metrics { include_apis: Some(true), retention_days: Some(5) });
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        after.cors,
+        [CorsRule {
+            origins: texts(&["www.xyz.com", "http://*.b.example"]),
+            methods: texts(&["GET", "PUT"]),
+            allowed_headers: texts(&["x-c", "x-d", "x-a*", "x-b*"]),
+            exposed_headers: Vec::new(),
+            max_age_seconds: 500,
+        }]
+    );
+    let written = inner(&super::properties(&context("2019-02-02"), &after));
+    let again = properties::decode(written.as_bytes(), version).unwrap();
+    assert_eq!(ServiceProperties::default().updated(again), after);
+    let none = properties::decode(root("<Cors/>").as_bytes(), version).unwrap();
+    assert_eq!(after.updated(none), ServiceProperties { cors: Vec::new(), ..after });
+}
+
+/// Up to 2012-02-12 everything must be there, under other names.
+#[test]
+fn properties_of_the_old_form() {
+    let logging = format!(
+        "<Logging><Version>1.0</Version><Read>true</Read><Write>true</Write><Delete>true</Delete>{OFF}</Logging>"
+    );
+    let metrics =
+        format!("<Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>false</IncludeAPIs>{FIVE}");
+    let old = ApiVersion::parse("2011-08-18").unwrap();
+    let decode = |inner: &str| properties::decode(root(inner).as_bytes(), old);
+    let update = decode(&format!("{logging}<Metrics>{metrics}</Metrics>")).unwrap();
+    assert_eq!(update.hour_metrics, Some(Metrics { include_apis: Some(false), retention_days: Some(5) }));
+    assert_eq!((update.minute_metrics, update.cors), (None, None));
+    assert!(decode(&logging).is_err());
+    assert!(decode(&format!("<Metrics>{metrics}</Metrics>")).is_err());
+    assert!(decode(&format!("{logging}<HourMetrics>{metrics}</HourMetrics>")).is_err());
+}
+
+#[test]
+fn properties_that_are_refused() {
+    let metrics = |inner: &str| format!("<MinuteMetrics>{inner}</MinuteMetrics>");
+    let rule = |origins: &str, methods: &str, headers: &str, age: &str| {
+        format!(
+            "<CorsRule><AllowedOrigins>{origins}</AllowedOrigins><AllowedMethods>{methods}</AllowedMethods><AllowedHeaders>{headers}</AllowedHeaders><ExposedHeaders/><MaxAgeInSeconds>{age}</MaxAgeInSeconds></CorsRule>"
+        )
+    };
+    let cors = |rules: &str| format!("<Cors>{rules}</Cors>");
+    let good = rule("a", "GET", "", "0");
+    assert!(properties::decode(root(&cors(&good.repeat(5))).as_bytes(), ApiVersion::V2019_02_02).is_ok());
+    let many =
+        |count: usize, end: &str| (0..count).map(|n| format!("h{n}{end}")).collect::<Vec<_>>().join(",");
+    let days = |days: &str| {
+        metrics(&format!(
+            "<Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>true</Enabled><Days>{days}</Days></RetentionPolicy>"
+        ))
+    };
+    for bad in [
+        String::from("<Other/>"),
+        "<Metrics/>".into(),
+        "<DefaultServiceVersion>soon</DefaultServiceVersion>".into(),
+        metrics(""),
+        metrics(&format!("<Version>2.0</Version><Enabled>false</Enabled>{OFF}")),
+        metrics(&format!("<Version>1.0</Version><Enabled>yes</Enabled>{OFF}")),
+        metrics(&format!("<Version>1.0</Version><Enabled>true</Enabled>{OFF}")),
+        metrics("<Version>1.0</Version><Enabled>false</Enabled>"),
+        metrics(
+            "<Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled><Days>5</Days></RetentionPolicy>",
+        ),
+        metrics(
+            "<Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>true</Enabled></RetentionPolicy>",
+        ),
+        days("0"),
+        days("366"),
+        days("-1"),
+        days("x"),
+        format!("<Logging><Version>1.0</Version><Read>true</Read><Write>true</Write>{OFF}</Logging>"),
+        cors(&good.repeat(6)),
+        cors(&rule("", "GET", "", "0")),
+        cors(&rule("a", "", "", "0")),
+        cors(&rule("a", "GET,BREW", "", "0")),
+        cors(&rule("a", "GET", "a*,b*,c*", "0")),
+        cors(&rule("a", "GET", &many(65, ""), "0")),
+        cors(&rule(&many(65, ""), "GET", "", "0")),
+        cors(&rule(&"a".repeat(257), "GET", "", "0")),
+        cors(&rule(&many(60, &"x".repeat(40)), "GET", "", "0")),
+        cors(&rule("a b", "GET", "", "0")),
+        cors(&rule("a", "GET", "", "-1")),
+        cors(&rule("a", "GET", "", "")),
+        cors("<CorsRule><AllowedOrigins>a</AllowedOrigins></CorsRule>"),
+    ] {
+        let refused = properties::decode(root(&bad).as_bytes(), ApiVersion::V2019_02_02).map_err(|f| f.code);
+        assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
+    }
+}
+
+#[track_caller]
+fn asks(method: &str, target: &str, version: &str, expected: Result<Intent, ErrorCode>) {
+    let fields = [crate::head::Field { name: "host", value: "h" }];
+    let head = Head { method, target, fields: &fields };
+    let address = Address::parse(&head, |_| false).unwrap();
+    assert!(is_asked_for(&address), "{target}");
+    let version = ApiVersion::parse(version).unwrap();
+    assert_eq!(intent(&head, &address, version).map_err(|f| f.code), expected, "{method} {target}");
+}
+
+#[test]
+fn what_is_asked_for() {
+    let table = || TableName::new("abc").unwrap();
+    let parameter = || Err(ErrorCode::InvalidQueryParameterValue);
+    let ready = |operation| Ok(Intent::Ready(operation));
+    let new = "2019-02-02";
+    asks("GET", "/dev/abc?comp=acl", new, ready(Operation::GetAcl(table())));
+    asks("HEAD", "/dev/abc()?comp=acl", new, ready(Operation::GetAcl(table())));
+    asks("PUT", "/dev/abc?comp=acl", new, Ok(Intent::SetAcl(table())));
+    asks("PUT", "/dev/abc?comp=acl", "2011-08-18", parameter());
+    asks("POST", "/dev/abc?comp=acl", new, Err(ErrorCode::UnsupportedHttpVerb));
+    asks("GET", "/dev/a_b?comp=acl", new, Err(ErrorCode::InvalidResourceName));
+    asks("GET", "/dev/ab?comp=acl", new, Err(ErrorCode::OutOfRangeInput));
+    asks("GET", "/dev/Tables?comp=acl", new, parameter());
+    asks("GET", "/dev/abc?comp=list", new, parameter());
+    asks("GET", "/dev?comp=properties", new, parameter());
+    asks("GET", "/dev/?restype=service&comp=properties", new, ready(Operation::GetProperties));
+    asks("PUT", "/dev/?comp=properties&restype=service", new, Ok(Intent::SetProperties));
+    asks("DELETE", "/dev/?comp=properties&restype=service", new, Err(ErrorCode::UnsupportedHttpVerb));
+    asks("GET", "/dev/abc?restype=service&comp=properties", new, parameter());
+    asks("GET", "/dev/?restype=service", new, parameter());
+    asks("GET", "/dev/?restype=service&comp=stats", new, parameter());
+    asks("GET", "/dev-secondary/?restype=service&comp=stats", new, ready(Operation::GetStats));
+}
