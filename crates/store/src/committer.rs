@@ -347,3 +347,6 @@ impl Drop for PanicGuard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

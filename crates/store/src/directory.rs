@@ -181,14 +181,15 @@ fn replace(dir: &Path, name: &str, text: &str) -> Result<(), OpenError> {
     sync_dir(dir)
 }
 
+/// Makes the entries of a directory durable.
 #[cfg(unix)]
-fn sync_dir(dir: &Path) -> Result<(), OpenError> {
+pub fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     File::open(dir).and_then(|file| file.sync_all()).map_err(OpenError::io("sync", dir))
 }
 
 // Elsewhere directories cannot be opened as files; the system keeps their entries by itself.
 #[cfg(not(unix))]
-fn sync_dir(_: &Path) -> Result<(), OpenError> {
+pub fn sync_dir(_: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 

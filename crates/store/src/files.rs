@@ -14,10 +14,11 @@ use std::path::Path;
 use fjall::config::BlockSizePolicy;
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 
-use crate::directory::Directory;
+use crate::directory::{Directory, sync_dir};
 use crate::error::{OpenError, open_error};
 use crate::limits;
 use crate::options::{Durability, Options};
+use crate::preflight;
 
 /// The name of the one keyspace; all kinds of keys live in it.
 const KEYSPACE: &str = "rows";
@@ -37,10 +38,18 @@ impl Files {
     pub fn open(dir: &Path, options: &Options) -> Result<Self, OpenError> {
         let directory = Directory::open(dir)?;
         let data = directory.data();
+        let is_new = !data.exists();
+        preflight::verify(&data, options.durability, directory.closed_at()?.is_some())?;
         // Recovery of the sorted store asserts some of what it finds in its files.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options)));
         let (db, rows) =
             opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;
+        if is_new {
+            // The sorted store syncs what it puts into its directories, but not that they are in theirs.
+            for made in [data.join("keyspaces"), data, directory.path().into()] {
+                sync_dir(&made)?;
+            }
+        }
         Ok(Self { db, rows, directory })
     }
 
@@ -70,14 +79,14 @@ fn open_database(data: &Path, options: &Options) -> Result<(Database, Keyspace),
         .journal_compression(CompressionType::None)
         .open()
         .map_err(|e| open_error(e, data))?;
-    let rows = db.keyspace(KEYSPACE, keyspace_options).map_err(|e| open_error(e, data))?;
+    let rows = db.keyspace(KEYSPACE, || keyspace_options(options)).map_err(|e| open_error(e, data))?;
     Ok((db, rows))
 }
 
 /// Kept by the sorted store from a keyspace's creation on; a change here concerns new stores only.
-fn keyspace_options() -> KeyspaceCreateOptions {
+fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
-        .max_memtable_size(limits::MEMTABLE_BYTES)
+        .max_memtable_size(options.memtable_bytes)
         .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
 }
 

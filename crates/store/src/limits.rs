@@ -34,7 +34,7 @@ pub const ERASE_TABLES_MAX: usize = 1024;
 /// Ranges of a scan that are read without leaving the caller's thread, if each is a single row.
 pub const INLINE_POINTS_MAX: usize = 8;
 
-/// Memory for rows that are not yet in a sorted file; about three times as much is in use under load.
+/// Memory for rows that are not yet in a sorted file, unless the options say otherwise.
 pub const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
 /// Log files together, after which the oldest rows are moved to sorted files.
 pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;

@@ -2,6 +2,8 @@
 
 use lazuli_engine::Clock;
 
+use crate::limits::MEMTABLE_BYTES;
+
 /// How a store is opened. Take [`Options::default`] and change what you need.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -11,6 +13,9 @@ pub struct Options {
     pub durability: Durability,
     /// Where versions come from.
     pub clock: Clock,
+    /// Memory for rows that are not yet in a sorted file; about three times as much is in use under load. Counts when a
+    /// store is made; later openings keep what it was made with.
+    pub memtable_bytes: u64,
     /// Scans that run at the same time; more wait.
     pub scans_max: usize,
 }
@@ -21,6 +26,7 @@ impl Default for Options {
             cache_bytes: 64 * 1024 * 1024,
             durability: Durability::Full,
             clock: Clock::system(),
+            memtable_bytes: MEMTABLE_BYTES,
             scans_max: 2 * std::thread::available_parallelism().map_or(1, usize::from),
         }
     }

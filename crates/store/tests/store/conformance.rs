@@ -35,7 +35,7 @@ impl Reopening {
             let mut store = self.store.write().await;
             let old = store.take().unwrap();
             // Every other time without closing it first.
-            if call / self.every % 2 == 0 {
+            if (call / self.every).is_multiple_of(2) {
                 old.close().await.unwrap();
             }
             drop(old);

@@ -4,5 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod conformance;
+mod damage;
 mod reopen;
 mod support;

@@ -1,0 +1,211 @@
+//! Failing logs, panicking updates, and views while memtables are written out.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use fjall::OwnedWriteBatch;
+use lazuli_engine::conformance::{insert, upsert};
+use lazuli_engine::{Change, Condition, Engine, KeyRange, Reason, Rejected, Scan, Update, Verdict, Write};
+
+use super::*;
+use crate::files::FjallLog;
+use crate::{Options, Store};
+
+const TABLE: TableId = TableId(3);
+
+/// How writing fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nothing reaches the log.
+    Append,
+    /// The log has the batch, but syncing it failed.
+    Sync,
+    /// The sorted store refuses, because its background work has failed.
+    Background,
+}
+
+/// A log that fails on demand.
+struct FailingLog(Arc<Mutex<Option<Fault>>>);
+
+impl Log for FailingLog {
+    fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> fjall::Result<()> {
+        let broken = || fjall::Error::Io(std::io::Error::other("the disk is broken"));
+        match *self.0.lock().unwrap() {
+            None => FjallLog.commit(batch, durability),
+            Some(Fault::Append) => Err(broken()),
+            Some(Fault::Sync) => {
+                FjallLog.commit(batch, Durability::Relaxed)?;
+                Err(broken())
+            }
+            Some(Fault::Background) => Err(fjall::Error::Poisoned),
+        }
+    }
+}
+
+fn open(dir: &Path) -> (Store, Arc<Mutex<Option<Fault>>>) {
+    let fault = Arc::new(Mutex::new(None));
+    let store = Store::open_with(dir, Options::default(), Box::new(FailingLog(Arc::clone(&fault)))).unwrap();
+    (store, fault)
+}
+
+async fn get(store: &Store, row: &str) -> Option<Bytes> {
+    store.get(TABLE, "p", &[row]).await.unwrap().remove(0).map(|row| row.value)
+}
+
+async fn set(store: &Store, row: &str, value: &str) -> Result<Applied> {
+    store.apply(TABLE, "p", vec![upsert(row, value)]).await
+}
+
+/// After a failed append or sync nothing is acknowledged or shown any more, reads go on, and after opening again the
+/// commit in question is there as a whole or not at all.
+#[tokio::test]
+async fn after_one_failure_nothing_is_acknowledged() {
+    for fault in [Fault::Append, Fault::Sync, Fault::Background] {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, switch) = open(dir.path());
+        set(&store, "before", "1").await.unwrap();
+
+        *switch.lock().unwrap() = Some(fault);
+        let failed = store.apply(TABLE, "p", vec![upsert("a", "1"), upsert("before", "2")]).await;
+        match fault {
+            Fault::Append | Fault::Sync => assert!(matches!(failed, Err(Error::Unknown(_))), "{failed:?}"),
+            Fault::Background => assert!(matches!(failed, Err(Error::Poisoned(_))), "{failed:?}"),
+        }
+        assert_eq!(
+            (get(&store, "a").await, get(&store, "before").await),
+            (None, Some("1".into())),
+            "{fault:?}"
+        );
+
+        // Even if the disk works again.
+        *switch.lock().unwrap() = None;
+        assert!(matches!(set(&store, "b", "1").await, Err(Error::Poisoned(_))));
+        assert!(matches!(store.fresh_table().await, Err(Error::Poisoned(_))));
+        assert!(matches!(store.erase(TABLE).await, Err(Error::Poisoned(_))));
+        assert_eq!((get(&store, "a").await, get(&store, "b").await), (None, None), "{fault:?}");
+        assert!(store.status().await.unwrap().poisoned.is_some());
+        store.close().await.unwrap();
+        drop(store);
+
+        let (store, _) = open(dir.path());
+        let expected = if fault == Fault::Sync {
+            (Some("1".into()), Some("2".into()))
+        } else {
+            (None, Some("1".into()))
+        };
+        assert_eq!((get(&store, "a").await, get(&store, "before").await), expected, "{fault:?}");
+        assert_eq!(get(&store, "b").await, None);
+        set(&store, "b", "1").await.unwrap();
+        assert!(store.check().await.unwrap().is_clean());
+    }
+}
+
+/// In a group that fails, a commit that was refused is told that nothing of it was applied; the others cannot know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn refused_commits_of_a_failed_group_are_not_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, switch) = open(dir.path());
+    let store = Arc::new(store);
+    set(&store, "exists", "1").await.unwrap();
+    *switch.lock().unwrap() = Some(Fault::Sync);
+    let tasks: Vec<_> = (0..40)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let write = if n % 2 == 0 { upsert("a", "1") } else { insert("exists", "2") };
+                (n, store.apply(TABLE, "p", vec![write]).await)
+            })
+        })
+        .collect();
+    for task in tasks {
+        match task.await.unwrap() {
+            (_, Err(Error::Poisoned(_))) => {}
+            (n, Err(Error::Unknown(_))) => assert_eq!(n % 2, 0),
+            // Refused before the failure, by what was durable.
+            (n, Ok(Applied::Refused { reason: Reason::Exists, .. })) => assert_eq!(n % 2, 1),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+struct Panicking;
+
+impl Update for Panicking {
+    fn next(&self, _: Option<&Bytes>) -> std::result::Result<Bytes, Rejected> {
+        panic!("a bad update")
+    }
+}
+
+/// An update that panics fails its own commit and no other.
+#[tokio::test]
+async fn a_panicking_update_harms_nobody_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = open(dir.path());
+    let bad =
+        Write { row: "a".into(), condition: Condition::Any, change: Change::Update(Arc::new(Panicking)) };
+    let failed = store.apply(TABLE, "p", vec![upsert("b", "1"), bad]).await;
+    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    set(&store, "c", "1").await.unwrap();
+    assert_eq!((get(&store, "b").await, get(&store, "c").await), (None, Some("1".into())));
+}
+
+/// Readers see whole commits also while memtables are written out and files merged, which moves the sorted store's own
+/// idea of the latest state in the middle of a commit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn commits_are_whole_while_memtables_are_written_out() {
+    const ROWS: usize = 60;
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { memtable_bytes: 64 * 1024, ..Options::default() };
+    let store = Arc::new(Store::open(dir.path(), options).unwrap());
+    let rows: Vec<String> = (0..ROWS).map(|n| format!("{n:03}")).collect();
+    let writes = |round: usize| {
+        let value = format!("{round:0300}");
+        rows.iter().map(|row| upsert(row, &value)).collect::<Vec<_>>()
+    };
+    store.apply(TABLE, "p", writes(0)).await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..3)
+        .map(|reader| {
+            let (store, rows, is_over) = (Arc::clone(&store), rows.clone(), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                let names: Vec<&str> = rows.iter().map(String::as_str).collect();
+                while !is_over.load(Ordering::SeqCst) {
+                    let found: Vec<_> = if reader == 0 {
+                        let scan = Scan {
+                            table: TABLE,
+                            ranges: vec![KeyRange::ALL],
+                            rows_max: usize::MAX,
+                            bytes_max: usize::MAX,
+                            judge: Box::new(|_| Ok(Verdict::Keep)),
+                        };
+                        store.scan(scan).await.unwrap().rows
+                    } else {
+                        store.get(TABLE, "p", &names).await.unwrap().into_iter().flatten().collect()
+                    };
+                    assert_eq!(found.len(), ROWS);
+                    assert!(found.iter().all(|row| row.value == found[0].value), "part of a commit");
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for round in 1..400 {
+        store.apply(TABLE, "p", writes(round)).await.unwrap();
+    }
+    is_over.store(true, Ordering::SeqCst);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    let report = store.check().await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// Keys and values go into the sorted store and come out of it without being copied.
+#[test]
+fn slices_are_shared() {
+    let bytes = Bytes::from(vec![1, 2, 3]);
+    let slice = Slice::from(bytes.clone());
+    assert_eq!(slice.as_ptr(), bytes.as_ptr());
+    assert_eq!(Bytes::from(slice).as_ptr(), bytes.as_ptr());
+}

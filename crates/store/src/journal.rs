@@ -1,0 +1,195 @@
+//! Reads the sorted store's log before the sorted store does, because that would cut the log at the first thing it
+//! cannot read, and with it everything that was acknowledged after.
+//!
+//! A log ends in one of three ways: with nothing (zeros, the file is made longer than needed), with a batch that a
+//! crash left unfinished, or with damage. The last two are told apart by what follows: each batch is synced before the
+//! next is written, so after an unfinished one there is none that is whole.
+//!
+//! The format, all numbers little-endian:
+//!
+//! | entry | bytes |
+//! |---|---|
+//! | start | 1, number of items (4), sequence number (8) |
+//! | item | 2, kind (1), compression (1), keyspace (8), key length (2), value length (4), stored length (4), key, value |
+//! | end | 3, XXH3 of all item entries (8), "FJL", 3 |
+
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::OpenError;
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const MAGIC: [u8; 4] = *b"FJL\x03";
+const ITEM_HEAD_BYTES: usize = 21;
+const START_BYTES: usize = 13;
+const END_BYTES: usize = 13;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// How a log file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing follows the last whole batch.
+    Clean,
+    /// What follows can be a batch that a crash left unfinished.
+    Torn,
+    /// A whole batch follows something that is none.
+    Damaged,
+}
+
+/// What a log file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Where the last whole batch ends.
+    pub end: u64,
+    /// The sequence number of the first and the last batch, if there is one. They increase in between.
+    pub sequence: Option<(u64, u64)>,
+    /// What follows.
+    pub tail: Tail,
+}
+
+/// Reads a log file to its end.
+pub fn read(path: &Path) -> Result<Summary, OpenError> {
+    let file = File::open(path).map_err(OpenError::io("open", path))?;
+    let length = file.metadata().map_err(OpenError::io("read", path))?.len();
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+    let mut summary = Summary { end: 0, sequence: None, tail: Tail::Clean };
+    loop {
+        let rest = length - summary.end;
+        match read_batch(&mut reader, rest) {
+            Ok(Some((number, size))) => {
+                let Some(sequence) = follow(summary.sequence, number) else {
+                    summary.tail = Tail::Damaged;
+                    return Ok(summary);
+                };
+                summary.sequence = Some(sequence);
+                summary.end += size;
+            }
+            Ok(None) => break,
+            Err(e) => return Err(OpenError::io("read", path)(e)),
+        }
+    }
+    summary.tail = tail(&mut reader.into_inner(), summary).map_err(OpenError::io("read", path))?;
+    Ok(summary)
+}
+
+/// The first and last number with `number` added; `None` if it does not follow. The number of a batch is not covered by
+/// the checksum, but one that is wrong would change which write of a row is the last.
+fn follow(sequence: Option<(u64, u64)>, number: u64) -> Option<(u64, u64)> {
+    match sequence {
+        None => Some((number, number)),
+        Some((first, last)) => (number > last).then_some((first, number)),
+    }
+}
+
+/// A later batch of the same log can have this number: what looks like a batch by chance has not.
+fn is_near(last: u64, number: u64) -> bool {
+    number > last && number - last < 1 << 24
+}
+
+/// What follows the last whole batch?
+fn tail(file: &mut File, summary: Summary) -> std::io::Result<Tail> {
+    let rest = read_rest(file, summary.end)?;
+    if rest.is_empty() {
+        return Ok(Tail::Clean);
+    }
+    let last = summary.sequence.map_or(0, |(_, last)| last);
+    let is_batch = |from: usize| {
+        let mut rest = &rest[from..];
+        let length = rest.len() as u64;
+        rest.first() == Some(&START)
+            && matches!(read_batch(&mut rest, length), Ok(Some((number, _))) if is_near(last, number))
+    };
+    Ok(if (1..rest.len()).any(is_batch) { Tail::Damaged } else { Tail::Torn })
+}
+
+/// The bytes from `start` on, without zeros at the end: there may be a lot of them.
+fn read_rest(file: &mut File, start: u64) -> std::io::Result<Vec<u8>> {
+    let mut rest = vec![];
+    let mut block = vec![0; BUFFER_BYTES];
+    let mut offset = start;
+    while let Some(next) = next_data(file, offset)? {
+        file.seek(SeekFrom::Start(next))?;
+        let count = file.read(&mut block)?;
+        if count == 0 {
+            break;
+        }
+        if block[..count].iter().any(|&b| b != 0) {
+            rest.resize(usize::try_from(next - start).unwrap_or(usize::MAX), 0);
+            rest.extend_from_slice(&block[..count]);
+        }
+        offset = next + count as u64;
+    }
+    Ok(rest)
+}
+
+/// Where the file has bytes, at `offset` or after; there are only zeros in between.
+#[cfg(target_os = "linux")]
+fn next_data(file: &File, offset: u64) -> std::io::Result<Option<u64>> {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
+        Ok(next) => Ok(Some(next)),
+        Err(rustix::io::Errno::NXIO) => Ok(None),
+        // Not every file system knows; all of them can be read.
+        Err(_) => Ok(Some(offset)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn next_data(_: &File, offset: u64) -> std::io::Result<Option<u64>> {
+    Ok(Some(offset))
+}
+
+/// Reads one batch of at most `rest` bytes: its number and size, or `None` if there is no whole one.
+fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64, u64)>> {
+    let mut start = [0; START_BYTES];
+    if !fill(reader, &mut start)? || start[0] != START {
+        return Ok(None);
+    }
+    let items = u32::from_le_bytes([start[1], start[2], start[3], start[4]]);
+    let number = u64::from_le_bytes([
+        start[5], start[6], start[7], start[8], start[9], start[10], start[11], start[12],
+    ]);
+    let mut size = (START_BYTES + END_BYTES) as u64;
+    let mut hash = Xxh3::new();
+    let mut content = vec![];
+    for _ in 0..items {
+        let mut head = [0; ITEM_HEAD_BYTES];
+        if !fill(reader, &mut head)? || head[0] != ITEM {
+            return Ok(None);
+        }
+        let key = u64::from(u16::from_le_bytes([head[11], head[12]]));
+        let value = u64::from(u32::from_le_bytes([head[17], head[18], head[19], head[20]]));
+        size += head.len() as u64 + key + value;
+        if size > rest {
+            return Ok(None);
+        }
+        hash.update(&head);
+        content.resize(usize::try_from(key + value).unwrap_or(0), 0);
+        if !fill(reader, &mut content)? {
+            return Ok(None);
+        }
+        hash.update(&content);
+    }
+    let mut end = [0; END_BYTES];
+    let is_whole = fill(reader, &mut end)?
+        && end[0] == END
+        && end[1..9] == hash.digest().to_le_bytes()
+        && end[9..] == MAGIC;
+    Ok(is_whole.then_some((number, size)))
+}
+
+/// Fills the buffer; `false` if the reader ends before.
+fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<bool> {
+    match reader.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests;

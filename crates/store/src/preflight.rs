@@ -1,0 +1,156 @@
+//! What is verified before the sorted store opens its files, because it would not notice, or would make it worse.
+//!
+//! - A log that is damaged in the middle would be cut there: see [`crate::journal`].
+//! - A log whose last batch was left unfinished in its middle would be refused.
+//! - A list of files that is damaged would be believed, and files that are not on it deleted.
+//! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
+
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::error::OpenError;
+use crate::journal::{self, Summary, Tail};
+use crate::options::Durability;
+
+const VERSION: &str = "version";
+const KEYSPACES: &str = "keyspaces";
+const CURRENT: &str = "current";
+const TABLES: &str = "tables";
+const LOG_EXTENSION: &str = "jnl";
+/// Number of the list of files, its XXH3, kind of checksum.
+const CURRENT_BYTES: usize = 8 + 16 + 1;
+
+/// Verifies the files in `data`. `was_closed` says that the store was closed in good order.
+pub fn verify(data: &Path, durability: Durability, was_closed: bool) -> Result<(), OpenError> {
+    if !exists(&data.join(VERSION))? {
+        return discard_unfinished(data, was_closed);
+    }
+    let is_used = verify_logs(data, durability, was_closed)?;
+    verify_keyspaces(&data.join(KEYSPACES), is_used || was_closed)
+}
+
+/// Removes what a crash left of the making of a store.
+fn discard_unfinished(data: &Path, was_closed: bool) -> Result<(), OpenError> {
+    if !exists(data)? {
+        return if was_closed { Err(damaged(data, "the directory is missing")) } else { Ok(()) };
+    }
+    for log in logs(data)? {
+        if journal::read(&log)? != (Summary { end: 0, sequence: None, tail: Tail::Clean }) {
+            return Err(damaged(data, "the log has entries, but the version file is missing"));
+        }
+    }
+    let keyspaces = data.join(KEYSPACES);
+    if exists(&keyspaces)? && !list(&keyspaces)?.is_empty() {
+        return Err(damaged(data, "there are sorted files, but the version file is missing"));
+    }
+    fs::remove_dir_all(data).map_err(OpenError::io("remove", data))
+}
+
+/// Verifies all logs; `true` if there is a batch in any.
+fn verify_logs(data: &Path, durability: Durability, was_closed: bool) -> Result<bool, OpenError> {
+    let logs = logs(data)?;
+    let mut last: Option<u64> = None;
+    for (index, path) in logs.iter().enumerate() {
+        let summary = journal::read(path)?;
+        if let Some((first, end)) = summary.sequence {
+            if last.is_some_and(|last| first <= last) {
+                return Err(damaged(path, "its batches are older than those of the log before"));
+            }
+            last = Some(end);
+        }
+        let is_last = index + 1 == logs.len();
+        match summary.tail {
+            Tail::Clean => {}
+            Tail::Torn if is_last && !was_closed => cut(path, summary.end)?,
+            // Where commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
+            Tail::Damaged if is_last && !was_closed && durability == Durability::Relaxed => {
+                cut(path, summary.end)?;
+            }
+            Tail::Torn | Tail::Damaged => {
+                return Err(damaged(path, &format!("what begins at byte {} is not readable", summary.end)));
+            }
+        }
+    }
+    Ok(last.is_some())
+}
+
+/// Removes an unfinished batch from the end of a log.
+fn cut(path: &Path, end: u64) -> Result<(), OpenError> {
+    let file = OpenOptions::new().write(true).open(path).map_err(OpenError::io("open", path))?;
+    file.set_len(end).and_then(|()| file.sync_all()).map_err(OpenError::io("cut", path))
+}
+
+/// Verifies the list of files of every keyspace. A store that was used has at least two: the rows', and one about them.
+fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError> {
+    let mut listed = 0;
+    for keyspace in list(keyspaces)? {
+        if verify_list(&keyspace)? {
+            listed += 1;
+        } else if is_used && has_tables(&keyspace)? {
+            return Err(damaged(&keyspace, "there are sorted files, but the list of them is missing"));
+        }
+    }
+    if is_used && listed < 2 {
+        return Err(damaged(keyspaces, "a list of sorted files is missing"));
+    }
+    Ok(())
+}
+
+/// Verifies that a keyspace's list of files is as it was written; `false` if there is none.
+fn verify_list(keyspace: &Path) -> Result<bool, OpenError> {
+    let path = keyspace.join(CURRENT);
+    let current = match fs::read(&path) {
+        Ok(current) => current,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(e) => return Err(OpenError::io("read", &path)(e)),
+    };
+    let Some((number, rest)) = current.split_first_chunk::<8>() else {
+        return Err(damaged(&path, "it is too short"));
+    };
+    if current.len() != CURRENT_BYTES || current.last() != Some(&0) {
+        return Err(damaged(&path, "it is not readable"));
+    }
+    let listed = keyspace.join(format!("v{}", u64::from_le_bytes(*number)));
+    let list = fs::read(&listed).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => damaged(&listed, "it is missing"),
+        _ => OpenError::io("read", &listed)(e),
+    })?;
+    if !rest.starts_with(&xxh3_128(&list).to_le_bytes()) {
+        return Err(damaged(&listed, "the checksum does not fit"));
+    }
+    Ok(true)
+}
+
+fn has_tables(keyspace: &Path) -> Result<bool, OpenError> {
+    let tables = keyspace.join(TABLES);
+    Ok(exists(&tables)? && !list(&tables)?.is_empty())
+}
+
+/// The log files, oldest first.
+fn logs(data: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    let mut logs: Vec<(u64, PathBuf)> = vec![];
+    for path in list(data)? {
+        if path.extension().is_some_and(|extension| extension == LOG_EXTENSION) {
+            let number = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+            logs.push((number.ok_or_else(|| damaged(&path, "its name is not a number"))?, path));
+        }
+    }
+    logs.sort();
+    Ok(logs.into_iter().map(|(_, path)| path).collect())
+}
+
+fn list(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
+    let entries = fs::read_dir(dir).map_err(OpenError::io("read", dir))?;
+    entries.map(|entry| entry.map(|entry| entry.path()).map_err(OpenError::io("read", dir))).collect()
+}
+
+fn exists(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists().map_err(OpenError::io("look at", path))
+}
+
+fn damaged(path: &Path, why: &str) -> OpenError {
+    OpenError::Corrupt(format!("{}: {why}", path.display()))
+}
