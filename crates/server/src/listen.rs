@@ -52,5 +52,7 @@ pub async fn listen<H: Handler>(
 async fn serve_tcp<H: Handler>(stream: TcpStream, address: SocketAddr, handler: &H, shared: Shared) {
     // HT-03: small answers must not wait for the acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
+    // On a socket for both families an IPv4 client appears in IPv6 dress; trusted proxies are named without it.
+    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
     serve(stream, Peer { address }, handler, shared).await;
 }

@@ -6,28 +6,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
 
-use super::body::{ChunkError, Chunked, Progress};
-use super::head::{Framing, HeadError, RequestHead, find_head_end};
+use super::head::{HeadError, RequestHead, find_head_end};
+use super::source::{Left, SocketBody};
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
 
-/// First size of a connection's read buffer; an idle connection holds no more.
-const READ_BYTES: usize = 4 * 1024;
+/// What is read at a time. An idle connection holds two buffers of this size, no more.
+pub const READ_BYTES: usize = 4 * 1024;
 /// An unread body up to this size is read and dropped, so that the connection can be used again.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
-/// Before a connection with an unread body is closed, so much of it is taken, so that the client sees the answer.
+/// Before a connection is closed, so much of what still comes is taken, so that the client sees the answer.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 /// The budget of large bodies is counted in units of this size.
-const BUDGET_UNIT_BYTES: usize = 1024;
+pub const BUDGET_UNIT_BYTES: usize = 1024;
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub struct Shared {
     /// Bounds.
     pub limits: Limits,
     /// The memory for large bodies.
-    bodies: Arc<Semaphore>,
+    pub(super) bodies: Arc<Semaphore>,
     /// Turns true when the server is to stop.
     stop: watch::Receiver<bool>,
 }
@@ -108,10 +108,12 @@ fn refusal(error: HeadError) -> ErrorCode {
     }
 }
 
-struct Connection<S> {
-    stream: S,
+/// A connection between requests.
+pub struct Connection<S> {
+    /// The socket.
+    pub stream: S,
     /// What was read and not yet used.
-    input: BytesMut,
+    pub input: BytesMut,
     /// Kept from answer to answer.
     output: Vec<u8>,
 }
@@ -127,11 +129,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         patience: Duration,
     ) -> Result<Result<Bytes, ErrorCode>, Gone> {
         let limits = shared.limits;
-        let mut deadline =
-            Instant::now() + if self.input.is_empty() { patience } else { limits.head_time_max };
+        let mut deadline = Instant::now() + patience;
+        let mut waiting = true;
         let mut searched = 0;
         loop {
             self.skip_empty_lines();
+            // The time of a head runs from its first byte, and empty lines are no part of it.
+            if waiting && !self.input.is_empty() {
+                deadline = Instant::now() + limits.head_time_max;
+                waiting = false;
+            }
             if let Some(end) = find_head_end(&self.input, searched) {
                 if end > limits.head_bytes_max {
                     return Ok(Err(ErrorCode::RequestHeaderTooLarge));
@@ -142,18 +149,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             if searched >= limits.head_bytes_max {
                 return Ok(Err(ErrorCode::RequestHeaderTooLarge));
             }
-            let waiting = self.input.is_empty();
-            if waiting && *shared.stop.borrow_and_update() {
-                return Err(Gone);
+            if waiting {
+                if *shared.stop.borrow_and_update() {
+                    return Err(Gone);
+                }
+                self.shrink();
             }
             self.input.reserve(READ_BYTES);
             let read = tokio::select! {
                 read = timeout_at(deadline, self.stream.read_buf(&mut self.input)) => read,
-                _ = shared.stop.changed(), if waiting => continue,
+                changed = shared.stop.changed(), if waiting => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return Err(Gone),
+                },
             };
             match read {
                 Ok(Ok(0)) | Ok(Err(_)) => return Err(Gone),
-                Ok(Ok(_)) if waiting => deadline = Instant::now() + limits.head_time_max,
                 Ok(Ok(_)) => {}
                 Err(_) if waiting => return Err(Gone),
                 Err(_) => return Ok(Err(ErrorCode::RequestTimeout)),
@@ -161,11 +172,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
+    /// Gives back what a large request or answer has left behind.
+    fn shrink(&mut self) {
+        // Only now does a buffer that heads were split from show its whole size.
+        self.input.reserve(READ_BYTES);
+        if self.input.capacity() > 2 * READ_BYTES {
+            self.input = BytesMut::new();
+        }
+        if self.output.capacity() > READ_BYTES {
+            self.output = Vec::new();
+        }
+    }
+
     /// Some clients send an empty line after a body.
     fn skip_empty_lines(&mut self) {
-        let empty = self.input.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
-        if empty > 0 {
-            let _ = self.input.split_to(empty);
+        loop {
+            match self.input[..] {
+                [b'\n', ..] => self.input.advance(1),
+                [b'\r', b'\n', ..] => self.input.advance(2),
+                _ => return,
+            }
         }
     }
 
@@ -182,14 +208,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let left = body.left();
         let close = !head.keep_alive || *shared.stop.borrow() || matches!(left, Left::Broken);
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
-        let ending = Ending { close, without_body: head.method == "HEAD" };
+        let ending =
+            Ending { close, says_keep_alive: head.says_keep_alive, without_body: head.method == "HEAD" };
         if self.write(&response, ending, shared.limits.request_time_max).await.is_err() {
             return false;
         }
+        drop(response);
         match left {
-            Left::Nothing => !close,
+            Left::Nothing if !close => true,
             Left::Bytes(bytes) if !close => self.drain(bytes, shared.limits.body_time_max).await.is_ok(),
-            Left::Bytes(_) | Left::Broken => {
+            Left::Nothing | Left::Bytes(_) | Left::Broken => {
                 self.linger().await;
                 false
             }
@@ -199,13 +227,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Answers what is not a request, and closes.
     async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, limits: &Limits) {
         let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd));
-        let ending = Ending { close: true, without_body: false };
+        let ending = Ending { close: true, ..Ending::default() };
         if self.write(&response, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;
         }
     }
 
-    /// Sends an answer. The client must keep taking it.
+    /// Sends an answer. The client has so long to take it, all of it: what it does not take is held in memory.
     async fn write(&mut self, response: &Response, ending: Ending, patience: Duration) -> io::Result<()> {
         self.output.clear();
         write::head(&mut self.output, response, ending);
@@ -214,10 +242,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             self.output.extend_from_slice(body);
             body = &[];
         }
+        let deadline = Instant::now() + patience;
         let mut head: &[u8] = &self.output;
         while !(head.is_empty() && body.is_empty()) {
             let slices = [IoSlice::new(head), IoSlice::new(body)];
-            let sent = timeout(patience, self.stream.write_vectored(&slices)).await??;
+            let sent = timeout_at(deadline, self.stream.write_vectored(&slices)).await??;
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
@@ -239,6 +268,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             if left == 0 {
                 return Ok(());
             }
+            self.input.reserve(READ_BYTES);
             if timeout_at(deadline, self.stream.read_buf(&mut self.input)).await?? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -252,154 +282,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let mut taken = 0;
         while taken < LINGER_BYTES_MAX {
             self.input.clear();
+            self.input.reserve(READ_BYTES);
             match timeout_at(deadline, self.stream.read_buf(&mut self.input)).await {
                 Ok(Ok(bytes)) if bytes > 0 => taken += bytes,
                 _ => return,
             }
         }
     }
-}
-
-/// What is left of a body when its request has been answered.
-enum Left {
-    Nothing,
-    /// So many bytes that the client is sending or has sent.
-    Bytes(u64),
-    /// Nobody knows where the next request starts.
-    Broken,
-}
-
-/// The body of a request on a socket.
-struct SocketBody<'a, S> {
-    connection: &'a mut Connection<S>,
-    framing: Framing,
-    /// The client waits to be told to go on.
-    waiting: bool,
-    read: Option<bool>,
-    limits: Limits,
-    budget: Arc<Semaphore>,
-    /// Held until the request is answered.
-    permits: Vec<OwnedSemaphorePermit>,
-}
-
-impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
-    fn new(connection: &'a mut Connection<S>, head: &RequestHead<'_>, shared: &Shared) -> Self {
-        // A client that has sent part of the body already does not wait.
-        let waiting = head.expects_continue && connection.input.is_empty();
-        Self {
-            connection,
-            framing: head.framing,
-            waiting,
-            read: None,
-            limits: shared.limits,
-            budget: shared.bodies.clone(),
-            permits: Vec::new(),
-        }
-    }
-
-    fn left(&self) -> Left {
-        match (self.read, self.framing) {
-            (Some(true), _) | (None, Framing::Length(0)) => Left::Nothing,
-            (Some(false), _) | (None, Framing::Chunked) => Left::Broken,
-            (None, Framing::Length(_)) if self.waiting => Left::Broken,
-            (None, Framing::Length(bytes)) => Left::Bytes(bytes),
-        }
-    }
-
-    async fn read_all(&mut self) -> Result<Vec<u8>, Failure> {
-        let deadline = Instant::now() + self.limits.body_time_max;
-        match self.framing {
-            Framing::Length(0) => Ok(Vec::new()),
-            Framing::Length(length) => {
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
-                if length > self.limits.body_bytes_max {
-                    return Err(refused(ErrorCode::RequestBodyTooLarge));
-                }
-                self.reserve(length)?;
-                self.go_on().await?;
-                self.read_length(length, deadline).await
-            }
-            Framing::Chunked => {
-                self.go_on().await?;
-                self.read_chunks(deadline).await
-            }
-        }
-    }
-
-    async fn go_on(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.waiting) {
-            let sent = self.connection.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
-            sent.map_err(|_| refused(ErrorCode::RequestTimeout))?;
-        }
-        Ok(())
-    }
-
-    async fn read_length(&mut self, length: usize, deadline: Instant) -> Result<Vec<u8>, Failure> {
-        let input = &mut self.connection.input;
-        let start = input.split_to(length.min(input.len()));
-        // Memory follows what has arrived, not what was announced.
-        let mut body = Vec::with_capacity(length.min(start.len().max(Limits::BODY_BYTES_FREE)));
-        body.extend_from_slice(&start);
-        while body.len() < length {
-            let left = u64::try_from(length - body.len()).unwrap_or(u64::MAX);
-            let mut rest = (&mut self.connection.stream).take(left);
-            match timeout_at(deadline, rest.read_buf(&mut body)).await {
-                Ok(Ok(bytes)) if bytes > 0 => {}
-                _ => return Err(refused(ErrorCode::RequestTimeout)),
-            }
-        }
-        Ok(body)
-    }
-
-    async fn read_chunks(&mut self, deadline: Instant) -> Result<Vec<u8>, Failure> {
-        let mut chunked = Chunked::new(self.limits.body_bytes_max);
-        let mut reserved = Limits::BODY_BYTES_FREE;
-        loop {
-            let (used, progress) = chunked.feed(&self.connection.input).map_err(|error| match error {
-                ChunkError::Malformed => refused(ErrorCode::InvalidInput),
-                ChunkError::TooLarge => refused(ErrorCode::RequestBodyTooLarge),
-            })?;
-            let _ = self.connection.input.split_to(used);
-            if progress == Progress::Done {
-                return Ok(chunked.into_body());
-            }
-            while chunked.len() > reserved {
-                self.reserve(reserved + 1)?;
-                reserved *= 2;
-            }
-            self.connection.input.reserve(READ_BYTES);
-            match timeout_at(deadline, self.connection.stream.read_buf(&mut self.connection.input)).await {
-                Ok(Ok(bytes)) if bytes > 0 => {}
-                _ => return Err(refused(ErrorCode::RequestTimeout)),
-            }
-        }
-    }
-
-    /// Takes a part of the memory that all large bodies share; a server that has none left is busy.
-    fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
-        if bytes <= Limits::BODY_BYTES_FREE {
-            return Ok(());
-        }
-        let units = u32::try_from(bytes.div_ceil(BUDGET_UNIT_BYTES)).unwrap_or(u32::MAX);
-        let permit = self.budget.clone().try_acquire_many_owned(units);
-        self.permits.push(permit.map_err(|_| refused(ErrorCode::ServerBusy))?);
-        Ok(())
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> BodySource for SocketBody<'_, S> {
-    async fn read(&mut self) -> Result<Vec<u8>, Failure> {
-        let too_large =
-            matches!(self.framing, Framing::Length(length) if length > self.limits.body_bytes_max as u64);
-        let body = self.read_all().await;
-        // A body refused by its announced length is still to come and can be dropped; any other failure loses our place.
-        if !too_large {
-            self.read = Some(body.is_ok());
-        }
-        body
-    }
-}
-
-fn refused(code: ErrorCode) -> Failure {
-    Failure::from(code).found_in(Origin::FrontEnd)
 }

@@ -1,7 +1,7 @@
 //! The head of a request: where it ends, what it says, and how its body is framed.
 //!
-//! What two servers in a row could understand differently is refused: a body with both a length and chunks, lengths
-//! that disagree, unknown transfer codings, more than one Host.
+//! What two servers in a row could understand differently is refused: a body with both a length and chunks, more than
+//! one length, unknown transfer codings, more than one Host.
 
 use lazuli_protocol::head::Field;
 
@@ -27,6 +27,8 @@ pub struct RequestHead<'a> {
     pub framing: Framing,
     /// May the connection be used again?
     pub keep_alive: bool,
+    /// Must the answer say so? To a client of HTTP/1.0 silence means the opposite.
+    pub says_keep_alive: bool,
     /// Does the client wait for `100 Continue` before it sends the body?
     pub expects_continue: bool,
 }
@@ -66,8 +68,9 @@ impl<'a> RequestHead<'a> {
         let mut slots = vec![httparse::EMPTY_HEADER; fields_max];
         let mut request = httparse::Request::new(&mut slots);
         match request.parse(bytes) {
-            Ok(httparse::Status::Complete(_)) => {}
-            Ok(httparse::Status::Partial) => return Err(HeadError::Malformed),
+            // An end elsewhere than where we found it would leave bytes that nobody has read.
+            Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}
+            Ok(_) => return Err(HeadError::Malformed),
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyFields),
             Err(_) => return Err(HeadError::Malformed),
         }
@@ -86,7 +89,8 @@ impl<'a> RequestHead<'a> {
         }
         let keep_alive = keep_alive(&fields, minor);
         let expects_continue = expects_continue(&fields, minor)?;
-        Ok(Self { method, target, fields, framing, keep_alive, expects_continue })
+        let says_keep_alive = keep_alive && minor == 0;
+        Ok(Self { method, target, fields, framing, keep_alive, says_keep_alive, expects_continue })
     }
 }
 
@@ -106,7 +110,7 @@ fn framing(fields: &[Field<'_>], minor: u8) -> Result<Framing, HeadError> {
             _ => Err(HeadError::UnknownCoding),
         },
         (None, Some(length)) => {
-            if lengths.any(|other| other != length) || !length.bytes().all(|b| b.is_ascii_digit()) {
+            if lengths.next().is_some() || !length.bytes().all(|b| b.is_ascii_digit()) {
                 return Err(HeadError::Malformed);
             }
             length.parse().map(Framing::Length).map_err(|_| HeadError::Malformed)
@@ -115,12 +119,11 @@ fn framing(fields: &[Field<'_>], minor: u8) -> Result<Framing, HeadError> {
 }
 
 fn keep_alive(fields: &[Field<'_>], minor: u8) -> bool {
-    let mut options = all(fields, "connection").flat_map(|value| value.split(',')).map(str::trim);
-    if minor == 0 {
-        options.any(|option| option.eq_ignore_ascii_case("keep-alive"))
-    } else {
-        !options.any(|option| option.eq_ignore_ascii_case("close"))
-    }
+    let says = |word: &str| {
+        let mut options = all(fields, "connection").flat_map(|value| value.split(',')).map(str::trim);
+        options.any(|option| option.eq_ignore_ascii_case(word))
+    };
+    !says("close") && (minor >= 1 || says("keep-alive"))
 }
 
 fn expects_continue(fields: &[Field<'_>], minor: u8) -> Result<bool, HeadError> {
@@ -150,7 +153,7 @@ mod tests {
     fn ambiguous_framing_is_refused() {
         check("", Ok(Framing::Length(0)));
         check("Content-Length: 5\r\n", Ok(Framing::Length(5)));
-        check("Content-Length: 5\r\nContent-Length: 5\r\n", Ok(Framing::Length(5)));
+        check("Content-Length: 5\r\nContent-Length: 5\r\n", Err(HeadError::Malformed));
         check("Content-Length: 5\r\nContent-Length: 6\r\n", Err(HeadError::Malformed));
         check("Content-Length: +5\r\n", Err(HeadError::Malformed));
         check("Content-Length: 5, 5\r\n", Err(HeadError::Malformed));
@@ -175,6 +178,7 @@ mod tests {
         assert!(!parse("GET / HTTP/1.1\r\nConnection: foo, Close\r\n\r\n").unwrap().1);
         assert!(!parse("GET / HTTP/1.0\r\n\r\n").unwrap().1);
         assert!(parse("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap().1);
+        assert!(!parse("GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n").unwrap().1);
         assert_eq!(parse("GET / HTTP/2.0\r\n\r\n"), Err(HeadError::Malformed));
         assert_eq!(parse("GET /\r\n\r\n"), Err(HeadError::Malformed));
     }

@@ -7,6 +7,7 @@
 mod body;
 mod connection;
 mod head;
+mod source;
 mod write;
 
 pub use body::{Chunked, Progress};

@@ -6,10 +6,12 @@ use lazuli_protocol::Response;
 pub const BODY_BYTES_COPIED_MAX: usize = 16 * 1024;
 
 /// What is told about the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The connection is closed after this answer.
     pub close: bool,
+    /// It is not, and the client must be told: to HTTP/1.0 silence means that it is.
+    pub says_keep_alive: bool,
     /// The answer to HEAD: the body stays here.
     pub without_body: bool,
 }
@@ -27,6 +29,8 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     field(out, "Content-Length", itoa::Buffer::new().format(response.body.len()));
     if ending.close {
         field(out, "Connection", "close");
+    } else if ending.says_keep_alive {
+        field(out, "Connection", "keep-alive");
     }
     out.extend_from_slice(b"\r\n");
 }
@@ -80,7 +84,7 @@ mod tests {
         let response =
             Response::new(204).with("ETag", "a\r\nEvil: yes").with("x-ms-continuation-NextRowKey", "b");
         let mut out = Vec::new();
-        head(&mut out, &response, Ending { close: true, without_body: false });
+        head(&mut out, &response, Ending { close: true, ..Ending::default() });
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "HTTP/1.1 204 No Content\r\nETag: a  Evil: yes\r\nx-ms-continuation-NextRowKey: b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

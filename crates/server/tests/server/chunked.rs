@@ -1,0 +1,123 @@
+//! Bodies in chunks, well-formed and otherwise.
+
+use crate::support::{Answer, Client, Request, Server};
+
+fn insert_head(row: &str) -> String {
+    let request = Request::insert("chunks", row).without("Content-Length");
+    request.with("Transfer-Encoding", "chunked").head()
+}
+
+fn body(row: &str) -> String {
+    String::from_utf8(Request::insert("chunks", row).body().to_vec()).unwrap()
+}
+
+fn ask(client: &mut Client, row: &str, chunks: &str) -> Answer {
+    client.send(insert_head(row) + chunks);
+    client.answer()
+}
+
+#[test]
+fn bodies_may_come_in_chunks() {
+    let server = Server::start();
+    server.create_table("chunks");
+    let mut client = server.connect();
+    let body = body("x");
+    let length = body.len();
+    let one = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
+    let each: String = body.chars().map(|c| format!("1\r\n{c}\r\n")).collect();
+    let (first, second) = body.split_at(10);
+    for (what, chunks) in [
+        ("one chunk", one.clone()),
+        ("a chunk a byte", format!("{each}0\r\n\r\n")),
+        (
+            "upper-case and padded numbers",
+            format!("0A\r\n{first}\r\n{:04X}\r\n{second}\r\n000\r\n\r\n", length - 10),
+        ),
+        ("extensions", format!("{length:x};a=b;c=\"d\"\r\n{body}\r\n0 ; last\r\n\r\n")),
+        ("trailers", format!("{length:x}\r\n{body}\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")),
+    ] {
+        let answer = ask(&mut client, "x", &chunks);
+        assert!(matches!(answer.status, 204 | 409), "{what}: {}", answer.head);
+        assert!(!answer.closes(), "{what}");
+    }
+    // In pieces, and with the next request right behind.
+    let next = Request::get("/Tables").head();
+    let whole = format!("{}{one}{next}", insert_head("x"));
+    for at in (1..whole.len()).step_by(5) {
+        client.send(&whole[..at]);
+        client.send(&whole[at..]);
+        assert_eq!((client.answer().status, client.answer().status), (409, 200), "split at {at}");
+    }
+}
+
+#[test]
+fn malformed_chunks_are_refused() {
+    let server = Server::start();
+    server.create_table("chunks");
+    let body = body("bad");
+    let length = body.len();
+    for (what, chunks) in [
+        ("no number", format!("\r\n{body}\r\n0\r\n\r\n")),
+        ("not a number", format!("zz\r\n{body}\r\n0\r\n\r\n")),
+        ("a sign", format!("+{length:x}\r\n{body}\r\n0\r\n\r\n")),
+        ("a prefix", format!("0x{length:x}\r\n{body}\r\n0\r\n\r\n")),
+        ("a negative number", format!("-1\r\n{body}\r\n0\r\n\r\n")),
+        ("a number too large for any body", format!("fffffffffffffffff\r\n{body}\r\n0\r\n\r\n")),
+        ("two numbers", format!("{length:x} {length:x}\r\n{body}\r\n0\r\n\r\n")),
+        ("a blank in front", format!(" {length:x}\r\n{body}\r\n0\r\n\r\n")),
+        ("LF alone behind the number", format!("{length:x}\n{body}\r\n0\r\n\r\n")),
+        ("CR alone behind the number", format!("{length:x}\r{body}\r\n0\r\n\r\n")),
+        ("CR alone in an extension", format!("{length:x};a\rb\r\n{body}\r\n0\r\n\r\n")),
+        ("NUL in an extension", format!("{length:x};a\0b\r\n{body}\r\n0\r\n\r\n")),
+        ("LF alone behind the data", format!("{length:x}\r\n{body}\n0\r\n\r\n")),
+        ("more data than said", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length - 1)),
+        ("less data than said", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length + 1)),
+        ("an endless extension", format!("{length:x};{}\r\n{body}\r\n0\r\n\r\n", "x".repeat(10_000))),
+        ("a trailer that is none", format!("{length:x}\r\n{body}\r\n0\r\nGET / HTTP/1.1\r\n\r\n")),
+        ("a folded trailer", format!("{length:x}\r\n{body}\r\n0\r\nA: b\r\n c\r\n\r\n")),
+        ("an endless trailer", format!("{length:x}\r\n{body}\r\n0\r\nA: {}\r\n\r\n", "x".repeat(10_000))),
+        ("endless trailers", format!("{length:x}\r\n{body}\r\n0\r\n{}\r\n", "A: b\r\n".repeat(1000))),
+    ] {
+        let mut client = server.connect();
+        let answer = ask(&mut client, "bad", &chunks);
+        assert_eq!((answer.status, answer.closes()), (400, true), "{what}: {}", answer.head);
+        client.assert_closed();
+    }
+    assert_eq!(server.connect().ask(&Request::point("chunks", "bad")).status, 404);
+}
+
+#[test]
+fn chunks_together_may_be_so_long() {
+    let server = Server::with(lazuli_server::Limits { body_bytes_max: 50_000, ..Default::default() });
+    server.create_table("chunks");
+    for (what, chunks) in [
+        ("one that is too long by itself", "c351\r\n".to_owned()),
+        ("one that is far too long", "ffffffff\r\n".to_owned()),
+        ("the last of many", format!("3e8\r\n{}\r\n", " ".repeat(1000)).repeat(50) + "1\r\n"),
+    ] {
+        let mut client = server.connect();
+        let answer = ask(&mut client, "long", &chunks);
+        assert_eq!((answer.status, answer.closes()), (413, true), "{what}");
+        client.assert_closed();
+    }
+    let mut client = server.connect();
+    let padded = format!("{:<50000}", body("long"));
+    let chunks: String = padded
+        .as_bytes()
+        .chunks(1000)
+        .map(|c| format!("3e8\r\n{}\r\n", str::from_utf8(c).unwrap()))
+        .collect();
+    assert_eq!(ask(&mut client, "long", &(chunks + "0\r\n\r\n")).status, 204);
+}
+
+/// A body in chunks that nobody wants is not searched for its end: the connection goes.
+#[test]
+fn unwanted_chunks_end_the_connection() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let request = Request::post("/Tables", "").without("Content-Length").with("Transfer-Encoding", "chunked");
+    client.send(request.unsigned().head() + "5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.closes()), (403, true));
+    client.assert_closed();
+}

@@ -1,0 +1,108 @@
+//! HT-01: `Expect: 100-continue`.
+
+use crate::support::{Client, Request, Server};
+
+const GO_ON: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+
+fn waiting_insert(table: &str, row: &str) -> Request {
+    Request::insert(table, row).with("Expect", "100-continue")
+}
+
+/// Sends the head alone; the first thing that comes back must be the refusal, and there is no other.
+#[track_caller]
+fn check_refused(client: &mut Client, request: &Request, status: u16) {
+    client.send(request.head());
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.closes()), (status, true), "{}", answer.head);
+    client.assert_closed();
+}
+
+#[test]
+fn the_client_is_told_to_go_on() {
+    let server = Server::start();
+    server.create_table("expect");
+    let mut client = server.connect();
+    for row in ["a", "b", "c"] {
+        let request = waiting_insert("expect", row);
+        client.send(request.head());
+        let go_on = client.answer();
+        assert_eq!((go_on.status, go_on.head.as_str()), (100, GO_ON));
+        client.send(request.body());
+        assert_eq!(client.answer().status, 204);
+    }
+}
+
+/// The same for a body in chunks.
+#[test]
+fn the_client_is_told_to_go_on_with_chunks() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let body = "{\"TableName\":\"chunks\"}";
+    let request = Request::post("/Tables", body).without("Content-Length");
+    let request = request.with("Transfer-Encoding", "chunked").with("Expect", "100-Continue");
+    client.send(request.head());
+    assert_eq!(client.answer().head, GO_ON);
+    client.send(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
+    assert_eq!(client.answer().status, 201);
+}
+
+/// What the head tells is answered before the body, and no 100 is sent.
+#[test]
+fn refusals_come_before_the_body() {
+    let server = Server::start();
+    server.create_table("expect");
+    let connect = || server.connect();
+    check_refused(&mut connect(), &waiting_insert("expect", "r").unsigned(), 403);
+    let other_date = waiting_insert("expect", "r").set("x-ms-date", "Mon, 27 Jun 2022 20:11:08 GMT");
+    check_refused(&mut connect(), &other_date, 403);
+    check_refused(&mut connect(), &waiting_insert("expect", "r").set("x-ms-version", "nonsense"), 400);
+    let verb = Request::new("PROPFIND", "/expect").with("Content-Length", "5").with("Expect", "100-continue");
+    check_refused(&mut connect(), &verb, 400);
+    let media = waiting_insert("expect", "r").set("Content-Type", "text/html");
+    check_refused(&mut connect(), &media, 415);
+    let large = waiting_insert("expect", "r").set("Content-Length", "99999999");
+    check_refused(&mut connect(), &large, 413);
+}
+
+/// A client that was refused may have sent the body all the same; it is never taken for a request.
+#[test]
+fn a_body_sent_after_the_refusal_is_dropped() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let request = Request::post("/Tables", "POST /smuggled HTTP/1.1\r\n\r\n").with("Expect", "100-continue");
+    client.send(request.clone().unsigned().head());
+    assert_eq!(client.answer().status, 403);
+    client.send(request.body());
+    client.assert_closed();
+}
+
+/// A client that does not wait is not told: it would take the 100 for the answer.
+#[test]
+fn a_body_that_is_there_is_taken() {
+    let server = Server::start();
+    server.create_table("expect");
+    let mut client = server.connect();
+    client.send(waiting_insert("expect", "eager").bytes());
+    let answer = client.answer();
+    let answer = if answer.status == 100 { client.answer() } else { answer };
+    assert_eq!(answer.status, 204);
+    assert_eq!(client.ask(&Request::point("expect", "eager")).status, 200);
+}
+
+#[test]
+fn nothing_to_wait_for() {
+    let server = Server::start();
+    let mut client = server.connect();
+    // No body: no 100.
+    assert_eq!(client.ask(&Request::get("/Tables").with("Expect", "100-continue")).status, 200);
+    // HTTP/1.0 knows no 100.
+    let old = Request::post("/Tables", "{\"TableName\":\"expectold\"}").version("HTTP/1.0");
+    assert_eq!(client.ask(&old.with("Expect", "100-continue")).status, 201);
+}
+
+#[test]
+fn other_expectations_are_refused() {
+    let server = Server::start();
+    let mut client = server.connect();
+    check_refused(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 400);
+}

@@ -1,0 +1,168 @@
+//! Bounds on what a client sends.
+
+use std::io::{Read as _, Write as _};
+
+use lazuli_server::Limits;
+
+use crate::support::{Request, Server};
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// An insert whose body is padded to a length.
+fn padded(table: &str, row: &str, bytes: usize) -> Request {
+    let mut body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}");
+    body.extend(std::iter::repeat_n(' ', bytes.saturating_sub(body.len())));
+    Request::post(&format!("/{table}"), &body)
+}
+
+#[test]
+fn bodies_may_be_so_long() {
+    let server = Server::with(Limits { body_bytes_max: 100 * KIB, ..Limits::default() });
+    server.create_table("bodies");
+    let mut client = server.connect();
+    assert_eq!(client.ask(&padded("bodies", "a", 100 * KIB)).status, 201);
+    let answer = client.ask(&padded("bodies", "b", 100 * KIB + 1));
+    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+    assert_eq!(server.connect().ask(&Request::point("bodies", "b")).status, 404);
+}
+
+/// The length alone is enough to refuse: nothing of the body needs to come.
+#[test]
+fn a_body_is_refused_by_its_announced_length() {
+    let server = Server::start();
+    server.create_table("bodies");
+    for length in ["4294967296", "18446744073709551615", "9999999"] {
+        let mut client = server.connect();
+        client.send(Request::insert("bodies", "a").set("Content-Length", length).head());
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.closes()), (413, true), "{length}");
+        client.assert_closed();
+    }
+}
+
+/// A client that writes everything before it reads still sees the answer: the rest of the body is taken and dropped.
+#[test]
+fn the_answer_to_a_refused_body_arrives() {
+    let server = Server::start();
+    server.create_table("bodies");
+    for bytes in [5 * MIB, 15 * MIB] {
+        let mut client = server.connect();
+        client.send_request(&padded("bodies", "a", bytes));
+        assert_eq!(client.answer().status, 413, "{bytes}");
+        client.assert_closed();
+    }
+    // The same when it is the signature that is wrong.
+    let mut client = server.connect();
+    client.send_request(&padded("bodies", "a", 4 * MIB).unsigned());
+    assert_eq!(client.answer().status, 403);
+    client.assert_closed();
+}
+
+/// A small body that is not wanted costs the client nothing but the refusal.
+#[test]
+fn a_small_refused_body_keeps_the_connection() {
+    let server = Server::start();
+    server.create_table("bodies");
+    let mut client = server.connect();
+    for _ in 0..3 {
+        assert_eq!(client.ask(&padded("bodies", "a", 60 * KIB).unsigned()).status, 403);
+        assert_eq!(client.ask(&Request::get("/Tables")).status, 200);
+    }
+}
+
+#[track_caller]
+fn check_head(server: &Server, fields: &str, status: u16) {
+    let mut client = server.connect();
+    let head = Request::get("/Tables").head();
+    let sent = format!("{}{fields}\r\n", head.strip_suffix("\r\n").unwrap());
+    // The server may answer and close while the head is still on its way.
+    let _ = client.stream.write_all(sent.as_bytes());
+    let answer = client.answer();
+    assert_eq!(answer.status, status, "{}", answer.head);
+    if status == 431 {
+        assert!(answer.closes());
+        client.assert_closed();
+    }
+}
+
+#[test]
+fn heads_may_be_so_long() {
+    let server = Server::with(Limits { head_bytes_max: 8 * KIB, ..Limits::default() });
+    let start = Request::get("/Tables").head().len() + "X: \r\n".len();
+    check_head(&server, &format!("X: {}\r\n", "x".repeat(8 * KIB - start)), 200);
+    check_head(&server, &format!("X: {}\r\n", "x".repeat(8 * KIB - start + 1)), 431);
+    check_head(&server, &format!("X: {}\r\n", "x".repeat(MIB)), 431);
+    check_head(&server, &format!("{}: x\r\n", "x".repeat(8 * KIB)), 431);
+    server.assert_alive();
+}
+
+/// A target, too, counts as part of the head, and one that never ends is given up.
+#[test]
+fn endless_heads_are_refused() {
+    let server = Server::start();
+    for start in ["GET /", "GET / HTTP/1.1\r\nX: ", "", "GET / HTTP/1.1\r\n"] {
+        let mut client = server.connect();
+        let _ = client.stream.write_all(format!("{start}{}", "a: b\r\n".repeat(100 * KIB)).as_bytes());
+        let answer = client.answer();
+        assert!(matches!(answer.status, 431 | 400), "{start}: {}", answer.head);
+    }
+    server.assert_alive();
+}
+
+#[test]
+fn fields_may_be_so_many() {
+    let server = Server::with(Limits { fields_max: 20, ..Limits::default() });
+    let present = Request::get("/Tables").head().matches("\r\n").count() - 2;
+    check_head(&server, &"X: y\r\n".repeat(20 - present), 200);
+    check_head(&server, &"X: y\r\n".repeat(21 - present), 431);
+}
+
+/// Large bodies share a budget; a body that does not fit in what is left of it is refused with 503, smaller ones are not.
+#[test]
+fn bodies_together_may_be_so_long() {
+    let limits = Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() };
+    let server = Server::with(limits);
+    server.create_table("budget");
+    // The 100 shows that the server has begun to wait for the body, and has set the memory aside.
+    let first = padded("budget", "first", 200 * KIB).with("Expect", "100-continue");
+    let mut holder = server.connect();
+    holder.send(first.head());
+    assert_eq!(holder.answer().status, 100);
+
+    let mut client = server.connect();
+    client.send_request(&padded("budget", "second", 100 * KIB));
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    let chunks = format!("{:x}\r\n{}\r\n0\r\n\r\n", 100 * KIB, " ".repeat(100 * KIB));
+    let head =
+        padded("budget", "third", 0).without("Content-Length").with("Transfer-Encoding", "chunked").head();
+    let mut client = server.connect();
+    let _ = client.stream.write_all(format!("{head}{chunks}").as_bytes());
+    assert_eq!(client.answer().status, 503);
+
+    let mut small = server.connect();
+    assert_eq!(small.ask(&padded("budget", "small", Limits::BODY_BYTES_FREE)).status, 201);
+    holder.send(first.body());
+    assert_eq!(holder.answer().status, 201);
+    assert_eq!(server.connect().ask(&padded("budget", "second", 200 * KIB)).status, 201);
+}
+
+/// A holder that goes away gives its part of the budget back.
+#[test]
+fn the_budget_is_given_back() {
+    let limits = Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() };
+    let server = Server::with(limits);
+    server.create_table("budget");
+    for _ in 0..20 {
+        let request = padded("budget", "gone", 200 * KIB).with("Expect", "100-continue");
+        let mut holder = server.connect();
+        holder.send(request.head());
+        assert_eq!(holder.answer().status, 100);
+        holder.send(&request.body()[..1000]);
+        holder.finish();
+        // The end of the connection shows that the request is over.
+        holder.stream.read_to_end(&mut Vec::new()).unwrap();
+    }
+    assert_eq!(server.connect().ask(&padded("budget", "last", 200 * KIB)).status, 201);
+}

@@ -1,0 +1,31 @@
+//! The server over real sockets, with clients that are good, slow, broken or hostile.
+//!
+//! | a test of | belongs in |
+//! |---|---|
+//! | keep-alive, pipelining, versions of HTTP | `persistence` |
+//! | how requests and answers are spelled | `spelling` |
+//! | `Expect: 100-continue` | `expect` |
+//! | bounds on what a client sends | `limits` |
+//! | clients that take their time | `slow` |
+//! | clients that go away | `vanish` |
+//! | chunked bodies | `chunked` |
+//! | what two servers in a row could read differently | `smuggling` |
+//! | many clients at once | `crowd` |
+//! | stopping | `stop` |
+//!
+//! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
+//! from it. The read deadline of the clients only turns a hang into a failure.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod chunked;
+mod crowd;
+mod expect;
+mod limits;
+mod persistence;
+mod slow;
+mod smuggling;
+mod spelling;
+mod stop;
+mod support;
+mod vanish;

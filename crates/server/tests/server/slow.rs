@@ -1,0 +1,156 @@
+//! Clients that take their time. What is tested is the end that a deadline makes, not how long it takes.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::time::Duration;
+
+use lazuli_server::Limits;
+
+use crate::support::{Client, Request, SHORT, Server};
+
+/// Between two pieces of a client that trickles; far below every deadline.
+const TRICKLE: Duration = Duration::from_millis(5);
+
+/// Sends a piece again and again, with a pause, until the server says something or closes; returns what it said.
+fn trickle(client: &mut Client, piece: &[u8]) -> String {
+    client.stream.set_read_timeout(Some(TRICKLE)).unwrap();
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        match client.stream.read(&mut buffer) {
+            Ok(0) => return String::from_utf8(heard).unwrap(),
+            Ok(read) => heard.extend_from_slice(&buffer[..read]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                let _ = client.stream.write_all(piece);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_silent_connection_is_closed() {
+    let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
+    server.connect().assert_closed();
+}
+
+#[test]
+fn a_head_has_so_long() {
+    let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
+    for start in ["G", "GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\n", "\r"] {
+        let mut client = server.connect();
+        client.send(start);
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.closes()), (408, true), "{start:?}");
+        client.assert_closed();
+    }
+}
+
+/// The deadline is one for the whole head, however often something of it comes.
+#[test]
+fn a_trickling_head_has_so_long() {
+    let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
+    let mut client = server.connect();
+    client.send("GET /devstoreaccount1/Tables HTTP/1.1\r\nX: ");
+    assert!(trickle(&mut client, b"x").starts_with("HTTP/1.1 408 "));
+}
+
+/// Empty lines are skipped, but do not keep a connection alive.
+#[test]
+fn trickling_empty_lines_have_so_long() {
+    let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
+    let mut client = server.connect();
+    assert_eq!(trickle(&mut client, b"\r\n"), "");
+    let idle = Limits { idle_time_max: SHORT, ..Limits::default() };
+    let server = Server::with(idle);
+    let mut client = server.connect();
+    assert_eq!(client.ask(&Request::get("/Tables")).status, 200);
+    assert_eq!(trickle(&mut client, b"\n"), "");
+}
+
+#[test]
+fn a_body_has_so_long() {
+    let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
+    server.create_table("slow");
+    let request = Request::insert("slow", "r");
+    let mut client = server.connect();
+    client.send(request.head());
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code(), answer.closes()), (408, "RequestTimeout", true));
+    client.assert_closed();
+    // The same for chunks, and for what comes after the 100.
+    for (start, go_on) in [("5\r\n", false), ("5\r\nhel", false), ("0\r\n", false), ("", true)] {
+        let mut request = request.clone().without("Content-Length").with("Transfer-Encoding", "chunked");
+        if go_on {
+            request = request.with("Expect", "100-continue");
+        }
+        let mut client = server.connect();
+        client.send(request.head() + start);
+        let answer = client.answer();
+        let answer = if answer.status == 100 { client.answer() } else { answer };
+        assert_eq!(answer.status, 408, "{start:?}");
+        client.assert_closed();
+    }
+}
+
+#[test]
+fn a_trickling_body_has_so_long() {
+    let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
+    server.create_table("slow");
+    let mut client = server.connect();
+    client.send(Request::insert("slow", "r").set("Content-Length", "100000").head());
+    assert!(trickle(&mut client, b" ").starts_with("HTTP/1.1 408 "));
+    let mut client = server.connect();
+    let chunked = Request::insert("slow", "r").without("Content-Length").with("Transfer-Encoding", "chunked");
+    client.send(chunked.head());
+    assert!(trickle(&mut client, b"1\r\n \r\n").starts_with("HTTP/1.1 408 "));
+}
+
+/// A body that is only to be skipped has no more time than one that is wanted.
+#[test]
+fn a_skipped_body_has_so_long() {
+    let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
+    let mut client = server.connect();
+    client.send(Request::post("/Tables", "0123456789").unsigned().head());
+    assert_eq!(client.answer().status, 403);
+    client.assert_closed();
+}
+
+#[test]
+fn an_idle_connection_is_closed() {
+    let server = Server::with(Limits { idle_time_max: SHORT, ..Limits::default() });
+    let mut client = server.connect();
+    assert_eq!(client.ask(&Request::get("/Tables")).status, 200);
+    client.assert_closed();
+}
+
+/// A client that asks for much and takes nothing, or almost nothing, loses its place.
+#[test]
+fn an_answer_is_taken_in_time() {
+    for take in [0, 16] {
+        let server =
+            Server::with(Limits { connections_max: 1, request_time_max: SHORT, ..Limits::default() });
+        server.wait_for_a_place();
+        let mut slow = loop {
+            let mut client = server.connect();
+            if client.try_ask(&Request::post("/Tables", "{\"TableName\":\"large\"}")).is_ok() {
+                break client;
+            }
+        };
+        for row in 0..64 {
+            let value = "v".repeat(30_000);
+            let body = format!(
+                "{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\",\"A\":\"{value}\",\"B\":\"{value}\"}}"
+            );
+            assert_eq!(slow.ask(&Request::post("/large", &body)).status, 201);
+        }
+        // 400 MB of answers: more than the buffers between the two ends hold.
+        slow.send(Request::get("/large()").bytes().repeat(100));
+        let mut taken = vec![0; take];
+        loop {
+            if server.connect().try_ask(&Request::get("/Tables")).is_ok() {
+                break;
+            }
+            let _ = slow.stream.read(&mut taken);
+        }
+    }
+}

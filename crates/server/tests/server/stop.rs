@@ -1,0 +1,83 @@
+//! Stopping: what is in flight is finished, everything else ends.
+
+use std::net::TcpStream;
+
+use crate::support::{Request, Server};
+
+#[test]
+fn idle_connections_end_at_once() {
+    let mut server = Server::start();
+    let mut silent = server.connect();
+    let mut idle = server.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    let stop = server.begin_stop();
+    silent.assert_closed();
+    idle.assert_closed();
+    server.wait(stop);
+    assert!(TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn requests_in_flight_are_finished() {
+    let mut server = Server::start();
+    server.create_table("flight");
+    // The 100 shows that the server has begun with the request.
+    let request = Request::insert("flight", "r").with("Expect", "100-continue");
+    let mut flying = server.connect();
+    flying.send(request.head());
+    assert_eq!(flying.answer().status, 100);
+    let mut idle = server.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+
+    let stop = server.begin_stop();
+    idle.assert_closed();
+    // New connections are refused while the last request is still on its way.
+    while TcpStream::connect(server.address).is_ok() {}
+    flying.send(request.body());
+    let answer = flying.answer();
+    assert_eq!((answer.status, answer.closes()), (204, true));
+    flying.assert_closed();
+    drop(flying);
+    server.wait(stop);
+}
+
+/// What was pipelined behind the request in flight is not begun.
+#[test]
+fn nothing_new_is_begun() {
+    let mut server = Server::start();
+    server.create_table("flight");
+    let request = Request::insert("flight", "r").with("Expect", "100-continue");
+    let mut flying = server.connect();
+    flying.send(request.head());
+    assert_eq!(flying.answer().status, 100);
+    let mut idle = server.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    let stop = server.begin_stop();
+    idle.assert_closed();
+    flying.send([request.body(), &Request::get("/Tables").bytes().repeat(10)].concat());
+    assert_eq!(flying.answer().status, 204);
+    flying.assert_closed();
+    drop(flying);
+    server.wait(stop);
+}
+
+/// A head that has begun to arrive is waited for, and answered.
+#[test]
+fn a_head_on_its_way_is_waited_for() {
+    let mut server = Server::start();
+    let head = Request::get("/Tables").head();
+    let mut late = server.connect();
+    assert_eq!(late.ask(&Request::get("/Tables")).status, 200);
+    // The first of two pipelined requests is answered only after both have been read: the half head is then inside.
+    late.send(head.clone() + &head[..20]);
+    assert_eq!(late.answer().status, 200);
+    let mut idle = server.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    let stop = server.begin_stop();
+    idle.assert_closed();
+    late.send(&head[20..]);
+    let answer = late.answer();
+    assert_eq!((answer.status, answer.closes()), (200, true));
+    drop(late);
+    server.wait(stop);
+}

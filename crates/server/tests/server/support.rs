@@ -1,0 +1,298 @@
+//! A server of one's own, and a client that says exactly what it is told to.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_engine::Clock;
+use lazuli_engine::memory::Memory;
+use lazuli_protocol::auth::{self, AccountKey, Scheme, SignedParts};
+use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::{Config, Limits, Running, clock};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+/// Nothing in these tests takes so long unless it hangs.
+const HANG: Duration = Duration::from_secs(60);
+/// A deadline that is to be seen passing.
+pub const SHORT: Duration = Duration::from_millis(200);
+
+/// A server on an engine in memory.
+pub struct Server {
+    pub address: SocketAddr,
+    runtime: Runtime,
+    running: Option<Running>,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::with(Limits::default())
+    }
+
+    pub fn with(limits: Limits) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        config.limits = limits;
+        let engine = Arc::new(Memory::new(Clock::system()));
+        let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
+        let running = runtime.block_on(started).unwrap();
+        Self { address: running.table, runtime, running: Some(running) }
+    }
+
+    pub fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        stream.set_write_timeout(Some(HANG)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client { stream, input: Vec::new() }
+    }
+
+    /// Creates a table.
+    pub fn create_table(&self, name: &str) {
+        let body = format!("{{\"TableName\":\"{name}\"}}");
+        assert_eq!(self.connect().ask(&Request::post("/Tables", &body)).status, 201);
+    }
+
+    /// Begins to stop; the handle is done when the server is.
+    pub fn begin_stop(&mut self) -> JoinHandle<()> {
+        let running = self.running.take().expect("a server is stopped once");
+        self.runtime.spawn(async { running.stop().await.unwrap() })
+    }
+
+    /// Waits for a stop to end.
+    pub fn wait(&self, stop: JoinHandle<()>) {
+        self.runtime.block_on(stop).unwrap();
+    }
+
+    /// The server still serves: a new client gets what it asks for.
+    #[track_caller]
+    pub fn assert_alive(&self) {
+        assert_eq!(self.connect().ask(&Request::get("/Tables")).status, 200);
+    }
+
+    /// Tries new connections until one is served: with a single place, this is when the one before has lost it.
+    pub fn wait_for_a_place(&self) {
+        while self.connect().try_ask(&Request::get("/Tables")).is_err() {}
+    }
+}
+
+/// A request with a valid signature.
+#[derive(Clone)]
+pub struct Request {
+    method: &'static str,
+    /// The path behind the account.
+    target: String,
+    fields: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    version: &'static str,
+    signed: bool,
+}
+
+impl Request {
+    pub fn new(method: &'static str, target: &str) -> Self {
+        let fields = vec![
+            ("Host", "127.0.0.1".into()),
+            ("x-ms-date", clock::now().http().as_str().to_owned()),
+            ("x-ms-version", "2019-02-02".into()),
+            ("Accept", "application/json;odata=nometadata".into()),
+        ];
+        Self { method, target: target.into(), fields, body: Vec::new(), version: "HTTP/1.1", signed: true }
+    }
+
+    pub fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    pub fn post(target: &str, body: &str) -> Self {
+        let mut request = Self::new("POST", target).with("Content-Type", "application/json");
+        request.fields.push(("Content-Length", body.len().to_string()));
+        request.body = body.as_bytes().to_vec();
+        request
+    }
+
+    /// An insert of a row into a table.
+    pub fn insert(table: &str, row: &str) -> Self {
+        Self::post(&format!("/{table}"), &format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}"))
+            .with("Prefer", "return-no-content")
+    }
+
+    /// A get of the row that [`Request::insert`] makes.
+    pub fn point(table: &str, row: &str) -> Self {
+        Self::get(&format!("/{table}(PartitionKey='p',RowKey='{row}')"))
+    }
+
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.fields.push((name, value.into()));
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// The same with another value for a field.
+    pub fn set(self, name: &'static str, value: &str) -> Self {
+        self.without(name).with(name, value)
+    }
+
+    pub fn version(mut self, version: &'static str) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// The same without a signature.
+    pub fn unsigned(mut self) -> Self {
+        self.signed = false;
+        self
+    }
+
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Everything up to and including the empty line.
+    pub fn head(&self) -> String {
+        let path = format!("/{DEVELOPMENT_ACCOUNT}{}", self.target);
+        self.head_for(&path, &path)
+    }
+
+    /// The same with another target on the request line; `signed` is the path that the signature covers.
+    pub fn head_for(&self, target: &str, signed: &str) -> String {
+        let mut head = format!("{} {target} {}\r\n", self.method, self.version);
+        for (name, value) in &self.fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if self.signed {
+            let signature = self.signature(signed.split('?').next().unwrap_or_default());
+            head.push_str(&format!("Authorization: SharedKeyLite {DEVELOPMENT_ACCOUNT}:{signature}\r\n"));
+        }
+        head + "\r\n"
+    }
+
+    fn signature(&self, path: &str) -> String {
+        let key = AccountKey::from_base64(DEVELOPMENT_KEY).unwrap();
+        let parts = SignedParts {
+            method: self.method,
+            content_md5: "",
+            content_type: "",
+            date: &self.fields.iter().find(|(name, _)| *name == "x-ms-date").unwrap().1,
+            account: DEVELOPMENT_ACCOUNT,
+            path,
+            comp: None,
+        };
+        auth::signature_text(&auth::sign(&key, Scheme::SharedKeyLite, &parts))
+    }
+
+    /// All of it.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head().into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// One answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn code(&self) -> &str {
+        self.field("x-ms-error-code").unwrap_or("")
+    }
+
+    pub fn closes(&self) -> bool {
+        self.field("Connection") == Some("close")
+    }
+}
+
+/// A connection.
+pub struct Client {
+    pub stream: TcpStream,
+    input: Vec<u8>,
+}
+
+impl Client {
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    pub fn send_request(&mut self, request: &Request) {
+        self.send(request.bytes());
+    }
+
+    pub fn ask(&mut self, request: &Request) -> Answer {
+        self.send_request(request);
+        self.answer()
+    }
+
+    /// The same, for a server that may close the connection instead.
+    pub fn try_ask(&mut self, request: &Request) -> io::Result<Answer> {
+        self.stream.write_all(&request.bytes())?;
+        self.try_answer()
+    }
+
+    /// Nothing more will be sent.
+    pub fn finish(&self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+    }
+
+    /// Reads one answer.
+    #[track_caller]
+    pub fn answer(&mut self) -> Answer {
+        self.try_answer().unwrap()
+    }
+
+    pub fn try_answer(&mut self) -> io::Result<Answer> {
+        let end = loop {
+            if let Some(at) = self.input.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+            self.fill()?;
+        };
+        let head = String::from_utf8(self.input.drain(..end).collect()).unwrap();
+        let status = head.split(' ').nth(1).and_then(|text| text.parse().ok()).unwrap();
+        let mut answer = Answer { status, head, body: Vec::new() };
+        let length = answer.field("Content-Length").map_or(0, |text| text.parse().unwrap());
+        while self.input.len() < length {
+            self.fill()?;
+        }
+        answer.body = self.input.drain(..length).collect();
+        Ok(answer)
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let mut piece = [0; 64 * 1024];
+        match self.stream.read(&mut piece)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                self.input.extend_from_slice(&piece[..read]);
+                Ok(())
+            }
+        }
+    }
+
+    /// The server has nothing more to say, and says so in an orderly manner.
+    #[track_caller]
+    pub fn assert_closed(&mut self) {
+        let mut rest = std::mem::take(&mut self.input);
+        self.stream.read_to_end(&mut rest).unwrap();
+        assert_eq!(String::from_utf8_lossy(&rest), "", "the server closes and sends nothing more");
+    }
+}
