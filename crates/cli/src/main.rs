@@ -4,6 +4,7 @@
 
 mod account;
 mod admin;
+mod bench;
 mod conformance;
 mod engine;
 mod log;
@@ -28,10 +29,11 @@ enum Command {
     Serve(Box<serve::Serve>),
     Account(account::Account),
     Conformance(conformance::Conformance),
+    Bench(bench::Bench),
 }
 
 /// What stands first on the command line when a command is named.
-const COMMANDS: [&str; 4] = ["serve", "account", "conformance", "help"];
+const COMMANDS: [&str; 5] = ["serve", "account", "conformance", "help", "bench"];
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(with_command(std::env::args()));
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
         Command::Conformance(conformance) => conformance.run(),
+        Command::Bench(bench) => bench.run(),
     };
     match result {
         Ok(code) => code,

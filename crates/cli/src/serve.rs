@@ -1,6 +1,6 @@
 //! `lazuli serve`: starts the server and waits for a signal.
 
-use std::io::IsTerminal as _;
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -307,48 +307,48 @@ impl Serve {
         Ok(Vec::new())
     }
 
+    /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
     fn greet(&self, url: &EngineUrl, table: SocketAddr, given: &[GivenAccount]) {
         for notice in self.azurite.notices() {
             eprintln!("lazuli: {notice}");
         }
-        let bold = |text: &str| {
-            if std::io::stdout().is_terminal() { format!("\x1b[1m{text}\x1b[0m") } else { text.into() }
-        };
-        println!(
-            "Lazuli {} serves tables on {}",
-            env!("CARGO_PKG_VERSION"),
-            bold(&format!("http://{table}"))
-        );
-        match (url, self.durability) {
-            (EngineUrl::Memory, _) => println!("  data: in memory, gone when it stops"),
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(self.greeting(url, table, given).as_bytes());
+        let _ = out.flush();
+    }
+
+    fn greeting(&self, url: &EngineUrl, table: SocketAddr, given: &[GivenAccount]) -> String {
+        let mut lines = vec![format!("Lazuli {} serves tables on http://{table}", env!("CARGO_PKG_VERSION"))];
+        lines.push(match (url, self.durability) {
+            (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
             (EngineUrl::File(path), DurabilityArg::Full) => {
-                println!("  data: {}; every answer waits for the disk", path.display());
+                format!("  data: {}; every answer waits for the disk", path.display())
             }
-            (EngineUrl::File(path), DurabilityArg::Relaxed) => {
-                println!(
-                    "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
-                    path.display()
+            (EngineUrl::File(path), DurabilityArg::Relaxed) => format!(
+                "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
+                path.display()
+            ),
+        });
+        // An address that stands for all of them is not one to connect to.
+        let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
+        let reachable = SocketAddr::new(host, table.port());
+        for account in given {
+            if account.is_development() {
+                lines.push(
+                    "  connection string, to paste (the key is the public one of the development account):"
+                        .into(),
                 );
+                lines.push(format!(
+                    "DefaultEndpointsProtocol=http;AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint=http://{reachable}/{DEVELOPMENT_ACCOUNT};"
+                ));
+            } else {
+                lines.push(format!("  endpoint of account {0}: http://{reachable}/{0}", account.name));
             }
         }
-        let reachable = if table.ip().is_unspecified() {
-            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), table.port())
-        } else {
-            table
-        };
-        if given.iter().any(|account| account.name == DEVELOPMENT_ACCOUNT)
-            && std::env::var("LAZULI_ACCOUNTS").is_err()
-        {
-            println!("  connection string, to paste (the key is the public one of the development account):");
-            println!(
-                "DefaultEndpointsProtocol=http;AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint=http://{reachable}/{DEVELOPMENT_ACCOUNT};"
-            );
-        } else {
-            for account in given {
-                println!("  endpoint of account {}: http://{reachable}/{}", account.name, account.name);
-            }
-            println!("  accounts kept in the store: lazuli account list");
+        if given.is_empty() {
+            lines.push("  accounts: those kept in the store; see lazuli account --help".into());
         }
+        lines.join("\n") + "\n"
     }
 }
 

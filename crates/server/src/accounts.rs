@@ -27,6 +27,13 @@ impl GivenAccount {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).expect("the key is well known");
         Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key] }
     }
+
+    /// Is it the development account with the key that everyone knows?
+    pub fn is_development(&self) -> bool {
+        let known = Self::development();
+        let probe = |key: &AccountKey| key.sign("probe");
+        self.name == known.name && self.keys.iter().any(|key| probe(key) == probe(&known.keys[0]))
+    }
 }
 
 /// Reads `name:key1[:key2];…`, the form that Azurite uses too.

@@ -15,4 +15,4 @@ mod run;
 pub use accounts::Directory;
 pub use config::{Config, Limits};
 pub use frontend::Frontend;
-pub use run::{Running, start};
+pub use run::{Running, serve_bare, start};

@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
-use crate::config::{AdminPort, Config};
+use crate::config::{AdminPort, Config, Limits};
 use crate::frontend::Frontend;
-use crate::http::Shared;
+use crate::http::{Handler, Shared};
 use crate::listen::listen;
 
 /// How often the space of deleted tables is looked after.
@@ -66,6 +66,19 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         }
     }));
     Ok(Running { table, admin: admin_address, frontend, engine, stop, tasks, admin_file: config.admin_file })
+}
+
+/// Serves any handler on this server's HTTP stack until the process ends: what the stack can do at most.
+pub async fn serve_bare<H: Handler>(
+    address: SocketAddr,
+    handler: Arc<H>,
+    announce: impl FnOnce(SocketAddr),
+) -> io::Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    announce(listener.local_addr()?);
+    let (_stop, stopped) = watch::channel(false);
+    listen(listener, handler, Shared::new(Limits::default(), stopped.clone()), stopped).await;
+    Ok(())
 }
 
 impl Running {

@@ -1,0 +1,139 @@
+//! The servers that are measured: started, watched, ended.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::Options;
+use crate::client::Connection;
+
+/// A kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Us.
+    Lazuli,
+    /// The peer.
+    Azurite,
+    /// Returns a fixed body: the limit for reads.
+    BareRead,
+    /// Appends the body with a shared sync: the limit for durable writes.
+    BareAppend,
+}
+
+impl Kind {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Lazuli => "lazuli",
+            Kind::Azurite => "azurite",
+            Kind::BareRead => "bare-read",
+            Kind::BareAppend => "bare-append",
+        }
+    }
+
+    /// Does it know tables, or does it answer anything?
+    pub fn speaks_tables(self) -> bool {
+        matches!(self, Kind::Lazuli | Kind::Azurite)
+    }
+}
+
+/// A running server.
+pub struct Process {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it listens.
+    pub authority: String,
+    child: Child,
+}
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Processor time.
+    pub cpu_seconds: f64,
+    /// Memory held now.
+    pub memory_bytes: u64,
+}
+
+impl Process {
+    /// Starts a server with its data in `data`, and waits until it answers.
+    pub async fn start(kind: Kind, options: &Options, data: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(data).map_err(|error| format!("{}: {error}", data.display()))?;
+        let mut command = match kind {
+            Kind::Lazuli => {
+                let mut command = Command::new(&options.binary);
+                command.args(["serve", "--table-port", "0", "--location"]).arg(data);
+                command
+            }
+            Kind::Azurite => {
+                let mut command =
+                    Command::new(options.azurite.as_deref().unwrap_or(Path::new("azurite-table")));
+                command.args([
+                    "--silent",
+                    "--skipApiVersionCheck",
+                    "--disableTelemetry",
+                    "--tablePort",
+                    "0",
+                    "--location",
+                ]);
+                command.arg(data);
+                command
+            }
+            Kind::BareRead | Kind::BareAppend => {
+                let mut command = Command::new(&options.binary);
+                command.args(["bench", "--bare", kind.name(), "--location"]).arg(data);
+                command
+            }
+        };
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
+        let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", kind.name()))?;
+        let authority = listening(&mut child).ok_or_else(|| format!("{} did not start", kind.name()))?;
+        Connection::open(&authority)
+            .await
+            .map_err(|error| format!("{} does not answer: {error}", kind.name()))?;
+        Ok(Self { kind, authority, child })
+    }
+
+    /// What it has used so far, all of its threads together.
+    pub fn usage(&self) -> Usage {
+        let read = |file: &str| {
+            std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default()
+        };
+        let stat = read("stat");
+        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        let ticks = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+        let resident = read("status")
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<u64>().ok())
+            .unwrap_or(0);
+        // The kernel counts in hundredths of a second on every Linux that we know.
+        Usage { cpu_seconds: (ticks(11) + ticks(12)) / 100.0, memory_bytes: resident * 1024 }
+    }
+}
+
+/// Every one of them prints where it listens. The rest of what it prints is read and dropped, so that it can go on.
+fn listening(child: &mut Child) -> Option<String> {
+    let mut lines = BufReader::new(child.stdout.take()?).lines().map_while(Result::ok);
+    let found = address(&mut lines);
+    std::thread::spawn(move || lines.for_each(drop));
+    found
+}
+
+fn address(lines: &mut impl Iterator<Item = String>) -> Option<String> {
+    for line in lines {
+        if let Some((_, rest)) = line.split_once("http://") {
+            let end =
+                rest.find(|c: char| !(c.is_ascii_alphanumeric() || ".:".contains(c))).unwrap_or(rest.len());
+            return Some(rest[..end].to_owned());
+        }
+    }
+    None
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
