@@ -145,8 +145,8 @@ impl Worker {
     async fn one(&mut self, tally: &mut Tally) -> Result<(), String> {
         let row = NEXT_ROW.fetch_add(TRANSACTION_ROWS, Ordering::Relaxed);
         let existing = self.next_random() % self.entities.max(1);
-        let is_read =
-            self.workload == Workload::Get || (self.workload == Workload::Mix && self.next_random() % 10 > 0);
+        let is_read = self.workload == Workload::Get
+            || (self.workload == Workload::Mix && !self.next_random().is_multiple_of(10));
         let (request, operations) = match self.workload {
             Workload::Insert => (self.insert(&format!("p{}", existing % PARTITIONS), row), 1),
             Workload::InsertOne => (self.insert("one", row), 1),

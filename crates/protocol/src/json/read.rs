@@ -68,10 +68,12 @@ impl Draft {
     }
 }
 
+/// A property with its value, and one with its type.
+type Member = (String, Raw);
 type Annotation = (String, EdmType);
 
 /// Separates properties from what describes them.
-fn split_members(members: Vec<(String, Raw)>) -> Result<(Vec<(String, Raw)>, Vec<Annotation>), Failure> {
+fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>), Failure> {
     let mut values = Vec::with_capacity(members.len());
     let mut annotations = Vec::new();
     for (name, raw) in members {
