@@ -65,6 +65,11 @@ error_codes! {
     AtomFormatNotSupported, "AtomFormatNotSupported", 415, Never, No, "Atom format is not supported.";
     AuthenticationFailed, "AuthenticationFailed", 403, Never, No, "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AuthorizationFailure, "AuthorizationFailure", 403, Never, No, "This request is not authorized to perform this operation.";
+    AuthorizationPermissionMismatch, "AuthorizationPermissionMismatch", 403, Never, No, "This request is not authorized to perform this operation using this permission.";
+    AuthorizationProtocolMismatch, "AuthorizationProtocolMismatch", 403, Never, No, "This request is not authorized to perform this operation using this protocol.";
+    AuthorizationResourceTypeMismatch, "AuthorizationResourceTypeMismatch", 403, Never, No, "This request is not authorized to perform this operation using this resource type.";
+    AuthorizationServiceMismatch, "AuthorizationServiceMismatch", 403, Never, No, "This request is not authorized to perform this operation using this service.";
+    AuthorizationSourceIPMismatch, "AuthorizationSourceIPMismatch", 403, Never, No, "This request is not authorized to perform this operation using this source IP.";
     CommandsInBatchActOnDifferentPartitions, "CommandsInBatchActOnDifferentPartitions", 400, Never, No, "All commands in a batch must operate on same entity group.";
     CorsPreflightFailure, "CorsPreflightFailure", 403, Never, No, "CORS not enabled or no matching rule found for this request.";
     DuplicatePropertiesSpecified, "DuplicatePropertiesSpecified", 400, Never, No, "A property is specified more than one time.";

@@ -16,23 +16,33 @@ impl ApiVersion {
     /// No version was given.
     pub const NONE: ApiVersion = ApiVersion(0);
     /// Entity group transactions.
-    pub const V2009_04_14: ApiVersion = ApiVersion(2009_04_14);
+    pub const V2009_04_14: ApiVersion = ApiVersion::on(2009, 4, 14);
     /// The version is echoed.
-    pub const V2009_09_19: ApiVersion = ApiVersion(2009_09_19);
+    pub const V2009_09_19: ApiVersion = ApiVersion::on(2009, 9, 19);
     /// Upserts and projection.
-    pub const V2011_08_18: ApiVersion = ApiVersion(2011_08_18);
+    pub const V2011_08_18: ApiVersion = ApiVersion::on(2011, 8, 18);
     /// Shared access signatures and access policies.
-    pub const V2012_02_12: ApiVersion = ApiVersion(2012_02_12);
+    pub const V2012_02_12: ApiVersion = ApiVersion::on(2012, 2, 12);
     /// JSON, `Prefer`, CORS.
-    pub const V2013_08_15: ApiVersion = ApiVersion(2013_08_15);
+    pub const V2013_08_15: ApiVersion = ApiVersion::on(2013, 8, 15);
+    /// `api-version` in the query of a request with a shared access signature.
+    pub const V2014_02_14: ApiVersion = ApiVersion::on(2014, 2, 14);
+    /// The name of the service stands in the text that a shared access signature signs.
+    pub const V2015_02_21: ApiVersion = ApiVersion::on(2015, 2, 21);
+    /// Shared access signatures of accounts, for addresses and protocols, and refused with 403.
+    pub const V2015_04_05: ApiVersion = ApiVersion::on(2015, 4, 5);
     /// JSON only.
-    pub const V2015_12_11: ApiVersion = ApiVersion(2015_12_11);
+    pub const V2015_12_11: ApiVersion = ApiVersion::on(2015, 12, 11);
     /// `x-ms-error-code` on failures.
-    pub const V2017_07_29: ApiVersion = ApiVersion(2017_07_29);
+    pub const V2017_07_29: ApiVersion = ApiVersion::on(2017, 7, 29);
     /// `x-ms-client-request-id` is echoed.
-    pub const V2019_02_02: ApiVersion = ApiVersion(2019_02_02);
+    pub const V2019_02_02: ApiVersion = ApiVersion::on(2019, 2, 2);
     /// A request without credentials is challenged with 401.
-    pub const V2020_12_06: ApiVersion = ApiVersion(2020_12_06);
+    pub const V2020_12_06: ApiVersion = ApiVersion::on(2020, 12, 6);
+
+    const fn on(year: u32, month: u32, day: u32) -> Self {
+        Self(year * 10_000 + month * 100 + day)
+    }
 
     /// Reads `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Self> {
@@ -46,8 +56,7 @@ impl ApiVersion {
                 .try_fold(0_u32, |sum, b| b.is_ascii_digit().then(|| sum * 10 + u32::from(b - b'0')))
         };
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        ((1..=12).contains(&month) && (1..=31).contains(&day))
-            .then(|| Self(year * 10_000 + month * 100 + day))
+        ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| Self::on(year, month, day))
     }
 
     /// The version of a request, by its header.

@@ -46,6 +46,14 @@ const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 const SERVER: &str = "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0";
 const SERVER_FRONT_END: &str = "Microsoft-HTTPAPI/2.0";
 
+/// A request whose sender is not known yet.
+struct Arrival<'a> {
+    head: Head<'a>,
+    address: Address<'a>,
+    /// Whoever is at the other end of the socket.
+    peer: IpAddr,
+}
+
 /// A request that is known to come from who it says.
 struct Request<'a> {
     head: Head<'a>,
@@ -99,7 +107,8 @@ impl Frontend {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
             Ok(address) => {
                 let properties = self.properties(address.account).await;
-                let work = self.respond(head, address, &properties, body, &mut context, &mut entry);
+                let arrival = Arrival { head: *head, address, peer };
+                let work = self.respond(arrival, &properties, body, &mut context, &mut entry);
                 let response = finish(work.await, &context, head);
                 share(response, head, &properties)
             }
@@ -122,24 +131,25 @@ impl Frontend {
     }
 
     /// Who wants what from which account, and what comes of it. A preflight is not authenticated: browsers cannot.
-    async fn respond<'a>(
+    async fn respond(
         &self,
-        head: &Head<'a>,
-        address: Address<'a>,
+        arrival: Arrival<'_>,
         properties: &ServiceProperties,
         body: &mut impl BodySource,
         context: &mut Context,
         entry: &mut Entry,
     ) -> Response {
+        let head = &arrival.head;
         if head.method == "OPTIONS" {
             entry.operation = "TablePreflightRequest";
             let answer = cors::preflight(head, &properties.cors);
             return answer.unwrap_or_else(|failure| error::front_end(context, Some(head), &failure));
         }
-        match self.admit(head, &address, properties, context) {
+        match self.admit(&arrival, properties, context).await {
             Err(failure) => error::front_end(context, Some(head), &failure),
             Ok(grant) => {
-                let request = Request { head: *head, address, grant, context };
+                let Arrival { head, address, .. } = arrival;
+                let request = Request { head, address, grant, context };
                 self.process(&request, body, entry).await
             }
         }
@@ -164,6 +174,10 @@ impl Frontend {
                 return error::odata(context, &shape, &failure);
             }
         };
+        if resource.table().is_some_and(|table| !request.grant.covers(table)) {
+            let failure = request.grant.refusal(ErrorCode::AuthorizationFailure);
+            return error::front_end(context, Some(head), &failure);
+        }
         let (shape, refusal) = decode::shape(head, address.query, context.version, &resource);
         let table = resource.table().cloned();
         let intent = match refusal {
@@ -279,7 +293,8 @@ impl Frontend {
     /// A request that fails in its body or its options is told first that its table does not exist.
     async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
         let Some(table) = table else { return failure };
-        let decided = matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503);
+        let decided =
+            matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503) || !grant.covers(table);
         let index = failure.index;
         if decided || self.service.has_table(&grant.account, table).await.unwrap_or(true) {
             return failure;

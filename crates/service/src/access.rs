@@ -1,6 +1,13 @@
 //! What a caller may do.
+//!
+//! An account's key allows everything. A shared access signature allows what its letters say, on the kinds of resources
+//! or on the one table that it names, and there perhaps only a range of keys: what lies outside cannot be read, and is
+//! refused where it would be written.
 
-use lazuli_model::{ErrorCode, Failure, Operation};
+use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_model::error::Origin;
+use lazuli_model::operation::{Change, Write};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, Permissions, TableName};
 
 /// What a request was allowed by whoever authenticated it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,10 +16,103 @@ pub struct Grant {
     pub account: String,
     /// Only reads: the request came to the secondary endpoint.
     pub read_only: bool,
+    /// What it may touch, and how.
+    pub scope: Scope,
+    /// What is not allowed is said not to exist, as before 2015-04-05.
+    pub hides_refusals: bool,
+}
+
+/// What a request may touch, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything in the account.
+    Everything,
+    /// What a shared access signature of the account allows.
+    Account {
+        /// On which kinds of resources: letters of `sco`.
+        resources: Permissions,
+        /// What.
+        permissions: Permissions,
+    },
+    /// What a shared access signature of a table allows.
+    Table {
+        /// The table, in lower case.
+        table: String,
+        /// What.
+        permissions: Permissions,
+        /// On which entities.
+        window: KeyRange,
+    },
+}
+
+/// The ends of a range of keys, as a signature gives them: each a PartitionKey and perhaps a RowKey in it. Empty texts
+/// set no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RangeEnds<'a> {
+    /// The first PartitionKey and RowKey.
+    pub first: (&'a str, &'a str),
+    /// The last PartitionKey and RowKey.
+    pub last: (&'a str, &'a str),
+}
+
+impl RangeEnds<'_> {
+    /// The keys between the ends, both included.
+    pub fn window(&self) -> KeyRange {
+        let place = |(partition, row): (&str, &str)| Place { partition: partition.into(), row: row.into() };
+        KeyRange {
+            start: match self.first {
+                ("", _) => Bound::Open,
+                first => Bound::Included(place(first)),
+            },
+            end: match self.last {
+                ("", _) => Bound::Open,
+                (partition, "") => Bound::AfterPartition(partition.into()),
+                last => Bound::Included(place(last)),
+            },
+        }
+    }
+}
+
+impl Grant {
+    /// Everything in an account.
+    pub fn everything(account: impl Into<String>) -> Self {
+        Self { account: account.into(), read_only: false, scope: Scope::Everything, hides_refusals: false }
+    }
+
+    /// Is anything about the table to be told? A signature of another table does not even learn whether it exists.
+    pub fn covers(&self, table: &TableName) -> bool {
+        match &self.scope {
+            Scope::Everything | Scope::Account { .. } => true,
+            Scope::Table { table: own, .. } => *own == table.folded(),
+        }
+    }
+
+    /// The only entities that can be read, if not all.
+    pub(crate) fn window(&self) -> Option<&KeyRange> {
+        match &self.scope {
+            Scope::Everything | Scope::Account { .. } => None,
+            Scope::Table { window, .. } => Some(window),
+        }
+    }
+
+    /// What is said to a request that is not allowed.
+    pub fn refusal(&self, code: ErrorCode) -> Failure {
+        let hidden =
+            matches!(code, ErrorCode::AuthorizationFailure | ErrorCode::AuthorizationPermissionMismatch);
+        let code = if self.hides_refusals && hidden { ErrorCode::ResourceNotFound } else { code };
+        Failure::from(code).found_in(Origin::FrontEnd)
+    }
 }
 
 /// Is the operation within the grant?
 pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
+    match operation {
+        Operation::Batch { table, writes } => writes.iter().enumerate().try_for_each(|(index, write)| {
+            authorize_write(grant, table, write).map_err(|failure| failure.at(index))
+        })?,
+        Operation::Write { table, write } => authorize_write(grant, table, write)?,
+        _ => check(grant, &needs(operation), table_of(operation))?,
+    }
     if grant.read_only && changes(operation) {
         return Err(Failure::new(
             ErrorCode::InsufficientAccountPermissions,
@@ -20,6 +120,100 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+fn authorize_write(grant: &Grant, table: &TableName, write: &Write) -> Result<(), Failure> {
+    check(grant, &needs_of(write), Some(table))?;
+    if grant.window().is_some_and(|window| !contains(window, &write.key)) {
+        let failure = grant.refusal(ErrorCode::AuthorizationFailure);
+        return Err(failure.found_in(Origin::Operation));
+    }
+    Ok(())
+}
+
+/// Does the key lie in the window?
+pub(crate) fn contains(window: &KeyRange, key: &EntityKey) -> bool {
+    window.contains(key.partition.as_str(), key.row.as_str())
+}
+
+/// What an operation needs: section 6.5 of the protocol.
+struct Needs {
+    /// The kind of resource, a letter of `sco`; `None` where only a key will do.
+    resource: Option<&'static str>,
+    /// Sets of letters, one of which must be allowed.
+    permissions: &'static [&'static str],
+}
+
+impl Needs {
+    const fn new(resource: &'static str, permissions: &'static [&'static str]) -> Self {
+        Self { resource: Some(resource), permissions }
+    }
+}
+
+fn needs(operation: &Operation) -> Needs {
+    match operation {
+        Operation::QueryTables(_) | Operation::GetTable(_) => Needs::new("c", &["l"]),
+        Operation::CreateTable(_) => Needs::new("c", &["c", "w"]),
+        Operation::DeleteTable(_) => Needs::new("c", &["d"]),
+        Operation::GetEntity { .. } | Operation::QueryEntities { .. } => Needs::new("o", &["r"]),
+        Operation::Write { write, .. } => needs_of(write),
+        Operation::GetProperties | Operation::GetStats => Needs::new("s", &["r"]),
+        Operation::SetProperties(_) => Needs::new("s", &["w"]),
+        // A batch needs what its operations need.
+        Operation::Batch { .. } => Needs::new("o", &[""]),
+        Operation::GetAcl(_) | Operation::SetAcl(..) => Needs { resource: None, permissions: &[] },
+    }
+}
+
+fn needs_of(write: &Write) -> Needs {
+    match write.change {
+        Change::Insert(_) => Needs::new("o", &["a"]),
+        Change::InsertOrReplace(_) | Change::InsertOrMerge(_) => Needs::new("o", &["au"]),
+        Change::Replace(..) | Change::Merge(..) => Needs::new("o", &["u"]),
+        Change::Delete(_) => Needs::new("o", &["d"]),
+    }
+}
+
+fn check(grant: &Grant, needs: &Needs, table: Option<&TableName>) -> Result<(), Failure> {
+    let permissions = match &grant.scope {
+        Scope::Everything => return Ok(()),
+        Scope::Account { resources, permissions } => {
+            let resource = needs.resource.ok_or_else(|| grant.refusal(ErrorCode::AuthorizationFailure))?;
+            if !resources.allow(resource) {
+                return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+            }
+            permissions
+        }
+        Scope::Table { permissions, .. } => {
+            let own = needs.resource == Some("o") && table.is_some_and(|table| grant.covers(table));
+            if !own {
+                return Err(grant.refusal(ErrorCode::AuthorizationFailure));
+            }
+            permissions
+        }
+    };
+    if needs.permissions.iter().any(|letters| permissions.allow(letters)) {
+        return Ok(());
+    }
+    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+}
+
+fn table_of(operation: &Operation) -> Option<&TableName> {
+    match operation {
+        Operation::GetEntity { table, .. }
+        | Operation::QueryEntities { table, .. }
+        | Operation::Write { table, .. }
+        | Operation::Batch { table, .. } => Some(table),
+        Operation::QueryTables(_)
+        | Operation::GetTable(_)
+        | Operation::CreateTable(_)
+        | Operation::DeleteTable(_)
+        | Operation::GetAcl(_)
+        | Operation::SetAcl(..)
+        | Operation::GetProperties
+        | Operation::SetProperties(_)
+        | Operation::GetStats => None,
+    }
 }
 
 fn changes(operation: &Operation) -> bool {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdentifier, TableName};
 
-pub use access::Grant;
+pub use access::{Grant, RangeEnds, Scope};
 pub use accounts::{Account, Accounts};
 pub use error::{Error, Result};
 pub use sweep::Sweep;
@@ -64,8 +64,8 @@ impl Service {
             Operation::GetTable(name) => self.catalog.get(account, &name).await,
             Operation::CreateTable(name) => self.catalog.create(account, &name).await,
             Operation::DeleteTable(name) => self.catalog.drop(account, &name).await,
-            Operation::GetEntity { table, key } => self.get_entity(account, &table, &key).await,
-            Operation::QueryEntities { table, query } => self.query_entities(account, &table, query).await,
+            Operation::GetEntity { table, key } => self.get_entity(grant, &table, &key).await,
+            Operation::QueryEntities { table, query } => self.query_entities(grant, &table, query).await,
             Operation::Write { table, write } => self.write(account, &table, write).await,
             Operation::Batch { table, writes } => self.batch(account, &table, writes).await,
             Operation::GetAcl(table) => {

@@ -1,5 +1,6 @@
 //! Who sent a request: account keys and the signatures made with them.
 
+pub mod sas;
 mod shared_key;
 
 pub use shared_key::{CLOCK_SKEW_SECONDS_MAX, Credential, Scheme, SignedParts, credential, sign, verify};
@@ -30,6 +31,13 @@ impl AccountKey {
     /// Starts a signature.
     fn begin(&self) -> Hmac<Sha256> {
         self.0.clone()
+    }
+
+    /// Is this the signature of the text? In constant time.
+    pub fn verifies(&self, text: &str, signature: &Signature) -> bool {
+        let mut mac = self.begin();
+        mac.update(text.as_bytes());
+        mac.verify_slice(signature).is_ok()
     }
 
     /// The signature of a text.

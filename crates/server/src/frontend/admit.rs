@@ -4,13 +4,15 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lazuli_model::error::Origin;
-use lazuli_model::{ErrorCode, Failure, ServiceProperties};
+use lazuli_model::{ErrorCode, Failure, Permissions, ServiceProperties, SignedIdentifier, TableName};
+use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::auth::sas::{Caller, Kind, Token};
 use lazuli_protocol::response::Context;
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, auth};
-use lazuli_service::Grant;
+use lazuli_service::{Grant, RangeEnds, Scope};
 
-use super::Frontend;
+use super::{Arrival, Frontend};
 
 impl Frontend {
     /// The account and the resource that are addressed.
@@ -41,20 +43,30 @@ impl Frontend {
         }
     }
 
-    /// Version and signature: who wants something.
-    pub(super) fn admit(
+    /// Version and signature: who wants something. A header that signs beats a signature in the query.
+    pub(super) async fn admit(
         &self,
-        head: &Head<'_>,
-        address: &Address<'_>,
+        arrival: &Arrival<'_>,
         properties: &ServiceProperties,
         context: &mut Context,
     ) -> Result<Grant, Failure> {
+        let Arrival { head, address, peer } = arrival;
         context.version = ApiVersion::of(head)?;
+        let credential = auth::credential(head)?;
+        if let (None, Some(token)) = (&credential, Token::parse(address.query)) {
+            context.version = token.request_version(address.query, context.version)?;
+            let caller = Caller {
+                now: context.now,
+                address: self.client_address(head, *peer),
+                is_https: self.scheme(head, *peer) == "https",
+            };
+            return self.admit_token(&token, address, &caller, context.version).await;
+        }
         if context.version == ApiVersion::NONE {
             let default = properties.default_version.as_deref().and_then(ApiVersion::parse);
             context.version = default.unwrap_or(ApiVersion::NONE);
         }
-        let Some(credential) = auth::credential(head)? else {
+        let Some(credential) = credential else {
             let challenged = context.version >= ApiVersion::V2020_12_06;
             return Err(refuse(if challenged {
                 ErrorCode::NoAuthenticationInformation
@@ -62,10 +74,70 @@ impl Frontend {
                 ErrorCode::AuthenticationFailed
             }));
         };
-        let keys = self.directory.keys(address.account);
-        let keys = keys.ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))?;
-        auth::verify(head, address, &credential, &keys, context.now)?;
-        Ok(Grant { account: address.account.to_owned(), read_only: address.secondary })
+        auth::verify(head, address, &credential, &self.keys(address)?, context.now)?;
+        Ok(Grant { read_only: address.secondary, ..Grant::everything(address.account) })
+    }
+
+    /// What a shared access signature grants: its signature first, then its terms, which may stand in a stored policy.
+    async fn admit_token(
+        &self,
+        token: &Token,
+        address: &Address<'_>,
+        caller: &Caller,
+        version: ApiVersion,
+    ) -> Result<Grant, Failure> {
+        let kind = token.check_signature(address.account, &self.keys(address)?)?;
+        let policies = self.policies(token, address.account).await?;
+        let terms = token.terms(&policies)?;
+        terms.check(caller)?;
+        let permissions = terms.permissions;
+        let scope = match kind {
+            Kind::Account if !token.ss.contains('t') => {
+                return Err(refuse(ErrorCode::AuthorizationServiceMismatch));
+            }
+            Kind::Account => Scope::Account { resources: Permissions::of(&token.srt), permissions },
+            Kind::Table => {
+                let ends = RangeEnds { first: (&token.spk, &token.srk), last: (&token.epk, &token.erk) };
+                Scope::Table { table: token.tn.to_lowercase(), permissions, window: ends.window() }
+            }
+        };
+        Ok(Grant {
+            account: address.account.to_owned(),
+            read_only: address.secondary,
+            scope,
+            hides_refusals: version < ApiVersion::V2015_04_05,
+        })
+    }
+
+    /// The policies that a token may refer to, read only if it does.
+    async fn policies(&self, token: &Token, account: &str) -> Result<Arc<[SignedIdentifier]>, Failure> {
+        let failed = || refuse(ErrorCode::AuthenticationFailed);
+        if token.si.is_empty() {
+            return Ok(Arc::default());
+        }
+        let table = TableName::new(&token.tn).map_err(|_| failed())?;
+        match self.service.policies(account, &table).await {
+            Ok(found) => found.ok_or_else(failed),
+            Err(error) => {
+                tracing::error!(account, %error, "the policies of a table cannot be read");
+                Err(error.failure().found_in(Origin::FrontEnd))
+            }
+        }
+    }
+
+    fn keys(&self, address: &Address<'_>) -> Result<Arc<[AccountKey]>, Failure> {
+        self.directory.keys(address.account).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))
+    }
+
+    /// Where the request comes from: from behind a trusted proxy, what the last proxy that is not trusted saw.
+    fn client_address(&self, head: &Head<'_>, peer: IpAddr) -> IpAddr {
+        let trusted = |address: &IpAddr| self.config.trusted_proxies.contains(address);
+        if !trusted(&peer) {
+            return peer;
+        }
+        let forwarded: Vec<&str> = head.all("x-forwarded-for").flat_map(|list| list.split(',')).collect();
+        let seen = forwarded.iter().rev().map(|text| text.trim().parse::<IpAddr>());
+        seen.map_while(Result::ok).find(|address| !trusted(address)).unwrap_or(peer)
     }
 
     /// The scheme that the client used, as far as it can be known.

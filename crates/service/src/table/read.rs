@@ -10,7 +10,7 @@ use lazuli_model::row::RowRef;
 use lazuli_model::{DateTime, EntityKey, ErrorCode, Outcome, TableName};
 
 use super::stored;
-use crate::{Result, Service};
+use crate::{Grant, Result, Service, access};
 
 /// The clock is looked at once in so many rows.
 const ROWS_PER_TIME_CHECK: u32 = 256;
@@ -19,11 +19,14 @@ impl Service {
     /// OP-08.
     pub(crate) async fn get_entity(
         &self,
-        account: &str,
+        grant: &Grant,
         table: &TableName,
         key: &EntityKey,
     ) -> Result<Outcome> {
-        let id = self.catalog.find(account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let id = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        if grant.window().is_some_and(|window| !access::contains(window, key)) {
+            return Err(ErrorCode::ResourceNotFound.into());
+        }
         let found = self.engine.get(id, key.partition.as_str(), &[key.row.as_str()]).await?;
         let row = found.into_iter().next().flatten().ok_or(ErrorCode::ResourceNotFound)?;
         Ok(Outcome::Entity(stored(row)?))
@@ -32,14 +35,17 @@ impl Service {
     /// OP-07, PG-01 to PG-05.
     pub(crate) async fn query_entities(
         &self,
-        account: &str,
+        grant: &Grant,
         table: &TableName,
         query: EntityQuery,
     ) -> Result<Outcome> {
-        let id = self.catalog.find(account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let id = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
         let mut plan = query.filter.as_ref().map_or_else(Plan::everything, lazuli_filter::plan);
         if let Some(from) = query.from {
             plan.narrow(&at_or_after(from));
+        }
+        if let Some(window) = grant.window() {
+            plan.narrow(window);
         }
         if query.top == Some(0) || plan.ranges.is_empty() {
             return Ok(Outcome::Page(Page { class: plan.class.name(), ..Page::default() }));

@@ -5,8 +5,14 @@
 //! | tables, deletion, space | `tables.rs` |
 //! | queries: rows read, paging, time | `queries.rs` |
 //! | changes and their conditions | `writes.rs` |
+//! | what a grant allows | `access.rs` |
+//! | access policies, service properties | `settings.rs` |
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
+
+mod access;
 mod queries;
+mod settings;
 mod tables;
 mod writes;
 
@@ -61,7 +67,7 @@ impl World {
     }
 
     async fn run_as(&self, account: &str, operation: Operation) -> Result<Outcome, ErrorCode> {
-        let grant = Grant { account: account.into(), read_only: false };
+        let grant = Grant::everything(account);
         self.service.execute(&grant, operation).await.map_err(|error| match error {
             Error::Refused(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),

@@ -57,7 +57,7 @@ async fn a_batch_is_all_or_nothing() {
         |row: &str| Write { key: key(("p", row)), change: Change::Insert(properties(&[("Age", 1)])) };
     let batch =
         Operation::Batch { table: table("Data"), writes: vec![insert("1"), insert("2"), insert("3")] };
-    let grant = Grant { account: "acct".into(), read_only: false };
+    let grant = Grant::everything("acct");
     let failure = world.service.execute(&grant, batch).await.unwrap_err().failure();
     assert_eq!((failure.code, failure.index), (ErrorCode::EntityAlreadyExists, Some(1)));
     assert_eq!(world.query("Data", "", Default::default()).await.rows.len(), 1);
@@ -71,7 +71,7 @@ async fn a_batch_is_all_or_nothing() {
 #[tokio::test]
 async fn a_read_only_grant_changes_nothing() {
     let world = world().await;
-    let grant = Grant { account: "acct".into(), read_only: true };
+    let grant = Grant { read_only: true, ..Grant::everything("acct") };
     for operation in [
         Operation::CreateTable(table("Other")),
         Operation::DeleteTable(table("Data")),
