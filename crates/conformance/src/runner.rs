@@ -61,7 +61,8 @@ pub(crate) fn run_transcript(
     target: &Target,
     transport: &mut dyn Transport,
 ) -> Outcome {
-    let values = Values::new(&target.base, &target.account);
+    let mut values = Values::new(&target.base, &target.account);
+    values.key = Some(target.key.clone());
     let mut run = Run { transcript, target, transport, values, differences: Vec::new(), exchanges: 0 };
     for (name, text) in &transcript.setup.texts {
         run.values.define(name, text.clone());

@@ -59,6 +59,7 @@ const NAMES: &[(&str, Split)] = &[
     ("repeat", Split::Last),
     ("requestid", Split::Whole),
     ("root", Split::Whole),
+    ("sas", Split::Whole),
     ("seconds", Split::Whole),
     ("stamp", Split::Whole),
     ("table", Split::Whole),

@@ -6,6 +6,9 @@
 use std::collections::HashMap;
 
 use lazuli_model::DateTime;
+use lazuli_protocol::address::Query;
+use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::auth::sas::Token;
 use lazuli_protocol::percent;
 
 use crate::forms::{error_frame, json_escaped, xml_escaped};
@@ -66,6 +69,8 @@ pub(crate) struct Values {
     pub(crate) now: DateTime,
     /// The id of the answer at hand.
     pub(crate) request_id: Option<String>,
+    /// What `{sas:…}` signs with.
+    pub(crate) key: Option<AccountKey>,
 }
 
 impl Values {
@@ -86,6 +91,7 @@ impl Values {
             counters: Vec::new(),
             now: DateTime::MIN,
             request_id: None,
+            key: None,
         }
     }
 
@@ -248,6 +254,7 @@ impl Values {
                 match name {
                     "lower" => inner.to_lowercase(),
                     "upper" => inner.to_uppercase(),
+                    "sas" => self.signed(&inner)?,
                     "url" => {
                         let mut out = Vec::new();
                         percent::encode_into(&mut out, &inner);
@@ -257,6 +264,17 @@ impl Values {
                 }
             }
         })
+    }
+
+    /// The parameters of a shared access signature, with the signature.
+    fn signed(&self, parameters: &str) -> Result<String, String> {
+        let key = self.key.as_ref().ok_or("{sas} needs a key to sign with")?;
+        let query = format!("{parameters}&sig=");
+        let mut token = Token::parse(Query(&query)).unwrap_or_default();
+        if !token.sign(&self.account, key) {
+            return Err(format!("{parameters} can be signed neither for an account nor for a table"));
+        }
+        Ok(token.to_query())
     }
 
     fn argument<'t>(&self, name: &str, arguments: &'t [Template]) -> Result<&'t Template, String> {

@@ -11,13 +11,9 @@ const EXCHANGES_MIN: usize = 500;
 
 /// Codes that no request can provoke at will, or that belong to operations without transcripts.
 const UNTRIED: &[ErrorCode] = &[
-    ErrorCode::AuthorizationFailure,
-    ErrorCode::CorsPreflightFailure,
-    ErrorCode::InsufficientAccountPermissions,
     ErrorCode::InternalError,
     ErrorCode::InvalidMd5,
     ErrorCode::InvalidUri,
-    ErrorCode::InvalidXmlDocument,
     ErrorCode::Md5Mismatch,
     ErrorCode::MissingContentLengthHeader,
     ErrorCode::OperationTimedOut,
@@ -25,7 +21,6 @@ const UNTRIED: &[ErrorCode] = &[
     ErrorCode::RequestTimeout,
     ErrorCode::ServerBusy,
     ErrorCode::TableBeingDeleted,
-    ErrorCode::UnsupportedHttpVerb,
 ];
 
 fn all() -> Vec<Transcript> {
