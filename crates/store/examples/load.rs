@@ -1,10 +1,14 @@
 //! Measures the store: `cargo run --release -p lazuli-store --example load -- [rows] [seconds] [dir]`.
 //!
+//! With 0 rows it only opens the store that an earlier run left in `dir`. The disk's own rate of syncs is measured
+//! between the other measurements, because it is what they should be compared with.
+//!
 //! Prints durable commits a second with 1, 16 and 64 writers, CPU time for each commit, point read and scanned row, how
 //! long opening takes, and memory. Rows have 1 KB that does not compress well.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +39,11 @@ fn main() {
 
 async fn run(dir: &Path, rows: usize, seconds: f64) {
     println!("memory before: {} MB", rss_mb());
+    if rows == 0 {
+        let (store, took) = timed(|| open(&dir.join("store")));
+        println!("open: {took:.1?}; memory {} MB, on disk {} MB", rss_mb(), disk_mb(&store).await);
+        return store.close().await.unwrap();
+    }
     for _ in 0..3 {
         let empty = tempfile::tempdir_in(dir).unwrap();
         let (store, took) = timed(|| open(empty.path()));
@@ -49,6 +58,7 @@ async fn run(dir: &Path, rows: usize, seconds: f64) {
     let store = Arc::new(open(dir));
     for round in 0..2 {
         for writers in [1, 16, 64] {
+            sync_disk(dir, seconds / 4.0);
             write(&store, writers, seconds, round).await;
         }
     }
@@ -122,6 +132,23 @@ async fn write(store: &Arc<Store>, writers: usize, seconds: f64, round: usize) {
         slowest.load(Ordering::Relaxed),
         (cpu() - cpu_before).as_secs_f64() * 1e6 / count as f64,
     );
+}
+
+/// Appends to a file and syncs it, with nothing around.
+fn sync_disk(dir: &Path, seconds: f64) {
+    let path = dir.join("sync");
+    let mut file = std::fs::File::create(&path).unwrap();
+    file.set_len(64 << 20).unwrap();
+    file.sync_all().unwrap();
+    let start = Instant::now();
+    let mut count = 0;
+    while start.elapsed().as_secs_f64() < seconds {
+        file.write_all(&[7; VALUE_BYTES + 100]).unwrap();
+        file.sync_data().unwrap();
+        count += 1;
+    }
+    println!("disk: {:.0} syncs/s", f64::from(count) / start.elapsed().as_secs_f64());
+    std::fs::remove_file(path).unwrap();
 }
 
 async fn fill(store: &Store, rows: usize) {

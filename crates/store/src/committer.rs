@@ -84,6 +84,7 @@ pub struct Committer {
     pub health: Arc<Health>,
     pub clock: Clock,
     pub durability: Durability,
+    pub memtable_bytes: u64,
     pub state: State,
     pub recent: Recent,
     pub number: u64,
@@ -192,6 +193,9 @@ impl Committer {
         }
         pressure::pass(Point::BeforeAnswer);
         group.answer(result);
+        if self.files.memtable_bytes() > self.memtable_bytes {
+            self.files.write_out();
+        }
     }
 
     fn decide_group(&mut self, jobs: &mut Vec<Job>) -> Group {

@@ -7,12 +7,19 @@
 //! - Nobody reads but through a snapshot that the writing thread took between two batches. The sorted store's own
 //!   "latest" will not do: writing out a memtable in the middle of a commit moves it past the commit's number, and
 //!   readers would then see the commit's rows appear one by one.
+//! - The writing thread also says when a memtable is full. The sorted store would ask its worker for that after every
+//!   batch until it is done, which can fill the worker's queue, and then the worker waits for itself.
+//! - There is one worker. Of two, one would spin while the other merges files.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
+use fjall::compaction::Leveled;
 use fjall::config::BlockSizePolicy;
-use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
+};
 
 use crate::directory::{Directory, sync_dir};
 use crate::error::{OpenError, open_error};
@@ -59,6 +66,17 @@ impl Files {
             || self.rows.l0_table_count() > limits::UNMERGED_FILES_MAX
     }
 
+    /// Bytes of rows that are in no sorted file and not on their way to one.
+    pub fn memtable_bytes(&self) -> u64 {
+        self.rows.tree.active_memtable().size()
+    }
+
+    /// Has the rows that are in no sorted file written to one.
+    pub fn write_out(&self) {
+        // What can fail here is the removal of logs that are no longer needed, which is tried again the next time.
+        let _ = self.rows.rotate_memtable();
+    }
+
     /// Memtables are being written out or sorted files merged.
     pub fn is_busy(&self) -> bool {
         self.rows.sealed_memtable_count() > 0 || self.db.active_compactions() > 0
@@ -79,15 +97,17 @@ fn open_database(data: &Path, options: &Options) -> Result<(Database, Keyspace),
         .journal_compression(CompressionType::None)
         .open()
         .map_err(|e| open_error(e, data))?;
-    let rows = db.keyspace(KEYSPACE, || keyspace_options(options)).map_err(|e| open_error(e, data))?;
+    let rows = db.keyspace(KEYSPACE, keyspace_options).map_err(|e| open_error(e, data))?;
     Ok((db, rows))
 }
 
 /// Kept by the sorted store from a keyspace's creation on; a change here concerns new stores only.
-fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
+fn keyspace_options() -> KeyspaceCreateOptions {
+    let leveled = Leveled::default().with_table_target_size(limits::SORTED_FILE_BYTES);
     KeyspaceCreateOptions::default()
-        .max_memtable_size(options.memtable_bytes)
-        .data_block_size_policy(BlockSizePolicy::all(8 * 1024))
+        .max_memtable_size(u64::MAX)
+        .compaction_strategy(Arc::new(leveled))
+        .data_block_size_policy(BlockSizePolicy::all(limits::BLOCK_BYTES))
 }
 
 /// What a panic said.

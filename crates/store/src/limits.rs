@@ -35,16 +35,20 @@ pub const ERASE_TABLES_MAX: usize = 1024;
 pub const INLINE_POINTS_MAX: usize = 8;
 
 /// Memory for rows that are not yet in a sorted file, unless the options say otherwise.
-pub const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+pub const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
+/// About the size of a sorted file. Smaller files are merged in smaller steps, during which nothing is written out.
+pub const SORTED_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// About the size of a block of a sorted file: what is read, checked and cached at once.
+pub const BLOCK_BYTES: u32 = 8 * 1024;
 /// Log files together, after which the oldest rows are moved to sorted files.
 pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Threads that write and merge sorted files. One of two is kept for writing, so that merging cannot hold up writes.
-pub const WORKER_THREADS: usize = 2;
+/// Threads that write and merge sorted files.
+pub const WORKER_THREADS: usize = 1;
 
-/// New writes wait while so many full memtables wait to be written out. Below the sorted store's own limit of four, at
-/// which it would wait without ever looking whether its workers are still alive.
+/// New writes wait while more full memtables than this wait to be written out. Below the sorted store's own limit of
+/// four, at which it would wait without ever looking whether its worker is still alive.
 pub const FULL_MEMTABLES_MAX: usize = 2;
-/// New writes wait while so many files wait to be merged. Below the sorted store's own limit of twenty.
+/// New writes wait while more files than this wait to be merged. Below the sorted store's own limit of twenty.
 pub const UNMERGED_FILES_MAX: usize = 18;
 /// How often it is looked whether the wait is over.
 pub const STALL_POLL: Duration = Duration::from_millis(2);

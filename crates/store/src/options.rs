@@ -13,8 +13,7 @@ pub struct Options {
     pub durability: Durability,
     /// Where versions come from.
     pub clock: Clock,
-    /// Memory for rows that are not yet in a sorted file; about three times as much is in use under load. Counts when a
-    /// store is made; later openings keep what it was made with.
+    /// Memory for rows that are not yet in a sorted file; about three times as much is in use under load.
     pub memtable_bytes: u64,
     /// Scans that run at the same time; more wait.
     pub scans_max: usize,

@@ -73,6 +73,7 @@ impl Store {
             health: Arc::clone(&health),
             clock: options.clock,
             durability: options.durability,
+            memtable_bytes: options.memtable_bytes,
             state,
             recent: Recent::default(),
             number: 0,

@@ -1,7 +1,7 @@
 //! The store from outside: the suite that every engine runs, once on a store that stays open and once on one that is
 //! reopened all the time; and what only a store on disk can get wrong.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod conformance;
 mod damage;
