@@ -8,6 +8,7 @@ mod bench;
 mod conformance;
 mod engine;
 mod log;
+mod sas;
 mod serve;
 
 use std::process::ExitCode;
@@ -29,11 +30,12 @@ enum Command {
     Serve(Box<serve::Serve>),
     Account(account::Account),
     Conformance(conformance::Conformance),
+    Sas(sas::Sas),
     Bench(bench::Bench),
 }
 
 /// What stands first on the command line when a command is named.
-const COMMANDS: [&str; 5] = ["serve", "account", "conformance", "help", "bench"];
+const COMMANDS: [&str; 6] = ["serve", "account", "conformance", "help", "bench", "sas"];
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(with_command(std::env::args()));
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
         Command::Conformance(conformance) => conformance.run(),
+        Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),
     };
     match result {

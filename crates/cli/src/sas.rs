@@ -1,0 +1,138 @@
+//! `lazuli sas`: makes shared access signatures, and explains given ones.
+
+mod explain;
+mod make;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use lazuli_model::DateTime;
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_protocol::auth::AccountKey;
+use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+
+/// Make shared access signatures, and explain them.
+///
+/// A shared access signature is a text that is put behind the question mark of a URL. Whoever holds it may do what it
+/// says, without the account's key. It ends when its time is over, when the key that signed it is rotated, or when the
+/// stored policy that it names is removed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli sas table people --permissions r
+  lazuli sas table people --permissions raud --expires 7d --first-partition alice --last-partition alice
+  lazuli sas table people --policy readers
+  lazuli sas account --resources sco --permissions rwdlacu --expires 2030-01-01 --account shop --key BASE64KEY
+  lazuli sas explain 'http://127.0.0.1:10002/devstoreaccount1/people?sv=2019-02-02&tn=people&sp=r&se=2030-01-01&sig=…'")]
+pub struct Sas {
+    #[command(subcommand)]
+    command: SasCommand,
+}
+
+#[derive(Subcommand)]
+enum SasCommand {
+    /// A signature for the entities of one table
+    Table(make::Table),
+    /// A signature for tables, entities and the service of an account
+    Account(make::Account),
+    /// What a given signature allows, when it ends, and why it would be refused
+    Explain(explain::Explain),
+}
+
+/// Who signs.
+#[derive(Args)]
+struct Signer {
+    /// Account to sign for
+    #[arg(long, value_name = "NAME", default_value = DEVELOPMENT_ACCOUNT)]
+    account: String,
+
+    /// One of its keys [default: that of the development account, for it alone]
+    #[arg(long, value_name = "BASE64")]
+    key: Option<String>,
+
+    /// Endpoint of the Table service, for the URL [default: http://127.0.0.1:10002/ACCOUNT]
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Signer {
+    fn key(&self) -> Result<AccountKey, String> {
+        match &self.key {
+            Some(key) => parse_key(key),
+            None if self.account == DEVELOPMENT_ACCOUNT => parse_key(DEVELOPMENT_KEY),
+            None => {
+                Err(format!("account '{}' needs --key: `lazuli account list` shows its keys", self.account))
+            }
+        }
+    }
+
+    fn endpoint(&self) -> String {
+        let local = || format!("http://127.0.0.1:10002/{}", self.account);
+        self.endpoint.as_deref().map_or_else(local, |url| url.trim_end_matches('/').to_owned())
+    }
+}
+
+fn parse_key(text: &str) -> Result<AccountKey, String> {
+    AccountKey::from_base64(text).ok_or_else(|| "the key is not Base64".to_owned())
+}
+
+impl Sas {
+    /// Carries the command out. The exit code of `explain` is 1 if the signature would be refused.
+    pub fn run(self) -> Result<ExitCode, String> {
+        let now = lazuli_server::clock::now();
+        match self.command {
+            SasCommand::Table(table) => table.run(now),
+            SasCommand::Account(account) => account.run(now),
+            SasCommand::Explain(explain) => explain.run(now),
+        }
+    }
+}
+
+/// A moment: in one of the forms of the protocol, or as a time from now (`90s`, `30m`, `12h`, `7d`).
+fn moment(text: &str, now: DateTime) -> Result<String, String> {
+    if lazuli_protocol::auth::sas::parse_time(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let seconds = text.strip_suffix(['s', 'm', 'h', 'd']).and_then(|number| number.parse::<u64>().ok());
+    let unit = match text.bytes().last() {
+        Some(b'm') => 60,
+        Some(b'h') => 3600,
+        Some(b'd') => 86_400,
+        _ => 1,
+    };
+    let ticks = seconds.and_then(|count| count.checked_mul(unit * TICKS_PER_SECOND));
+    let moment = ticks.and_then(|ticks| now.ticks().checked_add(ticks)).and_then(DateTime::from_ticks);
+    match moment {
+        Some(moment) => Ok(moment.iso_seconds().as_str().to_owned()),
+        None => {
+            Err(format!("'{text}' is neither a time like 2030-01-01T00:00:00Z nor one from now like 12h"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        let now = DateTime::parse("2026-06-15T12:00:00.5Z").unwrap();
+        for (text, expected) in [
+            ("2030-01-01", "2030-01-01"),
+            ("2030-01-01T00:00Z", "2030-01-01T00:00Z"),
+            ("90s", "2026-06-15T12:01:30Z"),
+            ("30m", "2026-06-15T12:30:00Z"),
+            ("12h", "2026-06-16T00:00:00Z"),
+            ("7d", "2026-06-22T12:00:00Z"),
+        ] {
+            assert_eq!(moment(text, now).as_deref(), Ok(expected));
+        }
+        for bad in ["", "soon", "-1h", "7w", "h", "2030-13-01", "99999999999999999999d", "9999999999d"] {
+            assert!(moment(bad, now).is_err(), "{bad}");
+        }
+    }
+}
