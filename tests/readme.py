@@ -50,9 +50,11 @@ def main():
             if found:
                 endpoint = found.group(1)
                 break
+        binaries = os.path.dirname(os.path.abspath(options.binary))
         local = lambda text: text.replace("127.0.0.1:10002", endpoint)
         results = [
             run("curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'),
+            run("sas", ["bash", "-c", f"PATH={binaries}:$PATH\n{block('sh', 'lazuli sas')}"], "allows     query"),
             run("python", [f"{options.venv}/bin/python", "-c", local(block("python", "TableServiceClient"))], "Ada"),
         ]
         script = pathlib.Path(folder) / "first.mjs"

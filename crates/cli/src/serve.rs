@@ -70,7 +70,7 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = SchemeArg::Http)]
     public_scheme: SchemeArg,
 
-    /// A proxy whose X-Forwarded-Proto is believed; may be repeated
+    /// A proxy whose X-Forwarded-Proto and X-Forwarded-For are believed; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     trusted_proxy: Vec<IpAddr>,
 
