@@ -7,10 +7,12 @@
 //! that cannot be run counts as a difference, never as a pass.
 
 mod compare;
+mod connection;
 mod expect;
 mod forms;
 mod http;
 mod json;
+mod message;
 mod report;
 mod request;
 mod runner;
@@ -19,6 +21,7 @@ mod system;
 mod target;
 mod tcp;
 mod template;
+mod tls;
 mod transcript;
 mod values;
 
@@ -28,6 +31,7 @@ pub use report::{Counts, Outcome, Report, Verdict};
 pub use runner::{Options, run, run_on};
 pub use target::{Target, TargetError};
 pub use tcp::Tcp;
+pub use tls::{ExtraRoots, Tls};
 pub use transcript::{Exchange, ParseError, Transcript};
 
 /// The embedded transcripts: `group/name` and text, in order of name.

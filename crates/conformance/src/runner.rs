@@ -6,9 +6,9 @@ use crate::compare::{Difference, Kind, compare};
 use crate::http::{Response, Transport};
 use crate::report::{Outcome, Report, Verdict};
 use crate::template::Template;
-use crate::transcript::Exchange;
+use crate::transcript::{Exchange, Only};
 use crate::values::Values;
-use crate::{TRANSCRIPTS, Target, Tcp, Transcript, request};
+use crate::{TRANSCRIPTS, Target, Tcp, Tls, Transcript, request};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -34,9 +34,14 @@ impl Options {
     }
 }
 
-/// Runs the embedded transcripts over TCP.
+/// Runs the embedded transcripts over TCP, with TLS if the endpoint is an `https` URL.
 pub fn run(options: &Options) -> Report {
-    run_on(&mut Tcp::new(options.target.authority()), options)
+    let target = &options.target;
+    if target.is_https() {
+        run_on(&mut Tls::new(target), options)
+    } else {
+        run_on(&mut Tcp::new(target.authority()), options)
+    }
 }
 
 /// Runs the embedded transcripts over any transport.
@@ -120,7 +125,8 @@ impl Run<'_> {
     }
 
     fn exchanges(&mut self) {
-        for exchange in &self.transcript.exchanges {
+        let target = self.target;
+        for exchange in self.transcript.exchanges.iter().filter(|exchange| is_for(exchange, target)) {
             let (from, to) = exchange.options.repeat.unwrap_or((0, 0));
             for n in from..=to {
                 let before = self.differences.len();
@@ -164,6 +170,14 @@ impl Run<'_> {
                 return;
             }
         }
+    }
+}
+
+fn is_for(exchange: &Exchange, target: &Target) -> bool {
+    match exchange.options.only {
+        None => true,
+        Some(Only::Http) => !target.is_https(),
+        Some(Only::Path) => target.has_path(),
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use lazuli_protocol::auth::AccountKey;
 
+use crate::ExtraRoots;
+
 /// The well-known account of development servers.
 const DEVELOPMENT: &str = "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
 
@@ -18,15 +20,15 @@ pub struct Target {
     pub key: AccountKey,
     /// Host and port to connect to, if not those of the URL: a name in a URL need not be known here.
     pub connect: Option<String>,
+    /// Root certificates to trust besides those of the machine, for an `https` URL.
+    pub extra_roots: ExtraRoots,
 }
 
 /// Why a target is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetError {
-    /// The endpoint is not an `http` URL.
+    /// The endpoint is not an `http` or `https` URL.
     Endpoint(String),
-    /// The endpoint is an `https` URL, which the runner cannot speak yet.
-    Https(String),
     /// The key is not Base64.
     Key,
     /// The connection string lacks this.
@@ -39,7 +41,6 @@ impl fmt::Display for TargetError {
             TargetError::Endpoint(url) => {
                 write!(f, "{url} is not an endpoint such as http://127.0.0.1:10002")
             }
-            TargetError::Https(url) => write!(f, "{url}: https is not supported here; use an http endpoint"),
             TargetError::Key => f.write_str("the account key is not Base64"),
             TargetError::Missing(what) => write!(f, "the connection string has no {what}"),
         }
@@ -52,16 +53,14 @@ impl Target {
     /// An account at an endpoint. If neither host nor path of the endpoint names the account, its path is taken to.
     pub fn new(endpoint: &str, account: &str, key: &str) -> Result<Self, TargetError> {
         let trimmed = endpoint.trim_end_matches('/');
-        if trimmed.starts_with("https://") {
-            return Err(TargetError::Https(endpoint.to_owned()));
-        }
-        let authority =
-            trimmed.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.starts_with('/'));
-        let authority = authority.ok_or_else(|| TargetError::Endpoint(endpoint.to_owned()))?;
+        let authority = trimmed.strip_prefix("http://").or_else(|| trimmed.strip_prefix("https://"));
+        let authority = authority
+            .filter(|rest| !rest.is_empty() && !rest.starts_with('/'))
+            .ok_or_else(|| TargetError::Endpoint(endpoint.to_owned()))?;
         let names_account = authority.contains('/') || authority.starts_with(&format!("{account}."));
         let base = if names_account { trimmed.to_owned() } else { format!("{trimmed}/{account}") };
         let key = AccountKey::from_base64(key).ok_or(TargetError::Key)?;
-        Ok(Self { base, account: account.to_owned(), key, connect: None })
+        Ok(Self { base, account: account.to_owned(), key, connect: None, extra_roots: ExtraRoots::default() })
     }
 
     /// From a connection string as SDKs take it.
@@ -92,11 +91,33 @@ impl Target {
         if let Some(connect) = &self.connect {
             return connect.clone();
         }
+        let (host, port) = self.host_and_port();
+        let default = if self.is_https() { "443" } else { "80" };
+        format!("{host}:{}", port.unwrap_or(default))
+    }
+
+    /// The host of the URL, which a certificate must name; an IPv6 address without its brackets.
+    pub fn host(&self) -> &str {
+        self.host_and_port().0.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Is the endpoint an `https` URL?
+    pub fn is_https(&self) -> bool {
+        self.base.starts_with("https://")
+    }
+
+    /// Is the account in the path of the URL?
+    pub fn has_path(&self) -> bool {
+        self.base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'))
+    }
+
+    fn host_and_port(&self) -> (&str, Option<&str>) {
         let rest = self.base.split_once("://").map_or(self.base.as_str(), |(_, rest)| rest);
-        let host = rest.split('/').next().unwrap_or_default();
-        let has_port =
-            host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
-        if has_port { host.to_owned() } else { format!("{host}:80") }
+        let authority = rest.split('/').next().unwrap_or_default();
+        match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (host, Some(port)),
+            _ => (authority, None),
+        }
     }
 }
 
@@ -114,9 +135,28 @@ mod tests {
         assert_eq!(base("http://127.0.0.1:10002").unwrap(), "http://127.0.0.1:10002/dev");
         assert_eq!(base("http://127.0.0.1:10002/dev/").unwrap(), "http://127.0.0.1:10002/dev");
         assert_eq!(base("http://dev.table.localhost:10002/").unwrap(), "http://dev.table.localhost:10002");
-        assert!(matches!(base("https://x"), Err(TargetError::Https(_))));
-        assert!(matches!(base("x"), Err(TargetError::Endpoint(_))));
+        assert_eq!(base("https://dev.table.example.org/").unwrap(), "https://dev.table.example.org");
+        assert_eq!(base("https://example.org").unwrap(), "https://example.org/dev");
+        for none in ["x", "ftp://x", "https://", "https:///dev"] {
+            assert!(matches!(base(none), Err(TargetError::Endpoint(_))), "{none}");
+        }
         assert_eq!(Target::new("http://x", "dev", "***").map(|_| ()), Err(TargetError::Key));
+    }
+
+    #[test]
+    fn where_to_connect_and_which_certificate_to_see() {
+        for (endpoint, connect, authority, host) in [
+            ("http://h", None, "h:80", "h"),
+            ("https://dev.h", None, "dev.h:443", "dev.h"),
+            ("https://dev.h:8443", None, "dev.h:8443", "dev.h"),
+            ("https://[::1]/dev", None, "[::1]:443", "::1"),
+            ("https://[::1]:8443/dev", None, "[::1]:8443", "::1"),
+            ("https://dev.h", Some("127.0.0.1:1"), "127.0.0.1:1", "dev.h"),
+        ] {
+            let mut target = Target::new(endpoint, "dev", "a2V5").unwrap();
+            target.connect = connect.map(str::to_owned);
+            assert_eq!((target.authority().as_str(), target.host()), (authority, host), "{endpoint}");
+        }
     }
 
     #[test]
@@ -127,6 +167,9 @@ mod tests {
         let suffix = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;EndpointSuffix=example.org";
         let host = ("a.table.example.org:80".to_owned(), "http://a.table.example.org".to_owned());
         assert_eq!(target(suffix), Ok(host));
+        let cloud = "AccountName=a;AccountKey=a2V5;EndpointSuffix=example.org";
+        let host = ("a.table.example.org:443".to_owned(), "https://a.table.example.org".to_owned());
+        assert_eq!(target(cloud), Ok(host));
         assert_eq!(target("AccountName=a"), Err(TargetError::Missing("AccountKey")));
         assert_eq!(target("AccountName=a;AccountKey=a2V5"), Err(TargetError::Missing("TableEndpoint")));
     }

@@ -60,6 +60,7 @@ const NAMES: &[(&str, Split)] = &[
     ("requestid", Split::Whole),
     ("root", Split::Whole),
     ("sas", Split::Whole),
+    ("scheme", Split::Whole),
     ("seconds", Split::Whole),
     ("stamp", Split::Whole),
     ("table", Split::Whole),

@@ -67,6 +67,17 @@ pub(crate) struct SendOptions {
     pub(crate) date_shift_seconds: i64,
     /// The numbers that `{n}` runs through; the exchange is done once for each.
     pub(crate) repeat: Option<(u64, u64)>,
+    /// The kind of endpoint that it makes sense for, if not every one.
+    pub(crate) only: Option<Only>,
+}
+
+/// A kind of endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Only {
+    /// One without TLS.
+    Http,
+    /// One with the account in its path.
+    Path,
 }
 
 /// An answer as it must be.
@@ -233,6 +244,8 @@ fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
             Some(("sign", value)) => exchange.options.sign = Some(value.to_owned()),
             Some(("date", value)) => exchange.options.date_shift_seconds = shift(line, value)?,
             Some(("repeat", value)) => exchange.options.repeat = Some(range(line, value)?),
+            Some(("only", "http")) => exchange.options.only = Some(Only::Http),
+            Some(("only", "path")) => exchange.options.only = Some(Only::Path),
             Some(("eol", "crlf")) => end_of_line = "\r\n",
             Some(_) => return Err(error(line, "no such option")),
             None => exchange.headers.push(header(line)?),

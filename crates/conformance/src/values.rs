@@ -56,6 +56,7 @@ pub(crate) enum Piece {
 #[derive(Debug)]
 pub(crate) struct Values {
     base: String,
+    scheme: String,
     root: String,
     host: String,
     account: String,
@@ -76,10 +77,11 @@ pub(crate) struct Values {
 impl Values {
     /// Nothing captured yet, and a fresh prefix for table names.
     pub(crate) fn new(base: &str, account: &str) -> Self {
-        let authority = base.split_once("://").map_or(base, |(_, rest)| rest);
+        let (scheme, authority) = base.split_once("://").unwrap_or(("http", base));
         let (host, root) = authority.find('/').map_or((authority, ""), |at| authority.split_at(at));
         Self {
             base: base.to_owned(),
+            scheme: scheme.to_owned(),
             root: root.to_owned(),
             host: host.to_owned(),
             account: account.to_owned(),
@@ -241,6 +243,7 @@ impl Values {
             "lf" => "\n".to_owned(),
             "prefix" => self.prefix.clone(),
             "root" => self.root.clone(),
+            "scheme" => self.scheme.clone(),
             "n" => return self.counter(arguments),
             "repeat" => return self.repeat(arguments),
             "table" => {

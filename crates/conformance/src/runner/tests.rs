@@ -20,8 +20,12 @@ fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
 }
 
 fn play(file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
+    play_at("http://127.0.0.1:1", file, answers)
+}
+
+fn play_at(endpoint: &str, file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
     let transcript = Transcript::parse("group/name", &format!("# x\n# Truth: y\n{file}")).unwrap();
-    let target = Target::new("http://127.0.0.1:1", "dev", "a2V5").unwrap();
+    let target = Target::new(endpoint, "dev", "a2V5").unwrap();
     let mut scripted = Scripted { answers, seen: Vec::new() };
     let outcome = run_transcript(&transcript, &target, &mut scripted);
     (outcome, scripted.seen)
@@ -76,6 +80,21 @@ fn a_lost_connection_ends_a_transcript_and_a_lost_value_skips_a_request() {
     let kinds: Vec<_> = outcome.differences.iter().map(|d| d.kind).collect();
     assert_eq!(kinds, [Kind::Status, Kind::Unsent]);
     assert_eq!(seen.len(), 1);
+}
+
+#[test]
+fn exchanges_are_left_out_where_they_make_no_sense() {
+    let file = "### a\nGET /any\n<<< 204\n### b\nGET /http\nx-lazuli-only: http\n<<< 204\n### c\nGET /path\nx-lazuli-only: path\n<<< 204\n";
+    for (endpoint, expected) in [
+        ("http://h", vec!["/dev/any", "/dev/http", "/dev/path"]),
+        ("http://dev.h", vec!["/any", "/http"]),
+        ("https://h", vec!["/dev/any", "/dev/path"]),
+        ("https://dev.h", vec!["/any"]),
+    ] {
+        let (outcome, seen) = play_at(endpoint, file, Vec::new());
+        let targets: Vec<_> = seen.iter().map(|request| request.target.as_str()).collect();
+        assert_eq!((outcome.exchanges, targets), (expected.len(), expected), "{endpoint}");
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn mistakes_are_named_with_their_line() {
     refused("# x\n# Truth: y\n### t\nGET /\n<<< 200 xml\n", 5, "exactly");
     refused("# x\n# Truth: y\n### t\nGET /\nnonsense\n<<< 200\n", 5, "colon");
     refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-none: 1\n<<< 200\n", 5, "no such option");
+    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-only: https\n<<< 200\n", 5, "no such option");
     refused("# x\n# Truth: y\nx-lazuli-row: a\n", 3, "two words");
     refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-repeat: 5\n<<< 200\n", 5, "range");
 }

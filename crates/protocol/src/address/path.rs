@@ -196,12 +196,12 @@ fn parse_predicate(text: &str) -> Result<Predicate, Failure> {
     Ok(Predicate(keys))
 }
 
-/// `[name =] 'value'`, a quote in the value doubled.
+/// `[name =] 'value'`, a quote in the value doubled. A name is an identifier: what else stands before a quote is no key.
 fn parse_key(text: &str) -> Option<(Option<String>, String, &str)> {
     let quote = text.find('\'')?;
     let name = match text[..quote].trim_end() {
         "" => None,
-        named => Some(named.strip_suffix('=')?.trim().to_owned()),
+        named => Some(identifier(named.strip_suffix('=')?.trim())?.to_owned()),
     };
     let mut value = String::new();
     let mut rest = &text[quote + 1..];
@@ -217,6 +217,13 @@ fn parse_key(text: &str) -> Option<(Option<String>, String, &str)> {
             None => return Some((name, value, rest)),
         }
     }
+}
+
+/// The text, if it can be the name of a property.
+fn identifier(text: &str) -> Option<&str> {
+    let is_start = |c: char| c.is_alphabetic() || c == '_';
+    let is_name = text.starts_with(is_start) && text.chars().all(|c| is_start(c) || c.is_alphanumeric());
+    is_name.then_some(text)
 }
 
 #[cfg(test)]
@@ -283,6 +290,10 @@ mod tests {
         check("/abc(PartitionKey='p',RowKey='%3F')", syntax);
         check("/abc(PartitionKey='p',Rowkey='r')", syntax);
         check("/abc(PartitionKey=p,RowKey=r)", syntax);
+        check("/abc(PartitionKey=1,RowKey='r')", syntax);
+        check("/abc(='p')", syntax);
+        check("/abc(PartitionKey='p',1='r')", syntax);
+        check("/abc(PartitionKey='p')", &count("abc"));
         check("/abc(%zz)", syntax);
         check("/abc('x')", &count("abc"));
         check("/T1t/Tables('T1t')", &count("T1t"));
