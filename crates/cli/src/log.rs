@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 /// How a line of the log looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,10 +17,14 @@ pub enum LogFormat {
 /// Starts logging.
 pub fn start(format: LogFormat, quiet: bool) {
     let level = if quiet { Level::ERROR } else { Level::INFO };
-    let builder =
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_ansi(false);
-    match format {
-        LogFormat::Text => builder.with_target(false).init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
-    }
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let layer = match format {
+        LogFormat::Text => layer.with_target(false).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).boxed(),
+    };
+    // The sorted store has threads of its own: why one of them failed, for instance on a full disk, only it can tell.
+    let targets = ["fjall", "lsm_tree"]
+        .into_iter()
+        .fold(Targets::new().with_default(level), |targets, name| targets.with_target(name, Level::ERROR));
+    tracing_subscriber::registry().with(layer.with_filter(targets)).init();
 }
