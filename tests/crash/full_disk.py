@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Fills a small disk through the server: writes are refused, reads go on, nothing acknowledged is lost.
+
+    tests/crash/full_disk.py --binary target/release/lazuli [--size-mib 160]
+
+CS-06. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
+possible the test says so and passes without having run.
+"""
+
+import argparse
+import http.client
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from lazuli import Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+
+TABLE = "full"
+VALUE_BYTES = 30_000
+BALLAST_MIB = 32
+WRITERS = 8
+MIB = 1024 * 1024
+
+
+class Disk:
+    """A small file system with a ballast in it that can be dropped to make room."""
+
+    def __init__(self, size_mib):
+        self.directory = tempfile.mkdtemp(prefix="lazuli-disk-")
+        self.mount_point = os.path.join(self.directory, "disk")
+        os.mkdir(self.mount_point)
+        self.kind = self.mount(size_mib)
+        self.ballast = os.path.join(self.mount_point, "ballast")
+
+    def mount(self, size_mib):
+        image = os.path.join(self.directory, "image")
+        with open(image, "wb") as file:
+            file.truncate(size_mib * MIB)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        ways = [
+            ("ext4 in a file", [["mkfs.ext4", "-q", "-F", "-m", "0", image],
+                                ["mount", "-o", "loop", image, self.mount_point]]),
+            ("in memory", [["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", self.mount_point]]),
+        ]
+        for kind, commands in ways:
+            if all(shutil.which(command[0]) and subprocess.run(command, **quiet).returncode == 0
+                   for command in commands):
+                return kind
+        shutil.rmtree(self.directory)
+        return None
+
+    def load(self):
+        with open(self.ballast, "wb") as file:
+            file.write(b"\0" * BALLAST_MIB * MIB)
+            os.fsync(file.fileno())
+
+    def fill(self):
+        """Takes what is left to the last byte."""
+        with open(os.path.join(self.mount_point, "rest"), "ab", buffering=0) as file:
+            for size in (MIB, 4096, 1):
+                try:
+                    while file.write(b"\0" * size):
+                        pass
+                except OSError:
+                    pass
+
+    def relieve(self):
+        for name in ("ballast", "rest"):
+            if os.path.exists(os.path.join(self.mount_point, name)):
+                os.remove(os.path.join(self.mount_point, name))
+
+    def close(self):
+        subprocess.run(["umount", self.mount_point], check=True)
+        shutil.rmtree(self.directory)
+
+
+class Story:
+    """What was acknowledged, and what is expected of it."""
+
+    def __init__(self, binary, disk):
+        self.binary, self.disk = binary, disk
+        self.data = os.path.join(disk.mount_point, "data")
+        self.acknowledged, self.unknown = {}, {}
+        self.lock, self.next = threading.Lock(), 0
+        self.random = random.Random(1)
+        self.passed = self.failed = 0
+
+    def check(self, what, fine, detail=""):
+        print(f"{'ok' if fine else 'FAILED'}: {what}" + (f": {detail}" if detail and not fine else ""), flush=True)
+        self.passed, self.failed = self.passed + bool(fine), self.failed + (not fine)
+
+    def start(self):
+        return Server(self.binary, "--location", self.data)
+
+    def insert(self, client, size=VALUE_BYTES):
+        """Inserts a row; returns the answer, and remembers what it promised."""
+        with self.lock:
+            row, self.next = f"{self.next:06}", self.next + 1
+            text = "%x" % self.random.getrandbits(4 * size)
+        answer = client.ask("POST", f"/{TABLE}", {"PartitionKey": "p", "RowKey": row, "Text": text})
+        with self.lock:
+            (self.acknowledged if answer.status == 204 else self.unknown)[row] = text
+        return answer
+
+    def insert_until_refused(self, server):
+        """Several writers at once, each until it is refused; returns their last answers."""
+        refusals = []
+
+        def write():
+            with Client(server) as client:
+                while True:
+                    answer = self.insert(client)
+                    if answer.status != 204:
+                        refusals.append(answer)
+                        return
+
+        threads = [threading.Thread(target=write) for _ in range(WRITERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return refusals
+
+    def refused(self, answer):
+        return answer.status == 500 and "InternalError" in answer.text
+
+    def differences(self, client):
+        """Compares everything with what was acknowledged; a row of unknown outcome may be there, and if so, whole."""
+        found = {row["RowKey"]: row["Text"] for row in all_rows(client, f"/{TABLE}()")}
+        lost = [row for row, text in self.acknowledged.items() if found.get(row) != text]
+        wrong = [row for row, text in found.items()
+                 if row not in self.acknowledged and self.unknown.get(row) != text]
+        for row in self.unknown.keys() & found.keys():
+            self.acknowledged[row] = self.unknown.pop(row)
+        return f"lost {lost[:5]}, wrong {wrong[:5]}" if lost or wrong else ""
+
+    def run(self):
+        self.disk.load()
+        with self.start() as server, Client(server) as client:
+            self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
+            refusals = self.insert_until_refused(server)
+            print(f"    {len(self.acknowledged)} rows acknowledged before the disk was full")
+            told = len(refusals) == WRITERS and all(map(self.refused, refusals))
+            self.check("a full disk is told as 500 InternalError", told, [answer.text for answer in refusals])
+            self.check("so many rows fit", len(self.acknowledged) > 100)
+            self.disk.fill()
+            answers = [self.insert(client, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
+            self.check("further writes are refused, or kept", all(a.status in (204, 500) for a in answers))
+            self.check("reads go on", not self.differences(client), self.differences(client))
+            row = self.random.choice(list(self.acknowledged))
+            self.check("reads by key go on", client.ask("GET", entity_path(TABLE, "p", row)).status == 200)
+            self.check("the reason is in the log", "space" in server.said().lower(), server.said()[-500:])
+            self.check("no panic", "panicked" not in server.said(), server.said()[-2000:])
+            server.kill()
+        self.restart_while_full()
+        self.disk.relieve()
+        self.restart_with_room()
+
+    def restart_while_full(self):
+        """Without room the server may serve reads or say why it does not start; it must not make anything worse."""
+        try:
+            with self.start() as server, Client(server) as client:
+                self.check("started on a full disk, everything is there", not self.differences(client),
+                           self.differences(client))
+                answers = [self.insert(client) for _ in range(3)]
+                self.check("writes are refused, or kept", all(a.status in (204, 500) for a in answers))
+                server.stop()
+        except NotStarted as refusal:
+            self.check("a start on a full disk is refused with a reason", "space" in str(refusal).lower(), str(refusal))
+
+    def restart_with_room(self):
+        for how in ("kill", "stop", "stop"):
+            with self.start() as server, Client(server) as client:
+                difference = self.differences(client)
+                self.check("with room again, everything acknowledged is there", not difference, difference)
+                answers = [self.insert(client) for _ in range(20)]
+                self.check("and writes are taken", all(a.status == 204 for a in answers), answers[-1].text)
+                if how == "kill":
+                    server.kill()
+                else:
+                    self.check("and it stops in order", server.stop() == 0, server.said())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--size-mib", type=int, default=160)
+    args = parser.parse_args()
+    disk = Disk(args.size_mib)
+    if not disk.kind:
+        print("skipped: a small file system cannot be mounted here (root is needed)\n0 passed, 0 failed")
+        return 0
+    print(f"full disk: {args.size_mib} MiB, {disk.kind}", flush=True)
+    story = Story(args.binary, disk)
+    try:
+        story.run()
+    except (NotStarted, OSError, http.client.HTTPException, RuntimeError) as error:
+        story.check("the run", False, repr(error))
+    finally:
+        disk.close()
+    print(f"{story.passed} passed, {story.failed} failed")
+    return 1 if story.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

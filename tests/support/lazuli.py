@@ -1,0 +1,175 @@
+"""A server process and a client that signs by hand, for suites that need nothing but Python."""
+
+import base64
+import email.utils
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+# Nothing here takes so long unless it hangs.
+HANG_SECONDS = 60
+
+
+class NotStarted(Exception):
+    """The server ended before it was ready; the text is what it said."""
+
+
+class Server:
+    """A server process. It is ready when the constructor returns."""
+
+    def __init__(self, binary, *args, env=None, wait=True, command=("serve", "--table-port", "0")):
+        environment = {k: v for k, v in os.environ.items() if not k.endswith("_ACCOUNTS")} | (env or {})
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [binary, *command, *map(str, args)], env=environment, text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=self.errors)
+        self.output = ""
+        self.host, self.port = "127.0.0.1", None
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self):
+        """Reads what the server prints up to the line that ends its greeting."""
+        for line in self.process.stdout:
+            self.output += line
+            found = re.search(r"serves tables on http://(\[?[0-9a-f.:]+\]?):(\d+)", line)
+            if found:
+                self.host, self.port = found.group(1).strip("[]"), int(found.group(2))
+                self.host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+            if line.startswith("DefaultEndpointsProtocol=") or "accounts kept in the store" in line:
+                return self
+        self.process.wait()
+        raise NotStarted(self.said())
+
+    def said(self):
+        """Everything printed so far to standard error."""
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.close()
+
+    def stop(self, how=signal.SIGTERM):
+        """Asks the server to stop; returns its exit code."""
+        self.process.send_signal(how)
+        return self.wait()
+
+    def wait(self):
+        """Waits for the process to end by itself; returns its exit code."""
+        try:
+            return self.process.wait(HANG_SECONDS)
+        finally:
+            self.close()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.output += self.process.stdout.read() if not self.process.stdout.closed else ""
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+        self.errors.close()
+
+
+class Answer:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def code(self):
+        return self.headers.get("x-ms-error-code", "")
+
+
+class Client:
+    """One connection, opened anew when it breaks. Not for use by several threads."""
+
+    def __init__(self, server, account=ACCOUNT, key=KEY, timeout=HANG_SECONDS):
+        self.account, self.key = account, base64.b64decode(key)
+        self.connection = http.client.HTTPConnection(server.host, server.port, timeout=timeout)
+
+    def sign(self, path, date):
+        """SharedKeyLite: the date and the resource."""
+        text = f"{date}\n/{self.account}{path.split('?')[0]}"
+        digest = hmac.new(self.key, text.encode(), hashlib.sha256).digest()
+        return f"SharedKeyLite {self.account}:{base64.b64encode(digest).decode()}"
+
+    def ask(self, method, path, body=None, headers=None, host_style=False):
+        """Sends a signed request to a path of the account. Raises OSError or HTTPException when the connection breaks."""
+        target = path if host_style else f"/{self.account}{path}"
+        date = email.utils.formatdate(usegmt=True)
+        fields = {
+            "x-ms-date": date, "x-ms-version": "2019-02-02", "Authorization": self.sign(target, date),
+            "Accept": "application/json;odata=nometadata", "Prefer": "return-no-content"}
+        if isinstance(body, dict):
+            body = json.dumps(body)
+            fields["Content-Type"] = "application/json"
+        fields |= headers or {}
+        try:
+            self.connection.request(method, target, body, fields)
+            return Answer(self.connection.getresponse())
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def close(self):
+        self.connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def entity_path(table, partition, row):
+    return f"/{table}(PartitionKey='{partition}',RowKey='{row}')"
+
+
+def ticks(etag):
+    """The version that an ETag stands for, as a number that can be compared."""
+    found = re.fullmatch(r"W/\"datetime'(\d+-\d+-\d+T\d+%3A\d+%3A\d+)(?:\.(\d+))?Z'\"", etag)
+    if not found:
+        raise ValueError(f"not an ETag: {etag}")
+    return int(re.sub(r"\D|%3A", "", found.group(1).replace("%3A", "")) + (found.group(2) or "").ljust(7, "0"))
+
+
+def all_rows(client, path):
+    """All entities of a query, following continuations, with their ETags."""
+    after = ""
+    while True:
+        separator = "&" if "?" in path else "?"
+        answer = client.ask("GET", path + (separator + after if after else ""),
+                            headers={"Accept": "application/json;odata=fullmetadata"})
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status} {answer.text}")
+        yield from answer.json["value"]
+        tokens = [(name, answer.headers.get(f"x-ms-continuation-{name}"))
+                  for name in ("NextPartitionKey", "NextRowKey", "NextTableName")]
+        after = "&".join(f"{name}={token}" for name, token in tokens if token)
+        if not after:
+            return
