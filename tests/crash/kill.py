@@ -3,7 +3,7 @@
 
     tests/crash/kill.py --binary target/release/lazuli --cycles 200 --writers 16
 
-CS-01, CS-06, TX: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
+CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
 what was on its way when the server died is there or not, and nothing else; versions of an entity never go back.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
