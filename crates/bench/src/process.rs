@@ -3,9 +3,16 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tokio::time::{interval, timeout};
 
 use crate::Options;
 use crate::client::Connection;
+
+/// How long a server may take to start.
+const START_TIME_MAX: Duration = Duration::from_secs(30);
+const CONNECT_EVERY: Duration = Duration::from_millis(50);
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +66,8 @@ impl Process {
     /// Starts a server with its data in `data`, and waits until it answers.
     pub async fn start(kind: Kind, options: &Options, data: &Path) -> Result<Self, String> {
         std::fs::create_dir_all(data).map_err(|error| format!("{}: {error}", data.display()))?;
+        // Azurite does not say which port it got, so it is told one.
+        let port = free_port().map_err(|error| error.to_string())?.to_string();
         let mut command = match kind {
             Kind::Lazuli => {
                 let mut command = Command::new(&options.binary);
@@ -68,15 +77,8 @@ impl Process {
             Kind::Azurite => {
                 let mut command =
                     Command::new(options.azurite.as_deref().unwrap_or(Path::new("azurite-table")));
-                command.args([
-                    "--silent",
-                    "--skipApiVersionCheck",
-                    "--disableTelemetry",
-                    "--tablePort",
-                    "0",
-                    "--location",
-                ]);
-                command.arg(data);
+                command.args(["--silent", "--skipApiVersionCheck", "--disableTelemetry"]);
+                command.args(["--tablePort", &port, "--location"]).arg(data);
                 command
             }
             Kind::BareRead | Kind::BareAppend => {
@@ -87,11 +89,24 @@ impl Process {
         };
         command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", kind.name()))?;
-        let authority = listening(&mut child).ok_or_else(|| format!("{} did not start", kind.name()))?;
-        Connection::open(&authority)
-            .await
-            .map_err(|error| format!("{} does not answer: {error}", kind.name()))?;
-        Ok(Self { kind, authority, child })
+        let authority = match kind {
+            Kind::Azurite => Some(format!("127.0.0.1:{port}")),
+            _ => listening(&mut child),
+        };
+        let authority = authority.ok_or_else(|| format!("{} did not start", kind.name()))?;
+        let process = Self { kind, authority, child };
+        match timeout(START_TIME_MAX, process.answers()).await {
+            Ok(()) => Ok(process),
+            Err(_) => Err(format!("{} does not answer", kind.name())),
+        }
+    }
+
+    /// Waits until it accepts a connection.
+    async fn answers(&self) {
+        let mut again = interval(CONNECT_EVERY);
+        while Connection::open(&self.authority).await.is_err() {
+            again.tick().await;
+        }
     }
 
     /// What it has used so far, all of its threads together.
@@ -110,6 +125,10 @@ impl Process {
         // The kernel counts in hundredths of a second on every Linux that we know.
         Usage { cpu_seconds: (ticks(11) + ticks(12)) / 100.0, memory_bytes: resident * 1024 }
     }
+}
+
+fn free_port() -> std::io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// Every one of them prints where it listens. The rest of what it prints is read and dropped, so that it can go on.

@@ -1,5 +1,7 @@
 //! The golden wire transcripts against a server in this process, on every engine.
 
+#![allow(clippy::unwrap_used, reason = "this is a test")]
+
 use std::sync::Arc;
 
 use lazuli_conformance::{Options, Target, run};
