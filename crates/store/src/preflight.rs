@@ -4,6 +4,7 @@
 //! - A log whose last batch was left unfinished in its middle would be refused.
 //! - A list of files that is damaged would be believed, and files that are not on it deleted.
 //! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
+//! - A missing log would be taken for an empty one.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -52,6 +53,10 @@ fn discard_unfinished(data: &Path, was_closed: bool) -> Result<(), OpenError> {
 /// Verifies all logs; `true` if there is a batch in any.
 fn verify_logs(data: &Path, durability: Durability, was_closed: bool) -> Result<bool, OpenError> {
     let logs = logs(data)?;
+    if logs.is_empty() {
+        // There is one from the beginning, and it is removed only after the next was made.
+        return Err(damaged(data, "the log is missing"));
+    }
     let mut last: Option<u64> = None;
     for (index, path) in logs.iter().enumerate() {
         let summary = journal::read(path)?;

@@ -1,0 +1,173 @@
+//! The process is ended at every pressure point, and by the system at some moment: what was acknowledged is there again,
+//! nothing is there in part.
+//!
+//! The writing process is this test binary again, running the test `writer` with a directory to work in.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use lazuli_engine::conformance::upsert;
+use lazuli_engine::{Applied, Clock, Engine, Error, TableId};
+use lazuli_store::pressure::{Point, VARIABLE};
+use lazuli_store::{Options, Store};
+
+use crate::support::directory;
+
+const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
+const WRITERS: usize = 4;
+const COMMITS: u64 = 30;
+/// Not one that the store gives out here.
+const TABLE: TableId = TableId(1 << 40);
+/// The last number of each writer.
+type Latest = [Option<u64>; WRITERS];
+const ROWS: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Not a test of its own: what the other tests here start, to be killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writer() {
+    let Ok(dir) = std::env::var(DIRECTORY) else { return };
+    let store = Arc::new(Store::open(dir, options()).unwrap());
+    let tasks: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { write(&store, writer).await.unwrap() })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    store.close().await.unwrap();
+    say("closed");
+}
+
+fn options() -> Options {
+    Options { memtable_bytes: 40 * 1024, cache_bytes: 1 << 20, clock: Clock::system(), ..Options::default() }
+}
+
+/// Commits numbers, each in four rows and in one of its own, and says so when the store has said that it is done.
+async fn write(store: &Store, writer: usize) -> Result<(), Error> {
+    let partition = writer.to_string();
+    let start = latest(store, writer).await.map_or(0, |number| number + 1);
+    for number in start..start + COMMITS {
+        let value = format!("{number} {}", "x".repeat(200));
+        let mut writes: Vec<_> = ROWS.iter().map(|row| upsert(row, &value)).collect();
+        writes.push(upsert(&format!("n{number}"), &value));
+        let Applied::Done { .. } = store.apply(TABLE, &partition, writes).await? else { panic!("refused") };
+        say(&format!("{writer} {number}"));
+        if number % 5 == 0 {
+            let table = store.fresh_table().await?;
+            let rows = (0..50).map(|row| upsert(&row.to_string(), "x")).collect();
+            store.apply(table, "doomed", rows).await?;
+            while !store.erase(table).await? {}
+        }
+    }
+    Ok(())
+}
+
+/// In one write, so that the line is whole or not there.
+fn say(line: &str) {
+    std::io::stdout().write_all(format!("\nack {line}\n").as_bytes()).unwrap();
+}
+
+async fn latest(store: &Store, writer: usize) -> Option<u64> {
+    let rows = store.get(TABLE, &writer.to_string(), &ROWS).await.unwrap();
+    let numbers: Vec<Option<u64>> = rows
+        .iter()
+        .map(|row| {
+            let text = String::from_utf8_lossy(&row.as_ref()?.value).into_owned();
+            text.split(' ').next().unwrap().parse().ok()
+        })
+        .collect();
+    assert!(numbers.iter().all(|number| *number == numbers[0]), "part of a commit: {numbers:?}");
+    numbers[0]
+}
+
+/// Runs the writer; the last number acknowledged for each, and whether it ended by itself.
+fn run(
+    dir: &Path,
+    crash_at: Option<&str>,
+    kill_after_lines: Option<usize>,
+) -> ([Option<u64>; WRITERS], bool) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["crash::writer", "--exact", "--nocapture", "--test-threads", "1"])
+        .env(DIRECTORY, dir)
+        .envs(crash_at.map(|at| (VARIABLE, at)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut acknowledged = [None; WRITERS];
+    let mut is_closed = false;
+    let output = std::io::BufReader::new(child.stdout.take().unwrap());
+    for (count, line) in std::io::BufRead::lines(output).map_while(Result::ok).enumerate() {
+        if Some(count) == kill_after_lines {
+            child.kill().unwrap();
+        }
+        match line.strip_prefix("ack ").and_then(|text| text.split_once(' ')) {
+            Some((writer, number)) => {
+                acknowledged[writer.parse::<usize>().unwrap()] = Some(number.parse().unwrap());
+            }
+            None => is_closed |= line == "ack closed",
+        }
+    }
+    child.wait().unwrap();
+    (acknowledged, is_closed)
+}
+
+/// What the writers have in the store is what was acknowledged, or else what was there before, and at most the one
+/// commit after. Tells what it is.
+async fn verify(dir: &Path, before: Latest, acknowledged: Latest, context: &str) -> Latest {
+    let store = Store::open(dir, options()).unwrap();
+    let mut found = [None; WRITERS];
+    for writer in 0..WRITERS {
+        let latest = latest(&store, writer).await;
+        let certain = acknowledged[writer].or(before[writer]);
+        let next = certain.map_or(0, |number| number + 1);
+        assert!(
+            latest == certain || latest == Some(next),
+            "{context}: {latest:?} found, {certain:?} certain"
+        );
+        for number in 0..latest.map_or(0, |number| number + 1) {
+            let row = store.get(TABLE, &writer.to_string(), &[&format!("n{number}")]).await.unwrap();
+            assert!(row[0].is_some(), "{context}: commit {number} of writer {writer} is missing");
+        }
+        found[writer] = latest;
+    }
+    let report = store.check().await.unwrap();
+    assert!(report.is_clean(), "{context}: {report:?}");
+    found
+}
+
+#[tokio::test]
+async fn killed_at_every_pressure_point() {
+    let dir = directory();
+    let mut latest = [None; WRITERS];
+    for point in Point::ALL {
+        for count in [1, 9] {
+            // These are passed once in a run.
+            if count > 1 && matches!(point, Point::Created | Point::Closing) {
+                continue;
+            }
+            let at = format!("{}:{count}", point.name());
+            let (acknowledged, is_closed) = run(dir.path(), Some(&at), None);
+            assert!(!is_closed, "{at} was never passed");
+            latest = verify(dir.path(), latest, acknowledged, &at).await;
+        }
+    }
+    let (acknowledged, is_closed) = run(dir.path(), None, None);
+    assert!(is_closed);
+    let closed = verify(dir.path(), latest, acknowledged, "closed").await;
+    assert_eq!(closed, acknowledged);
+}
+
+#[tokio::test]
+async fn killed_at_any_moment() {
+    let dir = directory();
+    let mut latest = [None; WRITERS];
+    for round in 0..6 {
+        let (acknowledged, _) = run(dir.path(), None, Some(20 + round * 37));
+        latest = verify(dir.path(), latest, acknowledged, &format!("round {round}")).await;
+    }
+}
