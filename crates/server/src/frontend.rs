@@ -64,7 +64,7 @@ struct Request<'a> {
 
 /// Answers requests to the Table service.
 pub struct Frontend {
-    service: Service,
+    service: Arc<Service>,
     directory: Directory,
     config: Config,
     ids: Ids,
@@ -73,7 +73,7 @@ pub struct Frontend {
 impl Frontend {
     /// A front end of a service.
     pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
-        Ok(Self { service, directory, config, ids: Ids::new()? })
+        Ok(Self { service: Arc::new(service), directory, config, ids: Ids::new()? })
     }
 
     /// A front end of an engine, with the service between them.
@@ -212,7 +212,7 @@ impl Frontend {
         body: &mut impl BodySource,
         entry: &mut Entry,
     ) -> Result<Response, Failure> {
-        let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
+        let bytes = if intent.needs_body() { read_body(&request.head, body).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
         let outcome = self.execute(request, operation, entry).await?;
@@ -251,7 +251,7 @@ impl Frontend {
         entry: &mut Entry,
     ) -> Result<Response, Failure> {
         let Request { head, address, context, grant, .. } = request;
-        let bytes = body.read().await?;
+        let bytes = read_body(head, body).await?;
         if bytes.len() > BODY_BYTES_MAX {
             return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
         }
@@ -274,7 +274,7 @@ impl Frontend {
         entry: &mut Entry,
     ) -> Result<Outcome, Failure> {
         entry.operation = operation.name();
-        let work = self.service.execute(&request.grant, operation);
+        let work = self.carry_out(&request.grant, operation);
         match timeout(self.config.limits.request_time_max, work).await {
             Ok(Ok(outcome)) => {
                 entry.observe(&outcome);
@@ -290,6 +290,24 @@ impl Frontend {
         }
     }
 
+    /// A change of what is cached goes on when its request has run out of time: given up half way, it could be made by
+    /// the engine and stay unknown to the cache.
+    async fn carry_out(&self, grant: &Grant, operation: Operation) -> lazuli_service::Result<Outcome> {
+        let changes_cached = matches!(
+            operation,
+            Operation::CreateTable(_)
+                | Operation::DeleteTable(_)
+                | Operation::SetAcl(..)
+                | Operation::SetProperties(_)
+        );
+        if !changes_cached {
+            return self.service.execute(grant, operation).await;
+        }
+        let (service, grant) = (self.service.clone(), grant.clone());
+        let task = tokio::spawn(async move { service.execute(&grant, operation).await });
+        task.await.unwrap_or_else(|_| Err(ErrorCode::InternalError.into()))
+    }
+
     /// A request that fails in its body or its options is told first that its table does not exist.
     async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
         let Some(table) = table else { return failure };
@@ -301,6 +319,14 @@ impl Frontend {
         }
         Failure { index: index.map(|_| 0), ..ErrorCode::TableNotFound.into() }
     }
+}
+
+/// Reads a body that must be there: a client that sends one says where it ends.
+async fn read_body(head: &Head<'_>, body: &mut impl BodySource) -> Result<Vec<u8>, Failure> {
+    if head.get("content-length").is_none() && head.get("transfer-encoding").is_none() {
+        return Err(Failure::from(ErrorCode::MissingContentLengthHeader).found_in(Origin::FrontEnd));
+    }
+    body.read().await
 }
 
 /// A stored row that cannot be read is told to the log; the client learns that something is wrong.
