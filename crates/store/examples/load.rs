@@ -1,7 +1,8 @@
-//! Measures the store: `cargo run --release -p lazuli-store --example load -- [rows] [seconds] [dir]`.
+//! Measures the store: `cargo run --release -p lazuli-store --example load -- [rows] [seconds] [dir] [phases]`.
 //!
-//! With 0 rows it only opens the store that an earlier run left in `dir`. The disk's own rate of syncs is measured
-//! between the other measurements, because it is what they should be compared with.
+//! The phases are `new`, `write`, `fill`, `read`, `scan`, `open` and `check`; all of them unless said otherwise. What is
+//! left in `dir` can be used by a later run. The disk's own rate of syncs is measured between the other measurements,
+//! because it is what they should be compared with.
 //!
 //! Prints durable commits a second with 1, 16 and 64 writers, CPU time for each commit, point read and scanned row, how
 //! long opening takes, and memory. Rows have 1 KB that does not compress well.
@@ -33,17 +34,56 @@ fn main() {
             (temporary.path().to_owned(), Some(temporary))
         }
     };
+    let phases = arguments.get(3).map_or("new,write,fill,read,scan,open,check", String::as_str);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(run(&dir, rows, seconds));
+    runtime.block_on(run(&dir, rows, seconds, phases));
 }
 
-async fn run(dir: &Path, rows: usize, seconds: f64) {
+async fn run(dir: &Path, rows: usize, seconds: f64, phases: &str) {
     println!("memory before: {} MB", rss_mb());
-    if rows == 0 {
-        let (store, took) = timed(|| open(&dir.join("store")));
-        println!("open: {took:.1?}; memory {} MB, on disk {} MB", rss_mb(), disk_mb(&store).await);
-        return store.close().await.unwrap();
+    let has = |phase: &str| phases.split(',').any(|given| given == phase);
+    if has("new") {
+        new(dir).await;
     }
+    let dir = &dir.join("store");
+    let store = Arc::new(open(dir));
+    if has("write") {
+        for round in 0..2 {
+            for writers in [1, 16, 64] {
+                sync_disk(dir, seconds / 4.0);
+                write(&store, writers, seconds, round).await;
+            }
+        }
+    }
+    if has("fill") {
+        fill(&store, rows).await;
+    }
+    if has("read") {
+        read(&store, rows, seconds).await;
+    }
+    if has("scan") {
+        scan(&store, rows).await;
+    }
+    println!("memory after work: {} MB, on disk {} MB", rss_mb(), disk_mb(&store).await);
+    let (closed, took) = timed_async(store.close()).await;
+    closed.unwrap();
+    drop(store);
+    println!("close: {took:.1?}; memory {} MB", rss_mb());
+    if has("open") {
+        for _ in 0..3 {
+            let (store, took) = timed(|| open(dir));
+            println!("open: {took:.1?}; memory {} MB, on disk {} MB", rss_mb(), disk_mb(&store).await);
+            store.close().await.unwrap();
+        }
+    }
+    if has("check") {
+        let store = open(dir);
+        let (report, took) = timed_async(store.check()).await;
+        println!("check: {} in {took:.1?}", report.unwrap());
+    }
+}
+
+async fn new(dir: &Path) {
     for _ in 0..3 {
         let empty = tempfile::tempdir_in(dir).unwrap();
         let (store, took) = timed(|| open(empty.path()));
@@ -54,34 +94,6 @@ async fn run(dir: &Path, rows: usize, seconds: f64) {
         println!("open, empty: {took:.1?}");
         store.close().await.unwrap();
     }
-    let dir = &dir.join("store");
-    let store = Arc::new(open(dir));
-    for round in 0..2 {
-        for writers in [1, 16, 64] {
-            sync_disk(dir, seconds / 4.0);
-            write(&store, writers, seconds, round).await;
-        }
-    }
-    fill(&store, rows).await;
-    read(&store, rows, seconds).await;
-    scan(&store, rows).await;
-    println!("memory after work: {} MB, on disk {} MB", rss_mb(), disk_mb(&store).await);
-    let (closed, took) = timed_async(store.close()).await;
-    closed.unwrap();
-    drop(store);
-    println!("close: {took:.1?}; memory {} MB", rss_mb());
-    for _ in 0..3 {
-        let (store, took) = timed(|| open(dir));
-        println!(
-            "open, with {rows} rows: {took:.1?}; memory {} MB, on disk {} MB",
-            rss_mb(),
-            disk_mb(&store).await
-        );
-        store.close().await.unwrap();
-    }
-    let store = open(dir);
-    let (report, took) = timed_async(store.check()).await;
-    println!("check: {} in {took:.1?}", report.unwrap());
 }
 
 async fn write(store: &Arc<Store>, writers: usize, seconds: f64, round: usize) {

@@ -11,7 +11,7 @@ use lazuli_engine::{Change, Condition, Error, Reason, Result, TableId, Version, 
 
 use crate::cell::{self, Cell, Draft};
 use crate::keyspace;
-use crate::limits::{COMMIT_BYTES_MAX, COMMIT_BYTES_MIN, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::recent::Seen;
 use crate::view::View;
 
@@ -21,7 +21,7 @@ pub struct Commit {
     intents: Vec<Intent>,
     /// Some row is named more than once.
     has_repeats: bool,
-    /// What it weighs in the queue and in a group.
+    /// Bytes of its keys and of the values known so far.
     pub bytes: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Changed {
 impl Commit {
     /// Makes `writes` ready, looking at the rows that must be checked in `view`.
     pub fn prepare(view: &View, table: TableId, partition: &str, writes: Vec<Write>) -> Result<Self> {
-        let mut bytes = COMMIT_BYTES_MIN;
+        let mut bytes = 0;
         let mut intents = Vec::with_capacity(writes.len());
         for write in writes {
             let intent = Intent::prepare(view, table, partition, write)?;

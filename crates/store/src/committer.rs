@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::commit::{Changed, Commit};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
-use crate::limits::{GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER, STALL_POLL};
+use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER, STALL_POLL};
 use crate::options::Durability;
 use crate::pressure::{self, Point};
 use crate::recent::{Known, Recent, Seen};
@@ -126,9 +126,19 @@ impl Committer {
         }
     }
 
-    /// Leaves a note for the next opening. Everything acknowledged is durable already; the sync is for what need not be.
+    /// Makes the next opening fast and leaves a note for it. Everything acknowledged is durable already; the sync is for
+    /// what need not be.
     fn close(self) {
-        if self.health.poison().is_some() || self.files.db.persist(PersistMode::SyncAll).is_err() {
+        if self.health.poison().is_some() {
+            return;
+        }
+        if self.files.memtable_bytes() > CLOSE_MEMTABLE_BYTES_MAX {
+            self.files.write_out();
+            while self.files.is_writing_out() && !self.files.is_dead() {
+                std::thread::park_timeout(STALL_POLL);
+            }
+        }
+        if self.files.db.persist(PersistMode::SyncAll).is_err() {
             return;
         }
         pressure::pass(Point::Closing);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lazuli_engine::Error;
 
-/// Why a store cannot be opened. Nothing was changed.
+/// Why a store cannot be opened. Nothing that it holds was changed.
 #[derive(Debug)]
 pub enum OpenError {
     /// Another process, or another part of this one, has it open.

@@ -77,9 +77,14 @@ impl Files {
         let _ = self.rows.rotate_memtable();
     }
 
+    /// Memtables are being written out.
+    pub fn is_writing_out(&self) -> bool {
+        self.rows.sealed_memtable_count() > 0
+    }
+
     /// Memtables are being written out or sorted files merged.
     pub fn is_busy(&self) -> bool {
-        self.rows.sealed_memtable_count() > 0 || self.db.active_compactions() > 0
+        self.is_writing_out() || self.db.active_compactions() > 0
     }
 
     /// Background work has failed, so that writes will be refused from now on.

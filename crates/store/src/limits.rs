@@ -13,7 +13,7 @@ pub const COMMIT_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What one unit of the queue's bound stands for.
 pub const QUEUE_UNIT_BYTES: usize = 1024;
-/// What a commit weighs at least, so that the number of waiting commits is bounded as well.
+/// What a commit weighs in the queue at least, so that the number of waiting commits is bounded as well.
 pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
 
 /// Commits that one sync covers at most.
@@ -56,9 +56,12 @@ pub const STALL_POLL: Duration = Duration::from_millis(2);
 /// After so long without a commit the committer lets go of what only a busy store needs.
 pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 
+/// Rows that a close leaves to the log; more are written to a sorted file, so that the next opening need not.
+pub const CLOSE_MEMTABLE_BYTES_MAX: u64 = 1024 * 1024;
+
 /// Findings that a check lists; it counts all.
 pub const CHECK_FINDINGS_MAX: usize = 100;
 
 const _: () = assert!(VALUE_BYTES_MAX < COMMIT_BYTES_MAX);
-const _: () = assert!(COMMIT_BYTES_MAX + COMMIT_BYTES_MIN <= QUEUE_BYTES_MAX);
+const _: () = assert!(COMMIT_BYTES_MAX <= QUEUE_BYTES_MAX && COMMIT_BYTES_MIN <= COMMIT_BYTES_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);

@@ -26,11 +26,21 @@ const CURRENT_BYTES: usize = 8 + 16 + 1;
 
 /// Verifies the files in `data`. `was_closed` says that the store was closed in good order.
 pub fn verify(data: &Path, durability: Durability, was_closed: bool) -> Result<(), OpenError> {
-    if !exists(&data.join(VERSION))? {
+    if !is_begun(data)? {
         return discard_unfinished(data, was_closed);
     }
     let is_used = verify_logs(data, durability, was_closed)?;
     verify_keyspaces(&data.join(KEYSPACES), is_used || was_closed)
+}
+
+/// The file that is made last when a store is made is there with its content.
+fn is_begun(data: &Path) -> Result<bool, OpenError> {
+    let path = data.join(VERSION);
+    match fs::read(&path) {
+        Ok(bytes) => Ok(bytes.iter().any(|&b| b != 0)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(OpenError::io("read", &path)(e)),
+    }
 }
 
 /// Removes what a crash left of the making of a store.

@@ -1,6 +1,7 @@
 //! The store as an engine: reads on the caller's thread or a bounded pool, writes through the committer.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,7 @@ use crate::commit::Commit;
 use crate::committer::{Committer, Health, Job, PanicGuard};
 use crate::directory;
 use crate::error::{OpenError, closed, poisoned};
-use crate::files::{Files, FjallLog, Log};
+use crate::files::{Files, FjallLog, Log, panic_text};
 use crate::keyspace;
 use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX, INLINE_POINTS_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES};
 use crate::options::Options;
@@ -103,12 +104,21 @@ impl Store {
         self.health.commits_and_groups()
     }
 
+    /// Reads from the latest view on this thread. A panic of the sorted store, which asserts some of what it finds in its
+    /// files, is an error of this read alone.
+    fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {
+        let view = self.published.view()?;
+        catch_unwind(AssertUnwindSafe(|| read(&view)))
+            .unwrap_or_else(|panic| Err(Error::Corrupt(format!("a read panicked: {}", panic_text(&*panic)))))
+    }
+
     fn check_writable(&self) -> Result<()> {
         self.health.poison().map_or(Ok(()), |why| Err(poisoned(why)))
     }
 
     async fn submit(&self, commit: Commit) -> Result<Applied> {
-        let units = u32::try_from(commit.bytes.div_ceil(QUEUE_UNIT_BYTES)).unwrap_or(u32::MAX);
+        let units = commit.bytes.max(COMMIT_BYTES_MIN).div_ceil(QUEUE_UNIT_BYTES);
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
         let queue = Arc::clone(&self.queue);
         let place = queue.acquire_many_owned(units).await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
@@ -171,19 +181,20 @@ impl Engine for Store {
         partition: &'a str,
         rows: &'a [&'a str],
     ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        let result = self.published.view().and_then(|view| view.get(table, partition, rows));
-        Box::pin(std::future::ready(result))
+        Box::pin(std::future::ready(self.read(|view| view.get(table, partition, rows))))
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         Box::pin(async move {
             if scan.ranges.len() <= INLINE_POINTS_MAX && scan.ranges.iter().all(is_point) {
-                return self.published.view()?.scan(scan);
+                return self.read(|view| view.scan(scan));
             }
             let slot = Arc::clone(&self.scans).acquire_owned().await.map_err(|_| closed())?;
             let view = self.published.view()?;
             blocking(move || {
                 let page = view.scan(scan);
+                // Whoever gets all slots finds no view in use.
+                drop(view);
                 drop(slot);
                 page
             })
@@ -199,7 +210,7 @@ impl Engine for Store {
     ) -> EngineFuture<'a, Applied> {
         Box::pin(async move {
             self.check_writable()?;
-            let commit = Commit::prepare(&*self.published.view()?, table, partition, writes)?;
+            let commit = self.read(|view| Commit::prepare(view, table, partition, writes))?;
             self.submit(commit).await
         })
     }

@@ -79,12 +79,12 @@ impl View {
     fn scan_span(&self, pager: &mut Pager, span: &Span, table_end: &[u8]) -> Result<bool> {
         if span.is_point {
             let stored = self.snapshot.get(&self.files.rows, &span.start).map_err(|e| read_error(&e))?;
-            return stored.map_or(Ok(true), |stored| offer(pager, &span.start, stored));
+            return stored.map_or(Ok(true), |stored| offer(pager, &span.start, &stored));
         }
         let end = span.end.as_deref().unwrap_or(table_end);
         for item in self.snapshot.range(&self.files.rows, &*span.start..end) {
             let (key, stored) = item.into_inner().map_err(|e| read_error(&e))?;
-            if !offer(pager, &key, stored)? {
+            if !offer(pager, &key, &stored)? {
                 return Ok(false);
             }
         }
@@ -109,12 +109,11 @@ impl View {
 }
 
 /// Shows a stored row to the pager, copying nothing but a key that is not its own UTF-8.
-fn offer(pager: &mut Pager, key: &[u8], stored: Slice) -> Result<bool> {
-    let (version, value) = cell::view(key, &stored)?;
+fn offer(pager: &mut Pager, key: &[u8], stored: &Slice) -> Result<bool> {
+    let (version, value) = cell::view(key, stored)?;
     let (partition, row) = row_of(key)?;
     let view = RowView { partition: &partition, row: &row, version, value };
-    let keep = stored.clone();
-    pager.offer(view, || cell::value_of(&keep.into()))
+    pager.offer(view, || cell::value_of(&stored.clone().into()))
 }
 
 /// The partition and row in a row's key.
