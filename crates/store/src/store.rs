@@ -22,7 +22,9 @@ use crate::directory;
 use crate::error::{OpenError, closed, poisoned};
 use crate::files::{Files, FjallLog, Log, panic_text};
 use crate::keyspace;
-use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX, INLINE_POINTS_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES};
+use crate::limits::{
+    COMMIT_BYTES_MIN, ERASE_ROWS_MAX, ERASE_TABLES_MAX, INLINE_POINTS_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES,
+};
 use crate::options::Options;
 use crate::recent::Recent;
 use crate::state::State;
