@@ -67,6 +67,10 @@ fn originals(root: &Path, dir: &Path) -> Vec<Original> {
         }
         let mut bytes = fs::read(&path).unwrap();
         let length = bytes.len() as u64;
+        // In blocks first: a log has a lot of them.
+        while bytes.last_chunk::<4096>() == Some(&[0; 4096]) {
+            bytes.truncate(bytes.len() - 4096);
+        }
         bytes.truncate(bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1));
         found.push(Original { name: path.strip_prefix(root).unwrap().into(), bytes, length });
     }
