@@ -36,6 +36,3 @@ pub use transcript::{Exchange, ParseError, Transcript};
 
 /// The embedded transcripts: `group/name` and text, in order of name.
 pub static TRANSCRIPTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/transcripts.rs"));
-
-/// The groups that need Atom or entity group transactions: servers without them leave these out.
-pub const LATER_GROUPS: &[&str] = &["atom", "batch"];

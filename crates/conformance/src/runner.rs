@@ -17,7 +17,7 @@ pub struct Options {
     pub target: Target,
     /// Only transcripts whose `group/name` contains this.
     pub filter: Option<String>,
-    /// Groups to leave out, such as [`crate::LATER_GROUPS`].
+    /// Groups to leave out, such as `batch` for a server without transactions.
     pub exclude_groups: Vec<String>,
 }
 
