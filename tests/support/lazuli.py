@@ -25,11 +25,11 @@ class NotStarted(Exception):
 class Server:
     """A server process. It is ready when the constructor returns."""
 
-    def __init__(self, binary, *args, env=None, wait=True, command=("serve", "--table-port", "0")):
+    def __init__(self, binary, *args, env=None, wait=True, directory=None, command=("serve", "--table-port", "0")):
         environment = {k: v for k, v in os.environ.items() if not k.endswith("_ACCOUNTS")} | (env or {})
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [binary, *command, *map(str, args)], env=environment, text=True, errors="replace",
+            [os.path.abspath(binary), *command, *map(str, args)], env=environment, cwd=directory,
             stdout=subprocess.PIPE, stderr=self.errors)
         self.output = ""
         self.host, self.port = "127.0.0.1", None
@@ -37,17 +37,18 @@ class Server:
             self.wait_until_ready()
 
     def wait_until_ready(self):
-        """Reads what the server prints up to the line that ends its greeting."""
-        for line in self.process.stdout:
-            self.output += line
-            found = re.search(r"serves tables on http://(\[?[0-9a-f.:]+\]?):(\d+)", line)
-            if found:
+        """Reads the greeting, which comes in one piece when the server is ready."""
+        while True:
+            piece = os.read(self.process.stdout.fileno(), 65536).decode(errors="replace")
+            if not piece:
+                self.wait()
+                raise NotStarted(self.said())
+            self.output += piece
+            found = re.search(r"serves tables on http://(\[?[0-9a-f.:]+\]?):(\d+)", self.output)
+            if found and piece.endswith("\n"):
                 self.host, self.port = found.group(1).strip("[]"), int(found.group(2))
                 self.host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-            if line.startswith("DefaultEndpointsProtocol=") or "accounts kept in the store" in line:
                 return self
-        self.process.wait()
-        raise NotStarted(self.said())
 
     def said(self):
         """Everything printed so far to standard error."""
@@ -75,8 +76,9 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self.output += self.process.stdout.read() if not self.process.stdout.closed else ""
-        self.process.stdout.close()
+        if not self.process.stdout.closed:
+            self.output += self.process.stdout.read().decode(errors="replace")
+            self.process.stdout.close()
 
     def __enter__(self):
         return self

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lazuli_server::accounts::is_account_name;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Call};
@@ -38,6 +39,7 @@ enum AccountCommand {
     /// Create an account with two keys
     Add {
         /// 3 to 24 lower-case letters and digits
+        #[arg(value_parser = account_name)]
         name: String,
         /// Use this key, in Base64, rather than a random one (needs --key2)
         #[arg(long, requires = "key2", value_name = "BASE64")]
@@ -51,6 +53,7 @@ enum AccountCommand {
     /// Give an account a new key
     RotateKey {
         /// The account
+        #[arg(value_parser = account_name)]
         name: String,
         /// Which of its two keys
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
@@ -59,6 +62,7 @@ enum AccountCommand {
     /// Remove an account that has no tables
     Remove {
         /// The account
+        #[arg(value_parser = account_name)]
         name: String,
     },
 }
@@ -83,6 +87,9 @@ impl Account {
                 Call { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
             }
         };
+        if !matches!(self.command, AccountCommand::Add { .. }) && !self.location.exists() {
+            return Err(format!("there is no store in {}", self.location.display()));
+        }
         let answer = admin::call(&EngineUrl::File(self.location), &call)?;
         if self.json {
             println!("{answer}");
@@ -91,6 +98,14 @@ impl Account {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The name becomes part of a path: nothing else may stand in it.
+fn account_name(text: &str) -> Result<String, String> {
+    if is_account_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err("not an account name: 3 to 24 lower-case letters and digits".into())
 }
 
 fn show(answer: &Value) {

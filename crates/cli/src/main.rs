@@ -11,6 +11,7 @@ mod log;
 mod sas;
 mod serve;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -38,7 +39,7 @@ enum Command {
 const COMMANDS: [&str; 6] = ["serve", "account", "conformance", "help", "bench", "sas"];
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(with_command(std::env::args()));
+    let cli = Cli::parse_from(with_command(std::env::args_os()));
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
@@ -56,10 +57,10 @@ fn main() -> ExitCode {
 }
 
 /// Puts `serve` in front of flags that stand alone.
-fn with_command(args: impl Iterator<Item = String>) -> Vec<String> {
-    let mut args: Vec<String> = args.collect();
-    let names_a_command = args.get(1).is_some_and(|first| {
-        COMMANDS.contains(&first.as_str()) || ["--help", "-h", "--version", "-V"].contains(&first.as_str())
+fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let names_a_command = args.get(1).and_then(|first| first.to_str()).is_some_and(|first| {
+        COMMANDS.contains(&first) || ["--help", "-h", "--version", "-V"].contains(&first)
     });
     if !names_a_command {
         args.insert(1, "serve".into());
@@ -73,8 +74,8 @@ mod tests {
 
     use super::*;
 
-    fn line(args: &[&str]) -> Vec<String> {
-        with_command(std::iter::once("lazuli").chain(args.iter().copied()).map(str::to_owned))
+    fn line(args: &[&str]) -> Vec<OsString> {
+        with_command(std::iter::once("lazuli").chain(args.iter().copied()).map(OsString::from))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
 use lazuli_server::config::{AdminPort, Scheme};
@@ -23,6 +24,25 @@ const ADMIN_PORT: u16 = 10009;
 /// Where the data goes if nothing is said.
 pub const LOCATION: &str = "lazuli-data";
 
+// The largest numbers that make sense for a flag; above, arithmetic on time and memory could overflow.
+const HEAD_KIB_MAX: i64 = 64 * 1024;
+const BODY_KIB_MAX: i64 = 1024 * 1024;
+const CONNECTIONS_MAX: i64 = 1_000_000;
+const CACHE_MIB_MAX: i64 = 16 * 1024 * 1024;
+const SECONDS_MAX: i64 = 365 * 24 * 60 * 60;
+
+fn up_to(max: i64) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=max)
+}
+
+/// An address; of names only the one that means the same everywhere.
+fn parse_host(text: &str) -> Result<IpAddr, String> {
+    if text.eq_ignore_ascii_case("localhost") {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    text.parse().map_err(|_| "neither an IP address nor localhost".into())
+}
+
 /// Start the server.
 ///
 /// The development account works at once on loopback: `UseDevelopmentStorage=true` is all that an application needs.
@@ -39,7 +59,7 @@ Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersiste
 --silent, --disableTelemetry; those for blobs and queues are accepted with a notice.")]
 pub struct Serve {
     /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = parse_host)]
     host: IpAddr,
 
     /// Port of the Table service; 0 picks a free one and prints it
@@ -59,8 +79,8 @@ pub struct Serve {
     durability: DurabilityArg,
 
     /// Memory for cached data
-    #[arg(long, value_name = "MIB")]
-    cache_mib: Option<u64>,
+    #[arg(long, value_name = "MIB", value_parser = up_to(CACHE_MIB_MAX))]
+    cache_mib: Option<u32>,
 
     /// Serve the public development account although others can reach the server
     #[arg(long)]
@@ -80,11 +100,11 @@ pub struct Serve {
 
     /// Seconds for which the name of a deleted table stays blocked
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    table_name_hold: u64,
+    table_name_hold: u32,
 
     /// Seconds after which a query returns what it has, with a continuation
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
-    query_time: u64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = up_to(SECONDS_MAX))]
+    query_time: u32,
 
     /// Write one line a request to standard error
     #[arg(long)]
@@ -109,38 +129,39 @@ pub struct Serve {
 #[derive(Args)]
 struct LimitArgs {
     /// Largest request head
-    #[arg(long, value_name = "KIB", default_value_t = 64)]
-    max_head_kib: usize,
+    #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
+    max_head_kib: u32,
     /// Largest request body
-    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64)]
-    max_body_kib: usize,
+    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
+    max_body_kib: u32,
     /// Connections at a time
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
-    max_connections: usize,
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
+    max_connections: u32,
     /// Seconds to send a request head
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    head_timeout: u64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = up_to(SECONDS_MAX))]
+    head_timeout: u32,
     /// Seconds to send a request body
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    body_timeout: u64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
+    body_timeout: u32,
     /// Seconds that a connection may be idle
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    idle_timeout: u64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = up_to(SECONDS_MAX))]
+    idle_timeout: u32,
     /// Seconds to answer a request
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    request_timeout: u64,
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
+    request_timeout: u32,
 }
 
 impl LimitArgs {
     fn limits(&self) -> Limits {
+        let seconds = |count: u32| Duration::from_secs(count.into());
         Limits {
-            head_bytes_max: self.max_head_kib * 1024,
-            body_bytes_max: self.max_body_kib * 1024,
-            connections_max: self.max_connections,
-            head_time_max: Duration::from_secs(self.head_timeout),
-            body_time_max: Duration::from_secs(self.body_timeout),
-            idle_time_max: Duration::from_secs(self.idle_timeout),
-            request_time_max: Duration::from_secs(self.request_timeout),
+            head_bytes_max: self.max_head_kib as usize * 1024,
+            body_bytes_max: self.max_body_kib as usize * 1024,
+            connections_max: self.max_connections as usize,
+            head_time_max: seconds(self.head_timeout),
+            body_time_max: seconds(self.body_timeout),
+            idle_time_max: seconds(self.idle_timeout),
+            request_time_max: seconds(self.request_timeout),
             ..Limits::default()
         }
     }
@@ -150,7 +171,7 @@ impl LimitArgs {
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools, reason = "these are another program's flags")]
 struct AzuriteArgs {
-    #[arg(long = "tableHost", hide = true)]
+    #[arg(long = "tableHost", hide = true, value_parser = parse_host)]
     table_host: Option<IpAddr>,
     #[arg(long = "inMemoryPersistence", hide = true)]
     in_memory: bool,
@@ -218,7 +239,10 @@ impl Serve {
         log::start(self.log_format, self.quiet);
         let runtime =
             tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
-        runtime.block_on(self.serve())
+        let ended = runtime.block_on(self.serve());
+        // After a second signal nobody waits for what may still run.
+        runtime.shutdown_background();
+        ended
     }
 
     async fn serve(self) -> Result<ExitCode, String> {
@@ -229,16 +253,13 @@ impl Serve {
             DurabilityArg::Full => Durability::Full,
             DurabilityArg::Relaxed => Durability::Relaxed,
         };
-        let cache = self.cache_mib.map(|mib| mib * 1024 * 1024);
+        let cache = self.cache_mib.map(|mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
         let engine = engine::open(&url, durability, cache).map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
-        let address = config.table;
-        let running = lazuli_server::start(config, engine, given.clone())
-            .await
-            .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+        let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
         if !self.quiet {
             self.greet(&url, running.table, &given);
         }
@@ -277,8 +298,8 @@ impl Serve {
         };
         config.trusted_proxies.clone_from(&self.trusted_proxy);
         config.limits = self.limits.limits();
-        config.query_time_max = Duration::from_secs(self.query_time);
-        config.name_hold = Duration::from_secs(self.table_name_hold);
+        config.query_time_max = Duration::from_secs(self.query_time.into());
+        config.name_hold = Duration::from_secs(self.table_name_hold.into());
         config.log_requests = self.log_requests || self.azurite.debug.is_some();
         config
     }
@@ -286,7 +307,8 @@ impl Serve {
     /// The accounts of the environment, or else the development account where it is safe.
     fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
         for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
-            if let Ok(text) = std::env::var(variable) {
+            // A CI file may pass on a variable that is not set: then it is empty.
+            if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
                 return parse_accounts(&text).map_err(|why| format!("{variable}: {why}"));
             }
         }
@@ -299,7 +321,7 @@ impl Serve {
             );
             return Ok(vec![GivenAccount::development()]);
         }
-        if self.location.is_none() && self.engine.is_none() || !self.quiet {
+        if !self.quiet {
             eprintln!(
                 "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
             );

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use lazuli_protocol::auth::AccountKey;
+pub use lazuli_service::accounts::is_account_name;
 use lazuli_service::{Account, Accounts};
 
 /// The development account that every SDK knows.
@@ -41,16 +42,20 @@ pub fn parse_accounts(text: &str) -> Result<Vec<GivenAccount>, String> {
     let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
     let accounts: Vec<GivenAccount> = entries.map(parse_account).collect::<Result<_, _>>()?;
     if accounts.is_empty() {
-        Err("no account is named; the form is name:key1[:key2];…".into())
-    } else {
-        Ok(accounts)
+        return Err("no account is named; the form is name:key1[:key2];…".into());
+    }
+    let mut names: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => Err(format!("account '{}' is named twice", twice[0])),
+        None => Ok(accounts),
     }
 }
 
 fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     let mut parts = entry.split(':');
     let name = parts.next().unwrap_or_default();
-    if !lazuli_service::accounts::is_account_name(name) {
+    if !is_account_name(name) {
         return Err(format!("'{name}' is not an account name: 3 to 24 lower-case letters and digits"));
     }
     let keys: Option<Vec<AccountKey>> = parts.map(AccountKey::from_base64).collect();
@@ -125,7 +130,7 @@ mod tests {
         };
         assert_eq!(names("abc:YQ=="), Ok(vec![("abc".into(), 1)]));
         assert_eq!(names("abc:YQ==:Yg==;def:Yw==;"), Ok(vec![("abc".into(), 2), ("def".into(), 1)]));
-        for bad in ["", ";", "abc", "abc:", "abc:***", "AB:YQ==", "abc:YQ==:YQ==:YQ=="] {
+        for bad in ["", ";", "abc", "abc:", "abc:***", "AB:YQ==", "abc:YQ==:YQ==:YQ==", "abc:YQ==;abc:Yg=="] {
             assert!(names(bad).is_err(), "{bad}");
         }
     }

@@ -21,6 +21,8 @@ use crate::listen::listen;
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// File handles beyond those of connections: the engine's files, the listeners, the log.
 const FILES_SPARE: u64 = 1024;
+/// Connections to the admin listener at a time.
+const ADMIN_CONNECTIONS_MAX: usize = 64;
 
 /// A server that runs.
 pub struct Running {
@@ -37,8 +39,9 @@ pub struct Running {
 
 /// Starts a server on an engine.
 pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAccount>) -> io::Result<Running> {
-    raise_file_limit(config.limits.connections_max);
-    let listener = TcpListener::bind(config.table).await?;
+    let mut config = config;
+    config.limits.connections_max = connections_possible(config.limits.connections_max);
+    let listener = bind(config.table).await?;
     let table = listener.local_addr()?;
     let frontend = Arc::new(Frontend::over(engine.clone(), Directory::new(given), config.clone())?);
     let accounts = frontend.service().accounts();
@@ -46,7 +49,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let (stop, stopped) = watch::channel(false);
     let shared = Shared::new(config.limits, stopped.clone());
     let mut sweep = frontend.service().sweep();
-    let mut tasks = vec![tokio::spawn(listen(listener, frontend.clone(), shared.clone(), stopped.clone()))];
+    let mut tasks = vec![tokio::spawn(listen(listener, frontend.clone(), shared, stopped.clone()))];
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {
         let address = listener.local_addr()?;
@@ -54,6 +57,8 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         if let Some(path) = &config.admin_file {
             admin::write_file(path, address, admin.token())?;
         }
+        let limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..config.limits };
+        let shared = Shared::new(limits, stopped.clone());
         tasks.push(tokio::spawn(listen(listener, admin, shared, stopped.clone())));
         admin_address = Some(address);
     }
@@ -101,23 +106,43 @@ impl Running {
 }
 
 async fn bind_admin(port: AdminPort) -> io::Result<Option<TcpListener>> {
+    let on = |port| bind((Ipv4Addr::LOCALHOST, port).into());
     match port {
         AdminPort::Off => Ok(None),
-        AdminPort::Exactly(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map(Some),
-        AdminPort::Preferably(port) => match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+        AdminPort::Exactly(port) => on(port).await.map(Some),
+        AdminPort::Preferably(port) => match on(port).await {
             Ok(listener) => Ok(Some(listener)),
-            Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map(Some),
+            Err(_) => on(0).await.map(Some),
         },
     }
 }
 
-/// Every connection is a file handle, and the usual limit of 1024 is far below ours.
-fn raise_file_limit(connections_max: usize) {
+/// There are several listeners: an error must say which one it is about.
+async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+}
+
+/// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,
+/// so it is raised; where that is not allowed, connections must leave enough for the engine's files.
+fn connections_possible(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
-    let wanted = connections_max as u64 + FILES_SPARE;
+    let files = wanted as u64 + FILES_SPARE;
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < wanted) {
-        limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+    if limit.current.is_some_and(|current| current < files) {
+        limit.current = Some(limit.maximum.map_or(files, |maximum| maximum.min(files)));
         let _ = setrlimit(Resource::Nofile, limit);
     }
+    let Some(files) = getrlimit(Resource::Nofile).current else { return wanted };
+    let possible = files.saturating_sub(FILES_SPARE).max(files / 2);
+    let connections = wanted.min(usize::try_from(possible).unwrap_or(usize::MAX)).max(1);
+    if connections < wanted {
+        tracing::warn!(
+            connections,
+            wanted,
+            files,
+            "the system's limit of open files allows fewer connections"
+        );
+    }
+    connections
 }

@@ -1,0 +1,97 @@
+"""Signals: what is in flight is finished; a second signal does not wait."""
+
+import json
+import signal
+import socket
+
+from common import equal, serve, status
+from lazuli import ACCOUNT, HANG_SECONDS, Client, entity_path
+
+BODY = json.dumps({"Text": "in flight"}).encode()
+
+
+def request_in_flight(server):
+    """A connection with a request of which the server has seen the head and waits for the body."""
+    with Client(server) as client:
+        created = client.ask("POST", "/Tables", {"TableName": "flight"}).status
+        assert created in (204, 409), created
+    target = f"/{ACCOUNT}{entity_path('flight', 'p', 'r')}"
+    import email.utils
+    date = email.utils.formatdate(usegmt=True)
+    head = (f"PUT {target} HTTP/1.1\r\nHost: {server.host}\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(BODY)}\r\nExpect: 100-continue\r\n"
+            f"Authorization: {Client(server).sign(target, date)}\r\n\r\n")
+    connection = socket.create_connection((server.host, server.port), HANG_SECONDS)
+    connection.sendall(head.encode())
+    answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 100 "), answer
+    return connection
+
+
+def wait_until_it_has_stopped_listening(server):
+    while True:
+        try:
+            socket.create_connection((server.host, server.port), HANG_SECONDS).close()
+        except ConnectionRefusedError:
+            return
+        except ConnectionResetError:
+            pass
+
+
+def test_what_is_in_flight_is_finished(binary, directory):
+    for how in (signal.SIGTERM, signal.SIGINT):
+        with serve(binary, directory) as server:
+            connection = request_in_flight(server)
+            server.process.send_signal(how)
+            wait_until_it_has_stopped_listening(server)
+            assert server.process.poll() is None, "the server waits for the request"
+            connection.sendall(BODY)
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 204 ") and b"\r\nConnection: close\r\n" in answer, answer
+            equal(connection.recv(65536), b"", "the connection is closed")
+            connection.close()
+            equal(server.wait(), 0, how)
+        with serve(binary, directory) as server, Client(server) as client:
+            equal(client.ask("GET", entity_path("flight", "p", "r")).json["Text"], "in flight")
+            equal(client.ask("DELETE", entity_path("flight", "p", "r"), None, {"If-Match": "*"}).status, 204)
+
+
+def test_a_second_signal_stops_at_once(binary, directory):
+    for first, second in ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT),
+                          (signal.SIGTERM, signal.SIGINT)):
+        with serve(binary, directory) as server:
+            with Client(server) as client:
+                created = client.ask("POST", "/Tables", {"TableName": "kept"}).status
+                assert created in (204, 409), created
+            connection = request_in_flight(server)
+            server.process.send_signal(first)
+            wait_until_it_has_stopped_listening(server)
+            assert server.process.poll() is None, "the server waits for the request"
+            server.process.send_signal(second)
+            equal(server.wait(), 130)
+            connection.close()
+        with serve(binary, directory) as server:
+            equal(status(server, "POST", "/Tables", {"TableName": "kept"}), 409)
+
+
+def test_an_idle_server_stops(binary, directory):
+    for how in (signal.SIGTERM, signal.SIGINT):
+        with serve(binary, directory) as server:
+            idle = [socket.create_connection((server.host, server.port), HANG_SECONDS) for _ in range(50)]
+            client = Client(server)
+            equal(client.ask("GET", "/Tables").status, 200)
+            equal(server.stop(how), 0)
+            for connection in idle:
+                connection.close()
+
+
+def test_a_signal_at_any_moment_of_the_start(binary, directory):
+    """However early the signal comes, the server ends, and the next one starts."""
+    for _ in range(20):
+        server = serve(binary, directory, wait=False)
+        with server:
+            server.process.send_signal(signal.SIGTERM)
+            code = server.wait()
+            assert code in (0, -signal.SIGTERM), (code, server.said())
+    with serve(binary, directory) as server:
+        equal(status(server), 200)
