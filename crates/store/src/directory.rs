@@ -11,6 +11,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use lazuli_engine::Version;
@@ -31,7 +32,7 @@ const FORMAT_BYTES_MAX: u64 = 4096;
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -40,7 +41,7 @@ impl Directory {
         create_all(path)?;
         let lock = lock(path)?;
         pressure::pass(Point::Created);
-        let directory = Self { path: path.into(), _lock: lock };
+        let directory = Self { path: path.into(), lock };
         directory.check_format()?;
         Ok(directory)
     }
@@ -107,12 +108,20 @@ impl Directory {
     }
 }
 
-/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced.
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing the file would do, but not as long as a process that is just being started has a copy of it.
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced. Account keys
+/// will lie in it: only its owner may look inside.
 fn create_all(path: &Path) -> Result<(), OpenError> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     for dir in missing.iter().rev() {
-        match fs::create_dir(dir) {
+        match fs::DirBuilder::new().mode(0o700).create(dir) {
             Ok(()) => {}
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => return Err(OpenError::io("create", dir)(e)),

@@ -95,6 +95,12 @@ impl Store {
         })
     }
 
+    /// What readers see, for tests that look at it from inside.
+    #[cfg(test)]
+    pub(crate) fn published(&self) -> Arc<Published> {
+        Arc::clone(&self.published)
+    }
+
     /// Walks through everything, verifying checksums and the order of keys.
     pub async fn check(&self) -> Result<Report> {
         let view = self.published.view()?;

@@ -209,3 +209,53 @@ fn slices_are_shared() {
     assert_eq!(slice.as_ptr(), bytes.as_ptr());
     assert_eq!(Bytes::from(slice).as_ptr(), bytes.as_ptr());
 }
+
+/// A log that notes how each batch was to be made durable, and what readers could see at that moment.
+struct RecordingLog {
+    durabilities: Arc<Mutex<Vec<Durability>>>,
+    view: Arc<OnceLock<Arc<Published>>>,
+}
+
+impl Log for RecordingLog {
+    fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> fjall::Result<()> {
+        self.durabilities.lock().unwrap().push(durability);
+        FjallLog.commit(batch, durability)?;
+        if let Some(published) = self.view.get() {
+            let view = published.view().unwrap();
+            assert!(
+                view.get(TABLE, "p", &["late"]).unwrap()[0].is_none(),
+                "a reader sees it before it is durable"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Commits and table ids wait for the disk; what is erased does not; and where the options say so, nothing does.
+#[tokio::test]
+async fn commits_wait_for_the_disk() {
+    for asked in [Durability::Full, Durability::Relaxed] {
+        let dir = tempfile::tempdir().unwrap();
+        let durabilities = Arc::new(Mutex::new(vec![]));
+        let view = Arc::new(OnceLock::new());
+        let log = RecordingLog { durabilities: Arc::clone(&durabilities), view: Arc::clone(&view) };
+        let options = Options { durability: asked, ..Options::default() };
+        let store = Store::open_with(dir.path(), options, Box::new(log)).unwrap();
+        set(&store, "a", "1").await.unwrap();
+        store.fresh_table().await.unwrap();
+        assert_eq!(store.erase(TABLE).await, Ok(false));
+        assert_eq!(*durabilities.lock().unwrap(), [asked, asked, Durability::Relaxed]);
+        // A commit that is refused by what is durable writes nothing.
+        let refused = store.apply(TABLE, "p", vec![exists("a")]).await.unwrap();
+        assert!(matches!(refused, Applied::Refused { .. }));
+        assert_eq!(durabilities.lock().unwrap().len(), 3);
+
+        view.set(store.published()).ok().unwrap();
+        set(&store, "late", "1").await.unwrap();
+        assert!(get(&store, "late").await.is_some());
+    }
+}
+
+fn exists(row: &str) -> Write {
+    Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }
+}

@@ -6,5 +6,6 @@
 mod conformance;
 mod crash;
 mod damage;
+mod readers;
 mod reopen;
 mod support;
