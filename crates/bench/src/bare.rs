@@ -55,7 +55,7 @@ impl Handler for BareHandler {
         Response::new(if appended { 204 } else { 500 })
     }
 
-    fn refuse(&self, failure: &Failure) -> Response {
+    fn refuse(&self, failure: &Failure, _peer: Peer) -> Response {
         Response::new(failure.code.status())
     }
 }

@@ -63,6 +63,12 @@ impl Conformance {
         options.filter = self.filter;
         options.exclude_groups = self.skip;
         let report = run(&options);
+        if report.outcomes.is_empty() {
+            return Err(
+                "no transcript is of that name; groups are the folders of the names that a full run prints"
+                    .into(),
+            );
+        }
         if self.json {
             println!("{}", report.json());
         } else {

@@ -212,6 +212,9 @@ impl AzuriteArgs {
         if [&self.queue_host, &self.queue_port, &self.queue_keep_alive].iter().any(|flag| flag.is_some()) {
             notices.push("the Queue service is not served yet; its flags have no effect");
         }
+        if self.debug.as_deref().is_some_and(|file| !file.is_empty()) {
+            notices.push("--debug: the lines go to standard error, not to a file");
+        }
         if self.extent_memory_limit.is_some() {
             notices.push("--extentMemoryLimit concerns blobs and has no effect");
         }
@@ -253,6 +256,9 @@ impl Serve {
             DurabilityArg::Full => Durability::Full,
             DurabilityArg::Relaxed => Durability::Relaxed,
         };
+        if self.durability == DurabilityArg::Relaxed && self.quiet {
+            eprintln!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
+        }
         let cache = self.cache_mib.map(|mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
@@ -262,6 +268,9 @@ impl Serve {
         let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
         if !self.quiet {
             self.greet(&url, running.table, &given);
+        } else if self.table_port == 0 {
+            // Nobody could find it otherwise.
+            println!("http://{}", running.table);
         }
         signals.next().await;
         if !self.quiet {
@@ -321,11 +330,9 @@ impl Serve {
             );
             return Ok(vec![GivenAccount::development()]);
         }
-        if !self.quiet {
-            eprintln!(
-                "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
-            );
-        }
+        eprintln!(
+            "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
+        );
         Ok(Vec::new())
     }
 

@@ -23,7 +23,7 @@ pub fn message(context: &Context, failure: &Failure) -> String {
 
 /// The answer to a failed OData operation, in the format that was negotiated.
 pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
-    let mut response = Response::new(failure.code.status());
+    let mut response = Response::refusal(failure.code);
     response.fields.extend(odata_fields(context.version).filter(|(name, _)| {
         *name != "Cache-Control"
             || (failure.origin == Origin::Operation && failure.code != ErrorCode::TableNotFound)
@@ -46,7 +46,7 @@ pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
 
 /// The answer to an operation that speaks XML and failed.
 pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
-    let mut response = Response::new(failure.code.status());
+    let mut response = Response::refusal(failure.code);
     if context.version >= ApiVersion::V2017_07_29 {
         response = response.with("x-ms-error-code", failure.code.name());
     }
@@ -60,7 +60,7 @@ pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) 
     let text = message(context, failure);
     let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));
     let json = speaks_json("accept") || speaks_json("content-type");
-    let mut response = Response::new(failure.code.status()).with("x-ms-error-code", failure.code.name());
+    let mut response = Response::refusal(failure.code).with("x-ms-error-code", failure.code.name());
     response.front_end = true;
     if failure.code == ErrorCode::NoAuthenticationInformation {
         response = response.with("WWW-Authenticate", CHALLENGE);

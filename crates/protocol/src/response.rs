@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lazuli_model::DateTime;
+use lazuli_model::{DateTime, ErrorCode};
 
 use crate::media::Format;
 use crate::url::Base;
@@ -22,12 +22,19 @@ pub struct Response {
     pub body: Vec<u8>,
     /// Was it refused before the table service saw it? Such answers carry fewer common headers.
     pub front_end: bool,
+    /// Why it is an error, or why the batch that it answers failed: for the log, whatever the headers say.
+    pub error: Option<ErrorCode>,
 }
 
 impl Response {
     /// An answer without body.
     pub fn new(status: u16) -> Self {
         Self { status, ..Self::default() }
+    }
+
+    /// An answer that tells of a failure.
+    pub fn refusal(code: ErrorCode) -> Self {
+        Self { error: Some(code), ..Self::new(code.status()) }
     }
 
     /// Adds a header field.

@@ -202,7 +202,7 @@ impl Handler for Admin {
         respond(status, &value)
     }
 
-    fn refuse(&self, failure: &Failure) -> Response {
+    fn refuse(&self, failure: &Failure, _peer: Peer) -> Response {
         respond(failure.code.status(), &json!({ "error": failure.message }))
     }
 }

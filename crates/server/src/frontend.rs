@@ -18,6 +18,7 @@ mod log;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::error::Origin;
@@ -371,10 +372,14 @@ impl Handler for Frontend {
         self.answer(&head, peer.address.ip(), body).await
     }
 
-    fn refuse(&self, failure: &Failure) -> Response {
-        let head = Head { method: "", target: "", fields: &[] };
+    fn refuse(&self, failure: &Failure, peer: Peer) -> Response {
+        let head = Head { method: "-", target: "-", fields: &[] };
         let context = self.context(&head);
-        finish(error::front_end(&context, None, failure), &context, &head)
+        let response = finish(error::front_end(&context, None, failure), &context, &head);
+        if self.config.log_requests {
+            Entry::default().write(&head, &context, &response, peer.address.ip(), Duration::ZERO);
+        }
+        response
     }
 }
 

@@ -21,7 +21,7 @@ async fn join(mut tasks: JoinSet<()>) {
     }
 }
 
-/// CS-03: no reader sees some rows of a commit before it and some after it, neither by `get` nor by a scan.
+/// CS-03, TX-11: no reader sees some rows of a commit before it and some after it, neither by `get` nor by a scan.
 pub async fn readers_see_whole_commits(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     let rows: Vec<String> = (0..20).map(|n| n.to_string()).collect();
@@ -79,7 +79,7 @@ pub async fn a_done_commit_is_seen_at_once(factory: &impl Factory) {
     join(tasks).await;
 }
 
-/// Increments of a few rows by many callers: the sum is that of all.
+/// TX-27: increments of a few rows by many callers: the sum is that of all.
 pub async fn concurrent_updates_lose_nothing(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     done(&*engine, TABLE, "p", vec![upsert("a", "0"), upsert("b", "0")]).await;

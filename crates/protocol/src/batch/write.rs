@@ -57,6 +57,7 @@ pub fn encode(
         .with("Content-Type", format!("multipart/mixed; boundary=batchresponse_{}", ids[0]))
         .with_body(body(&messages, batch.is_query, ids));
     response.fields.extend(odata_fields(context.version));
+    response.error = outcome.err().map(|failure| failure.code);
     Ok(response)
 }
 

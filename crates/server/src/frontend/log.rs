@@ -53,7 +53,7 @@ impl Entry {
             method = head.method,
             path = path(head.target),
             status = response.status,
-            error = response.get("x-ms-error-code").unwrap_or("-"),
+            error = response.error.map_or("-", |code| code.name()),
             plan = if self.class.is_empty() { "-" } else { self.class },
             rows_read = self.rows_read,
             rows = self.rows_returned,

@@ -53,7 +53,7 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Response> + Send;
 
     /// Answers what is not a request at all.
-    fn refuse(&self, failure: &Failure) -> Response;
+    fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
 }
 
 /// What connections share.
@@ -86,11 +86,11 @@ where
     while let Ok(bytes) = connection.read_head(&mut shared, patience).await {
         let bytes = match bytes {
             Ok(bytes) => bytes,
-            Err(code) => return connection.refuse(handler, code, &shared.limits).await,
+            Err(code) => return connection.refuse(handler, code, peer, &shared.limits).await,
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
             Ok(head) => connection.exchange(&head, peer, handler, &shared).await,
-            Err(error) => return connection.refuse(handler, refusal(error), &shared.limits).await,
+            Err(error) => return connection.refuse(handler, refusal(error), peer, &shared.limits).await,
         };
         if !again {
             return;
@@ -225,8 +225,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Answers what is not a request, and closes.
-    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, limits: &Limits) {
-        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd));
+    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
+        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
         if self.write(&response, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;
