@@ -13,7 +13,8 @@ pub struct Limits {
     pub fields_max: usize,
     /// A request body: what the service allows, and a little for the envelope of a batch.
     pub body_bytes_max: usize,
-    /// All request bodies together that are larger than [`Limits::BODY_BYTES_FREE`].
+    /// All heads and bodies of requests together that are larger than [`Limits::BODY_BYTES_FREE`], as far as they have
+    /// come; and as much again for answers that are on their way.
     pub bodies_bytes_max: usize,
     /// Connections at a time.
     pub connections_max: usize,
@@ -28,7 +29,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Bodies up to this size are not counted against [`Limits::bodies_bytes_max`].
+    /// What is up to this size is not counted against [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
 }
 

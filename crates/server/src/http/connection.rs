@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -11,9 +10,10 @@ use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
+use super::budget::{Budget, Claim};
 use super::head::{HeadError, RequestHead, find_head_end};
 use super::source::{Left, SocketBody};
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
@@ -26,8 +26,6 @@ const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Before a connection is closed, so much of what still comes is taken, so that the client sees the answer.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-/// The budget of large bodies is counted in units of this size.
-pub const BUDGET_UNIT_BYTES: usize = 1024;
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +51,7 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Response> + Send;
 
     /// Answers what is not a request at all.
-    fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
+    fn refuse(&self, failure: &Failure) -> Response;
 }
 
 /// What connections share.
@@ -61,8 +59,10 @@ pub trait Handler: Send + Sync + 'static {
 pub struct Shared {
     /// Bounds.
     pub limits: Limits,
-    /// The memory for large bodies.
-    pub(super) bodies: Arc<Semaphore>,
+    /// The memory for large heads and bodies of requests.
+    pub(super) requests: Budget,
+    /// The memory for large answers on their way.
+    answers: Budget,
     /// Turns true when the server is to stop.
     stop: watch::Receiver<bool>,
 }
@@ -70,8 +70,8 @@ pub struct Shared {
 impl Shared {
     /// What connections share.
     pub fn new(limits: Limits, stop: watch::Receiver<bool>) -> Self {
-        let units = (limits.bodies_bytes_max / BUDGET_UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
-        Self { limits, bodies: Arc::new(Semaphore::new(units)), stop }
+        let budget = || Budget::new(limits.bodies_bytes_max);
+        Self { limits, requests: budget(), answers: budget(), stop }
     }
 }
 
@@ -84,13 +84,13 @@ where
     let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
     let mut patience = shared.limits.head_time_max;
     while let Ok(bytes) = connection.read_head(&mut shared, patience).await {
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(code) => return connection.refuse(handler, code, peer, &shared.limits).await,
+        let (bytes, _claim) = match bytes {
+            Ok(head) => head,
+            Err(code) => return connection.refuse(handler, code, &shared.limits).await,
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
             Ok(head) => connection.exchange(&head, peer, handler, &shared).await,
-            Err(error) => return connection.refuse(handler, refusal(error), peer, &shared.limits).await,
+            Err(error) => return connection.refuse(handler, refusal(error), &shared.limits).await,
         };
         if !again {
             return;
@@ -127,11 +127,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         &mut self,
         shared: &mut Shared,
         patience: Duration,
-    ) -> Result<Result<Bytes, ErrorCode>, Gone> {
+    ) -> Result<Result<(Bytes, Option<Claim>), ErrorCode>, Gone> {
         let limits = shared.limits;
         let mut deadline = Instant::now() + patience;
         let mut waiting = true;
         let mut searched = 0;
+        let mut claim = None;
         loop {
             self.skip_empty_lines();
             // The time of a head runs from its first byte, and empty lines are no part of it.
@@ -143,11 +144,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 if end > limits.head_bytes_max {
                     return Ok(Err(ErrorCode::RequestHeaderTooLarge));
                 }
-                return Ok(Ok(self.input.split_to(end).freeze()));
+                return Ok(Ok((self.input.split_to(end).freeze(), claim)));
             }
             searched = self.input.len();
             if searched >= limits.head_bytes_max {
                 return Ok(Err(ErrorCode::RequestHeaderTooLarge));
+            }
+            if searched > Limits::BODY_BYTES_FREE && claim.is_none() {
+                // The buffer doubles as it grows.
+                claim = shared.requests.claim(2 * limits.head_bytes_max);
+                if claim.is_none() {
+                    return Ok(Err(ErrorCode::ServerBusy));
+                }
             }
             if waiting {
                 if *shared.stop.borrow_and_update() {
@@ -204,8 +212,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         shared: &Shared,
     ) -> bool {
         let mut body = SocketBody::new(self, head, shared);
-        let response = handler.handle(head, peer, &mut body).await;
+        let mut response = handler.handle(head, peer, &mut body).await;
         let left = body.left();
+        drop(body);
+        let claim = shared.answers.claim(response.body.len());
+        if claim.is_none() {
+            // A read can be refused; what a write has done cannot be taken back, so its outcome stays unknown.
+            if head.method != "GET" {
+                return false;
+            }
+            response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd));
+        }
         let close = !head.keep_alive || *shared.stop.borrow() || matches!(left, Left::Broken);
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
         let ending =
@@ -213,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if self.write(&response, ending, shared.limits.request_time_max).await.is_err() {
             return false;
         }
-        drop(response);
+        drop((response, claim));
         match left {
             Left::Nothing if !close => true,
             Left::Bytes(bytes) if !close => self.drain(bytes, shared.limits.body_time_max).await.is_ok(),
@@ -225,8 +242,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Answers what is not a request, and closes.
-    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
-        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
+    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, limits: &Limits) {
+        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd));
         let ending = Ending { close: true, ..Ending::default() };
         if self.write(&response, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;

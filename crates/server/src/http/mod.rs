@@ -5,6 +5,7 @@
 //! be possible before the body is read. The price is that every rule of framing is ours to test: see `tests/`.
 
 mod body;
+mod budget;
 mod connection;
 mod head;
 mod source;

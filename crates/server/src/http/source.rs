@@ -3,17 +3,16 @@
 //! Memory follows what has arrived, and all large bodies together stay within one budget.
 
 use std::io;
-use std::sync::Arc;
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::{ChunkError, Chunked, Progress};
-use super::connection::{BUDGET_UNIT_BYTES, BodySource, Connection, READ_BYTES, Shared};
+use super::budget::{Budget, Claim};
+use super::connection::{BodySource, Connection, READ_BYTES, Shared};
 use super::head::{Framing, RequestHead};
 use crate::Limits;
 
@@ -37,9 +36,9 @@ pub struct SocketBody<'a, S> {
     waiting: bool,
     read: Option<bool>,
     limits: Limits,
-    budget: Arc<Semaphore>,
+    budget: Budget,
     /// Held until the request is answered.
-    permits: Vec<OwnedSemaphorePermit>,
+    claim: Option<Claim>,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
@@ -53,8 +52,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             waiting,
             read: None,
             limits: shared.limits,
-            budget: shared.bodies.clone(),
-            permits: Vec::new(),
+            budget: shared.requests.clone(),
+            claim: None,
         }
     }
 
@@ -77,7 +76,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 if length > self.limits.body_bytes_max {
                     return Err(refused(ErrorCode::RequestBodyTooLarge));
                 }
-                self.reserve(length)?;
+                // Better now than when half of it has come.
+                if !self.budget.has_room(length) {
+                    return Err(refused(ErrorCode::ServerBusy));
+                }
                 self.go_on(deadline).await?;
                 self.read_length(length, deadline).await
             }
@@ -98,15 +100,23 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     }
 
     async fn read_length(&mut self, length: usize, deadline: Instant) -> Result<Vec<u8>, Failure> {
-        let input = &mut self.connection.input;
-        let start = input.split_to(length.min(input.len()));
-        // Memory follows what has arrived, not what was announced.
-        let mut body = Vec::with_capacity(length.min(start.len().max(Limits::BODY_BYTES_FREE)));
-        body.extend_from_slice(&start);
+        let mut body = Vec::new();
         while body.len() < length {
-            let left = u64::try_from(length - body.len()).unwrap_or(u64::MAX);
-            let mut rest = (&mut self.connection.stream).take(left);
-            arrived(timeout_at(deadline, rest.read_buf(&mut body)).await)?;
+            // Memory follows what has arrived, not what was announced.
+            if body.len() == body.capacity() {
+                let more = body.len().max(Limits::BODY_BYTES_FREE).min(length - body.len());
+                self.reserve(body.len() + more)?;
+                body.reserve_exact(more);
+            }
+            let Connection { stream, input, .. } = &mut *self.connection;
+            if input.is_empty() {
+                let room = body.capacity().min(length) - body.len();
+                let mut rest = stream.take(room as u64);
+                arrived(timeout_at(deadline, rest.read_buf(&mut body)).await)?;
+            } else {
+                let room = body.capacity().min(length) - body.len();
+                body.extend_from_slice(&input.split_to(room.min(input.len())));
+            }
         }
         Ok(body)
     }
@@ -124,8 +134,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 return Ok(chunked.into_body());
             }
             while chunked.body_bytes() > reserved {
-                self.reserve(reserved + 1)?;
                 reserved *= 2;
+                self.reserve(reserved)?;
             }
             let Connection { stream, input, .. } = &mut *self.connection;
             input.reserve(READ_BYTES);
@@ -133,15 +143,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         }
     }
 
-    /// Takes a part of the memory that all large bodies share; a server that has none left is busy.
+    /// Sees to it that so much is claimed of the memory that all large bodies share. A body at least doubles from one
+    /// claim to the next, so the claims before are let go; a server that has no more left is busy.
     fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
-        if bytes <= Limits::BODY_BYTES_FREE {
-            return Ok(());
-        }
-        let units = u32::try_from(bytes.div_ceil(BUDGET_UNIT_BYTES)).unwrap_or(u32::MAX);
-        let permit = self.budget.clone().try_acquire_many_owned(units);
-        self.permits.push(permit.map_err(|_| refused(ErrorCode::ServerBusy))?);
-        Ok(())
+        self.claim = None;
+        self.claim = self.budget.claim(bytes);
+        if self.claim.is_some() { Ok(()) } else { Err(refused(ErrorCode::ServerBusy)) }
     }
 }
 

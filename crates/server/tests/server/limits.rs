@@ -1,10 +1,12 @@
 //! Bounds on what a client sends.
 
 use std::io::{Read as _, Write as _};
+use std::sync::mpsc;
+use std::thread;
 
 use lazuli_server::Limits;
 
-use crate::support::{Request, Server};
+use crate::support::{Client, Request, Server};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -118,51 +120,113 @@ fn fields_may_be_so_many() {
     check_head(&server, &"X: y\r\n".repeat(21 - present), 431);
 }
 
-/// Large bodies share a budget; a body that does not fit in what is left of it is refused with 503, smaller ones are not.
+/// A body of 200 KiB of which the last byte is missing, so that the server holds the others.
+fn hold_body(server: &Server) -> (Client, Request) {
+    let request = padded("budget", "held", 200 * KIB).with("Expect", "100-continue");
+    let mut holder = server.connect();
+    holder.send(request.head());
+    assert_eq!(holder.answer().status, 100);
+    holder.send(&request.body()[..200 * KIB - 1]);
+    (holder, request)
+}
+
+/// Large bodies share a budget; what does not fit in what is left of it is refused with 503, small bodies are not.
 #[test]
 fn bodies_together_may_be_so_long() {
-    let limits = Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() };
-    let server = Server::with(limits);
+    let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
     server.create_table("budget");
-    // The 100 shows that the server has begun to wait for the body, and has set the memory aside.
-    let first = padded("budget", "first", 200 * KIB).with("Expect", "100-continue");
-    let mut holder = server.connect();
-    holder.send(first.head());
-    assert_eq!(holder.answer().status, 100);
-
-    let mut client = server.connect();
-    client.send_request(&padded("budget", "second", 100 * KIB));
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
-    let chunks = format!("{:x}\r\n{}\r\n0\r\n\r\n", 100 * KIB, " ".repeat(100 * KIB));
-    let head =
-        padded("budget", "third", 0).without("Content-Length").with("Transfer-Encoding", "chunked").head();
-    let mut client = server.connect();
-    let _ = client.stream.write_all(format!("{head}{chunks}").as_bytes());
-    assert_eq!(client.answer().status, 503);
+    let (mut holder, held) = hold_body(&server);
+    let head = padded("budget", "x", 0).without("Content-Length").with("Transfer-Encoding", "chunked").head();
+    let chunked = format!("{head}{:x}\r\n{}\r\n0\r\n\r\n", 100 * KIB, " ".repeat(100 * KIB)).into_bytes();
+    for bytes in [padded("budget", "x", 100 * KIB).bytes(), chunked] {
+        // Until the server has read what the holder has sent, there is room.
+        let refusal = loop {
+            let mut client = server.connect();
+            let _ = client.stream.write_all(&bytes);
+            let answer = client.answer();
+            if !matches!(answer.status, 201 | 400 | 409) {
+                break answer;
+            }
+        };
+        assert_eq!((refusal.status, refusal.code(), refusal.closes()), (503, "ServerBusy", true));
+    }
+    // One that waits to be told is told no, before it sends anything.
+    let mut waiting = server.connect();
+    waiting.send(padded("budget", "y", 100 * KIB).with("Expect", "100-continue").head());
+    assert_eq!(waiting.answer().status, 503);
 
     let mut small = server.connect();
     assert_eq!(small.ask(&padded("budget", "small", Limits::BODY_BYTES_FREE)).status, 201);
-    holder.send(first.body());
+    holder.send(&held.body()[200 * KIB - 1..]);
     assert_eq!(holder.answer().status, 201);
-    assert_eq!(server.connect().ask(&padded("budget", "second", 200 * KIB)).status, 201);
+    assert_eq!(server.connect().ask(&padded("budget", "z", 200 * KIB)).status, 201);
+}
+
+/// What is announced and does not come holds no memory, so it keeps nobody out.
+#[test]
+fn announced_bodies_hold_nothing() {
+    let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
+    server.create_table("budget");
+    let mut announced: Vec<_> = (0..10).map(|_| server.connect()).collect();
+    for client in &mut announced {
+        client.send(padded("budget", "announced", 250 * KIB).with("Expect", "100-continue").head());
+        assert_eq!(client.answer().status, 100);
+    }
+    assert_eq!(server.connect().ask(&padded("budget", "real", 250 * KIB)).status, 201);
 }
 
 /// A holder that goes away gives its part of the budget back.
 #[test]
 fn the_budget_is_given_back() {
-    let limits = Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() };
-    let server = Server::with(limits);
+    let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
     server.create_table("budget");
     for _ in 0..20 {
-        let request = padded("budget", "gone", 200 * KIB).with("Expect", "100-continue");
-        let mut holder = server.connect();
-        holder.send(request.head());
-        assert_eq!(holder.answer().status, 100);
-        holder.send(&request.body()[..1000]);
+        let (mut holder, _) = hold_body(&server);
         holder.finish();
         // The end of the connection shows that the request is over.
         holder.stream.read_to_end(&mut Vec::new()).unwrap();
     }
     assert_eq!(server.connect().ask(&padded("budget", "last", 200 * KIB)).status, 201);
+}
+
+/// Large heads draw on the same budget: of three that are on their way only one has room.
+#[test]
+fn heads_together_may_be_so_long() {
+    let server = Server::with(Limits { bodies_bytes_max: 128 * KIB, ..Limits::default() });
+    let head = Request::get("/Tables").with("X-Padding", &"x".repeat(30 * KIB)).head();
+    let (first, rest) = head.split_at(20 * KIB);
+    let (sender, answers) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut streams = Vec::new();
+        for _ in 0..3 {
+            let mut client = server.connect();
+            client.send(first);
+            streams.push(client.stream.try_clone().unwrap());
+            let sender = sender.clone();
+            scope.spawn(move || sender.send(client.answer().status).unwrap());
+        }
+        let mut statuses: Vec<u16> = (0..2).map(|_| answers.recv().unwrap()).collect();
+        assert_eq!(statuses, [503, 503]);
+        // Only one is still open for the rest.
+        streams.iter_mut().for_each(|stream| drop(stream.write_all(rest.as_bytes())));
+        statuses.push(answers.recv().unwrap());
+        assert_eq!(statuses, [503, 503, 200]);
+    });
+}
+
+/// So do large answers, on a budget of their own. A read that has no room is told to come again.
+#[test]
+fn answers_together_may_be_so_long() {
+    let server = Server::with(Limits { bodies_bytes_max: 128 * KIB, ..Limits::default() });
+    server.create_table("answers");
+    let mut client = server.connect();
+    for row in 0..4 {
+        let text = "t".repeat(30_000);
+        let body =
+            format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\",\"A\":\"{text}\",\"B\":\"{text}\"}}");
+        assert_eq!(client.ask(&Request::post("/answers", &body)).status, 201);
+    }
+    let refusal = client.ask(&Request::get("/answers()"));
+    assert_eq!((refusal.status, refusal.code()), (503, "ServerBusy"));
+    assert_eq!(client.ask(&Request::get("/answers()?$top=1")).status, 200);
 }

@@ -1,0 +1,61 @@
+//! A bound on the memory that all connections together hold for what is large.
+//!
+//! Small things are free, so that a crowd with large ones is in nobody's way; their bound is the number of connections.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::Limits;
+
+/// Memory is counted in units of this size.
+const UNIT_BYTES: usize = 1024;
+
+/// What is left of the memory.
+#[derive(Clone)]
+pub struct Budget(Arc<Semaphore>);
+
+/// A part of the memory, given back when it is dropped.
+pub struct Claim(#[allow(dead_code, reason = "held for its end")] Option<OwnedSemaphorePermit>);
+
+impl Budget {
+    /// So much memory.
+    pub fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new((bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS))))
+    }
+
+    /// Takes a part; `None` when there is not so much left.
+    pub fn claim(&self, bytes: usize) -> Option<Claim> {
+        if bytes <= Limits::BODY_BYTES_FREE {
+            return Some(Claim(None));
+        }
+        let permit = self.0.clone().try_acquire_many_owned(units(bytes)).ok()?;
+        Some(Claim(Some(permit)))
+    }
+
+    /// Could so much be claimed now?
+    pub fn has_room(&self, bytes: usize) -> bool {
+        bytes <= Limits::BODY_BYTES_FREE || self.0.available_permits() >= units(bytes) as usize
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_claims_share_and_small_ones_are_free() {
+        let budget = Budget::new(100 * 1024);
+        let first = budget.claim(60 * 1024).unwrap();
+        assert!(budget.claim(60 * 1024).is_none() && !budget.has_room(60 * 1024));
+        assert!(budget.claim(40 * 1024).is_some() && budget.has_room(40 * 1024));
+        assert!(budget.claim(usize::MAX).is_none());
+        assert!(budget.claim(Limits::BODY_BYTES_FREE).is_some());
+        drop(first);
+        assert!(budget.claim(100 * 1024).is_some());
+    }
+}
