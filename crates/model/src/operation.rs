@@ -99,6 +99,9 @@ pub struct EntityQuery {
     pub top: Option<usize>,
     /// Resume at the first entity that is not before this one.
     pub from: Option<Position>,
+    /// Bytes that each entity adds to the answer whatever it holds: names that are selected come back as null where they
+    /// are missing, and count towards the size of a page.
+    pub row_bytes: usize,
 }
 
 /// A place in the order of a table. It need not name an entity that exists, and its texts need not be legal keys.

@@ -46,6 +46,9 @@ struct Cache {
     count: usize,
     /// Counts deletions and new policies, so that a look-up that overlaps one does not remember what it found.
     changes: u64,
+    /// Tables that are being changed: until that is settled nothing is remembered of them. A change is visible in the
+    /// engine before the one who made it gets to forget what it replaced.
+    unsettled: HashMap<(Box<str>, Box<str>), usize>,
 }
 
 impl Catalog {
@@ -84,7 +87,7 @@ impl Catalog {
         let Some((_, record)) = self.read(account, &folded).await? else { return Ok(None) };
         let known = Known { id: record.id, policies: record.policies.into() };
         let mut cache = self.locked();
-        if cache.changes == changes {
+        if cache.changes == changes && cache.is_settled(account, &folded) {
             cache.remember(account, folded, known.clone());
         }
         Ok(Some(known))
@@ -109,10 +112,7 @@ impl Catalog {
                 condition: Condition::Version(row.version),
                 change: Change::Put(record.encode()),
             };
-            let applied = self.engine.apply(TableId::SYSTEM, &partition, vec![write]).await;
-            // Also where the engine does not know what became of it.
-            self.forget(account, &folded);
-            match applied? {
+            match self.change(account, &folded, &partition, vec![write]).await? {
                 Applied::Done { .. } => return Ok(Outcome::AclSet),
                 // Changed in between: the last one wins.
                 Applied::Refused { .. } => {}
@@ -155,10 +155,7 @@ impl Catalog {
                 return Err(ErrorCode::ResourceNotFound.into());
             };
             let writes = self.drop_writes(&folded, &row, &record);
-            let applied = self.engine.apply(TableId::SYSTEM, &partition, writes).await;
-            // Also where the engine does not know what became of it.
-            self.forget(account, &folded);
-            match applied? {
+            match self.change(account, &folded, &partition, writes).await? {
                 Applied::Done { .. } => {
                     self.dropped.announce();
                     return Ok(Outcome::TableDeleted);
@@ -238,12 +235,31 @@ impl Catalog {
         if self.clock.ticks() < free { Err(ErrorCode::TableBeingDeleted.into()) } else { Ok(()) }
     }
 
-    fn forget(&self, account: &str, folded: &str) {
-        let mut cache = self.locked();
-        cache.changes += 1;
-        if cache.tables.get_mut(account).and_then(|names| names.remove(folded)).is_some() {
-            cache.count -= 1;
+    /// Changes a table that may be remembered. Forgotten before and after, also where the engine does not know what
+    /// became of the change.
+    async fn change(
+        &self,
+        account: &str,
+        folded: &str,
+        partition: &str,
+        writes: Vec<Write>,
+    ) -> Result<Applied> {
+        let name: (Box<str>, Box<str>) = (account.into(), folded.into());
+        {
+            let mut cache = self.locked();
+            *cache.unsettled.entry(name.clone()).or_default() += 1;
+            cache.forget(account, folded);
         }
+        let applied = self.engine.apply(TableId::SYSTEM, partition, writes).await;
+        let mut cache = self.locked();
+        cache.forget(account, folded);
+        if let Some(count) = cache.unsettled.get_mut(&name) {
+            *count -= 1;
+            if *count == 0 {
+                cache.unsettled.remove(&name);
+            }
+        }
+        Ok(applied?)
     }
 
     fn locked(&self) -> RwLockWriteGuard<'_, Cache> {
@@ -252,6 +268,17 @@ impl Catalog {
 }
 
 impl Cache {
+    fn is_settled(&self, account: &str, folded: &str) -> bool {
+        self.unsettled.is_empty() || !self.unsettled.contains_key(&(account.into(), folded.into()))
+    }
+
+    fn forget(&mut self, account: &str, folded: &str) {
+        self.changes += 1;
+        if self.tables.get_mut(account).and_then(|names| names.remove(folded)).is_some() {
+            self.count -= 1;
+        }
+    }
+
     fn remember(&mut self, account: &str, folded: String, known: Known) {
         if self.count >= CACHED_MAX {
             self.tables.clear();

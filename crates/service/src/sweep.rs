@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lazuli_engine::{Applied, Change, Clock, Condition, Engine, Row, Scan, TableId, Verdict, Write};
+use lazuli_engine::{
+    Applied, Bound, Change, Clock, Condition, Engine, KeyRange, Page, Row, Scan, TableId, Verdict, Write,
+};
 use lazuli_model::time::TICKS_PER_SECOND;
 
 use crate::record::DroppedRecord;
@@ -15,8 +17,8 @@ use crate::{Result, keyspace};
 
 /// Longer than any request lives.
 const GRACE: Duration = Duration::from_secs(120);
-/// Deleted tables looked at in one round.
-const ROUND_TABLES_MAX: usize = 256;
+/// Deleted tables looked at together.
+const PAGE_TABLES_MAX: usize = 256;
 
 /// Counts deletions; the sweep looks when the count has changed.
 #[derive(Clone, Default)]
@@ -49,14 +51,13 @@ impl Sweep {
             return Ok(());
         }
         let mut all_gone = true;
-        for row in self.pending().await? {
-            let record = DroppedRecord::decode(&row.value)?;
-            while !self.engine.erase(record.id).await? {}
-            let old = record.at.saturating_add(GRACE.as_secs() * TICKS_PER_SECOND) < self.clock.ticks();
-            if old {
-                self.forget(&row).await?;
+        let mut range = Some(keyspace::all_tables());
+        while let Some(from) = range {
+            let page = self.pending(from).await?;
+            for row in &page.rows {
+                all_gone &= self.erase(row).await?;
             }
-            all_gone &= old;
+            range = page.next.map(|next| KeyRange { start: Bound::Included(next), ..keyspace::all_tables() });
         }
         if all_gone {
             self.seen = Some(count);
@@ -64,17 +65,28 @@ impl Sweep {
         Ok(())
     }
 
-    async fn pending(&self) -> Result<Vec<Row>> {
+    /// Erases a deleted table's rows; `true` when the record of the deletion is gone too.
+    async fn erase(&self, row: &Row) -> Result<bool> {
+        let record = DroppedRecord::decode(&row.value)?;
+        while !self.engine.erase(record.id).await? {}
+        let old = record.at.saturating_add(GRACE.as_secs() * TICKS_PER_SECOND) < self.clock.ticks();
+        if old {
+            self.forget(row).await?;
+        }
+        Ok(old)
+    }
+
+    async fn pending(&self, range: KeyRange) -> Result<Page> {
         let scan = Scan {
             table: TableId::SYSTEM,
-            ranges: vec![keyspace::all_tables()],
-            rows_max: ROUND_TABLES_MAX,
+            ranges: vec![range],
+            rows_max: PAGE_TABLES_MAX,
             bytes_max: usize::MAX,
             judge: Box::new(|row| {
                 Ok(if keyspace::is_dropped(row.row) { Verdict::Keep } else { Verdict::Skip })
             }),
         };
-        Ok(self.engine.scan(scan).await?.rows)
+        Ok(self.engine.scan(scan).await?)
     }
 
     async fn forget(&self, row: &Row) -> Result<()> {

@@ -60,6 +60,11 @@ macro_rules! parameters {
                     _ => None,
                 }
             }
+
+            /// The values of all parameters but the signature.
+            fn fields(&self) -> impl Iterator<Item = &str> {
+                [$(self.$name.as_str(),)*].into_iter()
+            }
         }
     };
 }
@@ -108,6 +113,10 @@ impl Token {
                 *place = value.into_owned();
             }
             signed |= name == "sig";
+        }
+        // Line ends part the fields of the signed text: in a field they would let one signature stand for another text.
+        if token.fields().any(|value| value.contains(['\n', '\r'])) {
+            return Some(Self { sig: String::new(), ..token }).filter(|_| signed);
         }
         // A plus sign that nobody escaped has become a blank on its way.
         token.sig = token.sig.replace(' ', "+");

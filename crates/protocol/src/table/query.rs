@@ -14,6 +14,9 @@ use crate::{ApiVersion, continuation, percent};
 const UNSUPPORTED: [&str; 8] =
     ["$orderby", "$skip", "$skiptoken", "$count", "$inlinecount", "$expand", "$search", "$apply"];
 
+/// What a missing member adds to an answer beside its name: quotes, colon, null and comma.
+const NULL_MEMBER_BYTES: usize = 8;
+
 /// The options of a table listing.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     refuse_unsupported(query)?;
@@ -33,6 +36,9 @@ pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
         filter: filter(query, Schema::Entity)?,
         top: top(query)?,
         from: partition.map(|partition| Position { partition, row: row.unwrap_or_default() }),
+        row_bytes: query
+            .get("$select")
+            .map_or(0, |text| text.len() + text.matches(',').count() * NULL_MEMBER_BYTES),
     })
 }
 

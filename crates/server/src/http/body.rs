@@ -5,6 +5,8 @@
 
 /// Longest chunk-size line or trailer line.
 const LINE_BYTES_MAX: usize = 4 * 1024;
+/// Most chunks of one body: clients send kilobytes at a time, and each chunk costs us a line to read.
+const CHUNKS_MAX: usize = 64 * 1024;
 /// Most trailer lines.
 const TRAILERS_MAX: usize = 100;
 
@@ -41,12 +43,13 @@ pub struct Chunked {
     state: State,
     body: Vec<u8>,
     bytes_max: usize,
+    chunks: usize,
 }
 
 impl Chunked {
     /// A body of at most so many bytes.
     pub fn new(bytes_max: usize) -> Self {
-        Self { state: State::Size, body: Vec::new(), bytes_max }
+        Self { state: State::Size, body: Vec::new(), bytes_max, chunks: 0 }
     }
 
     /// How long the body is so far.
@@ -106,6 +109,10 @@ impl Chunked {
     }
 
     fn start_chunk(&mut self, line: &[u8]) -> Result<(), ChunkError> {
+        self.chunks += 1;
+        if self.chunks > CHUNKS_MAX {
+            return Err(ChunkError::Malformed);
+        }
         let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
         let (number, rest) = line.split_at(digits);
         let extension_follows = matches!(rest.trim_ascii_start().first(), None | Some(b';'));

@@ -51,7 +51,7 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Response> + Send;
 
     /// Answers what is not a request at all.
-    fn refuse(&self, failure: &Failure) -> Response;
+    fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
 }
 
 /// What connections share.
@@ -86,11 +86,11 @@ where
     while let Ok(bytes) = connection.read_head(&mut shared, patience).await {
         let (bytes, _claim) = match bytes {
             Ok(head) => head,
-            Err(code) => return connection.refuse(handler, code, &shared.limits).await,
+            Err(code) => return connection.refuse(handler, code, peer, &shared.limits).await,
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
             Ok(head) => connection.exchange(&head, peer, handler, &shared).await,
-            Err(error) => return connection.refuse(handler, refusal(error), &shared.limits).await,
+            Err(error) => return connection.refuse(handler, refusal(error), peer, &shared.limits).await,
         };
         if !again {
             return;
@@ -221,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             if head.method != "GET" {
                 return false;
             }
-            response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd));
+            response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd), peer);
         }
         let close = !head.keep_alive || *shared.stop.borrow() || matches!(left, Left::Broken);
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
@@ -242,8 +242,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Answers what is not a request, and closes.
-    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, limits: &Limits) {
-        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd));
+    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
+        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
         if self.write(&response, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;

@@ -54,7 +54,7 @@ impl Service {
         let scan = Scan {
             table: id,
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
-            rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX),
+            rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(rows_that_fit(query.row_bytes)),
             bytes_max: PAGE_BYTES_MAX,
             judge: self.judge(plan.residual.as_ref()),
         };
@@ -90,6 +90,11 @@ impl Service {
             Ok(if matcher.matches(&row).map_err(corrupt)? { Verdict::Keep } else { Verdict::Skip })
         })
     }
+}
+
+/// How many rows fit into a page by what each adds to it whatever it holds: at least one.
+fn rows_that_fit(row_bytes: usize) -> usize {
+    (PAGE_BYTES_MAX / row_bytes.max(1)).clamp(1, PAGE_ROWS_MAX)
 }
 
 /// Everything from the place where a query resumes.

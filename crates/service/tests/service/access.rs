@@ -239,7 +239,7 @@ async fn reads_are_narrowed() {
     }
     let page = async |ends: RangeEnds<'_>, filter: &str, top| {
         let filter = lazuli_filter::parse_optional(filter, Schema::Entity).unwrap();
-        let mut query = EntityQuery { filter, top, from: None };
+        let mut query = EntityQuery { filter, top, ..EntityQuery::default() };
         let mut found = String::new();
         loop {
             let operation = Operation::QueryEntities { table: table("Data"), query: query.clone() };
