@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -18,9 +17,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::commit::{Changed, Commit};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
-use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER, STALL_POLL};
+use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, STALL_POLL};
 use crate::options::Durability;
 use crate::pressure::{self, Point};
+use crate::queue::{Stopwatch, Taken, Waiting};
 use crate::recent::{Known, Recent, Seen};
 use crate::state::State;
 use crate::view::{Published, View};
@@ -77,7 +77,7 @@ impl Health {
 
 /// The thread that writes.
 pub struct Committer {
-    pub jobs: Receiver<Job>,
+    pub jobs: Waiting,
     pub files: Arc<Files>,
     pub log: Box<dyn Log>,
     pub published: Arc<Published>,
@@ -115,12 +115,15 @@ impl Committer {
     /// Works until it is told to stop.
     pub fn run(mut self) {
         let mut jobs = vec![];
+        // Once there is nothing left to let go of, the wait is for a job alone.
+        let mut is_at_rest = false;
         loop {
-            let is_last = self.take_group(&mut jobs);
+            let taken = self.jobs.take(&mut jobs, is_at_rest);
+            is_at_rest = matches!(taken, Taken::Idle) && !self.rest();
             if !jobs.is_empty() {
                 self.commit_group(&mut jobs);
             }
-            if is_last {
+            if matches!(taken, Taken::Last) {
                 return self.close();
             }
         }
@@ -146,42 +149,6 @@ impl Committer {
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
 
-    /// Waits for a job and takes all that wait with it, up to the limits of a group; `true` if there is none after.
-    fn take_group(&mut self, jobs: &mut Vec<Job>) -> bool {
-        let mut bytes = 0;
-        let mut next = self.wait();
-        loop {
-            match next {
-                None | Some(Job::Stop) => return true,
-                Some(job) => {
-                    if let Job::Commit { commit, .. } = &job {
-                        bytes += commit.bytes;
-                    }
-                    jobs.push(job);
-                }
-            }
-            if jobs.len() >= GROUP_COMMITS_MAX || bytes >= GROUP_BYTES_MAX {
-                return false;
-            }
-            match self.jobs.try_recv() {
-                Ok(job) => next = Some(job),
-                Err(_) => return false,
-            }
-        }
-    }
-
-    fn wait(&mut self) -> Option<Job> {
-        loop {
-            match self.jobs.recv_timeout(IDLE_AFTER) {
-                Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Disconnected) => return None,
-                // Once there is nothing left to let go of, the wait is for a job alone.
-                Err(RecvTimeoutError::Timeout) if !self.rest() => return self.jobs.recv().ok(),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    }
-
     /// Lets go of what only a busy store needs; `false` if there was nothing. An old view keeps memory and files alive
     /// that background work has replaced.
     fn rest(&mut self) -> bool {
@@ -194,8 +161,11 @@ impl Committer {
     }
 
     fn commit_group(&mut self, jobs: &mut Vec<Job>) {
+        let count = jobs.len();
         let group = self.decide_group(jobs);
+        let stopwatch = Stopwatch::start();
         let result = self.write(&group);
+        self.jobs.note(count, stopwatch.elapsed());
         match &result {
             Ok(()) => drop(self.health.commits.fetch_add(group.commits, Ordering::Relaxed)),
             Err(Error::Unknown(why) | Error::Poisoned(why)) => self.health.set_poison(why.clone()),

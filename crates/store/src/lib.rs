@@ -17,6 +17,7 @@ pub mod limits;
 mod options;
 mod preflight;
 pub mod pressure;
+mod queue;
 mod recent;
 mod state;
 mod store;

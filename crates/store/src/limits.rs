@@ -21,6 +21,11 @@ pub const GROUP_COMMITS_MAX: usize = 1024;
 /// A group that has reached this takes no more commits, so that a large one does not delay many small ones.
 pub const GROUP_BYTES_MAX: usize = 1024 * 1024;
 
+/// The longest that the committer waits for callers that are likely to come back.
+pub const GATHER_MAX: Duration = Duration::from_micros(500);
+/// A wait that is shorter is not worth it.
+pub const GATHER_MIN: Duration = Duration::from_micros(20);
+
 /// Rows whose latest state the committer remembers, to check conditions without reading.
 pub const RECENT_ROWS_MAX: usize = 4096;
 /// And their bytes.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -26,6 +25,7 @@ use crate::limits::{
     COMMIT_BYTES_MIN, ERASE_ROWS_MAX, ERASE_TABLES_MAX, INLINE_POINTS_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES,
 };
 use crate::options::Options;
+use crate::queue::{Callers, queue};
 use crate::recent::Recent;
 use crate::state::State;
 use crate::view::{Published, View};
@@ -37,7 +37,7 @@ pub struct Store {
     place: String,
     published: Arc<Published>,
     health: Arc<Health>,
-    jobs: Sender<Job>,
+    jobs: Callers,
     /// Room for commits that wait, in units of [`QUEUE_UNIT_BYTES`].
     queue: Arc<Semaphore>,
     scans: Arc<Semaphore>,
@@ -67,7 +67,7 @@ impl Store {
 
         let published = Arc::new(Published::new(view));
         let health = Arc::new(Health::default());
-        let (jobs, waiting) = mpsc::channel();
+        let (jobs, waiting) = queue();
         let committer = Committer {
             jobs: waiting,
             files,
@@ -130,8 +130,12 @@ impl Store {
         let queue = Arc::clone(&self.queue);
         let place = queue.acquire_many_owned(units).await.map_err(|_| closed())?;
         let (answer, answered) = oneshot::channel();
-        self.jobs.send(Job::Commit { commit, answer, place }).map_err(|_| closed())?;
+        self.send(Job::Commit { commit, answer, place })?;
         self.wait_for(answered).await
+    }
+
+    fn send(&self, job: Job) -> Result<()> {
+        if self.jobs.send(job) { Ok(()) } else { Err(closed()) }
     }
 
     async fn wait_for<T>(&self, answered: oneshot::Receiver<Result<T>>) -> Result<T> {
@@ -154,7 +158,7 @@ impl Store {
             return Ok(start.is_none());
         }
         let (answer, answered) = oneshot::channel();
-        self.jobs.send(Job::Erase { keys, answer }).map_err(|_| closed())?;
+        self.send(Job::Erase { keys, answer })?;
         self.wait_for(answered).await?;
         Ok(false)
     }
@@ -227,7 +231,7 @@ impl Engine for Store {
         Box::pin(async {
             self.check_writable()?;
             let (answer, answered) = oneshot::channel();
-            self.jobs.send(Job::FreshTable(answer)).map_err(|_| closed())?;
+            self.send(Job::FreshTable(answer))?;
             self.wait_for(answered).await
         })
     }

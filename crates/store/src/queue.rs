@@ -1,0 +1,145 @@
+//! Where jobs wait for the committer, and how it takes them in groups.
+//!
+//! Callers that were just answered tend to come back at once with their next commit, while the committer is already
+//! syncing for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer
+//! waits a moment for as many as there were before, but never longer than a fraction of what a sync takes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use crate::committer::Job;
+use crate::limits::{GATHER_MAX, GATHER_MIN, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER};
+
+/// Makes a queue: the side for callers and the side for the committer.
+pub fn queue() -> (Callers, Waiting) {
+    let (sender, receiver) = mpsc::channel();
+    let counts = Arc::new(Counts {
+        waiting: AtomicUsize::new(0),
+        awaited: AtomicUsize::new(usize::MAX),
+        committer: OnceLock::new(),
+    });
+    let callers = Callers { sender, counts: Arc::clone(&counts) };
+    (callers, Waiting { receiver, counts, expected: 0, patience: Duration::ZERO })
+}
+
+struct Counts {
+    /// Jobs that wait, or are about to.
+    waiting: AtomicUsize,
+    /// How many the committer is waiting for.
+    awaited: AtomicUsize,
+    committer: OnceLock<Thread>,
+}
+
+/// The callers' side.
+pub struct Callers {
+    sender: Sender<Job>,
+    counts: Arc<Counts>,
+}
+
+impl Callers {
+    /// Queues a job; `false` if the committer has ended.
+    pub fn send(&self, job: Job) -> bool {
+        let waiting = self.counts.waiting.fetch_add(1, Ordering::AcqRel) + 1;
+        let is_sent = self.sender.send(job).is_ok();
+        if waiting >= self.counts.awaited.load(Ordering::Acquire)
+            && let Some(committer) = self.counts.committer.get()
+        {
+            committer.unpark();
+        }
+        is_sent
+    }
+}
+
+/// The committer's side.
+pub struct Waiting {
+    receiver: Receiver<Job>,
+    counts: Arc<Counts>,
+    /// How many callers there were at the end of the last group: those in it and those waiting.
+    expected: usize,
+    /// How long to wait for them.
+    patience: Duration,
+}
+
+/// What came of waiting for a job.
+pub enum Taken {
+    /// The jobs of a group.
+    Group,
+    /// The last jobs, perhaps none.
+    Last,
+    /// None for a while.
+    Idle,
+}
+
+impl Waiting {
+    /// Waits for a job and takes all that wait with it, up to the limits of a group. `forever` is for one who has nothing
+    /// to do in the meantime.
+    pub fn take(&mut self, jobs: &mut Vec<Job>, forever: bool) -> Taken {
+        let first = if forever {
+            self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else {
+            self.receiver.recv_timeout(IDLE_AFTER)
+        };
+        let mut next = match first {
+            Ok(job) => job,
+            Err(RecvTimeoutError::Timeout) => return Taken::Idle,
+            Err(RecvTimeoutError::Disconnected) => return Taken::Last,
+        };
+        self.gather();
+        let mut bytes = 0;
+        loop {
+            self.counts.waiting.fetch_sub(1, Ordering::AcqRel);
+            match next {
+                Job::Stop => return Taken::Last,
+                Job::Commit { ref commit, .. } => bytes += commit.bytes,
+                Job::FreshTable(_) | Job::Erase { .. } => {}
+            }
+            jobs.push(next);
+            if jobs.len() >= GROUP_COMMITS_MAX || bytes >= GROUP_BYTES_MAX {
+                return Taken::Group;
+            }
+            next = match self.receiver.try_recv() {
+                Ok(job) => job,
+                Err(_) => return Taken::Group,
+            };
+        }
+    }
+
+    /// Notes that a group of so many jobs is about to be answered after a sync that took so long.
+    pub fn note(&mut self, jobs: usize, sync: Duration) {
+        self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
+        self.patience = (sync / 2).min(GATHER_MAX);
+    }
+
+    /// Waits a moment for those who are expected.
+    fn gather(&self) {
+        let is_complete = || self.counts.waiting.load(Ordering::Acquire) >= self.expected;
+        if self.patience < GATHER_MIN || is_complete() {
+            return;
+        }
+        self.counts.committer.get_or_init(std::thread::current);
+        self.counts.awaited.store(self.expected, Ordering::Release);
+        if !is_complete() {
+            std::thread::park_timeout(self.patience);
+        }
+        self.counts.awaited.store(usize::MAX, Ordering::Release);
+    }
+}
+
+/// Measures how long something takes.
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts.
+    #[allow(clippy::disallowed_methods, reason = "it decides how long to wait, and nothing else")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long it has been.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
