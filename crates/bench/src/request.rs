@@ -50,16 +50,18 @@ impl Signer {
 
     /// A change set of inserts.
     pub fn batch(&self, table: &str, entities: &[(String, String)]) -> Vec<u8> {
-        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        // Azurite looks for these names.
+        let mut body =
+            String::from("--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n");
         for (partition, row) in entities {
             body += &format!(
-                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST http://{}/{DEVELOPMENT_ACCOUNT}/{table} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\nDataServiceVersion: 3.0\r\n\r\n{}\r\n",
+                "--changeset_c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST http://{}/{DEVELOPMENT_ACCOUNT}/{table} HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\nPrefer: return-no-content\r\nDataServiceVersion: 3.0\r\n\r\n{}\r\n",
                 self.authority,
                 entity(partition, row)
             );
         }
-        body += "--c--\r\n--b--\r\n";
-        self.request("POST", "/$batch", "Content-Type: multipart/mixed; boundary=b\r\n", &body)
+        body += "--changeset_c--\r\n--batch_b--\r\n";
+        self.request("POST", "/$batch", "Content-Type: multipart/mixed; boundary=batch_b\r\n", &body)
     }
 }
 
