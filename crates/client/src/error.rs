@@ -1,0 +1,267 @@
+//! The client's one error: what went wrong, what the service said, and whether anything was changed.
+
+use std::fmt;
+
+use lazuli_model::error::{Retry, WasApplied};
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::transport::{Reached, TransportError};
+
+/// A result of the client.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+///
+/// Small, since results carry it: everything stands behind one pointer.
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    code: Option<ErrorCode>,
+    code_text: String,
+    status: Option<u16>,
+    message: String,
+    request_id: Option<String>,
+    batch_index: Option<usize>,
+    applied: Applied,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What went wrong, by where it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The service refused the request, or failed. [`Error::code`] says why.
+    Service,
+    /// One operation of a batch was refused, and with it the batch. [`Error::batch_index`] says which one.
+    BatchOperation,
+    /// No answer came.
+    Transport,
+    /// The time for the operation, retries included, is over.
+    Deadline,
+    /// The answer could not be understood.
+    Answer,
+    /// The request was not sent, because it is not one that a service would take.
+    Input,
+}
+
+/// Was the change made?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Applied {
+    /// Yes, it was made, although what came after failed.
+    Yes,
+    /// No, nothing was changed.
+    No,
+    /// Nobody knows: the answer was lost, or an earlier attempt may have been carried out.
+    Unknown,
+}
+
+impl Error {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            code: None,
+            code_text: String::new(),
+            status: None,
+            message: message.into(),
+            request_id: None,
+            batch_index: None,
+            applied: Applied::No,
+            source: None,
+        }))
+    }
+
+    /// A request that is not sent because something about it is wrong.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Input, message)
+    }
+
+    /// An answer that could not be understood. What was asked for has been done.
+    pub fn answer(message: impl Into<String>) -> Self {
+        let mut error = Self::new(ErrorKind::Answer, message);
+        error.0.applied = Applied::Yes;
+        error
+    }
+
+    /// The time is over.
+    pub(crate) fn deadline(applied: Applied) -> Self {
+        let mut error = Self::new(ErrorKind::Deadline, "the operation was not done in its time");
+        error.0.applied = applied;
+        error
+    }
+
+    /// What the service said.
+    pub(crate) fn service(said: Said) -> Self {
+        let code = ErrorCode::ALL.iter().copied();
+        let mut same_name = code.filter(|code| code.name() == said.code);
+        let first = same_name.clone().next();
+        let code = same_name.find(|code| code.status() == said.status).or(first);
+        let (index, message) = split_index(&said.message);
+        let unknown = match code {
+            Some(code) => code.applied() == WasApplied::Unknown,
+            None => said.status >= 500,
+        };
+        let kind =
+            if said.in_batch && index.is_some() { ErrorKind::BatchOperation } else { ErrorKind::Service };
+        Self(Box::new(Inner {
+            kind,
+            code,
+            status: Some(said.status),
+            message: message.to_owned(),
+            request_id: said.request_id,
+            batch_index: index.filter(|_| said.in_batch),
+            applied: if unknown { Applied::Unknown } else { Applied::No },
+            source: None,
+            code_text: said.code,
+        }))
+    }
+
+    /// What went wrong, by where it did.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The code of the service, if it is one that is known.
+    pub fn code(&self) -> Option<ErrorCode> {
+        self.0.code
+    }
+
+    /// The code of the service as it was sent, known or not; empty if the service did not fail the request.
+    pub fn code_text(&self) -> &str {
+        &self.0.code_text
+    }
+
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// What a person should read.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// `x-ms-request-id`, by which the operator of the service finds the request in the log.
+    pub fn request_id(&self) -> Option<&str> {
+        self.0.request_id.as_deref()
+    }
+
+    /// The position of the operation that failed in its batch, from 0.
+    pub fn batch_index(&self) -> Option<usize> {
+        self.0.batch_index
+    }
+
+    /// Was the change made?
+    pub fn applied(&self) -> Applied {
+        self.0.applied
+    }
+
+    /// May the same request succeed later? (ER-09)
+    pub fn is_transient(&self) -> bool {
+        match (self.0.kind, self.0.code, self.0.status) {
+            (ErrorKind::Transport | ErrorKind::Deadline, ..) => true,
+            (ErrorKind::Answer | ErrorKind::Input, ..) => false,
+            (_, Some(code), _) => code.retry() == Retry::Later,
+            (_, None, Some(status)) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
+            (_, None, None) => false,
+        }
+    }
+
+    /// Did the service answer that the entity, or its table, is not there?
+    pub fn is_not_found(&self) -> bool {
+        self.0.status == Some(404)
+    }
+
+    /// Did the service answer that there is one already?
+    pub fn is_conflict(&self) -> bool {
+        self.0.status == Some(409)
+    }
+
+    /// Did the service answer that the entity has changed since it was read?
+    pub fn is_precondition_failed(&self) -> bool {
+        self.0.status == Some(412)
+    }
+
+    /// The same error, of a request that may have been carried out by an earlier attempt.
+    pub(crate) fn with_applied(mut self, applied: Applied) -> Self {
+        self.0.applied = applied;
+        self
+    }
+}
+
+/// What an answer says about a failure.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub status: u16,
+    pub code: String,
+    pub message: String,
+    pub request_id: Option<String>,
+    /// Is it the answer to a part of a batch?
+    pub in_batch: bool,
+}
+
+/// Takes the index off the front of a message, and the request id and time off its end.
+fn split_index(message: &str) -> (Option<usize>, &str) {
+    let text = message.split("\nRequestId:").next().unwrap_or(message);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match (text[..digits].parse(), text[digits..].strip_prefix(':')) {
+        (Ok(index), Some(rest)) => (Some(index), rest),
+        _ => (None, text),
+    }
+}
+
+impl From<TransportError> for Error {
+    fn from(error: TransportError) -> Self {
+        let mut failed = Self::new(ErrorKind::Transport, error.to_string());
+        failed.0.applied = match error.reached {
+            Reached::Nothing => Applied::No,
+            Reached::Perhaps => Applied::Unknown,
+        };
+        failed.0.source = Some(Box::new(error));
+        failed
+    }
+}
+
+/// A check of the data model, made before anything is sent.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let mut error = Self::input(failure.message.into_owned());
+        error.0.code = Some(failure.code);
+        error.0.code_text = failure.code.name().to_owned();
+        error
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { code_text, status, message, request_id, batch_index, .. } = &*self.0;
+        if let Some(index) = batch_index {
+            write!(f, "operation {index} of the batch: ")?;
+        }
+        if !code_text.is_empty() {
+            write!(f, "{code_text}: ")?;
+        }
+        f.write_str(message)?;
+        if let Some(status) = status {
+            write!(f, " (status {status}")?;
+            if let Some(id) = request_id {
+                write!(f, ", request {id}")?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
