@@ -3,6 +3,7 @@
 //! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot drift.
 
 pub mod address;
+pub mod answer;
 pub mod atom;
 pub mod auth;
 pub mod batch;

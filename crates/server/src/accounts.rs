@@ -4,14 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use lazuli_protocol::auth::AccountKey;
+pub use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 pub use lazuli_service::accounts::is_account_name;
 use lazuli_service::{Account, Accounts};
-
-/// The development account that every SDK knows.
-pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
-/// Its key, which is public.
-pub const DEVELOPMENT_KEY: &str =
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// An account that comes from the command line or the environment rather than from the engine.
 #[derive(Clone, Debug)]

@@ -3,12 +3,20 @@
 pub mod sas;
 mod shared_key;
 
-pub use shared_key::{CLOCK_SKEW_SECONDS_MAX, Credential, Scheme, SignedParts, credential, sign, verify};
+pub use shared_key::{
+    CLOCK_SKEW_SECONDS_MAX, Credential, Scheme, SignedParts, authorization, credential, sign, verify,
+};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
+
+/// The development account that every SDK knows.
+pub const DEVELOPMENT_ACCOUNT: &str = "devstoreaccount1";
+/// Its key, which is public.
+pub const DEVELOPMENT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// A message authentication code.
 pub type Signature = [u8; 32];

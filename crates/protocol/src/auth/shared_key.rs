@@ -79,6 +79,15 @@ pub fn sign(key: &AccountKey, scheme: Scheme, parts: &SignedParts<'_>) -> Signat
     digest(key, scheme, parts).finalize().into_bytes().into()
 }
 
+/// The value of the `Authorization` header that signs a request.
+pub fn authorization(key: &AccountKey, scheme: Scheme, parts: &SignedParts<'_>) -> String {
+    let name = match scheme {
+        Scheme::SharedKey => "SharedKey",
+        Scheme::SharedKeyLite => "SharedKeyLite",
+    };
+    format!("{name} {}:{}", parts.account, super::signature_text(&sign(key, scheme, parts)))
+}
+
 fn digest(key: &AccountKey, scheme: Scheme, parts: &SignedParts<'_>) -> hmac::Hmac<sha2::Sha256> {
     let mut mac = key.begin();
     let mut line = |text: &str| {

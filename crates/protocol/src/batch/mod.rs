@@ -6,6 +6,7 @@
 mod decode;
 mod inner;
 pub mod read;
+pub mod send;
 mod write;
 
 use lazuli_model::{Failure, Operation, TableName};

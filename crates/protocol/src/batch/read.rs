@@ -177,6 +177,19 @@ impl<'a> Message<'a> {
         Ok(Self { first_line, fields, body })
     }
 
+    /// The status of an answer.
+    pub fn status(&self) -> Result<u16, Malformed> {
+        let mut words = self.first_line.split_ascii_whitespace();
+        let protocol = words.next().ok_or(Malformed)?;
+        let status = words.next().and_then(|word| word.parse().ok());
+        status.filter(|_| protocol.starts_with("HTTP/")).ok_or(Malformed)
+    }
+
+    /// The value of a header field.
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    }
+
     /// Verb and target of a request. A target may contain blanks, and its protocol may be missing.
     pub fn request_line(&self) -> Result<(&'a str, &'a str), Malformed> {
         let (method, rest) = self.first_line.split_once(' ').ok_or(Malformed)?;

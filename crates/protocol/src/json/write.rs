@@ -165,7 +165,8 @@ fn property(out: &mut Object, level: Metadata, name: &str, value: ValueRef<'_>) 
     out.member(name, |bytes| push_value(bytes, value));
 }
 
-fn needs_annotation(value: &ValueRef<'_>) -> bool {
+/// Can the type not be told from the value's looks?
+pub(super) fn needs_annotation(value: &ValueRef<'_>) -> bool {
     match value {
         ValueRef::Binary(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) | ValueRef::Int64(_) => true,
         ValueRef::Double(value) => !value.is_finite(),
@@ -173,7 +174,8 @@ fn needs_annotation(value: &ValueRef<'_>) -> bool {
     }
 }
 
-fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+/// Appends a value as it stands behind its name.
+pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::String(text) => push_string(out, text),
         ValueRef::Boolean(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
@@ -207,10 +209,10 @@ fn quoted(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// A JSON object being written.
-struct Object(Vec<u8>);
+pub(super) struct Object(Vec<u8>);
 
 impl Object {
-    fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(capacity);
         bytes.push(b'{');
         Self(bytes)
@@ -222,14 +224,14 @@ impl Object {
         }
     }
 
-    fn member(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn member(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
         self.comma();
         push_string(&mut self.0, name);
         self.0.push(b':');
         value(&mut self.0);
     }
 
-    fn annotation(&mut self, name: &str, kind: EdmType) {
+    pub(super) fn annotation(&mut self, name: &str, kind: EdmType) {
         self.comma();
         self.0.push(b'"');
         push_escaped(&mut self.0, name);
@@ -273,7 +275,7 @@ impl Object {
         Ok(())
     }
 
-    fn close(mut self) -> Vec<u8> {
+    pub(super) fn close(mut self) -> Vec<u8> {
         self.0.push(b'}');
         self.0
     }

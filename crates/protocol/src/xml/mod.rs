@@ -5,6 +5,7 @@
 
 mod acl;
 mod properties;
+pub mod send;
 mod tree;
 
 use lazuli_model::error::Origin;

@@ -10,7 +10,7 @@ use super::tree::Element;
 use super::{invalid, leaf, nest};
 use crate::ApiVersion;
 
-const ROOT: &str = "StorageServiceProperties";
+pub(super) const ROOT: &str = "StorageServiceProperties";
 /// The version of the analytics that a table service has.
 const ANALYTICS_VERSION: &str = "1.0";
 
@@ -158,6 +158,24 @@ pub fn encode(out: &mut Vec<u8>, properties: &ServiceProperties, version: ApiVer
             leaf(out, "DefaultServiceVersion", text);
         }
     });
+}
+
+/// Writes the parts that an update has, in today's form.
+pub(super) fn encode_update(out: &mut Vec<u8>, update: &PropertiesUpdate) {
+    if let Some(logging) = update.logging {
+        nest(out, "Logging", |out| encode_logging(out, logging));
+    }
+    for (name, metrics) in [("HourMetrics", update.hour_metrics), ("MinuteMetrics", update.minute_metrics)] {
+        if let Some(metrics) = metrics {
+            nest(out, name, |out| encode_metrics(out, metrics));
+        }
+    }
+    if let Some(rules) = &update.cors {
+        encode_cors(out, rules);
+    }
+    if let Some(text) = &update.default_version {
+        leaf(out, "DefaultServiceVersion", text);
+    }
 }
 
 fn encode_logging(out: &mut Vec<u8>, logging: Logging) {
