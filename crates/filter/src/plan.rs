@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub use lazuli_model::Class;
 use lazuli_model::Value;
 use lazuli_model::entity::PARTITION_KEY;
 use lazuli_model::filter::{Comparison, Expr, Operator};
@@ -27,51 +28,6 @@ pub struct Plan {
     pub residual: Option<Expr>,
     /// What kind of reading it is.
     pub class: Class,
-}
-
-/// Kinds of reading, from the cheapest to the dearest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// The filter contradicts itself.
-    Nothing,
-    /// One key.
-    Point,
-    /// Several keys.
-    MultiPoint,
-    /// Parts of one partition or of several known ones.
-    RowRange,
-    /// One partition or several known ones, at least one of them whole.
-    Partition,
-    /// All partitions between two.
-    PartitionRange,
-    /// From the first row of the table to the last.
-    Table,
-}
-
-impl Class {
-    /// Every class.
-    pub const ALL: [Class; 7] = [
-        Class::Nothing,
-        Class::Point,
-        Class::MultiPoint,
-        Class::RowRange,
-        Class::Partition,
-        Class::PartitionRange,
-        Class::Table,
-    ];
-
-    /// The name in logs and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Nothing => "nothing",
-            Class::Point => "point",
-            Class::MultiPoint => "multi-point",
-            Class::RowRange => "row-range",
-            Class::Partition => "partition",
-            Class::PartitionRange => "partition-range",
-            Class::Table => "table",
-        }
-    }
 }
 
 /// Plans a filter.

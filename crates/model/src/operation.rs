@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::filter::Expr;
+use crate::kind::{Effort, OperationKind};
 use crate::policy::SignedIdentifier;
 use crate::service::{PropertiesUpdate, ServiceProperties};
 use crate::{DateTime, EntityKey, PackedRow, Properties, TableName};
@@ -59,22 +60,22 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The name that the service's logs and metrics use.
-    pub fn name(&self) -> &'static str {
+    /// What it is called where requests are counted and logged.
+    pub fn kind(&self) -> OperationKind {
         match self {
-            Operation::QueryTables(_) => "QueryTables",
-            Operation::GetTable(_) => "QueryTable",
-            Operation::CreateTable(_) => "CreateTable",
-            Operation::DeleteTable(_) => "DeleteTable",
-            Operation::GetEntity { .. } => "QueryEntity",
-            Operation::QueryEntities { .. } => "QueryEntities",
-            Operation::Write { write, .. } => write.name(),
-            Operation::Batch { .. } => "EntityGroupTransaction",
-            Operation::GetAcl(_) => "GetTableAcl",
-            Operation::SetAcl(..) => "SetTableAcl",
-            Operation::GetProperties => "GetTableServiceProperties",
-            Operation::SetProperties(_) => "SetTableServiceProperties",
-            Operation::GetStats => "GetTableServiceStats",
+            Operation::QueryTables(_) => OperationKind::QueryTables,
+            Operation::GetTable(_) => OperationKind::QueryTable,
+            Operation::CreateTable(_) => OperationKind::CreateTable,
+            Operation::DeleteTable(_) => OperationKind::DeleteTable,
+            Operation::GetEntity { .. } => OperationKind::QueryEntity,
+            Operation::QueryEntities { .. } => OperationKind::QueryEntities,
+            Operation::Write { write, .. } => write.kind(),
+            Operation::Batch { .. } => OperationKind::EntityGroupTransaction,
+            Operation::GetAcl(_) => OperationKind::GetTableAcl,
+            Operation::SetAcl(..) => OperationKind::SetTableAcl,
+            Operation::GetProperties => OperationKind::GetTableServiceProperties,
+            Operation::SetProperties(_) => OperationKind::SetTableServiceProperties,
+            Operation::GetStats => OperationKind::GetTableServiceStats,
         }
     }
 }
@@ -140,15 +141,15 @@ pub enum Change {
 }
 
 impl Write {
-    /// The name that the service's logs and metrics use.
-    pub fn name(&self) -> &'static str {
+    /// What it is called where requests are counted and logged.
+    pub fn kind(&self) -> OperationKind {
         match self.change {
-            Change::Insert(_) => "InsertEntity",
-            Change::Replace(..) => "UpdateEntity",
-            Change::Merge(..) => "MergeEntity",
-            Change::InsertOrReplace(_) => "InsertOrReplaceEntity",
-            Change::InsertOrMerge(_) => "InsertOrMergeEntity",
-            Change::Delete(_) => "DeleteEntity",
+            Change::Insert(_) => OperationKind::InsertEntity,
+            Change::Replace(..) => OperationKind::UpdateEntity,
+            Change::Merge(..) => OperationKind::MergeEntity,
+            Change::InsertOrReplace(_) => OperationKind::InsertOrReplaceEntity,
+            Change::InsertOrMerge(_) => OperationKind::InsertOrMergeEntity,
+            Change::Delete(_) => OperationKind::DeleteEntity,
         }
     }
 }
@@ -207,10 +208,8 @@ pub struct Page {
     pub rows: Vec<Stored>,
     /// Where to go on.
     pub next: Option<Position>,
-    /// How many rows were looked at.
-    pub rows_read: u64,
-    /// What kind of reading it was, for logs.
-    pub class: &'static str,
+    /// How much reading it took.
+    pub effort: Effort,
 }
 
 /// An entity as it is stored.

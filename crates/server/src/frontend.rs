@@ -11,9 +11,11 @@
 //! | may they, do it | `service` |
 //! | encode | `protocol::table::encode`, `protocol::xml` |
 //! | share with web pages | `protocol::cors` |
+//! | tell how it was answered | [`note`], [`log`] |
 
 mod admit;
 mod log;
+mod note;
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -24,7 +26,7 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::error::Origin;
 use lazuli_model::limits::BODY_BYTES_MAX;
 use lazuli_model::row::CorruptRow;
-use lazuli_model::{ErrorCode, Failure, Operation, Outcome, ServiceProperties, TableName};
+use lazuli_model::{ErrorCode, Failure, Operation, OperationKind, Outcome, ServiceProperties, TableName};
 use lazuli_protocol::address::{self, Resource};
 use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
@@ -40,7 +42,7 @@ use crate::clock::{self, Stopwatch};
 use crate::config::Config;
 use crate::entropy::Ids;
 use crate::http::{BodySource, Handler, Peer, RequestHead};
-use log::Entry;
+use note::Note;
 
 /// Longest `x-ms-client-request-id` that is echoed.
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
@@ -102,20 +104,21 @@ impl Frontend {
     /// Answers a request. `peer` is whoever is at the other end of the socket.
     pub async fn answer(&self, head: &Head<'_>, peer: IpAddr, body: &mut impl BodySource) -> Response {
         let watch = Stopwatch::start();
-        let mut entry = Entry::default();
+        let mut note = Note::new(head);
         let mut context = self.context(head);
         let response = match self.locate(head, peer, &mut context) {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
             Ok(address) => {
                 let properties = self.properties(address.account).await;
                 let arrival = Arrival { head: *head, address, peer };
-                let work = self.respond(arrival, &properties, body, &mut context, &mut entry);
-                let response = finish(work.await, &context, head);
+                let work = self.respond(arrival, &properties, body, &mut context, &mut note);
+                let mut response = finish(work.await, &context, head);
+                note.explain(&mut response);
                 share(response, head, &properties)
             }
         };
         if self.config.log_requests {
-            entry.write(head, &context, &response, peer, watch.elapsed());
+            log::write(&note, head, &context, &response, peer, watch.elapsed());
         }
         response
     }
@@ -138,11 +141,11 @@ impl Frontend {
         properties: &ServiceProperties,
         body: &mut impl BodySource,
         context: &mut Context,
-        entry: &mut Entry,
+        note: &mut Note,
     ) -> Response {
         let head = &arrival.head;
         if head.method == "OPTIONS" {
-            entry.operation = "TablePreflightRequest";
+            note.kind = OperationKind::TablePreflightRequest;
             let answer = cors::preflight(head, &properties.cors);
             return answer.unwrap_or_else(|failure| error::front_end(context, Some(head), &failure));
         }
@@ -151,21 +154,16 @@ impl Frontend {
             Ok(grant) => {
                 let Arrival { head, address, .. } = arrival;
                 let request = Request { head, address, grant, context };
-                self.process(&request, body, entry).await
+                self.process(&request, body, note).await
             }
         }
     }
 
     /// What an authenticated request wants, and what comes of it.
-    async fn process(
-        &self,
-        request: &Request<'_>,
-        body: &mut impl BodySource,
-        entry: &mut Entry,
-    ) -> Response {
+    async fn process(&self, request: &Request<'_>, body: &mut impl BodySource, note: &mut Note) -> Response {
         let Request { head, address, context, .. } = request;
         if xml::is_asked_for(address) {
-            return self.run_xml(request, body, entry).await;
+            return self.run_xml(request, body, note).await;
         }
         let resource = match address::parse_path(address.account, address.resource_path) {
             Ok(resource) => resource,
@@ -187,8 +185,8 @@ impl Frontend {
         };
         let answered = match intent {
             Ok(Intent::ServiceDocument) => Ok(encode::service_document(context)),
-            Ok(Intent::Batch) => self.run_batch(request, body, entry).await,
-            Ok(intent) => self.run(intent, request, &shape, table.as_ref(), body, entry).await,
+            Ok(Intent::Batch) => self.run_batch(request, body, note).await,
+            Ok(intent) => self.run(intent, request, &shape, table.as_ref(), body, note).await,
             Err(failure) => Err(failure),
         };
         match answered {
@@ -211,29 +209,24 @@ impl Frontend {
         shape: &Shape,
         table: Option<&TableName>,
         body: &mut impl BodySource,
-        entry: &mut Entry,
+        note: &mut Note,
     ) -> Result<Response, Failure> {
         let bytes = if intent.needs_body() { read_body(&request.head, body).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
-        let outcome = self.execute(request, operation, entry).await?;
+        let outcome = self.execute(request, operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
-        encode::outcome(request.context, shape, name, &outcome)
+        note.encode(|| encode::outcome(request.context, shape, name, &outcome))
             .map_err(|corrupt| unreadable(request, corrupt))
     }
 
     /// The same for the operations that speak XML, whatever the client accepts.
-    async fn run_xml(
-        &self,
-        request: &Request<'_>,
-        body: &mut impl BodySource,
-        entry: &mut Entry,
-    ) -> Response {
+    async fn run_xml(&self, request: &Request<'_>, body: &mut impl BodySource, note: &mut Note) -> Response {
         let Request { head, address, context, .. } = request;
         let work = async {
             let intent = xml::intent(head, address, context.version)?;
             let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
-            let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, entry).await?;
+            let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, note).await?;
             encode::outcome(context, &Shape::fallback(context.version), "", &outcome)
                 .map_err(|corrupt| unreadable(request, corrupt))
         };
@@ -249,7 +242,7 @@ impl Frontend {
         &self,
         request: &Request<'_>,
         body: &mut impl BodySource,
-        entry: &mut Entry,
+        note: &mut Note,
     ) -> Result<Response, Failure> {
         let Request { head, address, context, grant, .. } = request;
         let bytes = read_body(head, body).await?;
@@ -259,12 +252,13 @@ impl Frontend {
         let mut batch = batch::decode(head, address, context.version, &bytes)?;
         drop(bytes);
         let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
-            Plan::Run(operation) => self.execute(request, operation, entry).await,
+            Plan::Run(operation) => self.execute(request, operation, note).await,
             Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
             Plan::Refused(failure) => Err(self.table_first(grant, batch.table(), failure).await),
         };
         let ids = [self.ids.next(), self.ids.next()];
-        batch::encode(context, &batch, outcome.as_ref(), ids).map_err(|corrupt| unreadable(request, corrupt))
+        note.encode(|| batch::encode(context, &batch, outcome.as_ref(), ids))
+            .map_err(|corrupt| unreadable(request, corrupt))
     }
 
     /// Does an operation, in time.
@@ -272,15 +266,12 @@ impl Frontend {
         &self,
         request: &Request<'_>,
         operation: Operation,
-        entry: &mut Entry,
+        note: &mut Note,
     ) -> Result<Outcome, Failure> {
-        entry.operation = operation.name();
+        let watch = note.begin(&operation);
         let work = self.carry_out(&request.grant, operation);
-        match timeout(self.config.limits.request_time_max, work).await {
-            Ok(Ok(outcome)) => {
-                entry.observe(&outcome);
-                Ok(outcome)
-            }
+        let outcome = match timeout(self.config.limits.request_time_max, work).await {
+            Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(failed)) => {
                 if let lazuli_service::Error::Engine(error) = &failed {
                     tracing::error!(request_id = %request.context.request_id, %error, "the storage engine failed");
@@ -288,7 +279,9 @@ impl Frontend {
                 Err(failed.failure())
             }
             Err(_) => Err(ErrorCode::OperationTimedOut.into()),
-        }
+        };
+        note.observe(outcome.as_ref().map_err(|failure: &Failure| failure.code), watch);
+        outcome
     }
 
     /// A change of what is cached goes on when its request has run out of time: given up half way, it could be made by
@@ -377,7 +370,7 @@ impl Handler for Frontend {
         let context = self.context(&head);
         let response = finish(error::front_end(&context, None, failure), &context, &head);
         if self.config.log_requests {
-            Entry::default().write(&head, &context, &response, peer.address.ip(), Duration::ZERO);
+            log::write(&Note::default(), &head, &context, &response, peer.address.ip(), Duration::ZERO);
         }
         response
     }

@@ -12,6 +12,7 @@
 //! | what two servers in a row could read differently | `smuggling` |
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
+//! | queries that explain themselves | `explain` |
 //!
 //! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
 //! from it. The read deadline of the clients only turns a hang into a failure.
@@ -21,6 +22,7 @@
 mod chunked;
 mod crowd;
 mod expect;
+mod explain;
 mod limits;
 mod persistence;
 mod slow;

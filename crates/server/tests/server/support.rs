@@ -106,7 +106,15 @@ impl Request {
     }
 
     pub fn post(target: &str, body: &str) -> Self {
-        let mut request = Self::new("POST", target).with("Content-Type", "application/json");
+        Self::with_body("POST", target, body)
+    }
+
+    pub fn put(target: &str, body: &str) -> Self {
+        Self::with_body("PUT", target, body)
+    }
+
+    fn with_body(method: &'static str, target: &str, body: &str) -> Self {
+        let mut request = Self::new(method, target).with("Content-Type", "application/json");
         request.fields.push(("Content-Length", body.len().to_string()));
         request.body = body.as_bytes().to_vec();
         request
@@ -166,13 +174,15 @@ impl Request {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         if self.signed {
-            let signature = self.signature(signed.split('?').next().unwrap_or_default());
+            let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
+            let comp = query.split('&').find_map(|pair| pair.strip_prefix("comp="));
+            let signature = self.signature(path, comp);
             head.push_str(&format!("Authorization: SharedKeyLite {DEVELOPMENT_ACCOUNT}:{signature}\r\n"));
         }
         head + "\r\n"
     }
 
-    fn signature(&self, path: &str) -> String {
+    fn signature(&self, path: &str, comp: Option<&str>) -> String {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).unwrap();
         let parts = SignedParts {
             method: self.method,
@@ -181,7 +191,7 @@ impl Request {
             date: &self.fields.iter().find(|(name, _)| *name == "x-ms-date").unwrap().1,
             account: DEVELOPMENT_ACCOUNT,
             path,
-            comp: None,
+            comp,
         };
         auth::signature_text(&auth::sign(&key, Scheme::SharedKeyLite, &parts))
     }

@@ -1,5 +1,7 @@
 //! Reads: one entity by its key, or a page of those that a filter wants.
 
+use std::time::Duration;
+
 use lazuli_engine::types::Judge;
 use lazuli_engine::{Scan, Verdict};
 use lazuli_filter::{Bound, KeyRange, Matcher, Place, Plan};
@@ -7,7 +9,7 @@ use lazuli_model::filter::Expr;
 use lazuli_model::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 use lazuli_model::operation::{EntityQuery, Page, Position};
 use lazuli_model::row::RowRef;
-use lazuli_model::{DateTime, EntityKey, ErrorCode, Outcome, TableName};
+use lazuli_model::{DateTime, Effort, EntityKey, ErrorCode, Outcome, TableName};
 
 use super::stored;
 use crate::{Grant, Result, Service, access};
@@ -40,6 +42,7 @@ impl Service {
         query: EntityQuery,
     ) -> Result<Outcome> {
         let id = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let started = self.elapsed();
         let mut plan = query.filter.as_ref().map_or_else(Plan::everything, lazuli_filter::plan);
         if let Some(from) = query.from {
             plan.narrow(&at_or_after(from));
@@ -47,31 +50,39 @@ impl Service {
         if let Some(window) = grant.window() {
             plan.narrow(window);
         }
+        let planned = self.elapsed();
+        let mut effort =
+            Effort { class: plan.class, plan_time: planned.saturating_sub(started), ..Effort::default() };
         if query.top == Some(0) || plan.ranges.is_empty() {
-            return Ok(Outcome::Page(Page { class: plan.class.name(), ..Page::default() }));
+            return Ok(Outcome::Page(Page { effort, ..Page::default() }));
         }
-        let class = plan.class.name();
+        effort.ranges = plan.ranges.len();
         let scan = Scan {
             table: id,
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(rows_that_fit(query.row_bytes)),
             bytes_max: PAGE_BYTES_MAX,
-            judge: self.judge(plan.residual.as_ref()),
+            judge: self.judge(plan.residual.as_ref(), planned),
         };
         let page = self.engine.scan(scan).await?;
+        effort.rows_read = page.rows_read;
+        effort.scan_time = self.elapsed().saturating_sub(planned);
         Ok(Outcome::Page(Page {
             rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
             next: page.next.map(|place| Position { partition: place.partition, row: place.row }),
-            rows_read: page.rows_read,
-            class,
+            effort,
         }))
     }
 
+    fn elapsed(&self) -> Duration {
+        (self.options.elapsed)()
+    }
+
     /// Judges rows by what the key ranges leave open, and stops when the time is up.
-    fn judge(&self, residual: Option<&Expr>) -> Judge {
+    fn judge(&self, residual: Option<&Expr>, started: Duration) -> Judge {
         let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
         let elapsed = self.options.elapsed.clone();
-        let deadline = elapsed() + self.options.query_time_max;
+        let deadline = started + self.options.query_time_max;
         let mut seen: u32 = 0;
         Box::new(move |row| {
             seen = seen.wrapping_add(1);

@@ -1,7 +1,10 @@
 //! Queries: how much they read, how they page.
 
-use lazuli_model::operation::{EntityQuery, Position};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lazuli_model::Class;
+use lazuli_model::operation::{EntityQuery, Position};
 
 use crate::{World, keys};
 
@@ -21,22 +24,35 @@ async fn world_of(partitions: usize, rows: usize) -> World {
 #[tokio::test]
 async fn rows_read() {
     let world = world_of(5, 20).await;
-    for (filter, read, returned) in [
-        ("PartitionKey eq 'p1' and RowKey eq 'r003'", 1, 1),
-        ("PartitionKey eq 'p1' and RowKey eq 'r003' and Age eq 99", 1, 0),
-        ("PartitionKey eq 'p1' and RowKey ge 'r005' and RowKey lt 'r010'", 5, 5),
-        ("PartitionKey eq 'p1' and Age gt 17", 20, 2),
-        ("PartitionKey ge 'p1' and PartitionKey lt 'p3' and Age eq 0", 40, 2),
-        ("RowKey eq 'r003'", 100, 5),
-        ("Age lt 0", 100, 0),
-        ("PartitionKey eq 'p1' and (RowKey eq 'r001' or RowKey eq 'r019')", 2, 2),
-        ("PartitionKey eq 'p1' and PartitionKey eq 'p2'", 0, 0),
-        ("PartitionKey eq 'none'", 0, 0),
+    for (filter, class, ranges, read, returned) in [
+        ("PartitionKey eq 'p1' and RowKey eq 'r003'", Class::Point, 1, 1, 1),
+        ("PartitionKey eq 'p1' and RowKey eq 'r003' and Age eq 99", Class::Point, 1, 1, 0),
+        ("PartitionKey eq 'p1' and RowKey ge 'r005' and RowKey lt 'r010'", Class::RowRange, 1, 5, 5),
+        ("PartitionKey eq 'p1' and Age gt 17", Class::Partition, 1, 20, 2),
+        ("PartitionKey ge 'p1' and PartitionKey lt 'p3' and Age eq 0", Class::PartitionRange, 1, 40, 2),
+        ("RowKey eq 'r003'", Class::Table, 1, 100, 5),
+        ("Age lt 0", Class::Table, 1, 100, 0),
+        ("", Class::Table, 1, 100, 100),
+        ("PartitionKey eq 'p1' and (RowKey eq 'r001' or RowKey eq 'r019')", Class::MultiPoint, 2, 2, 2),
+        ("PartitionKey eq 'p1' or PartitionKey eq 'p3'", Class::Partition, 2, 40, 40),
+        ("PartitionKey eq 'p1' and PartitionKey eq 'p2'", Class::Nothing, 0, 0, 0),
+        ("PartitionKey eq 'none'", Class::Partition, 1, 0, 0),
     ] {
         let page = world.query("Data", filter, EntityQuery::default()).await;
-        assert_eq!((page.rows_read, page.rows.len()), (read, returned), "{filter}");
+        let effort = page.effort;
+        assert_eq!((effort.class, effort.ranges, effort.rows_read), (class, ranges, read), "{filter}");
+        assert_eq!(page.rows.len(), returned, "{filter}");
         assert_eq!(page.next, None, "{filter}");
     }
+}
+
+/// The stopwatch goes on one step at each look: planning takes one, reading another, and a deadline starts with it.
+#[tokio::test]
+async fn time_spent() {
+    let world = world_of(1, 3).await;
+    world.step.store(2, Ordering::SeqCst);
+    let effort = world.query("Data", "Age ne 3", EntityQuery::default()).await.effort;
+    assert_eq!((effort.plan_time, effort.scan_time), (Duration::from_secs(2), Duration::from_secs(2)));
 }
 
 /// PG-01, PG-09: pages joined are the whole, whatever their size; PG-10: a token outlives the row that it names.

@@ -1,0 +1,86 @@
+//! What is noted about a request while it is served: for the log, for the figures, and for clients that ask.
+//!
+//! Costs no clock and no memory unless the request asks to be explained.
+
+use std::time::Duration;
+
+use lazuli_model::{Class, Effort, ErrorCode, Operation, OperationKind, Outcome};
+use lazuli_protocol::{Head, Response};
+
+use crate::clock::Stopwatch;
+
+/// The header by which a request asks how it was answered.
+const EXPLAIN: &str = "x-lazuli-explain";
+
+/// What is noted about a request while it is served.
+#[derive(Default)]
+pub struct Note {
+    /// What it wants, as far as that is known.
+    pub kind: OperationKind,
+    /// How much reading it took, if it is one that reads entities.
+    pub effort: Option<Effort>,
+    /// How many entities were found.
+    pub rows_returned: usize,
+    /// The client wants to know how it was answered.
+    explains: bool,
+    encode_time: Duration,
+}
+
+impl Note {
+    /// A note about a request of which nothing is known but its head.
+    pub fn new(head: &Head<'_>) -> Self {
+        Self { explains: head.get(EXPLAIN).is_some_and(|value| value == "1"), ..Self::default() }
+    }
+
+    /// Notes what is about to be done.
+    pub fn begin(&mut self, operation: &Operation) -> Option<Stopwatch> {
+        self.kind = operation.kind();
+        self.explains.then(Stopwatch::start)
+    }
+
+    /// Notes how much was read. `watch` is what [`Note::begin`] gave.
+    pub fn observe(&mut self, outcome: Result<&Outcome, ErrorCode>, watch: Option<Stopwatch>) {
+        let point = |rows_read| Effort {
+            class: Class::Point,
+            ranges: 1,
+            rows_read,
+            plan_time: Duration::ZERO,
+            scan_time: watch.map_or(Duration::ZERO, |watch| watch.elapsed()),
+        };
+        match outcome {
+            Ok(Outcome::Page(page)) => {
+                self.effort = Some(page.effort);
+                self.rows_returned = page.rows.len();
+            }
+            Ok(Outcome::Entity(_)) => {
+                self.effort = Some(point(1));
+                self.rows_returned = 1;
+            }
+            Err(ErrorCode::ResourceNotFound) if self.kind == OperationKind::QueryEntity => {
+                self.effort = Some(point(0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes an answer of an outcome and notes how long that takes.
+    pub fn encode<T>(&mut self, encode: impl FnOnce() -> T) -> T {
+        let watch = self.explains.then(Stopwatch::start);
+        let encoded = encode();
+        self.encode_time = watch.map_or(Duration::ZERO, |watch| watch.elapsed());
+        encoded
+    }
+
+    /// Tells a client that asked how its query was answered.
+    pub fn explain(&self, response: &mut Response) {
+        let Some(effort) = self.effort.filter(|_| self.explains) else { return };
+        let mut add = |name, value: u128| response.fields.push((name, value.to_string().into()));
+        add("x-lazuli-ranges", effort.ranges as u128);
+        add("x-lazuli-rows-read", effort.rows_read.into());
+        add("x-lazuli-rows-returned", self.rows_returned as u128);
+        add("x-lazuli-us-plan", effort.plan_time.as_micros());
+        add("x-lazuli-us-scan", effort.scan_time.as_micros());
+        add("x-lazuli-us-encode", self.encode_time.as_micros());
+        response.fields.push(("x-lazuli-plan", effort.class.name().into()));
+    }
+}
