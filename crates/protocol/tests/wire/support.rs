@@ -128,7 +128,7 @@ fn succeed(operation: &Operation) -> Outcome {
             properties: PackedRow::pack(&Properties::default()),
         }),
         Operation::QueryEntities { .. } => Outcome::Page(Default::default()),
-        other => panic!("{} is no operation of a batch", other.name()),
+        other => panic!("{} is no operation of a batch", other.kind().name()),
     }
 }
 
@@ -149,7 +149,7 @@ pub fn show(request: &Request) -> String {
         Plan::Run(Operation::GetEntity { table, key }) => {
             format!("{table}\nget {}|{}{}", key.partition, key.row, looks.concat())
         }
-        Plan::Run(other) => format!("{}{}", other.name(), looks.concat()),
+        Plan::Run(other) => format!("{}{}", other.kind().name(), looks.concat()),
     }
 }
 
