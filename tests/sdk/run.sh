@@ -3,7 +3,7 @@
 #
 #   tests/sdk/run.sh SUITE...|all
 #
-# Suites: python js (official SDKs), node-azure node-storage-0 node-storage-2 py-azure py-storage
+# Suites: python js azcli (official SDKs and command line), node-azure node-storage-0 node-storage-2 py-azure py-storage
 # py-cosmosdb (old clients), mono (ADO.NET Data Services). See README.md for the environment.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +11,7 @@ set -uo pipefail
 suites=()
 for name in "$@"; do
   if [ "$name" = all ]; then
-    suites+=(python js node-azure node-storage-0 node-storage-2 py-azure py-storage py-cosmosdb mono)
+    suites+=(python js azcli node-azure node-storage-0 node-storage-2 py-azure py-storage py-cosmosdb mono)
   else
     suites+=("$name")
   fi
@@ -20,7 +20,7 @@ done
 
 command_of() {
   case $1 in
-    python | js | mono) echo "$sdk_dir/$1/run.sh" ;;
+    python | js | azcli | mono) echo "$sdk_dir/$1/run.sh" ;;
     node-azure | node-storage-0 | node-storage-2 | py-azure | py-storage | py-cosmosdb) echo "$sdk_dir/legacy/$1/run.sh" ;;
     *) return 1 ;;
   esac
