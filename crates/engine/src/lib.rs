@@ -6,6 +6,7 @@
 pub mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod dump;
 pub mod error;
 pub mod keycode;
 pub mod memory;
@@ -16,6 +17,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use clock::Clock;
+pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
 pub use memory::Memory;
 pub use types::{
@@ -62,6 +64,11 @@ pub trait Engine: Send + Sync + 'static {
 
     /// How the engine is doing.
     fn status(&self) -> EngineFuture<'_, Status>;
+
+    /// Everything as of now, to be copied elsewhere. An engine may allow few of them at a time.
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        Box::pin(std::future::ready(Err(dump::unsupported())))
+    }
 
     /// Writes out what is buffered and lets go of the files. Nothing may be called after it.
     fn close(&self) -> EngineFuture<'_, ()>;

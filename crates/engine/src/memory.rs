@@ -10,6 +10,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 
 use crate::clock::Clock;
+use crate::dump::{Dump, Marks, Stored};
 use crate::keycode::{self, Span};
 use crate::rules::{self, Next, Pager};
 use crate::types::{Applied, Page, Row, RowView, Scan, Status, TableId, Version, Write};
@@ -133,6 +134,23 @@ impl State {
         Applied::Done { version, updated }
     }
 
+    fn dump(&self) -> Result<MemoryDump> {
+        let mut ids: Vec<TableId> = self.tables.keys().copied().collect();
+        ids.sort();
+        let mut rows = Vec::new();
+        for id in ids {
+            for (key, cell) in self.tables.get(&id).into_iter().flatten() {
+                let (partition, row) = keycode::decode_key(key)
+                    .map_err(|_| Error::Corrupt("a key in memory is not one".into()))?;
+                let (partition, row) = (partition.into(), row.into());
+                let row = Row { partition, row, version: cell.version, value: cell.value.clone() };
+                rows.push(Stored { table: id, row });
+            }
+        }
+        let marks = Marks { last_version: self.last_version, last_table: self.last_table };
+        Ok(MemoryDump { marks, rows: rows.into_iter() })
+    }
+
     fn erase(&mut self, table: TableId) -> bool {
         let Some(rows) = self.tables.get_mut(&table) else { return true };
         for _ in 0..ERASE_ROWS_MAX {
@@ -193,8 +211,36 @@ impl Engine for Memory {
         ready(Ok(Status { place: "in memory".into(), disk_bytes: None, poisoned: None }))
     }
 
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        ready(self.read().dump().map(|dump| Box::new(dump) as Box<dyn Dump>))
+    }
+
     fn close(&self) -> EngineFuture<'_, ()> {
         ready(Ok(()))
+    }
+}
+
+/// A copy of all keys; the values are shared.
+struct MemoryDump {
+    marks: Marks,
+    rows: std::vec::IntoIter<Stored>,
+}
+
+impl Dump for MemoryDump {
+    fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    fn next(&mut self, bytes_max: usize) -> EngineFuture<'_, Vec<Stored>> {
+        let mut bytes = 0;
+        let mut page = Vec::new();
+        while bytes < bytes_max.max(1)
+            && let Some(row) = self.rows.next()
+        {
+            bytes += row.bytes();
+            page.push(row);
+        }
+        ready(Ok(page))
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
 //! | `format` | says that this is a store, and of which format |
 //! | `closed` | exists after a clean close: the last version that must be found again |
+//! | `restoring` | exists while the store is made from a backup: what is there does not count |
 //! | `data/` | the sorted store with its log |
 //!
 //! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.
@@ -22,6 +23,7 @@ use crate::pressure::{self, Point};
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";
 const CLOSED: &str = "closed";
+const RESTORING: &str = "restoring";
 const DATA: &str = "data";
 
 /// The whole content of the `format` file. The number grows with every change that an older version cannot read.
@@ -42,8 +44,34 @@ impl Directory {
         let lock = lock(path)?;
         pressure::pass(Point::Created);
         let directory = Self { path: path.into(), lock };
+        if directory.path.join(RESTORING).exists() {
+            return Err(OpenError::Unfinished(path.into()));
+        }
         directory.check_format()?;
         Ok(directory)
+    }
+
+    /// Creates the directory if need be, locks it, and marks it as one that does not count yet.
+    pub fn begin_load(path: &Path) -> Result<Self, OpenError> {
+        create_all(path)?;
+        // Before there is a lock file: what is here belongs to someone.
+        let entries = fs::read_dir(path).map_err(OpenError::io("read", path))?;
+        if let Some(entry) = entries.into_iter().next() {
+            let name = entry.map_err(OpenError::io("read", path))?.file_name();
+            let found = format!("it is not empty, but has {name:?}");
+            return Err(OpenError::Format { dir: path.into(), found });
+        }
+        let directory = Self { path: path.into(), lock: lock(path)? };
+        replace(path, RESTORING, "a store is being made here from a backup\n")?;
+        replace(path, FORMAT, FORMAT_TEXT)?;
+        Ok(directory)
+    }
+
+    /// From now on it counts.
+    pub fn end_load(&self) -> Result<(), OpenError> {
+        let path = self.path.join(RESTORING);
+        fs::remove_file(&path).map_err(OpenError::io("remove", &path))?;
+        sync_dir(&self.path)
     }
 
     /// Where the store is.

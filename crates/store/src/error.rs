@@ -23,6 +23,8 @@ pub enum OpenError {
         /// What was found.
         found: String,
     },
+    /// The store was being made from a backup, and that was interrupted.
+    Unfinished(PathBuf),
     /// The files are not as they were written.
     Corrupt(String),
     /// A file operation failed.
@@ -48,6 +50,9 @@ impl fmt::Display for OpenError {
             Self::Format { dir, found } => {
                 write!(f, "{} is not a store of this version: {found}", dir.display())
             }
+            Self::Unfinished(dir) => {
+                write!(f, "{} is the rest of a restore that was interrupted; remove it", dir.display())
+            }
             Self::Corrupt(why) => write!(f, "the store is damaged: {why}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }
@@ -58,7 +63,7 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::InUse { .. } | Self::Format { .. } | Self::Corrupt(_) => None,
+            Self::InUse { .. } | Self::Format { .. } | Self::Unfinished(_) | Self::Corrupt(_) => None,
         }
     }
 }

@@ -43,7 +43,11 @@ pub struct Files {
 impl Files {
     /// Opens or creates the files in `dir`.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, OpenError> {
-        let directory = Directory::open(dir)?;
+        Self::open_in(Directory::open(dir)?, options)
+    }
+
+    /// Opens or creates the files in a directory that is locked already.
+    pub fn open_in(directory: Directory, options: &Options) -> Result<Self, OpenError> {
         let data = directory.data();
         let is_new = !data.exists();
         preflight::verify(&data, options.durability, directory.closed_at()?.is_some())?;

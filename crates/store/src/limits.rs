@@ -64,6 +64,12 @@ pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 /// Rows that a close leaves to the log; more are written to a sorted file, so that the next opening need not.
 pub const CLOSE_MEMTABLE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Copies of everything that can be under way at a time: each keeps files alive.
+pub const DUMPS_MAX: usize = 2;
+
+/// What is read back at a time of a store that was filled from elsewhere.
+pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
+
 /// Findings that a check lists; it counts all.
 pub const CHECK_FINDINGS_MAX: usize = 100;
 

@@ -1,4 +1,4 @@
-//! Named places in the life of a commit at which a crash test can end the process.
+//! Named places in the life of a commit and of a backup at which a crash test can end the process.
 //!
 //! `LAZULI_CRASH_AT=name:count` aborts when the place `name` is passed for the `count`th time. Without it a place costs
 //! one load of a static.
@@ -30,11 +30,21 @@ pub enum Point {
     AfterErase,
     /// The store is being closed; its log is synced.
     Closing,
+    /// Some rows of a backup are about to be read.
+    DumpPage,
+    /// A block of a backup is about to be written.
+    BackupBlock,
+    /// All parts of a backup are written; its manifest is not.
+    BackupSealed,
+    /// Rows of a backup are about to be put into a new store.
+    RestoreRows,
+    /// A new store has all rows of a backup; it does not count yet.
+    RestoreLoaded,
 }
 
 impl Point {
-    /// Every place, in the order in which a commit comes by.
-    pub const ALL: [Point; 9] = [
+    /// Places in the life of a store that is written to, in the order in which a commit comes by.
+    pub const COMMIT: [Point; 9] = [
         Point::Created,
         Point::BeforeAppend,
         Point::AfterAppend,
@@ -45,6 +55,14 @@ impl Point {
         Point::AfterErase,
         Point::Closing,
     ];
+
+    /// Places in the life of a backup.
+    pub const BACKUP: [Point; 5] =
+        [Point::DumpPage, Point::BackupBlock, Point::BackupSealed, Point::RestoreRows, Point::RestoreLoaded];
+
+    fn all() -> impl Iterator<Item = Point> {
+        Self::COMMIT.into_iter().chain(Self::BACKUP)
+    }
 
     /// What the place is called in [`VARIABLE`].
     pub fn name(self) -> &'static str {
@@ -58,6 +76,11 @@ impl Point {
             Point::BeforeErase => "before-erase",
             Point::AfterErase => "after-erase",
             Point::Closing => "closing",
+            Point::DumpPage => "dump-page",
+            Point::BackupBlock => "backup-block",
+            Point::BackupSealed => "backup-sealed",
+            Point::RestoreRows => "restore-rows",
+            Point::RestoreLoaded => "restore-loaded",
         }
     }
 }
@@ -70,7 +93,7 @@ struct Armed {
 static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
 
 /// Passes a place; does not return if this is where the process is to end.
-pub(crate) fn pass(point: Point) {
+pub fn pass(point: Point) {
     if is_due(point) {
         std::process::abort();
     }
@@ -86,7 +109,7 @@ pub(crate) fn is_due(point: Point) -> bool {
 
 fn parse(text: &str) -> Option<Armed> {
     let (name, count) = text.split_once(':').unwrap_or((text, "1"));
-    let point = Point::ALL.into_iter().find(|point| point.name() == name)?;
+    let point = Point::all().find(|point| point.name() == name)?;
     Some(Armed { point, passes_left: AtomicU64::new(count.parse().ok()?) })
 }
 
@@ -96,7 +119,7 @@ mod tests {
 
     #[test]
     fn every_place_can_be_named() {
-        for point in Point::ALL {
+        for point in Point::all() {
             assert_eq!(parse(point.name()).unwrap().point, point);
             let armed = parse(&format!("{}:7", point.name())).unwrap();
             assert_eq!(armed.passes_left.into_inner(), 7);

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use lazuli_engine::{
-    Applied, Bound, Engine, EngineFuture, Error, KeyRange, Page, Result, Row, Scan, Status, TableId, Version,
-    Write,
+    Applied, Bound, Dump, Engine, EngineFuture, Error, KeyRange, Page, Result, Row, Scan, Status, TableId,
+    Version, Write,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -18,6 +18,7 @@ use crate::check::Report;
 use crate::commit::Commit;
 use crate::committer::{Committer, Health, Job, PanicGuard};
 use crate::directory;
+use crate::dump::Dumps;
 use crate::error::{OpenError, closed, poisoned};
 use crate::files::{Files, FjallLog, Log, panic_text};
 use crate::keyspace;
@@ -44,6 +45,7 @@ pub struct Store {
     scans_max: u32,
     /// Where `erase` goes on in each table.
     erasing: Mutex<HashMap<TableId, Bytes>>,
+    dumps: Dumps,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -90,6 +92,7 @@ impl Store {
             scans: Arc::new(Semaphore::new(scans_max as usize)),
             scans_max,
             erasing: Mutex::default(),
+            dumps: Dumps::default(),
             committer: Mutex::new(Some(start(committer, Arc::clone(&health), dir)?)),
             health,
         })
@@ -261,6 +264,11 @@ impl Engine for Store {
         })
     }
 
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        let begun = self.read(|view| self.dumps.begin(view, &self.scans));
+        Box::pin(std::future::ready(begun.map(|dump| Box::new(dump) as Box<dyn Dump>)))
+    }
+
     fn close(&self) -> EngineFuture<'_, ()> {
         Box::pin(async {
             let Some(committer) = self.stop() else { return Ok(()) };
@@ -268,6 +276,7 @@ impl Engine for Store {
             let scans = self.scans.acquire_many(self.scans_max).await;
             self.scans.close();
             self.queue.close();
+            self.dumps.close();
             drop(scans);
             let published = Arc::clone(&self.published);
             blocking(move || {
@@ -286,6 +295,7 @@ impl Drop for Store {
             // A panic has been noted where it happened.
             let _ = committer.join();
         }
+        self.dumps.close();
         self.published.close();
     }
 }
@@ -319,6 +329,6 @@ fn is_point(range: &KeyRange) -> bool {
 }
 
 /// Runs `work` where it may block.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     spawn_blocking(work).await.unwrap_or_else(|e| Err(Error::Unavailable(format!("a read panicked: {e}"))))
 }

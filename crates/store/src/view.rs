@@ -33,6 +33,11 @@ impl View {
         self.snapshot.seqno() != self.files.db.visible_seqno()
     }
 
+    /// Its place in the order of the sorted store's batches.
+    pub fn sequence(&self) -> u64 {
+        self.snapshot.seqno()
+    }
+
     /// The files it reads.
     pub fn files(&self) -> &Files {
         &self.files
@@ -117,7 +122,7 @@ fn offer(pager: &mut Pager, key: &[u8], stored: &Slice) -> Result<bool> {
 }
 
 /// The partition and row in a row's key.
-fn row_of(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)> {
+pub fn row_of(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)> {
     let encoded = key.get(ROW_PREFIX_BYTES..).unwrap_or_default();
     keycode::decode_key(encoded)
         .map_err(|_| Error::Corrupt(format!("the key {} is not one of a row", key.escape_ascii())))

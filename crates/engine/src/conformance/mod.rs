@@ -4,6 +4,7 @@
 //! says. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
 
 mod concurrent;
+mod dumping;
 mod random;
 mod rng;
 mod scanning;
@@ -14,6 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 pub use concurrent::*;
+pub use dumping::*;
 pub use random::*;
 pub use rng::Rng;
 pub use scanning::*;
@@ -64,6 +66,8 @@ macro_rules! conformance_tests {
             concurrent_compare_and_swap_lets_one_through,
             concurrent_commits_have_different_versions,
             scans_see_one_state,
+            a_dump_is_one_moment,
+            a_dump_has_every_row_in_order,
             random_operations_match_memory,
         }
     };

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod conformance;
+mod copies;
 mod crash;
 mod damage;
 mod readers;

@@ -1,0 +1,160 @@
+//! Writes a backup into a directory of its own.
+//!
+//! What must stay true: a part has its name only when all of it is on disk, and the manifest is there only when all parts
+//! are. So a backup that was interrupted has no manifest, and one with a manifest is whole.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::block::Totals;
+use crate::error::{Error, Result};
+use crate::manifest::{FILE, Manifest, Part, part_name};
+
+/// What every part begins with.
+pub const PART_MAGIC: [u8; 16] = *b"lazuli backup 1\n";
+/// What a file is called until it is whole.
+pub const PARTIAL: &str = ".partial";
+/// A part that has reached this is finished.
+const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A backup that is being written.
+pub struct Writer {
+    dir: PathBuf,
+    part_bytes_max: u64,
+    open: Option<OpenPart>,
+    parts: Vec<Part>,
+}
+
+struct OpenPart {
+    name: String,
+    file: BufWriter<File>,
+    bytes: u64,
+    sum: Xxh3,
+}
+
+/// A backup of which everything but the manifest is written.
+#[must_use = "without its manifest a backup does not count"]
+pub struct Sealed {
+    dir: PathBuf,
+    parts: Vec<Part>,
+}
+
+impl Writer {
+    /// Begins a backup in `dir`, which must be empty or not exist. Account keys will lie in it: only its owner may look
+    /// inside.
+    pub fn create(dir: &Path) -> Result<Self> {
+        Self::with_parts_of(dir, PART_BYTES_MAX)
+    }
+
+    pub(crate) fn with_parts_of(dir: &Path, part_bytes_max: u64) -> Result<Self> {
+        match fs::DirBuilder::new().mode(0o700).create(dir) {
+            Ok(()) => sync_dir(parent_of(dir))?,
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => refuse_full(dir)?,
+            Err(e) => return Err(Error::io("create", dir)(e)),
+        }
+        let mut writer = Self { dir: dir.into(), part_bytes_max, open: None, parts: Vec::new() };
+        // At once, so that the directory can be told from an empty one.
+        writer.open = Some(writer.new_part()?);
+        Ok(writer)
+    }
+
+    /// Appends a block.
+    pub fn push(&mut self, block: &[u8]) -> Result<()> {
+        let mut part = match self.open.take() {
+            Some(part) if part.bytes < self.part_bytes_max => part,
+            Some(full) => {
+                self.close(full)?;
+                self.new_part()?
+            }
+            None => self.new_part()?,
+        };
+        part.write(block).map_err(Error::io("write", &self.dir.join(&part.name)))?;
+        self.open = Some(part);
+        Ok(())
+    }
+
+    /// Bytes on their way to the disk or there.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum::<u64>()
+            + self.open.as_ref().map_or(0, |part| part.bytes)
+    }
+
+    /// Finishes the last part.
+    pub fn seal(mut self) -> Result<Sealed> {
+        if let Some(part) = self.open.take() {
+            self.close(part)?;
+        }
+        Ok(Sealed { dir: self.dir, parts: self.parts })
+    }
+
+    fn new_part(&self) -> Result<OpenPart> {
+        let name = part_name(self.parts.len() + 1);
+        let path = self.dir.join(format!("{name}{PARTIAL}"));
+        let mut part = OpenPart {
+            name,
+            file: BufWriter::with_capacity(BUFFER_BYTES, create_new(&path)?),
+            bytes: 0,
+            sum: Xxh3::new(),
+        };
+        part.write(&PART_MAGIC).map_err(Error::io("write", &path))?;
+        Ok(part)
+    }
+
+    fn close(&mut self, part: OpenPart) -> Result<()> {
+        let OpenPart { name, file, bytes, sum } = part;
+        let (path, partial) = (self.dir.join(&name), self.dir.join(format!("{name}{PARTIAL}")));
+        let file = file.into_inner().map_err(|e| Error::io("write", &partial)(e.into_error()))?;
+        file.sync_all().map_err(Error::io("sync", &partial))?;
+        fs::rename(&partial, &path).map_err(Error::io("rename", &partial))?;
+        sync_dir(&self.dir)?;
+        self.parts.push(Part { name, bytes, checksum: sum.digest128() });
+        Ok(())
+    }
+}
+
+impl OpenPart {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        self.sum.update(bytes);
+        Ok(())
+    }
+}
+
+impl Sealed {
+    /// Writes the manifest. From then on the backup counts.
+    pub fn publish(self, created: String, totals: Totals) -> Result<Manifest> {
+        let manifest = Manifest { created, totals, parts: self.parts };
+        let (path, partial) = (self.dir.join(FILE), self.dir.join(format!("{FILE}{PARTIAL}")));
+        let mut file = create_new(&partial)?;
+        let written = file.write_all(manifest.to_text().as_bytes()).and_then(|()| file.sync_all());
+        written.map_err(Error::io("write", &partial))?;
+        fs::rename(&partial, &path).map_err(Error::io("rename", &partial))?;
+        sync_dir(&self.dir)?;
+        Ok(manifest)
+    }
+}
+
+fn create_new(path: &Path) -> Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path).map_err(Error::io("create", path))
+}
+
+fn refuse_full(dir: &Path) -> Result<()> {
+    let mut entries = fs::read_dir(dir).map_err(Error::io("read", dir))?;
+    if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the entries of a directory durable.
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|file| file.sync_all()).map_err(Error::io("sync", dir))
+}

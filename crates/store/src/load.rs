@@ -1,0 +1,114 @@
+//! Makes a store of rows that come from elsewhere, with the versions they have.
+//!
+//! What must stay true: until it is published, the directory has a mark that keeps everyone from taking what is in it for
+//! a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fjall::{OwnedWriteBatch, PersistMode, Slice};
+use lazuli_engine::{Error, Marks, Result, Stored};
+
+use crate::cell;
+use crate::directory::Directory;
+use crate::dump;
+use crate::error::{OpenError, poisoned};
+use crate::files::{Files, FjallLog, Log};
+use crate::keyspace;
+use crate::limits::{KEY_BYTES_MAX, LOAD_PAGE_BYTES, STALL_POLL, VALUE_BYTES_MAX};
+use crate::options::{Durability, Options};
+use crate::state::State;
+use crate::view::View;
+
+/// A store that is being filled.
+pub struct Loader {
+    files: Files,
+    memtable_bytes: u64,
+}
+
+/// A store that has all its rows on disk and does not count yet.
+#[must_use = "until it is published the store does not count"]
+pub struct Loaded {
+    files: Arc<Files>,
+    state: State,
+}
+
+impl Loader {
+    /// Begins a store in `dir`, which must be empty or not exist.
+    pub fn create(dir: impl AsRef<Path>, options: &Options) -> std::result::Result<Self, OpenError> {
+        let directory = Directory::begin_load(dir.as_ref())?;
+        let files = Files::open_in(directory, options)?;
+        Ok(Self { files, memtable_bytes: options.memtable_bytes })
+    }
+
+    /// Puts rows in.
+    pub fn put(&mut self, rows: &[Stored]) -> Result<()> {
+        let mut batch = OwnedWriteBatch::with_capacity(self.files.db.clone(), rows.len());
+        for Stored { table, row } in rows {
+            let key = keyspace::row_key(*table, &row.partition, &row.row);
+            if key.len() > KEY_BYTES_MAX || row.value.len() > VALUE_BYTES_MAX {
+                return Err(Error::TooLarge(format!("the row with the key {}", key.escape_ascii())));
+            }
+            let stored = cell::seal(&key, &row.value, row.version);
+            batch.insert(&self.files.rows, Slice::from(Bytes::from(key)), Slice::from(stored));
+        }
+        self.commit(batch)
+    }
+
+    fn commit(&self, batch: OwnedWriteBatch) -> Result<()> {
+        while self.files.is_behind() {
+            self.wait()?;
+        }
+        FjallLog.commit(batch, Durability::Relaxed).map_err(|e| Error::Unavailable(e.to_string()))?;
+        if self.files.memtable_bytes() > self.memtable_bytes {
+            self.files.write_out();
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<()> {
+        if self.files.is_dead() {
+            return Err(poisoned("writing sorted files has failed"));
+        }
+        std::thread::park_timeout(STALL_POLL);
+        Ok(())
+    }
+
+    /// Makes everything durable, with what the store is to remember.
+    pub fn seal(self, marks: Marks) -> Result<Loaded> {
+        let state = State { last_version: marks.last_version, last_table: marks.last_table };
+        let (key, stored) = state.sealed();
+        let mut batch = OwnedWriteBatch::with_capacity(self.files.db.clone(), 1);
+        batch.insert(&self.files.rows, Slice::from(key), Slice::from(stored));
+        self.commit(batch)?;
+        self.files.write_out();
+        while self.files.is_writing_out() {
+            self.wait()?;
+        }
+        self.files.db.persist(PersistMode::SyncAll).map_err(|e| Error::Unavailable(e.to_string()))?;
+        Ok(Loaded { files: Arc::new(self.files), state })
+    }
+}
+
+impl Loaded {
+    /// Shows every row as it can be read back, in order.
+    pub fn read_back(&self, mut see: impl FnMut(Vec<Stored>)) -> Result<Marks> {
+        let view = View::take(&self.files, 0);
+        let state = State::load(&view)?;
+        let mut walk = Some(dump::walk(&view));
+        loop {
+            let rows = dump::some(&mut walk, LOAD_PAGE_BYTES)?;
+            if rows.is_empty() {
+                return Ok(Marks { last_version: state.last_version, last_table: state.last_table });
+            }
+            see(rows);
+        }
+    }
+
+    /// From now on it is a store.
+    pub fn publish(self) -> std::result::Result<(), OpenError> {
+        self.files.directory.mark_closed(self.state.last_version)?;
+        self.files.directory.end_load()
+    }
+}
