@@ -5,7 +5,7 @@
 //! one returns a fixed body (the limit for reads), one appends the body with a shared sync (the limit for durable writes).
 
 pub mod bare;
-mod client;
+pub mod client;
 mod histogram;
 mod load;
 mod process;

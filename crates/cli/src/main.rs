@@ -10,6 +10,7 @@ mod engine;
 mod log;
 mod sas;
 mod serve;
+mod trial;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -33,10 +34,12 @@ enum Command {
     Conformance(conformance::Conformance),
     Sas(sas::Sas),
     Bench(bench::Bench),
+    Trial(trial::Trial),
+    Soak(trial::Soak),
 }
 
 /// What stands first on the command line when a command is named.
-const COMMANDS: [&str; 6] = ["serve", "account", "conformance", "help", "bench", "sas"];
+const COMMANDS: [&str; 8] = ["serve", "account", "conformance", "help", "bench", "sas", "trial", "soak"];
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(with_command(std::env::args_os()));
@@ -46,6 +49,8 @@ fn main() -> ExitCode {
         Command::Conformance(conformance) => conformance.run(),
         Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),
+        Command::Trial(trial) => trial.run(),
+        Command::Soak(soak) => soak.run(),
     };
     match result {
         Ok(code) => code,

@@ -1,0 +1,236 @@
+//! `lazuli trial` and `lazuli soak`: the long forms of the reliability tests, against this very program.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use lazuli_trial::subject::Process;
+use lazuli_trial::{history, invariant, sequence, soak};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// Table that histories and invariants work on.
+const TABLE: &str = "trial";
+
+/// Put a server on trial: random work beside a model, histories of concurrent clients, invariants, kills.
+///
+/// Starts `lazuli serve` on new data, works on it over HTTP, kills it in the middle, and checks every answer. A failure prints
+/// the seed that repeats it.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  lazuli trial sequences --count 20\n  lazuli trial histories --count 20 --kill\n  lazuli trial bank --seconds 5 --kills 3"
+)]
+pub struct Trial {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Subcommand)]
+enum Kind {
+    /// Random operations on the server and on a model of it, with restarts: every answer and the final state agree.
+    Sequences(Sequences),
+    /// Concurrent clients: there is an order in which all they saw makes sense.
+    Histories(Histories),
+    /// Transfers by transaction: the sum never moves.
+    Bank(Invariants),
+    /// Rows that name each other: always one ring.
+    Ring(Invariants),
+}
+
+#[derive(Args)]
+struct Place {
+    /// Where the data goes; a temporary folder if not said
+    #[arg(long, value_name = "DIR")]
+    location: Option<PathBuf>,
+    /// Where chance starts
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Args)]
+struct Sequences {
+    /// How many sequences
+    #[arg(long, default_value_t = 100)]
+    count: u32,
+    /// Steps in each, at most
+    #[arg(long, default_value_t = 100)]
+    steps: usize,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+struct Histories {
+    /// How many histories
+    #[arg(long, default_value_t = 100)]
+    count: u64,
+    /// Clients at a time
+    #[arg(long, default_value_t = 8)]
+    clients: usize,
+    /// Operations of each
+    #[arg(long, default_value_t = 30)]
+    operations: usize,
+    /// Kill the server in the middle of each
+    #[arg(long)]
+    kill: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+struct Invariants {
+    /// How long
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+    /// Writers, and as many readers
+    #[arg(long, default_value_t = 8)]
+    writers: usize,
+    /// How often the server is killed meanwhile
+    #[arg(long, default_value_t = 5)]
+    kills: usize,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Mixed work for a long time, with tables that come and go, restarts and kills: nothing may be lost, nothing may grow.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  lazuli soak --minutes 0.2\n  lazuli soak --minutes 60 --restarts 30 --location /var/tmp/soak"
+)]
+pub struct Soak {
+    /// How long
+    #[arg(long, default_value_t = 10.0, value_parser = minutes)]
+    minutes: f64,
+    /// Workers, each with a connection and a partition of its own
+    #[arg(long, default_value_t = 16)]
+    workers: usize,
+    /// Restarts meanwhile, by turns gently and by kill -9
+    #[arg(long, default_value_t = 10)]
+    restarts: u32,
+    #[command(flatten)]
+    place: Place,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.05..=100_000.0).contains(&minutes) { Ok(minutes) } else { Err("from 0.05 to 100000".into()) }
+}
+
+impl Trial {
+    /// Runs it.
+    pub fn run(self) -> Result<ExitCode, String> {
+        let runtime = runtime()?;
+        match self.kind {
+            Kind::Sequences(options) => options.run(&runtime),
+            Kind::Histories(options) => runtime.block_on(options.run()),
+            Kind::Bank(options) => runtime.block_on(options.run(invariant::Bank)),
+            Kind::Ring(options) => runtime.block_on(options.run(invariant::Ring)),
+        }
+    }
+}
+
+impl Sequences {
+    fn run(self, runtime: &Runtime) -> Result<ExitCode, String> {
+        let (mut process, _folder) = start(&self.place)?;
+        let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.place.seed);
+        outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
+        println!("{} sequences of up to {} steps: every answer agreed", self.count, self.steps);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Histories {
+    async fn run(self) -> Result<ExitCode, String> {
+        let (mut process, _folder) = start(&self.place)?;
+        history::prepare(&process, TABLE).await?;
+        let shape = history::Shape { clients: self.clients, operations: self.operations, kill: self.kill };
+        let mut total = history::Seen::default();
+        for seed in self.place.seed..self.place.seed.saturating_add(self.count) {
+            let seen = history::run(&mut process, TABLE, seed, shape).await?;
+            total.answered += seen.answered;
+            total.unknown += seen.unknown;
+            total.transactions += seen.transactions;
+        }
+        println!(
+            "{} histories, {} answers, {} transactions, {} unknown outcomes: all have an order",
+            self.count, total.answered, total.transactions, total.unknown
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Invariants {
+    async fn run<I: invariant::Invariant>(self, invariant: I) -> Result<ExitCode, String> {
+        let (mut process, _folder) = start(&self.place)?;
+        history::prepare(&process, TABLE).await?;
+        let time = Duration::from_secs(self.seconds);
+        let effort = invariant::Effort { writers: self.writers, time, kills: self.kills };
+        let done = invariant::run(&mut process, invariant, TABLE, self.place.seed, effort).await?;
+        println!(
+            "{}: {} transactions applied, {} came too late, {} reads, {} kills: it always held",
+            I::NAME,
+            done.applied,
+            done.refused,
+            done.reads,
+            self.kills
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Soak {
+    /// Runs it.
+    pub fn run(self) -> Result<ExitCode, String> {
+        let (location, _folder) = location(&self.place)?;
+        let options = soak::Options {
+            binary: binary()?,
+            location,
+            time: Duration::from_secs_f64(self.minutes * 60.0),
+            workers: self.workers,
+            restarts: self.restarts,
+            seed: self.place.seed,
+        };
+        let report = runtime()?.block_on(soak::run(&options, |gauge| {
+            eprintln!(
+                "{:6.1} min, {} requests, p99 {} µs, {} MB of memory, {} handles, {} MB on disk",
+                gauge.at.as_secs_f64() / 60.0,
+                gauge.requests,
+                gauge.p99,
+                gauge.memory >> 20,
+                gauge.handles,
+                gauge.disk >> 20
+            );
+        }))?;
+        print!("{}", report.text());
+        let growth = report.growth();
+        if growth.is_empty() {
+            println!("nothing lost, nothing wrong, nothing grew");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(growth.join("; "))
+    }
+}
+
+fn start(place: &Place) -> Result<(Process, Option<TempDir>), String> {
+    let (location, folder) = location(place)?;
+    Ok((Process::start(&binary()?, &location)?, folder))
+}
+
+fn location(place: &Place) -> Result<(PathBuf, Option<TempDir>), String> {
+    match &place.location {
+        Some(path) => Ok((path.clone(), None)),
+        None => {
+            let folder = tempfile::tempdir().map_err(|error| format!("no folder for the data: {error}"))?;
+            Ok((folder.path().join("data"), Some(folder)))
+        }
+    }
+}
+
+fn binary() -> Result<PathBuf, String> {
+    std::env::current_exe().map(|path| Path::new(&path).to_owned()).map_err(|error| error.to_string())
+}
+
+fn runtime() -> Result<Runtime, String> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())
+}

@@ -1,0 +1,92 @@
+//! Concurrent clients on one partition: is there an order in which everything they saw makes sense?
+//!
+//! Every operation is written down with the moment it was sent and the moment its answer came. [`linear::check`] then looks
+//! for an order of all of them, each within its own interval, in which a plain map gives the same answers. Reads of the whole
+//! partition and transactions are single operations in that order, so snapshots and atomicity are checked with it.
+
+pub mod linear;
+pub mod record;
+mod worker;
+
+use std::time::Duration;
+
+pub use record::{Answer, Event, Operation, Single, State};
+
+use crate::random::Random;
+use crate::subject::{End, Subject};
+use crate::wire::{Call, Caller};
+
+/// The size of a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Clients at a time.
+    pub clients: usize,
+    /// Operations of each.
+    pub operations: usize,
+    /// Is the server killed in the middle?
+    pub kill: bool,
+}
+
+/// What was seen in one history.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Operations that were answered.
+    pub answered: usize,
+    /// Operations whose outcome nobody knows.
+    pub unknown: usize,
+    /// Transactions among the answered that were applied.
+    pub transactions: usize,
+}
+
+/// How long the server works before it is killed in the middle of a history.
+const BEFORE_KILL: Duration = Duration::from_millis(15);
+
+/// Records one history of this seed on a partition of its own, and checks it.
+pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
+    let mut random = Random::from_seed(seed);
+    let partition = format!("h{seed:x}");
+    let place = worker::Place { table: table.into(), partition, authority: subject.authority() };
+    let clock = record::Clock::default();
+    let workers: Vec<_> = (0..shape.clients)
+        .map(|client| {
+            let work = worker::Worker::new(place.clone(), client, random.fork(), clock.clone());
+            tokio::spawn(work.run(shape.operations))
+        })
+        .collect();
+    if shape.kill {
+        tokio::time::sleep(BEFORE_KILL).await;
+        subject.restart(End::Kill).await?;
+    }
+    let mut events = Vec::new();
+    for worker in workers {
+        events.extend(worker.await.map_err(|error| error.to_string())??);
+    }
+    // What is there at the end is part of the history too: it shows what became of the unknown.
+    let last = worker::Place { authority: subject.authority(), ..place };
+    events.extend(worker::Worker::new(last, shape.clients, random.fork(), clock).read_all().await?);
+    match linear::check(&events) {
+        linear::Verdict::Ordered => Ok(seen(&events)),
+        linear::Verdict::Impossible => {
+            Err(format!("seed {seed}: no order explains what the clients saw:\n{}", record::print(&events)))
+        }
+        linear::Verdict::GaveUp => Err(format!("seed {seed}: too many orders to look through")),
+    }
+}
+
+/// Makes the table that histories use.
+pub async fn prepare(subject: &impl Subject, table: &str) -> Result<(), String> {
+    let call = Call::new("POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"));
+    let reply = Caller::new(&subject.authority()).call(&call).await.map_err(|lost| lost.0.to_string())?;
+    match reply.status {
+        201 | 409 => Ok(()),
+        other => Err(format!("the table was not created: {other}")),
+    }
+}
+
+fn seen(events: &[Event]) -> Seen {
+    let unknown = events.iter().filter(|event| event.answer.is_none()).count();
+    let applied = |event: &&Event| {
+        matches!(event.operation, Operation::Transaction(_)) && event.answer == Some(Answer::Applied)
+    };
+    Seen { answered: events.len() - unknown, unknown, transactions: events.iter().filter(applied).count() }
+}

@@ -1,0 +1,256 @@
+//! One step on both sides, and the comparison of what they say.
+
+use serde_json::{Map, Value, json};
+
+use super::Step;
+use crate::model::{Condition, Key, Model, Precondition, Properties, Refusal, Row, Write};
+use crate::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped};
+
+/// An ETag that no row ever has.
+const STALE: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000001Z'\"";
+/// Pages of one query; more than that is an endless list.
+const PAGES_MAX: usize = 10_000;
+
+pub(super) struct Trial {
+    run: u64,
+    pub(super) caller: Caller,
+    model: Model,
+}
+
+type Checked = Result<(), String>;
+
+impl Trial {
+    pub(super) fn new(run: u64, caller: Caller, model: Model) -> Self {
+        Self { run, caller, model }
+    }
+
+    pub(super) async fn step(&mut self, step: &Step) -> Checked {
+        match step {
+            Step::CreateTable { table, loud } => self.create(&self.name(*table, *loud)).await,
+            Step::DeleteTable(table) => self.drop_table(&self.name(*table, false)).await,
+            Step::ListTables => self.list().await,
+            Step::Write { table, key, write } => self.write(&self.name(*table, false), key, write).await,
+            Step::Batch { table, writes } => self.batch(&self.name(*table, false), writes).await,
+            Step::Get { table, key } => self.get(&self.name(*table, false), key).await,
+            Step::Query { table, wanted, top } => {
+                self.query(&self.name(*table, false), wanted.as_ref(), *top).await
+            }
+            Step::Restart(_) => Ok(()),
+        }
+    }
+
+    /// Everything that is there, and nothing else.
+    pub(super) async fn final_state(&mut self) -> Checked {
+        self.list().await?;
+        for name in self.model.names() {
+            self.query(&name, None, None).await.map_err(|difference| format!("{name}: {difference}"))?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, table: u8, loud: bool) -> String {
+        let name = format!("run{}table{table}", self.run);
+        if loud { name.to_uppercase() } else { name }
+    }
+
+    async fn create(&mut self, name: &str) -> Checked {
+        let body = json!({ "TableName": name }).to_string();
+        let reply = self.ask(&Call::new("POST", "/Tables").json(body)).await?;
+        match self.model.create(name) {
+            Ok(()) => same("status", &201, &reply.status),
+            Err(refusal) => refused(&reply, refusal),
+        }
+    }
+
+    async fn drop_table(&mut self, name: &str) -> Checked {
+        let reply = self.ask(&Call::new("DELETE", format!("/Tables('{name}')"))).await?;
+        match self.model.drop_table(name) {
+            Ok(()) => same("status", &204, &reply.status),
+            Err(refusal) => refused(&reply, refusal),
+        }
+    }
+
+    async fn list(&mut self) -> Checked {
+        let filter =
+            |prefix: &str, end: &str| escaped(&format!("TableName ge '{prefix}' and TableName lt '{end}'"));
+        let mut found = Vec::new();
+        // A comparison of names knows capitals from small letters.
+        for prefix in [format!("RUN{}TABLE", self.run), format!("run{}table", self.run)] {
+            let target = format!("/Tables?$filter={}", filter(&prefix, &format!("{prefix}~")));
+            found.extend(self.pages(&target).await?);
+        }
+        let mut found: Vec<String> =
+            found.iter().filter_map(|table| table["TableName"].as_str().map(str::to_owned)).collect();
+        let mut expected = self.model.names();
+        found.sort();
+        expected.sort();
+        same("tables", &expected, &found)
+    }
+
+    async fn write(&mut self, table: &str, key: &Key, write: &Write) -> Checked {
+        let call = self.call(table, key, write);
+        let reply = self.ask(&call).await?;
+        match self.model.write(table, key, write) {
+            Ok(_) => self.written(table, key, write, &reply),
+            Err(refusal) => refused(&reply, refusal),
+        }
+    }
+
+    async fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Checked {
+        let calls: Vec<Call> = writes.iter().map(|(key, write)| self.call(table, key, write)).collect();
+        let reply = self.ask(&batch("localhost", &calls)).await?;
+        same("status", &202, &reply.status)?;
+        let replies = batch_replies(&reply);
+        match self.model.batch(table, writes) {
+            Ok(()) => {
+                same("parts", &writes.len(), &replies.len())?;
+                for ((key, write), reply) in writes.iter().zip(&replies) {
+                    self.written(table, key, write, reply)?;
+                }
+                Ok(())
+            }
+            Err((index, refusal)) => {
+                same("parts of a failure", &1, &replies.len())?;
+                refused(&replies[0], refusal)?;
+                match index {
+                    Some(index) if !replies[0].message.starts_with(&format!("{index}:")) => {
+                        Err(format!("operation {index} failed, the server says {:?}", replies[0].message))
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A change that was made: the status that belongs to it, and an ETag that is new.
+    fn written(&mut self, table: &str, key: &Key, write: &Write, reply: &Reply) -> Checked {
+        let status = if matches!(write, Write::Insert { echo: true, .. }) { 201 } else { 204 };
+        same("status", &status, &reply.status)?;
+        if matches!(write, Write::Delete(_)) {
+            return same("ETag", &None, &reply.etag);
+        }
+        let etag = reply.etag.clone().ok_or("a change was answered without an ETag")?;
+        self.model.learn(table, key, &etag);
+        if status == 201 {
+            let row = self.model.get(table, key).map_err(|refusal| refusal.code)?;
+            return same_entity(key, row, &reply.json);
+        }
+        Ok(())
+    }
+
+    async fn get(&mut self, table: &str, key: &Key) -> Checked {
+        let reply = self.ask(&Call::new("GET", entity_path(table, &key.partition(), &key.row()))).await?;
+        match self.model.get(table, key) {
+            Ok(row) => {
+                same("status", &200, &reply.status)?;
+                same("ETag", &row.etag, &reply.etag)?;
+                same_entity(key, row, &reply.json)
+            }
+            Err(refusal) => refused(&reply, refusal),
+        }
+    }
+
+    async fn query(&mut self, table: &str, wanted: Option<&Condition>, top: Option<u8>) -> Checked {
+        let mut target = format!("/{table}()?");
+        if let Some(wanted) = wanted {
+            target += &format!("$filter={}&", escaped(&wanted.text()));
+        }
+        if let Some(top) = top {
+            target += &format!("$top={top}&");
+        }
+        let target = target.trim_end_matches(['?', '&']).to_owned();
+        let refusal = self.model.query(table, wanted).err();
+        if let Some(refusal) = refusal {
+            return refused(&self.ask(&Call::new("GET", target)).await?, refusal);
+        }
+        let found = self.pages(&target).await?;
+        let expected = self.model.query(table, wanted).map_err(|refusal| refusal.code)?;
+        same("number of entities", &expected.len(), &found.len())?;
+        for ((key, row), entity) in expected.into_iter().zip(&found) {
+            same_entity(key, row, entity)?;
+        }
+        Ok(())
+    }
+
+    /// All pages of a list.
+    async fn pages(&mut self, target: &str) -> Result<Vec<Value>, String> {
+        let mut all = Vec::new();
+        let mut next: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let joint = if target.contains('?') { '&' } else { '?' };
+            let full =
+                next.as_ref().map_or_else(|| target.to_owned(), |next| format!("{target}{joint}{next}"));
+            let reply = self.ask(&Call::new("GET", full)).await?;
+            same("status", &200, &reply.status)?;
+            all.extend(reply.json["value"].as_array().cloned().ok_or("an answer without a list")?);
+            if reply.next.is_none() {
+                return Ok(all);
+            }
+            next = reply.next;
+        }
+        Err("the list does not end".into())
+    }
+
+    fn call(&self, table: &str, key: &Key, write: &Write) -> Call {
+        let path = entity_path(table, &key.partition(), &key.row());
+        let wanted = |precondition: &Precondition| match precondition {
+            Precondition::Exists => "*".to_owned(),
+            Precondition::Current => {
+                let row = self.model.get(table, key).ok();
+                row.and_then(|row| row.etag.clone()).unwrap_or_else(|| STALE.to_owned())
+            }
+            Precondition::Stale => STALE.to_owned(),
+        };
+        let body = |properties: &Properties| entity(key, properties).to_string();
+        match write {
+            Write::Insert { properties, echo } => {
+                let prefer = if *echo { "return-content" } else { "return-no-content" };
+                Call::new("POST", format!("/{table}")).json(body(properties)).with("Prefer", prefer)
+            }
+            Write::Replace(properties, precondition) => {
+                Call::new("PUT", path).json(body(properties)).with("If-Match", wanted(precondition))
+            }
+            Write::Merge(properties, precondition) => {
+                Call::new("MERGE", path).json(body(properties)).with("If-Match", wanted(precondition))
+            }
+            Write::Upsert(properties) => Call::new("PUT", path).json(body(properties)),
+            Write::UpsertMerge(properties) => Call::new("MERGE", path).json(body(properties)),
+            Write::Delete(precondition) => Call::new("DELETE", path).with("If-Match", wanted(precondition)),
+        }
+    }
+
+    /// Nothing else is going on, so an answer must come. A connection kept over a restart may be dead.
+    async fn ask(&mut self, call: &Call) -> Result<Reply, String> {
+        self.caller.call(call).await.map_err(|Lost(error)| format!("no answer: {error}"))
+    }
+}
+
+fn entity(key: &Key, properties: &Properties) -> Value {
+    let mut members = properties.members();
+    members.insert("PartitionKey".into(), json!(key.partition()));
+    members.insert("RowKey".into(), json!(key.row()));
+    Value::Object(members)
+}
+
+/// Keys, properties with their types, ETag; a Timestamp, whatever it is.
+fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
+    let mut members: Map<String, Value> = found.as_object().cloned().ok_or("an entity is not an object")?;
+    members.remove("odata.metadata");
+    let etag = members.remove("odata.etag").and_then(|etag| etag.as_str().map(str::to_owned));
+    if members.remove("Timestamp").is_none() {
+        return Err("an entity without a Timestamp".into());
+    }
+    same("ETag in the entity", &row.etag, &etag)?;
+    same("entity", &entity(key, &row.properties), &Value::Object(members))
+}
+
+fn refused(reply: &Reply, refusal: Refusal) -> Checked {
+    same("error", &(refusal.status, Some(refusal.code)), &(reply.status, reply.code.as_deref()))
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Checked {
+    if expected == found {
+        return Ok(());
+    }
+    Err(format!("{what}: the model says {expected:?}, the server {found:?}"))
+}

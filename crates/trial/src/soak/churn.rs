@@ -1,0 +1,61 @@
+//! Tables that come and go while everybody else works.
+
+use std::sync::atomic::Ordering;
+
+use super::Shared;
+use crate::wire::{Call, Caller, Reply};
+
+/// Rows that each table gets before it goes.
+const ROWS: usize = 40;
+
+/// Creates a table, fills it, reads it, deletes it, and begins again with the same name: what was deleted stays deleted.
+pub(super) async fn run(mut shared: Shared) -> Result<(), String> {
+    let mut place = shared.place.borrow().clone();
+    let mut caller = Caller::new(&place.authority);
+    while !shared.stop.load(Ordering::Relaxed) {
+        if round(&mut caller).await?.is_some() {
+            continue;
+        }
+        // The server is gone; it comes back, or the soak is over.
+        let start = place.start;
+        match shared.place.wait_for(|now| now.start > start).await {
+            Ok(now) => place = now.clone(),
+            Err(_) => break,
+        }
+        caller.moved(&place.authority);
+        // What the last round left behind is unknown; the table goes, whatever is in it.
+        let _ = caller.call(&Call::new("DELETE", "/Tables('churn')")).await;
+    }
+    Ok(())
+}
+
+/// `None` if an answer was lost on the way.
+async fn round(caller: &mut Caller) -> Result<Option<()>, String> {
+    let create = Call::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
+    let Some(_) = expect(caller, &create, 201).await? else { return Ok(None) };
+    let list = Call::new("GET", "/churn()?$select=RowKey");
+    let Some(reply) = expect(caller, &list, 200).await? else { return Ok(None) };
+    if reply.json["value"].as_array().is_none_or(|rows| !rows.is_empty()) {
+        return Err(format!("a new table is not empty: {}", reply.body));
+    }
+    for row in 0..ROWS {
+        let body = format!("{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row}\"}}", row % 5);
+        let insert = Call::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
+        let Some(_) = expect(caller, &insert, 204).await? else { return Ok(None) };
+    }
+    let Some(reply) = expect(caller, &list, 200).await? else { return Ok(None) };
+    if reply.json["value"].as_array().map(Vec::len) != Some(ROWS) {
+        return Err(format!("a table does not have its {ROWS} rows: {}", reply.body));
+    }
+    expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(|reply| reply.map(drop))
+}
+
+async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Option<Reply>, String> {
+    match caller.call(call).await {
+        Ok(reply) if reply.status == status => Ok(Some(reply)),
+        Ok(reply) if reply.status < 500 => {
+            Err(format!("{} {} was answered with {} {}", call.method, call.target, reply.status, reply.body))
+        }
+        _ => Ok(None),
+    }
+}

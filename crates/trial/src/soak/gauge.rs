@@ -1,0 +1,198 @@
+//! What is measured while a soak runs, and whether it stays flat.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Latencies by powers of two of a microsecond.
+const BUCKETS: usize = 32;
+
+/// Growth that is taken for noise, besides the ratio.
+const MEMORY_SPARE: u64 = 32 << 20;
+const HANDLES_SPARE: u64 = 32;
+const DISK_SPARE: u64 = 256 << 20;
+const MICROS_SPARE: u64 = 20_000;
+
+/// Counts what the workers do. Reading it starts it anew.
+#[derive(Default)]
+pub struct Meter {
+    requests: AtomicU64,
+    checks: AtomicU64,
+    latencies: [AtomicU64; BUCKETS],
+}
+
+/// A moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauge {
+    /// When, since the beginning.
+    pub at: Duration,
+    /// Requests since the moment before.
+    pub requests: u64,
+    /// Rows compared with what they must be, since the moment before.
+    pub checks: u64,
+    /// Latency in the middle, in microseconds (to a power of two).
+    pub p50: u64,
+    /// Latency of the slowest hundredth.
+    pub p99: u64,
+    /// Memory that the server holds.
+    pub memory: u64,
+    /// Files and sockets that it holds.
+    pub handles: u64,
+    /// Its data.
+    pub disk: u64,
+}
+
+impl Meter {
+    /// A request was answered.
+    pub fn answered(&self, took: Duration) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = (64 - micros.leading_zeros()) as usize;
+        self.latencies[bucket.min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Rows were compared.
+    pub fn checked(&self, rows: usize) {
+        self.checks.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// What happened since the last time, and what the process holds now.
+    pub fn gauge(&self, at: Duration, process: u32, location: &Path) -> Gauge {
+        let counts: Vec<u64> = self.latencies.iter().map(|count| count.swap(0, Ordering::Relaxed)).collect();
+        Gauge {
+            at,
+            requests: self.requests.swap(0, Ordering::Relaxed),
+            checks: self.checks.swap(0, Ordering::Relaxed),
+            p50: quantile(&counts, 50),
+            p99: quantile(&counts, 99),
+            memory: memory(process),
+            handles: std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, |all| all.count() as u64),
+            disk: size(location),
+        }
+    }
+}
+
+fn quantile(counts: &[u64], percent: u64) -> u64 {
+    let wanted = counts.iter().sum::<u64>() * percent / 100;
+    let mut seen = 0;
+    for (bucket, count) in counts.iter().enumerate() {
+        seen += count;
+        if seen > wanted {
+            return 1 << bucket;
+        }
+    }
+    0
+}
+
+fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = resident.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// The name of a figure, the figure, and growth that is noise.
+type Figure = (&'static str, fn(&Gauge) -> u64, u64);
+
+/// What a soak has measured.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The moments.
+    pub gauges: Vec<Gauge>,
+    /// How often the server was started again.
+    pub restarts: u64,
+}
+
+impl Report {
+    /// What grew between the second quarter and the last: the worst of each, with room for noise.
+    pub fn growth(&self) -> Vec<String> {
+        let quarter = self.gauges.len() / 4;
+        if quarter == 0 {
+            return Vec::new();
+        }
+        let early = &self.gauges[quarter..2 * quarter];
+        let late = &self.gauges[self.gauges.len() - quarter..];
+        let figures: [Figure; 4] = [
+            ("memory", |gauge| gauge.memory, MEMORY_SPARE),
+            ("handles", |gauge| gauge.handles, HANDLES_SPARE),
+            ("disk", |gauge| gauge.disk, DISK_SPARE),
+            ("p99", |gauge| gauge.p99, MICROS_SPARE),
+        ];
+        let mut growth = Vec::new();
+        for (name, figure, spare) in figures {
+            let worst = |gauges: &[Gauge]| gauges.iter().map(figure).max().unwrap_or(0);
+            let (before, after) = (worst(early), worst(late));
+            if after > before + before / 2 + spare {
+                growth.push(format!("{name} grew from {before} to {after}"));
+            }
+        }
+        growth
+    }
+
+    /// The figures as a table.
+    pub fn text(&self) -> String {
+        let mut text =
+            String::from("  minute  requests/s      p50 µs      p99 µs   memory MB  handles   disk MB\n");
+        let mut before = Duration::ZERO;
+        for gauge in &self.gauges {
+            let seconds = (gauge.at - before).as_secs_f64().max(0.001);
+            before = gauge.at;
+            let _ = writeln!(
+                text,
+                "{:8.1}{:12.0}{:12}{:12}{:12.1}{:9}{:10.1}",
+                gauge.at.as_secs_f64() / 60.0,
+                gauge.requests as f64 / seconds,
+                gauge.p50,
+                gauge.p99,
+                gauge.memory as f64 / 1e6,
+                gauge.handles,
+                gauge.disk as f64 / 1e6,
+            );
+        }
+        let sum = |figure: fn(&Gauge) -> u64| self.gauges.iter().map(figure).sum::<u64>();
+        let _ = writeln!(
+            text,
+            "{} requests, {} rows checked, {} restarts",
+            sum(|gauge| gauge.requests),
+            sum(|gauge| gauge.checks),
+            self.restarts
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(memory: impl Fn(u64) -> u64) -> Report {
+        let gauges = (0..40).map(|at| Gauge { memory: memory(at), ..Gauge::default() }).collect();
+        Report { gauges, restarts: 0 }
+    }
+
+    #[test]
+    fn steady_growth_is_told_from_noise() {
+        assert!(report(|at| (100 << 20) + at % 7 * (1 << 20)).growth().is_empty());
+        assert_eq!(report(|at| (at + 1) * (20 << 20)).growth().len(), 1);
+    }
+
+    #[test]
+    fn quantiles_are_upper_bounds_of_their_bucket() {
+        let meter = Meter::default();
+        (0..99).for_each(|_| meter.answered(Duration::from_micros(100)));
+        meter.answered(Duration::from_millis(50));
+        let gauge = meter.gauge(Duration::ZERO, 0, Path::new("/nowhere"));
+        assert_eq!((gauge.requests, gauge.p50, gauge.p99), (100, 128, 65536));
+    }
+}

@@ -1,0 +1,192 @@
+//! The server on trial: started, stopped, killed, started again.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
+use lazuli_server::accounts::GivenAccount;
+use lazuli_server::{Config, Running};
+use lazuli_store::{Options, Store};
+use tempfile::TempDir;
+
+/// How a server is to end before it starts again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It finishes what it does, and closes its files.
+    Stop,
+    /// kill -9, where it is a process; else as `Stop`.
+    Kill,
+}
+
+/// A server that can be started again over the same data.
+pub trait Subject {
+    /// Where it listens now.
+    fn authority(&self) -> String;
+
+    /// Ends it and starts it again, perhaps at another address.
+    fn restart(&mut self, end: End) -> impl Future<Output = Result<(), String>>;
+}
+
+/// A server in this process on an engine in memory, which outlives the server.
+pub struct InMemory {
+    engine: Arc<Memory>,
+    running: Option<Running>,
+}
+
+impl InMemory {
+    /// Starts one.
+    pub async fn start() -> Result<Self, String> {
+        let engine = Arc::new(Memory::new(Clock::system()));
+        let running = Some(start(engine.clone()).await?);
+        Ok(Self { engine, running })
+    }
+}
+
+impl Subject for InMemory {
+    fn authority(&self) -> String {
+        authority(self.running.as_ref())
+    }
+
+    async fn restart(&mut self, _: End) -> Result<(), String> {
+        stop(self.running.take()).await?;
+        self.running = Some(start(self.engine.clone()).await?);
+        Ok(())
+    }
+}
+
+/// A server in this process on the durable store.
+pub struct Durable {
+    folder: TempDir,
+    running: Option<Running>,
+}
+
+impl Durable {
+    /// Starts one with its data in a temporary folder.
+    pub async fn start() -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let running = Some(start(open(folder.path())?).await?);
+        Ok(Self { folder, running })
+    }
+}
+
+impl Subject for Durable {
+    fn authority(&self) -> String {
+        authority(self.running.as_ref())
+    }
+
+    async fn restart(&mut self, _: End) -> Result<(), String> {
+        stop(self.running.take()).await?;
+        self.running = Some(start(open(self.folder.path())?).await?);
+        Ok(())
+    }
+}
+
+fn open(folder: &Path) -> Result<Arc<Store>, String> {
+    Store::open(folder, Options::default()).map(Arc::new).map_err(|error| error.to_string())
+}
+
+async fn start(engine: Arc<dyn Engine>) -> Result<Running, String> {
+    let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+    let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
+    started.await.map_err(|error| error.to_string())
+}
+
+async fn stop(running: Option<Running>) -> Result<(), String> {
+    match running {
+        Some(running) => running.stop().await.map_err(|error| error.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn authority(running: Option<&Running>) -> String {
+    running.map(|running| running.table.to_string()).unwrap_or_default()
+}
+
+/// `lazuli serve` as a process of its own: it can be killed.
+pub struct Process {
+    binary: PathBuf,
+    arguments: Vec<String>,
+    authority: String,
+    child: Child,
+}
+
+impl Process {
+    /// Starts the program on this data.
+    pub fn start(binary: &Path, location: &Path) -> Result<Self, String> {
+        let location = location.display().to_string();
+        let arguments = ["serve", "--table-port", "0", "--admin-port", "0", "--location", &location];
+        Self::start_with(binary, arguments.map(str::to_owned).to_vec())
+    }
+
+    /// Starts the program with these arguments, which choose any free port.
+    pub fn start_with(binary: &Path, arguments: Vec<String>) -> Result<Self, String> {
+        let (child, authority) = spawn(binary, &arguments)?;
+        Ok(Self { binary: binary.to_owned(), arguments, authority, child })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it.
+    pub fn end(&mut self, end: End) -> Result<(), String> {
+        match end {
+            End::Kill => self.child.kill().map_err(|error| error.to_string())?,
+            End::Stop => {
+                let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+                let id = id.ok_or("the process has no id")?;
+                let sent = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+                sent.map_err(|error| error.to_string())?;
+            }
+        }
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        match end {
+            End::Stop if !status.success() => Err(format!("the server ended with {status}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Subject for Process {
+    fn authority(&self) -> String {
+        self.authority.clone()
+    }
+
+    async fn restart(&mut self, end: End) -> Result<(), String> {
+        self.end(end)?;
+        (self.child, self.authority) = spawn(&self.binary, &self.arguments)?;
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The server prints its connection string once it listens.
+fn spawn(binary: &Path, arguments: &[String]) -> Result<(Child, String), String> {
+    let mut command = Command::new(binary);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
+    let output = child.stdout.take().ok_or("the server has no output")?;
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    let endpoint =
+        lines.find_map(|line| line.split_once("TableEndpoint=http://").map(|(_, rest)| rest.to_owned()));
+    let authority = endpoint.and_then(|rest| rest.split('/').next().map(str::to_owned));
+    let Some(authority) = authority else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err("the server did not start".into());
+    };
+    // What it prints later is read, or it would wait for a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    Ok((child, authority))
+}

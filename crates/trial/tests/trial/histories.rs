@@ -1,0 +1,33 @@
+//! Histories of concurrent clients.
+
+use lazuli_trial::history::{Shape, prepare, run};
+use lazuli_trial::subject::{Durable, InMemory, Subject};
+
+use crate::runtime;
+
+const HISTORIES: u64 = 12;
+
+async fn check(mut subject: impl Subject) {
+    prepare(&subject, "histories").await.expect("the table can be made");
+    let shape = Shape { clients: 6, operations: 25, kill: false };
+    let mut transactions = 0;
+    for seed in 0..HISTORIES {
+        match run(&mut subject, "histories", seed, shape).await {
+            Ok(seen) => transactions += seen.transactions,
+            Err(message) => panic!("{message}"),
+        }
+    }
+    assert!(transactions > 0, "some transactions must succeed");
+}
+
+/// CS-01 to CS-03, CC-04, TX-09, TX-11.
+#[test]
+fn what_clients_saw_in_memory_has_an_order() {
+    runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
+}
+
+/// CS-01 to CS-03, CC-04, TX-09, TX-11.
+#[test]
+fn what_clients_saw_of_the_store_has_an_order() {
+    runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
+}

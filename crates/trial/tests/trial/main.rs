@@ -1,0 +1,11 @@
+//! The short forms of all trials, on every engine that needs nothing installed.
+
+mod histories;
+mod invariants;
+mod sequences;
+
+use tokio::runtime::{Builder, Runtime};
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built")
+}
