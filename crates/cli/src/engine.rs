@@ -61,7 +61,7 @@ pub fn open(
     };
     let mut options = Options { durability, ..Options::default() };
     if let Some(bytes) = cache_bytes {
-        options.cache_bytes = bytes;
+        options = options.with_caches(bytes);
     }
     match Store::open(path, options) {
         Ok(store) => Ok(Arc::new(store)),

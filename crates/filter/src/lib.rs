@@ -16,6 +16,7 @@ mod compare;
 mod contradiction;
 mod error;
 mod eval;
+mod layout;
 mod lex;
 mod matcher;
 mod normal;

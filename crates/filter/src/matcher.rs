@@ -1,18 +1,22 @@
 //! A filter made ready for many rows: evaluates on the stored bytes, without allocating.
 //!
-//! A row is walked at most once, in its own order, and only until the answer is known. Properties that the filter does
-//! not name are stepped over undecoded; those it names are compared when they come by, wherever in the filter the
-//! comparison stands. Gives the answers of [`crate::matches`].
+//! Rows of a table are mostly made alike: where the properties are that the filter names is remembered from one row to
+//! the next (see [`crate::layout`]), and only those are looked at.
+//!
+//! Where rows are not alike, a row is walked at most once, in its own order, and only until the answer is known.
+//! Properties that the filter does not name are stepped over undecoded; those it names are compared when they come by,
+//! wherever in the filter the comparison stands. Gives the answers of [`crate::matches`].
 
 use std::ops::Range;
 
 use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::filter::{Expr, Operator};
-use lazuli_model::row::{CorruptRow, Iter};
-use lazuli_model::{Value, ValueRef};
+use lazuli_model::row::{self, CorruptRow, Iter};
+use lazuli_model::{EdmType, Value, ValueRef};
 
 use crate::Row;
 use crate::compare::compare;
+use crate::layout::Layout;
 use crate::normal::normal;
 
 /// A filter made ready for many rows.
@@ -23,16 +27,21 @@ pub struct Matcher {
     names: Vec<Name>,
     /// What is asked of them, those of one property together.
     tests: Vec<Test>,
-    /// The answers for the row at hand.
+    /// The answers for the row at hand, while it is walked.
     answers: Vec<Answer>,
+    /// Where the properties were in the last row.
+    layout: Layout,
 }
 
 #[derive(Clone, Debug)]
 enum Node {
     All(Vec<Node>),
     Any(Vec<Node>),
-    /// The test with that index.
-    Property(usize),
+    /// The test with that index, of the name with that index.
+    Property {
+        name: usize,
+        test: usize,
+    },
     System(System, Test),
     Constant(bool),
 }
@@ -79,11 +88,20 @@ impl Matcher {
         let root = compile(&expr, &names, &mut next);
         let tests: Vec<Test> = found.into_iter().map(|(_, test)| test).collect();
         let answers = vec![Answer::Open; tests.len()];
-        Self { root, names, tests, answers }
+        let layout = Layout::new(names.iter().map(|name| name.bytes.clone()).collect());
+        Self { root, names, tests, answers, layout }
     }
 
     /// Does the filter want this row?
     pub fn matches(&mut self, row: &Row<'_>) -> Result<bool, CorruptRow> {
+        if self.names.is_empty() {
+            return Look { layout: &self.layout, tests: &self.tests, values: &[] }.decide(&self.root, row);
+        }
+        let parts = row.properties.parts()?;
+        if self.layout.fit(&parts)? {
+            return Look { layout: &self.layout, tests: &self.tests, values: parts.values }
+                .decide(&self.root, row);
+        }
         self.answers.fill(Answer::Open);
         let mut walk = Walk {
             names: &self.names,
@@ -95,15 +113,12 @@ impl Matcher {
     }
 }
 
-/// One row being looked at.
-struct Walk<'m, 'r> {
-    names: &'m [Name],
-    tests: &'m [Test],
-    answers: &'m mut [Answer],
-    properties: Iter<'r>,
-}
+/// A row, or as much of it as is needed.
+trait Ask {
+    /// The answer to a test of a property; a missing property has none.
+    fn ask(&mut self, name: usize, test: usize) -> Result<bool, CorruptRow>;
 
-impl Walk<'_, '_> {
+    /// Does the filter want the row?
     fn decide(&mut self, node: &Node, row: &Row<'_>) -> Result<bool, CorruptRow> {
         match node {
             Node::All(parts) => {
@@ -122,7 +137,7 @@ impl Walk<'_, '_> {
                 }
                 Ok(false)
             }
-            Node::Property(test) => self.answer(*test),
+            Node::Property { name, test } => self.ask(*name, *test),
             Node::System(system, test) => Ok(test.ask(match system {
                 System::Partition => ValueRef::String(row.partition),
                 System::Row => ValueRef::String(row.row),
@@ -131,9 +146,36 @@ impl Walk<'_, '_> {
             Node::Constant(value) => Ok(*value),
         }
     }
+}
 
-    /// Walks on until the test has an answer or the row is over, which is one too: a missing property has no answer.
-    fn answer(&mut self, test: usize) -> Result<bool, CorruptRow> {
+/// A row of which it is known where everything is.
+struct Look<'m, 'r> {
+    layout: &'m Layout,
+    tests: &'m [Test],
+    values: &'r [u8],
+}
+
+impl Ask for Look<'_, '_> {
+    #[inline]
+    fn ask(&mut self, name: usize, test: usize) -> Result<bool, CorruptRow> {
+        match self.layout.find(name, self.values)? {
+            Some((kind, value)) => self.tests[test].ask_stored(kind, value),
+            None => Ok(false),
+        }
+    }
+}
+
+/// A row that is walked.
+struct Walk<'m, 'r> {
+    names: &'m [Name],
+    tests: &'m [Test],
+    answers: &'m mut [Answer],
+    properties: Iter<'r>,
+}
+
+impl Ask for Walk<'_, '_> {
+    /// Walks on until the test has an answer or the row is over, which is one too.
+    fn ask(&mut self, _: usize, test: usize) -> Result<bool, CorruptRow> {
         loop {
             match self.answers[test] {
                 Answer::Yes => return Ok(true),
@@ -155,6 +197,17 @@ impl Test {
     /// Is the answer known, and is it yes?
     fn ask(&self, value: ValueRef<'_>) -> bool {
         compare(value, self.operator, &self.literal).is_some_and(|holds| holds != self.negated)
+    }
+
+    /// The same of a value that is not decoded. Whether texts are equal shows in their bytes.
+    #[inline]
+    fn ask_stored(&self, kind: u8, value: &[u8]) -> Result<bool, CorruptRow> {
+        if let (Operator::Eq | Operator::Ne, Value::String(literal)) = (self.operator, &self.literal) {
+            let is_text = kind == EdmType::String as u8;
+            let holds = (literal.as_bytes() == value) == (self.operator == Operator::Eq);
+            return Ok(is_text && holds != self.negated);
+        }
+        Ok(self.ask(row::decode(kind, value)?))
     }
 }
 
@@ -224,7 +277,7 @@ fn compile(expr: &Expr, names: &[Name], next: &mut [usize]) -> Node {
             match names.iter().position(|known| *known.bytes == *name.as_bytes()) {
                 Some(at) => {
                     next[at] += 1;
-                    Node::Property(names[at].tests.start + next[at] - 1)
+                    Node::Property { name: at, test: names[at].tests.start + next[at] - 1 }
                 }
                 None => Node::Constant(false),
             }

@@ -20,7 +20,8 @@ use crate::{DateTime, EdmType, Guid, Properties, ValueRef};
 
 const FORMAT: u8 = 1;
 const HEAD_BYTES: usize = 7;
-const ENTRY_BYTES: usize = 7;
+/// Bytes that the directory has for each property.
+pub const ENTRY_BYTES: usize = 7;
 
 /// The packed properties of one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,14 +88,23 @@ impl<'a> RowRef<'a> {
     /// The properties in stored order.
     pub fn iter(&self) -> Iter<'a> {
         let left = u16::from_le_bytes([self.0[1], self.0[2]]);
-        let names_bytes = u32::from_le_bytes([self.0[3], self.0[4], self.0[5], self.0[6]]);
-        let body = &self.0[HEAD_BYTES..];
-        let parts = body.split_at_checked(usize::from(left) * ENTRY_BYTES).and_then(|(directory, rest)| {
-            let (names, values) = rest.split_at_checked(usize::try_from(names_bytes).ok()?)?;
-            Some(Iter { directory, names, values, left })
-        });
         // Without a whole directory the first step finds that there is none.
-        parts.unwrap_or(Iter { directory: &[], names: &[], values: &[], left })
+        let Parts { directory, names, values } =
+            self.parts().unwrap_or(Parts { directory: &[], names: &[], values: &[] });
+        Iter { directory, names, values, left }
+    }
+
+    /// The row as it lies in storage, for a walk over many rows that are made alike.
+    #[inline]
+    pub fn parts(&self) -> Result<Parts<'a>, CorruptRow> {
+        let [_, count_low, count_high, names_bytes @ ..] =
+            *self.0.first_chunk::<HEAD_BYTES>().ok_or(CorruptRow)?;
+        let count = usize::from(u16::from_le_bytes([count_low, count_high]));
+        let names_bytes = usize::try_from(u32::from_le_bytes(names_bytes)).map_err(|_| CorruptRow)?;
+        let body = &self.0[HEAD_BYTES..];
+        let (directory, rest) = body.split_at_checked(count * ENTRY_BYTES).ok_or(CorruptRow)?;
+        let (names, values) = rest.split_at_checked(names_bytes).ok_or(CorruptRow)?;
+        Ok(Parts { directory, names, values })
     }
 
     /// The value of the property with that name. Other values are stepped over, not decoded.
@@ -107,6 +117,41 @@ impl<'a> RowRef<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+/// A row as it lies in storage.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// An entry of [`ENTRY_BYTES`] for each property: see [`Entry`].
+    pub directory: &'a [u8],
+    /// The names, one after the other.
+    pub names: &'a [u8],
+    /// The values, one after the other.
+    pub values: &'a [u8],
+}
+
+/// What the directory says of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The type's number.
+    pub kind: u8,
+    /// The length of the name.
+    pub name_bytes: usize,
+    /// The length of the value.
+    pub value_bytes: usize,
+}
+
+impl Entry {
+    /// Reads an entry.
+    #[inline]
+    pub fn read(bytes: [u8; ENTRY_BYTES]) -> Self {
+        let [kind, name_low, name_high, value_bytes @ ..] = bytes;
+        Self {
+            kind,
+            name_bytes: usize::from(u16::from_le_bytes([name_low, name_high])),
+            value_bytes: u32::from_le_bytes(value_bytes) as usize,
+        }
     }
 }
 
@@ -135,9 +180,7 @@ impl<'a> Iter<'a> {
     fn advance(&mut self) -> Result<RawProperty<'a>, CorruptRow> {
         self.left -= 1;
         let (entry, directory) = self.directory.split_first_chunk::<ENTRY_BYTES>().ok_or(CorruptRow)?;
-        let [kind, name_low, name_high, value_bytes @ ..] = *entry;
-        let name_bytes = usize::from(u16::from_le_bytes([name_low, name_high]));
-        let value_bytes = usize::try_from(u32::from_le_bytes(value_bytes)).map_err(|_| CorruptRow)?;
+        let Entry { kind, name_bytes, value_bytes } = Entry::read(*entry);
         let (name, names) = self.names.split_at_checked(name_bytes).ok_or(CorruptRow)?;
         let (value, values) = self.values.split_at_checked(value_bytes).ok_or(CorruptRow)?;
         *self = Self { directory, names, values, left: self.left };
@@ -171,27 +214,32 @@ impl<'a> RawProperty<'a> {
 
     /// Decodes the value.
     pub fn value(&self) -> Result<ValueRef<'a>, CorruptRow> {
-        Ok(match EdmType::from_number(self.kind).ok_or(CorruptRow)? {
-            EdmType::Binary => ValueRef::Binary(self.value),
-            EdmType::String => ValueRef::String(std::str::from_utf8(self.value).map_err(|_| CorruptRow)?),
-            EdmType::Boolean => match self.value {
-                [0] => ValueRef::Boolean(false),
-                [1] => ValueRef::Boolean(true),
-                _ => return Err(CorruptRow),
-            },
-            EdmType::Int32 => ValueRef::Int32(i32::from_le_bytes(self.array()?)),
-            EdmType::Int64 => ValueRef::Int64(i64::from_le_bytes(self.array()?)),
-            EdmType::Double => ValueRef::Double(f64::from_le_bytes(self.array()?)),
-            EdmType::Guid => ValueRef::Guid(Guid(self.array()?)),
-            EdmType::DateTime => {
-                ValueRef::DateTime(DateTime::from_ticks(u64::from_le_bytes(self.array()?)).ok_or(CorruptRow)?)
-            }
-        })
+        decode(self.kind, self.value)
     }
+}
 
-    fn array<const N: usize>(&self) -> Result<[u8; N], CorruptRow> {
-        self.value.try_into().map_err(|_| CorruptRow)
-    }
+/// Decodes the bytes of a value of the type with that number.
+pub fn decode(kind: u8, value: &[u8]) -> Result<ValueRef<'_>, CorruptRow> {
+    Ok(match EdmType::from_number(kind).ok_or(CorruptRow)? {
+        EdmType::Binary => ValueRef::Binary(value),
+        EdmType::String => ValueRef::String(std::str::from_utf8(value).map_err(|_| CorruptRow)?),
+        EdmType::Boolean => match value {
+            [0] => ValueRef::Boolean(false),
+            [1] => ValueRef::Boolean(true),
+            _ => return Err(CorruptRow),
+        },
+        EdmType::Int32 => ValueRef::Int32(i32::from_le_bytes(array(value)?)),
+        EdmType::Int64 => ValueRef::Int64(i64::from_le_bytes(array(value)?)),
+        EdmType::Double => ValueRef::Double(f64::from_le_bytes(array(value)?)),
+        EdmType::Guid => ValueRef::Guid(Guid(array(value)?)),
+        EdmType::DateTime => {
+            ValueRef::DateTime(DateTime::from_ticks(u64::from_le_bytes(array(value)?)).ok_or(CorruptRow)?)
+        }
+    })
+}
+
+fn array<const N: usize>(value: &[u8]) -> Result<[u8; N], CorruptRow> {
+    value.try_into().map_err(|_| CorruptRow)
 }
 
 /// Packs properties one by one.

@@ -21,6 +21,7 @@ use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
 };
 
+use crate::cache::ScanCache;
 use crate::directory::{Directory, sync_dir};
 use crate::error::{OpenError, open_error};
 use crate::limits;
@@ -36,6 +37,8 @@ pub struct Files {
     pub db: Database,
     /// Its one keyspace.
     pub rows: Keyspace,
+    /// What scans keep in memory of it.
+    pub scans: ScanCache,
     /// The directory with its lock.
     pub directory: Directory,
 }
@@ -61,7 +64,7 @@ impl Files {
                 sync_dir(&made)?;
             }
         }
-        Ok(Self { db, rows, directory })
+        Ok(Self { db, rows, scans: ScanCache::new(options.scan_cache_bytes), directory })
     }
 
     /// New writes should wait, because writing out and merging does not keep up.

@@ -4,6 +4,7 @@
 //! that waits, decides them in order, writes one batch, syncs once, publishes, and answers. Readers use the view that
 //! was published last and never wait for writes.
 
+mod cache;
 mod cell;
 mod check;
 mod commit;
@@ -21,6 +22,7 @@ mod preflight;
 pub mod pressure;
 mod queue;
 mod recent;
+mod scan;
 mod state;
 mod store;
 mod view;

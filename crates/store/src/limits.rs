@@ -39,6 +39,24 @@ pub const ERASE_TABLES_MAX: usize = 1024;
 /// Ranges of a scan that are read without leaving the caller's thread, if each is a single row.
 pub const INLINE_POINTS_MAX: usize = 8;
 
+/// Memory for all caches together, unless the options say otherwise.
+pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// About how many bytes of rows the scan cache keeps and drops together: what a write makes it read again.
+pub const SEGMENT_BYTES: usize = 128 * 1024;
+/// Segments are smaller where fewer than so many would fit into the scan cache.
+pub const SEGMENTS_IN_CACHE_MIN: usize = 16;
+/// The share of the scan cache for the borders of segments, one in so many bytes.
+pub const SEGMENT_BORDERS_SHARE: usize = 8;
+/// A stretch of keys with less than this share of a segment's bytes is not made a segment: finding it would cost as much
+/// as reading it.
+pub const SEGMENT_SHARE_MIN: usize = 16;
+/// Borders that one scan leaves behind at most; a later one divides the rest.
+pub const BORDERS_MAX: usize = 4096;
+/// Segments that are looked at to find room for another one.
+pub const CACHE_PROBES_MAX: usize = 16;
+/// After so many searches without room every segment counts as scanned half as often.
+pub const CACHE_DECLINES_MAX: usize = 256;
+
 /// Memory for rows that are not yet in a sorted file, unless the options say otherwise.
 pub const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
 /// About the size of a sorted file. Smaller files are merged in smaller steps, during which nothing is written out.

@@ -2,13 +2,15 @@
 
 use lazuli_engine::Clock;
 
-use crate::limits::MEMTABLE_BYTES;
+use crate::limits::{CACHE_BYTES, MEMTABLE_BYTES};
 
 /// How a store is opened. Take [`Options::default`] and change what you need.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Memory for blocks of sorted files that were read.
     pub cache_bytes: u64,
+    /// Memory for rows in the order of scans, of ranges that are scanned again and again; nothing turns it off.
+    pub scan_cache_bytes: u64,
     /// When a commit counts as done.
     pub durability: Durability,
     /// Where versions come from.
@@ -19,10 +21,18 @@ pub struct Options {
     pub scans_max: usize,
 }
 
+impl Options {
+    /// Divides one size among the caches.
+    pub fn with_caches(self, bytes: u64) -> Self {
+        Self { cache_bytes: bytes - bytes / 2, scan_cache_bytes: bytes / 2, ..self }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
-            cache_bytes: 64 * 1024 * 1024,
+            cache_bytes: CACHE_BYTES / 2,
+            scan_cache_bytes: CACHE_BYTES / 2,
             durability: Durability::Full,
             clock: Clock::system(),
             memtable_bytes: MEMTABLE_BYTES,

@@ -28,6 +28,7 @@ use crate::limits::{
 use crate::options::Options;
 use crate::queue::{Callers, queue};
 use crate::recent::Recent;
+use crate::scan;
 use crate::state::State;
 use crate::view::{Published, View};
 
@@ -202,12 +203,12 @@ impl Engine for Store {
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         Box::pin(async move {
             if scan.ranges.len() <= INLINE_POINTS_MAX && scan.ranges.iter().all(is_point) {
-                return self.read(|view| view.scan(scan));
+                return self.read(|view| scan::scan(view, scan));
             }
             let slot = Arc::clone(&self.scans).acquire_owned().await.map_err(|_| closed())?;
             let view = self.published.view()?;
             blocking(move || {
-                let page = view.scan(scan);
+                let page = scan::scan(&view, scan);
                 // Whoever gets all slots finds no view in use.
                 drop(view);
                 drop(slot);

@@ -5,9 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 use fjall::{Readable, Slice, Snapshot};
-use lazuli_engine::keycode::{self, Span};
-use lazuli_engine::rules::Pager;
-use lazuli_engine::{Error, Page, Result, Row, RowView, Scan, TableId};
+use lazuli_engine::{Error, Result, Row, TableId, keycode};
 
 use crate::cell::{self, Cell};
 use crate::error::{closed, read_error};
@@ -45,7 +43,7 @@ impl View {
 
     /// One cell by its key.
     pub fn cell(&self, key: &[u8]) -> Result<Option<Cell>> {
-        let stored = self.snapshot.get(&self.files.rows, key).map_err(|e| read_error(&e))?;
+        let stored = self.stored(key)?;
         stored.map(|stored| cell::open(key, stored.into())).transpose()
     }
 
@@ -67,33 +65,19 @@ impl View {
             .collect()
     }
 
-    /// Rows in order.
-    pub fn scan(&self, scan: Scan) -> Result<Page> {
-        let prefix = keyspace::table_prefix(scan.table);
-        let table_end = keyspace::table_end(scan.table);
-        let spans: Vec<Span> = scan.ranges.iter().map(|range| Span::new(&prefix, range)).collect();
-        let mut pager = Pager::new(scan);
-        for span in spans.into_iter().filter(|span| !span.is_empty()) {
-            if !self.scan_span(&mut pager, &span, &table_end)? {
-                break;
-            }
-        }
-        Ok(pager.finish())
+    /// What is stored under a key, not yet checked.
+    pub fn stored(&self, key: &[u8]) -> Result<Option<Slice>> {
+        self.snapshot.get(&self.files.rows, key).map_err(|e| read_error(&e))
     }
 
-    fn scan_span(&self, pager: &mut Pager, span: &Span, table_end: &[u8]) -> Result<bool> {
-        if span.is_point {
-            let stored = self.snapshot.get(&self.files.rows, &span.start).map_err(|e| read_error(&e))?;
-            return stored.map_or(Ok(true), |stored| offer(pager, &span.start, &stored));
-        }
-        let end = span.end.as_deref().unwrap_or(table_end);
-        for item in self.snapshot.range(&self.files.rows, &*span.start..end) {
-            let (key, stored) = item.into_inner().map_err(|e| read_error(&e))?;
-            if !offer(pager, &key, &stored)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Keys from `start` on and below `end`, in order, with what is stored under them, not yet checked.
+    pub fn range<'a>(
+        &'a self,
+        start: &[u8],
+        end: &[u8],
+    ) -> impl Iterator<Item = Result<(Slice, Slice)>> + use<'a> {
+        let items = self.snapshot.range(&self.files.rows, start..end);
+        items.map(|item| item.into_inner().map_err(|e| read_error(&e)))
     }
 
     /// Some keys of a table, in order, from `start` on.
@@ -111,14 +95,6 @@ impl View {
             Ok((key.into(), stored.into()))
         })
     }
-}
-
-/// Shows a stored row to the pager, copying nothing but a key that is not its own UTF-8.
-fn offer(pager: &mut Pager, key: &[u8], stored: &Slice) -> Result<bool> {
-    let (version, value) = cell::view(key, stored)?;
-    let (partition, row) = row_of(key)?;
-    let view = RowView { partition: &partition, row: &row, version, value };
-    pager.offer(view, || cell::value_of(&stored.clone().into()))
 }
 
 /// The partition and row in a row's key.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::entity::Entity;
-use crate::generate::{entity, filter, filter_of_anything, filter_of_key};
+use crate::generate::{entity, filter, filter_of_anything, filter_of_key, value};
 use crate::naive;
 
 /// How many of the ranges contain the entity, and which is the first.
@@ -82,6 +82,27 @@ proptest! {
             prop_assert_eq!(matcher.matches(&row).unwrap(), wanted);
             let negation = Expr::Not(Box::new(filter.clone()));
             prop_assert_eq!(eval(&filter, &row).unwrap() == Some(false), naive::wants(&negation, entity));
+        }
+    }
+
+    /// QY-08: what a matcher remembers of one row does not change what it says of another, whether they are made alike
+    /// or not.
+    #[test]
+    fn matchers_tell_rows_apart(
+        filter in filter(),
+        pool in vec(entity(), 1..5),
+        values in vec(value(), 1..8),
+        picks in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..90),
+    ) {
+        let mut matcher = Matcher::new(Some(&filter));
+        for (pick, other) in picks {
+            let mut entity = pick.get(&pool).clone();
+            // The same names, perhaps the same type, another length.
+            if let Some(last) = entity.properties.last_mut() {
+                last.1 = other.get(&values).clone();
+            }
+            let packed = entity.pack();
+            prop_assert_eq!(matcher.matches(&entity.view(&packed)).unwrap(), naive::wants(&filter, &entity));
         }
     }
 

@@ -7,7 +7,7 @@ use lazuli_engine::conformance::Factory;
 use lazuli_engine::{
     Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write, conformance_tests,
 };
-use lazuli_store::Store;
+use lazuli_store::{Options, Store};
 use tempfile::TempDir;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -17,16 +17,16 @@ use crate::support::{directory, options};
 struct Reopening {
     store: RwLock<Option<Store>>,
     dir: TempDir,
-    clock: Clock,
+    options: Options,
     every: u64,
     calls: AtomicU64,
 }
 
 impl Reopening {
-    fn new(clock: Clock, every: u64) -> Self {
+    fn new(options: Options, every: u64) -> Self {
         let dir = directory();
-        let store = Store::open(dir.path(), options(clock.clone())).unwrap();
-        Self { store: RwLock::new(Some(store)), dir, clock, every, calls: AtomicU64::new(0) }
+        let store = Store::open(dir.path(), options.clone()).unwrap();
+        Self { store: RwLock::new(Some(store)), dir, options, every, calls: AtomicU64::new(0) }
     }
 
     async fn store(&self) -> RwLockReadGuard<'_, Store> {
@@ -39,7 +39,7 @@ impl Reopening {
                 old.close().await.unwrap();
             }
             drop(old);
-            *store = Some(Store::open(self.dir.path(), options(self.clock.clone())).unwrap());
+            *store = Some(Store::open(self.dir.path(), self.options.clone()).unwrap());
         }
         RwLockReadGuard::map(self.store.read().await, |store| store.as_ref().unwrap())
     }
@@ -94,7 +94,24 @@ struct OnDisk;
 
 impl Factory for OnDisk {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
-        Arc::new(Reopening::new(clock, u64::MAX))
+        Arc::new(Reopening::new(options(clock), u64::MAX))
+    }
+}
+
+struct Uncached;
+
+impl Factory for Uncached {
+    async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
+        Arc::new(Reopening::new(Options { scan_cache_bytes: 0, ..options(clock) }, u64::MAX))
+    }
+}
+
+/// Room for some rows only, in segments of a few.
+struct HardlyCached;
+
+impl Factory for HardlyCached {
+    async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
+        Arc::new(Reopening::new(Options { scan_cache_bytes: 4096, ..options(clock) }, u64::MAX))
     }
 }
 
@@ -102,7 +119,7 @@ struct OnDiskReopened;
 
 impl Factory for OnDiskReopened {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
-        Arc::new(Reopening::new(clock, 41))
+        Arc::new(Reopening::new(options(clock), 41))
     }
 }
 
@@ -114,4 +131,14 @@ mod open {
 mod reopened {
     use super::*;
     conformance_tests!(OnDiskReopened);
+}
+
+mod uncached {
+    use super::*;
+    conformance_tests!(Uncached);
+}
+
+mod hardly_cached {
+    use super::*;
+    conformance_tests!(HardlyCached);
 }

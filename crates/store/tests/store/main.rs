@@ -1,5 +1,5 @@
-//! The store from outside: the suite that every engine runs, once on a store that stays open and once on one that is
-//! reopened all the time; and what only a store on disk can get wrong.
+//! The store from outside: the suite that every engine runs, on a store that stays open, on one that is reopened
+//! all the time, and with other caches; and what only a store on disk can get wrong.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
@@ -9,4 +9,5 @@ mod crash;
 mod damage;
 mod readers;
 mod reopen;
+mod scans;
 mod support;

@@ -1,0 +1,120 @@
+//! Rows kept in memory in the order of scans, for ranges of keys that are scanned again and again.
+//!
+//! The keys of tables that were scanned are divided into segments of about equal size. A scan that comes by for the
+//! first time only leaves the borders of segments behind; one that comes again keeps a segment's rows as a [`Block`].
+//!
+//! What must stay true: a reader finds in a block exactly what its view has. Views are numbered; a segment knows the
+//! number of the last group that wrote to it, and the committer notes that before anyone can have a view of that group.
+//! So what is noted is no less than the number of any write that is in the reader's view or in the block's. If it is
+//! also no greater than the numbers of both views, nothing was written between them, and their rows are the same.
+//!
+//! A segment that is new cannot know what was written before: it counts all groups up to its making as writes to it.
+
+mod block;
+mod index;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use block::Block;
+use index::Index;
+
+use crate::limits::{SEGMENT_BYTES, SEGMENTS_IN_CACHE_MIN};
+
+/// The cache. A budget of nothing turns it off.
+#[derive(Debug)]
+pub struct ScanCache {
+    bytes_max: usize,
+    segment_bytes: usize,
+    index: RwLock<Index>,
+}
+
+/// What the cache has at a key.
+#[derive(Debug)]
+pub enum Found {
+    /// Rows of a segment, as the reader's view has them.
+    Block {
+        /// The rows.
+        block: Arc<Block>,
+        /// The lowest key after the segment.
+        end: Vec<u8>,
+    },
+    /// A segment without rows that fit the view.
+    Segment {
+        /// Its lowest key.
+        start: Vec<u8>,
+        /// The lowest key after it.
+        end: Vec<u8>,
+    },
+    /// No segment; the next one starts here, if there is one.
+    Gap(Option<Vec<u8>>),
+}
+
+impl ScanCache {
+    /// A cache of so many bytes, borders and all.
+    pub fn new(bytes_max: u64) -> Self {
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        let segment_bytes = SEGMENT_BYTES.min(bytes_max / SEGMENTS_IN_CACHE_MIN);
+        Self { bytes_max, segment_bytes, index: RwLock::default() }
+    }
+
+    /// Does it keep anything at all?
+    pub fn is_on(&self) -> bool {
+        self.segment_bytes > 0
+    }
+
+    /// About the size of a segment's rows.
+    pub fn segment_bytes(&self) -> usize {
+        self.segment_bytes
+    }
+
+    /// What is there at `key` for a reader with the view `number`?
+    pub fn find(&self, key: &[u8], number: u64) -> Found {
+        if !self.is_on() {
+            return Found::Gap(None);
+        }
+        self.read().find(key, number)
+    }
+
+    /// Keeps the rows of a segment, if it is still there, nothing was written to it, and it is worth the room.
+    pub fn keep(&self, start: &[u8], end: &[u8], mut block: Block) {
+        block.trim();
+        self.write().keep(start, end, Arc::new(block), self.bytes_max);
+    }
+
+    /// Divides what lies between the first and the last of some keys into segments. What is divided already stays so,
+    /// unless it is a single segment, which has become too large.
+    pub fn divide(&self, borders: &[Vec<u8>]) {
+        if self.is_on() {
+            self.write().divide(borders, self.bytes_max);
+        }
+    }
+
+    /// Notes that the group `number` has written to some keys. Before anyone has a view of the group.
+    pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
+        if !self.is_on() {
+            return;
+        }
+        let index = self.read();
+        // Under the lock, so that a segment is either made before, and is noted, or after, and knows the number.
+        index.tide.store(number, Ordering::Release);
+        keys.for_each(|key| index.note_write(number, key));
+    }
+
+    /// Bytes in use, borders and all.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.read().bytes()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Rows in order: from the scan cache where it has them, from the sorted store where it does not.
+//!
+//! While it reads from the sorted store a scan leaves behind what makes the next one faster: the borders of segments
+//! where there are none, and the rows of segments that were scanned before.
+
+use bytes::Bytes;
+use fjall::Slice;
+use lazuli_engine::keycode::Span;
+use lazuli_engine::rules::Pager;
+use lazuli_engine::{Page, Result, RowView, Scan, TableId};
+
+use crate::cache::{Block, Found, ScanCache};
+use crate::cell;
+use crate::keyspace;
+use crate::limits::{BORDERS_MAX, SEGMENT_SHARE_MIN};
+use crate::view::{View, row_of};
+
+/// Reads a page.
+pub fn scan(view: &View, scan: Scan) -> Result<Page> {
+    let table = scan.table;
+    let prefix = keyspace::table_prefix(table);
+    let table_end = keyspace::table_end(table);
+    let spans: Vec<Span> = scan.ranges.iter().map(|range| Span::new(&prefix, range)).collect();
+    let mut pager = Pager::new(scan);
+    for span in spans.into_iter().filter(|span| !span.is_empty()) {
+        let goes_on = if span.is_point {
+            point(view, &mut pager, &span.start)?
+        } else {
+            let end = span.end.as_deref().unwrap_or(&table_end);
+            let cache = &view.files().scans;
+            Walk { view, cache, table, pager: &mut pager, end, items: None }.run(span.start)?
+        };
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(pager.finish())
+}
+
+fn point(view: &View, pager: &mut Pager, key: &[u8]) -> Result<bool> {
+    let Some(stored) = view.stored(key)? else { return Ok(true) };
+    with_row(key, &stored, |row| pager.offer(row, || shared_value(&stored)))
+}
+
+/// One span of a scan.
+struct Walk<'a> {
+    view: &'a View,
+    cache: &'a ScanCache,
+    table: TableId,
+    pager: &'a mut Pager,
+    /// The lowest key after the span.
+    end: &'a [u8],
+    /// Rows of the sorted store from where the walk is, while it reads there.
+    items: Option<Peeking<'a>>,
+}
+
+/// What is done with the rows of a stretch besides showing them.
+#[derive(Default)]
+struct Gathered {
+    /// Rows to keep, if the stretch is a whole segment.
+    block: Option<Block>,
+    /// Keys that divide the stretch into parts of about the same size, up to the last one, which may be larger.
+    borders: Vec<Vec<u8>>,
+    /// Bytes since the last border, and in all.
+    part_bytes: usize,
+    bytes: usize,
+}
+
+/// How the reading of a stretch ended.
+enum Ended {
+    /// Where it should.
+    AtLimit,
+    /// The page ends before the row with this key.
+    Before(Slice),
+}
+
+impl Walk<'_> {
+    /// Walks from a key on; `false` when the page ends.
+    fn run(mut self, start: Vec<u8>) -> Result<bool> {
+        let mut at = start;
+        while *at < *self.end {
+            let (goes_on, next) = match self.cache.find(&at, self.view.number) {
+                Found::Block { block, end } => (self.show(&block, &at, &end)?, end),
+                Found::Segment { start, end } => (self.read_segment(&at, &start, &end)?, end),
+                Found::Gap(next) => {
+                    let limit = next.filter(|next| **next < *self.end).unwrap_or_else(|| self.end.to_vec());
+                    (self.read_gap(&at, &limit)?, limit)
+                }
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+            at = next;
+        }
+        Ok(true)
+    }
+
+    /// Shows the rows of a block that are in the span.
+    fn show(&mut self, block: &Block, at: &[u8], end: &[u8]) -> Result<bool> {
+        self.items = None;
+        let last = if end <= self.end { block.len() } else { block.position(self.end) };
+        for index in block.position(at)..last {
+            let row = block.row(index);
+            if !self.pager.offer(row, || Bytes::copy_from_slice(row.value))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the rows of a segment, and keeps them if they are all of it.
+    fn read_segment(&mut self, at: &[u8], start: &[u8], end: &[u8]) -> Result<bool> {
+        let is_whole = at == start && end <= self.end;
+        let block = is_whole.then(|| Block::new(self.table, self.view.number));
+        let mut gathered = Gathered { block, borders: vec![at.to_vec()], ..Gathered::default() };
+        let Ended::AtLimit = self.read(at, end.min(self.end), &mut gathered)? else { return Ok(false) };
+        if is_whole && gathered.bytes > 2 * self.cache.segment_bytes() {
+            self.cache.divide(&gathered.borders_up_to(end.to_vec(), 0));
+        } else if let Some(block) = gathered.block {
+            self.cache.keep(start, end, block);
+        }
+        Ok(true)
+    }
+
+    /// Reads rows where there is no segment, and leaves some behind.
+    fn read_gap(&mut self, at: &[u8], limit: &[u8]) -> Result<bool> {
+        let mut gathered = Gathered { borders: vec![at.to_vec()], ..Gathered::default() };
+        let ended = self.read(at, limit, &mut gathered)?;
+        let (goes_on, last) = match ended {
+            Ended::AtLimit => (true, limit.to_vec()),
+            Ended::Before(key) => (false, key.to_vec()),
+        };
+        let bytes_min = self.cache.segment_bytes() / SEGMENT_SHARE_MIN;
+        if gathered.bytes >= bytes_min {
+            self.cache.divide(&gathered.borders_up_to(last, bytes_min));
+        }
+        Ok(goes_on)
+    }
+
+    /// Reads from `at` up to `limit`, or up to where the page ends.
+    fn read(&mut self, at: &[u8], limit: &[u8], gathered: &mut Gathered) -> Result<Ended> {
+        let items = self.items.get_or_insert_with(|| Peeking::new(self.view, at, self.end));
+        while let Some((key, stored)) = items.next_below(limit)? {
+            let offered = with_row(&key, &stored, |row| {
+                let goes_on = self.pager.offer(row, || shared_value(&stored))?;
+                if goes_on {
+                    gathered.take(&key, &row, self.cache.segment_bytes());
+                }
+                Ok(goes_on)
+            });
+            if !offered? {
+                return Ok(Ended::Before(key));
+            }
+        }
+        Ok(Ended::AtLimit)
+    }
+}
+
+impl Gathered {
+    fn take(&mut self, key: &[u8], row: &RowView<'_>, segment_bytes: usize) {
+        if self.part_bytes >= segment_bytes && self.borders.len() < BORDERS_MAX {
+            self.borders.push(key.to_vec());
+            self.part_bytes = 0;
+        }
+        let bytes = key.len() + row.value.len();
+        self.part_bytes += bytes;
+        self.bytes += bytes;
+        // What has become too large is divided, not kept.
+        let fits = |block: &mut Block| self.bytes <= 2 * segment_bytes && block.push(row);
+        if !self.block.as_mut().is_some_and(fits) {
+            self.block = None;
+        }
+    }
+
+    /// The borders with the last one; a last part that is too small belongs to the one before.
+    fn borders_up_to(mut self, last: Vec<u8>, bytes_min: usize) -> Vec<Vec<u8>> {
+        if self.part_bytes < bytes_min && self.borders.len() > 1 {
+            self.borders.pop();
+        }
+        self.borders.push(last);
+        self.borders
+    }
+}
+
+/// Rows of the sorted store, of which the next one can stay where it is.
+struct Peeking<'a> {
+    items: Box<dyn Iterator<Item = Result<(Slice, Slice)>> + 'a>,
+    ahead: Option<(Slice, Slice)>,
+}
+
+impl<'a> Peeking<'a> {
+    fn new(view: &'a View, start: &[u8], end: &[u8]) -> Self {
+        Self { items: Box::new(view.range(start, end)), ahead: None }
+    }
+
+    /// The next row, if its key is below `limit`.
+    fn next_below(&mut self, limit: &[u8]) -> Result<Option<(Slice, Slice)>> {
+        if self.ahead.is_none() {
+            self.ahead = self.items.next().transpose()?;
+        }
+        Ok(self.ahead.take_if(|(key, _)| **key < *limit))
+    }
+}
+
+/// Looks at a stored row in place, once its checksum is verified; copies nothing but a key that is not its own UTF-8.
+fn with_row<T>(key: &[u8], stored: &Slice, look: impl FnOnce(RowView<'_>) -> Result<T>) -> Result<T> {
+    let (version, value) = cell::view(key, stored)?;
+    let (partition, row) = row_of(key)?;
+    look(RowView { partition: &partition, row: &row, version, value })
+}
+
+fn shared_value(stored: &Slice) -> Bytes {
+    cell::value_of(&stored.clone().into())
+}
