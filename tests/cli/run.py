@@ -14,7 +14,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
-import accounts, address, flags, signals, start  # noqa: E401, E402
+import accounts, address, flags, signals, start, tls  # noqa: E401, E402
 
 
 def main():
@@ -24,7 +24,7 @@ def main():
     args = parser.parse_args()
     binary = os.path.abspath(args.binary)
     passed = failed = 0
-    for module in (start, flags, address, accounts, signals):
+    for module in (start, flags, address, accounts, signals, tls):
         for name, test in list(vars(module).items()):
             if not name.startswith("test_") or args.names and not any(part in name for part in args.names):
                 continue

@@ -44,7 +44,7 @@ class Server:
                 self.wait()
                 raise NotStarted(self.said())
             self.output += piece
-            found = re.search(r"serves tables on http://(\[?[0-9a-f.:]+\]?):(\d+)", self.output)
+            found = re.search(r"serves tables on https?://(\[?[0-9a-f.:]+\]?):(\d+)", self.output)
             if found and piece.endswith("\n"):
                 self.host, self.port = found.group(1).strip("[]"), int(found.group(2))
                 self.host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)

@@ -20,6 +20,7 @@ Examples:
   lazuli account add shop                  creates account 'shop' and prints its two keys
   lazuli account list
   lazuli account rotate-key shop --key 2   replaces the second key; requests signed with the old one are refused
+  lazuli account https-only shop on        from now on requests by plain http are refused
   lazuli account remove shop               only when its tables are deleted")]
 pub struct Account {
     /// Directory of the data
@@ -47,6 +48,9 @@ enum AccountCommand {
         /// The second key
         #[arg(long, requires = "key1", value_name = "BASE64")]
         key2: Option<String>,
+        /// Refuse requests by plain http
+        #[arg(long)]
+        https_only: bool,
     },
     /// Show all accounts and their keys
     List,
@@ -58,6 +62,15 @@ enum AccountCommand {
         /// Which of its two keys
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
         key: u8,
+    },
+    /// Refuse requests by plain http to an account, or serve them again
+    HttpsOnly {
+        /// The account
+        #[arg(value_parser = account_name)]
+        name: String,
+        /// on or off
+        #[arg(value_parser = ["on", "off"])]
+        wanted: String,
     },
     /// Remove an account that has no tables
     Remove {
@@ -71,17 +84,20 @@ impl Account {
     /// Carries the command out.
     pub fn run(self) -> Result<ExitCode, String> {
         let call = match &self.command {
-            AccountCommand::Add { name, key1: Some(key1), key2: Some(key2) } => Call {
-                method: "POST",
-                path: format!("/accounts/{name}"),
-                body: json!({ "keys": [key1, key2] }).to_string(),
-            },
-            AccountCommand::Add { name, .. } => {
-                Call { method: "POST", path: format!("/accounts/{name}"), body: String::new() }
+            AccountCommand::Add { name, key1, key2, https_only } => {
+                let mut account = json!({ "httpsOnly": https_only });
+                if let (Some(key1), Some(key2)) = (key1, key2) {
+                    account["keys"] = json!([key1, key2]);
+                }
+                Call { method: "POST", path: format!("/accounts/{name}"), body: account.to_string() }
             }
             AccountCommand::List => Call { method: "GET", path: "/accounts".into(), body: String::new() },
             AccountCommand::RotateKey { name, key } => {
                 Call { method: "POST", path: format!("/accounts/{name}/keys/{key}"), body: String::new() }
+            }
+            AccountCommand::HttpsOnly { name, wanted } => {
+                let path = format!("/accounts/{name}/https-only/{wanted}");
+                Call { method: "POST", path, body: String::new() }
             }
             AccountCommand::Remove { name } => {
                 Call { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
@@ -120,7 +136,9 @@ fn show(answer: &Value) {
         println!("no accounts are kept in this store");
     }
     for account in accounts {
-        println!("{}  created {}", text(account, "name"), text(account, "created"));
+        let https_only = account.get("httpsOnly").and_then(Value::as_bool).unwrap_or_default();
+        let note = if https_only { "  https only" } else { "" };
+        println!("{}  created {}{note}", text(account, "name"), text(account, "created"));
         for (index, key) in account.get("keys").and_then(Value::as_array).into_iter().flatten().enumerate() {
             println!("  key{} {}", index + 1, key.as_str().unwrap_or_default());
         }

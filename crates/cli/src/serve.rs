@@ -10,7 +10,8 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
 use lazuli_server::config::{AdminPort, Scheme};
-use lazuli_server::{Config, Limits};
+use lazuli_server::tls::{Files, self_signed};
+use lazuli_server::{Config, Limits, Running};
 use lazuli_store::Durability;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -54,6 +55,9 @@ Examples:
   lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
   lazuli serve --location /var/lib/lazuli        data in a directory of your choice
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
+  lazuli serve --self-signed                     https for development; says which certificate to trust
+  lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
+  kill -HUP PID                                  reads a renewed certificate; connections stay
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
 --silent, --disableTelemetry; those for blobs and queues are accepted with a notice.")]
@@ -85,6 +89,24 @@ pub struct Serve {
     /// Serve the public development account although others can reach the server
     #[arg(long)]
     dev_account: bool,
+
+    /// Certificate chain (PEM): serve https, and nothing else; read again on SIGHUP
+    #[arg(long, value_name = "FILE", requires = "tls_key", env = "LAZULI_TLS_CERT")]
+    tls_cert: Option<PathBuf>,
+
+    /// Private key (PEM) of the certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "LAZULI_TLS_KEY")]
+    tls_key: Option<PathBuf>,
+
+    /// Serve https with a certificate that is made once and kept in DIR [default: the data directory]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with = "tls_cert"
+    )]
+    self_signed: Option<Option<PathBuf>>,
 
     /// Scheme of the URLs in answers, for a server behind a TLS front
     #[arg(long, value_enum, default_value_t = SchemeArg::Http)]
@@ -250,7 +272,7 @@ impl Serve {
 
     async fn serve(self) -> Result<ExitCode, String> {
         let url = self.engine_url();
-        let config = self.config(&url);
+        let mut config = self.config(&url);
         let given = self.accounts(config.table.ip())?;
         let durability = match self.durability {
             DurabilityArg::Full => Durability::Full,
@@ -265,14 +287,23 @@ impl Serve {
         let engine = engine::open(&url, durability, cache).map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
+        config.tls = self.certificate(&url, config.table.ip())?;
         let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
+        // Without anything to reload, SIGHUP ends the program, as it does when a terminal is closed.
+        let hangup = running.reloads().then(|| signal(SignalKind::hangup())).transpose();
+        let mut hangup = hangup.map_err(|error| error.to_string())?;
         if !self.quiet {
-            self.greet(&url, running.table, &given);
+            self.greet(&url, &running, &given);
         } else if self.table_port == 0 {
             // Nobody could find it otherwise.
-            println!("http://{}", running.table);
+            println!("{}://{}", scheme(&running), running.table);
         }
-        signals.next().await;
+        loop {
+            tokio::select! {
+                () = signals.next() => break,
+                () = received(&mut hangup) => running.reload(),
+            }
+        }
         if !self.quiet {
             eprintln!("lazuli: finishing what is in flight; a second signal stops at once");
         }
@@ -313,6 +344,19 @@ impl Serve {
         config
     }
 
+    /// The certificate to serve with. One of our own making is written only when the data directory is ours.
+    fn certificate(&self, url: &EngineUrl, address: IpAddr) -> Result<Option<Files>, String> {
+        if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            return Ok(Some(Files { certificate: certificate.clone(), key: key.clone() }));
+        }
+        let Some(wanted) = &self.self_signed else { return Ok(None) };
+        let Some(directory) = wanted.as_deref().or(url.directory()) else {
+            return Err("data in memory has no directory for a certificate: say --self-signed=DIR".into());
+        };
+        let made = self_signed::ensure(directory, address);
+        made.map(Some).map_err(|error| format!("no certificate in {}: {error}", directory.display()))
+    }
+
     /// The accounts of the environment, or else the development account where it is safe.
     fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
         for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
@@ -337,17 +381,19 @@ impl Serve {
     }
 
     /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
-    fn greet(&self, url: &EngineUrl, table: SocketAddr, given: &[GivenAccount]) {
+    fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
         for notice in self.azurite.notices() {
             eprintln!("lazuli: {notice}");
         }
         let mut out = std::io::stdout().lock();
-        let _ = out.write_all(self.greeting(url, table, given).as_bytes());
+        let _ = out.write_all(self.greeting(url, running, given).as_bytes());
         let _ = out.flush();
     }
 
-    fn greeting(&self, url: &EngineUrl, table: SocketAddr, given: &[GivenAccount]) -> String {
-        let mut lines = vec![format!("Lazuli {} serves tables on http://{table}", env!("CARGO_PKG_VERSION"))];
+    fn greeting(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) -> String {
+        let (scheme, table) = (scheme(running), running.table);
+        let version = env!("CARGO_PKG_VERSION");
+        let mut lines = vec![format!("Lazuli {version} serves tables on {scheme}://{table}")];
         lines.push(match (url, self.durability) {
             (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
             (EngineUrl::File(path), DurabilityArg::Full) => {
@@ -358,6 +404,12 @@ impl Serve {
                 path.display()
             ),
         });
+        if let Some(files) = running.certificate().filter(|_| self.self_signed.is_some()) {
+            lines.push(format!(
+                "  certificate, signed by itself: clients must trust {} (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, NODE_EXTRA_CA_CERTS, curl --cacert)",
+                files.certificate.display()
+            ));
+        }
         // An address that stands for all of them is not one to connect to.
         let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
         let reachable = SocketAddr::new(host, table.port());
@@ -368,16 +420,30 @@ impl Serve {
                         .into(),
                 );
                 lines.push(format!(
-                    "DefaultEndpointsProtocol=http;AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint=http://{reachable}/{DEVELOPMENT_ACCOUNT};"
+                    "DefaultEndpointsProtocol={scheme};AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint={scheme}://{reachable}/{DEVELOPMENT_ACCOUNT};"
                 ));
             } else {
-                lines.push(format!("  endpoint of account {0}: http://{reachable}/{0}", account.name));
+                lines.push(format!("  endpoint of account {0}: {scheme}://{reachable}/{0}", account.name));
             }
         }
         if given.is_empty() {
             lines.push("  accounts: those kept in the store; see lazuli account --help".into());
         }
         lines.join("\n") + "\n"
+    }
+}
+
+fn scheme(running: &Running) -> &'static str {
+    if running.certificate().is_some() { "https" } else { "http" }
+}
+
+/// Waits for a signal, for ever if there is none to wait for.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
     }
 }
 

@@ -11,6 +11,7 @@ const EXCHANGES_MIN: usize = 500;
 
 /// Codes that no request can provoke at will, or that belong to operations without transcripts.
 const UNTRIED: &[ErrorCode] = &[
+    ErrorCode::AccountRequiresHttps,
     ErrorCode::AuthorizationProtocolMismatch,
     ErrorCode::InternalError,
     ErrorCode::InvalidMd5,

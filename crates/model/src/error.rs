@@ -62,6 +62,7 @@ macro_rules! error_codes {
 
 // Texts are the live service's where recorded (the misspelt "specifed" included), else the documentation's.
 error_codes! {
+    AccountRequiresHttps, "AccountRequiresHttps", 400, Never, No, "The account being accessed does not support http.";
     AtomFormatNotSupported, "AtomFormatNotSupported", 415, Never, No, "Atom format is not supported.";
     AuthenticationFailed, "AuthenticationFailed", 403, Never, No, "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     AuthorizationFailure, "AuthorizationFailure", 403, Never, No, "This request is not authorized to perform this operation.";

@@ -60,18 +60,25 @@ fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     }
 }
 
-type Keys = Arc<[AccountKey]>;
+/// What is known of an account that is served.
+#[derive(Clone)]
+pub struct Entry {
+    /// Its keys.
+    pub keys: Arc<[AccountKey]>,
+    /// Requests by plain HTTP are refused.
+    pub https_only: bool,
+}
 
 /// All accounts that are served: those given at start and those kept in the engine.
 pub struct Directory {
     given: Vec<GivenAccount>,
-    keys: RwLock<Arc<HashMap<String, Keys>>>,
+    entries: RwLock<Arc<HashMap<String, Entry>>>,
 }
 
 impl Directory {
     /// A directory of the accounts given at start.
     pub fn new(given: Vec<GivenAccount>) -> Self {
-        let directory = Self { given, keys: RwLock::default() };
+        let directory = Self { given, entries: RwLock::default() };
         directory.set(&[]);
         directory
     }
@@ -83,18 +90,20 @@ impl Directory {
     }
 
     fn set(&self, kept: &[Account]) {
-        let mut keys: HashMap<String, Keys> = HashMap::new();
+        let mut entries = HashMap::new();
         for account in kept {
-            keys.insert(account.name.clone(), account.keys.iter().map(|key| AccountKey::new(key)).collect());
+            let keys = account.keys.iter().map(|key| AccountKey::new(key)).collect();
+            entries.insert(account.name.clone(), Entry { keys, https_only: account.https_only });
         }
         for account in &self.given {
-            keys.insert(account.name.clone(), account.keys.iter().cloned().collect());
+            let keys = account.keys.iter().cloned().collect();
+            entries.insert(account.name.clone(), Entry { keys, https_only: false });
         }
-        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(keys);
+        *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(entries);
     }
 
-    /// The keys of an account.
-    pub fn keys(&self, account: &str) -> Option<Keys> {
+    /// What is known of an account.
+    pub fn find(&self, account: &str) -> Option<Entry> {
         self.snapshot().get(account).cloned()
     }
 
@@ -108,8 +117,8 @@ impl Directory {
         self.given.iter().any(|given| given.name == account)
     }
 
-    fn snapshot(&self) -> Arc<HashMap<String, Keys>> {
-        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    fn snapshot(&self) -> Arc<HashMap<String, Entry>> {
+        self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }
 

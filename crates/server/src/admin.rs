@@ -63,6 +63,7 @@ impl Admin {
             ("GET", ["accounts"]) => self.list().await,
             ("POST", ["accounts", name]) => self.add(name, body).await,
             ("POST", ["accounts", name, "keys", which]) => self.rotate(name, which).await,
+            ("POST", ["accounts", name, "https-only", wanted]) => self.set_https_only(name, wanted).await,
             ("DELETE", ["accounts", name]) => self.remove(name).await,
             _ => Err(Refusal(404, "there is no such call".into())),
         };
@@ -100,7 +101,7 @@ impl Admin {
     }
 
     async fn add(&self, name: &str, body: &[u8]) -> Result<Value, Refusal> {
-        let keys = given_keys(body)?;
+        let NewAccount { keys, https_only } = NewAccount::read(body)?;
         if !is_account_name(name) {
             return Err(Refusal(
                 400,
@@ -114,7 +115,7 @@ impl Admin {
             Some(keys) => keys,
             None => [new_key()?, new_key()?],
         };
-        if !self.frontend.service().accounts().add(name, keys).await.map_err(internal)? {
+        if !self.frontend.service().accounts().add(name, keys, https_only).await.map_err(internal)? {
             return Err(Refusal(409, format!("account '{name}' exists already")));
         }
         self.refreshed(name).await
@@ -130,6 +131,20 @@ impl Admin {
         let known =
             self.frontend.service().accounts().set_key(name, index, new_key()?).await.map_err(internal)?;
         if !known {
+            return Err(Refusal(404, format!("there is no account '{name}'")));
+        }
+        self.refreshed(name).await
+    }
+
+    async fn set_https_only(&self, name: &str, wanted: &str) -> Result<Value, Refusal> {
+        let https_only = match wanted {
+            "on" => true,
+            "off" => false,
+            _ => return Err(Refusal(400, "https-only is on or off".into())),
+        };
+        self.refuse_given(name)?;
+        let accounts = self.frontend.service().accounts();
+        if !accounts.set_https_only(name, https_only).await.map_err(internal)? {
             return Err(Refusal(404, format!("there is no account '{name}'")));
         }
         self.refreshed(name).await
@@ -170,26 +185,49 @@ impl Admin {
 
 fn describe(account: &lazuli_service::Account) -> Value {
     let created = DateTime::from_ticks(account.created).map(|time| time.to_string());
-    json!({ "name": account.name, "keys": account.keys.each_ref().map(|key| STANDARD.encode(key)), "created": created })
+    json!({
+        "name": account.name,
+        "keys": account.keys.each_ref().map(|key| STANDARD.encode(key)),
+        "created": created,
+        "httpsOnly": account.https_only,
+    })
 }
 
 fn new_key() -> Result<Vec<u8>, Refusal> {
     entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| Refusal(500, error.to_string()))
 }
 
-/// Keys that the caller brings along: `{"keys":["…","…"]}`.
-fn given_keys(body: &[u8]) -> Result<Option<[Vec<u8>; 2]>, Refusal> {
-    if body.is_empty() {
-        return Ok(None);
+/// What the caller says of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all of it optional.
+#[derive(Default)]
+struct NewAccount {
+    keys: Option<[Vec<u8>; 2]>,
+    https_only: bool,
+}
+
+impl NewAccount {
+    fn read(body: &[u8]) -> Result<Self, Refusal> {
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        let value: Value =
+            serde_json::from_slice(body).map_err(|_| Refusal(400, "the body is not JSON".into()))?;
+        let https_only = match value.get("httpsOnly") {
+            None => false,
+            Some(wanted) => {
+                wanted.as_bool().ok_or_else(|| Refusal(400, "httpsOnly is true or false".into()))?
+            }
+        };
+        Ok(Self { keys: value.get("keys").map(given_keys).transpose()?, https_only })
     }
-    let value: Value =
-        serde_json::from_slice(body).map_err(|_| Refusal(400, "the body is not JSON".into()))?;
-    let Some(list) = value.get("keys") else { return Ok(None) };
+}
+
+/// Keys that the caller brings along.
+fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], Refusal> {
     let decode =
         |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok()).filter(|key| !key.is_empty());
     let keys: Option<Vec<Vec<u8>>> = list.as_array().and_then(|list| list.iter().map(decode).collect());
     let keys = keys.and_then(|keys| <[Vec<u8>; 2]>::try_from(keys).ok());
-    keys.map(Some).ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))
+    keys.ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))
 }
 
 fn internal(error: lazuli_service::Error) -> Refusal {

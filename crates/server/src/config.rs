@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::tls;
+
 /// Bounds on what a client can make the server hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -49,13 +51,13 @@ impl Default for Limits {
     }
 }
 
-/// The scheme of the URLs in answers.
+/// The scheme that clients use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
     /// `http`.
     #[default]
     Http,
-    /// `https`: a TLS front stands before the server.
+    /// `https`: the server speaks TLS, or a front that does stands before it.
     Https,
 }
 
@@ -89,7 +91,9 @@ pub struct Config {
     pub admin: AdminPort,
     /// The file that tells other commands where the admin listener is, with the token for it.
     pub admin_file: Option<PathBuf>,
-    /// The scheme of the URLs in answers.
+    /// The certificate, for a Table service that speaks TLS.
+    pub tls: Option<tls::Files>,
+    /// The scheme of the URLs in answers to clients that come without TLS.
     pub public_scheme: Scheme,
     /// Proxies whose `X-Forwarded-Proto` is believed.
     pub trusted_proxies: Vec<IpAddr>,
@@ -110,6 +114,7 @@ impl Config {
             table,
             admin: AdminPort::Off,
             admin_file: None,
+            tls: None,
             public_scheme: Scheme::Http,
             trusted_proxies: Vec::new(),
             limits: Limits::default(),

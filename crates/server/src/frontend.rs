@@ -18,7 +18,6 @@ mod log;
 mod note;
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ struct Arrival<'a> {
     head: Head<'a>,
     address: Address<'a>,
     /// Whoever is at the other end of the socket.
-    peer: IpAddr,
+    peer: Peer,
 }
 
 /// A request that is known to come from who it says.
@@ -102,7 +101,7 @@ impl Frontend {
     }
 
     /// Answers a request. `peer` is whoever is at the other end of the socket.
-    pub async fn answer(&self, head: &Head<'_>, peer: IpAddr, body: &mut impl BodySource) -> Response {
+    pub async fn answer(&self, head: &Head<'_>, peer: Peer, body: &mut impl BodySource) -> Response {
         let watch = Stopwatch::start();
         let mut note = Note::new(head);
         let mut context = self.context(head);
@@ -118,7 +117,7 @@ impl Frontend {
             }
         };
         if self.config.log_requests {
-            log::write(&note, head, &context, &response, peer, watch.elapsed());
+            log::write(&note, head, &context, &response, peer.address.ip(), watch.elapsed());
         }
         response
     }
@@ -362,7 +361,7 @@ fn client_request_id<'a>(head: &Head<'a>) -> Option<&'a str> {
 impl Handler for Frontend {
     async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut impl BodySource) -> Response {
         let head = Head { method: head.method, target: head.target, fields: &head.fields };
-        self.answer(&head, peer.address.ip(), body).await
+        self.answer(&head, peer, body).await
     }
 
     fn refuse(&self, failure: &Failure, peer: Peer) -> Response {

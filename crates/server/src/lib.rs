@@ -11,6 +11,7 @@ pub mod frontend;
 pub mod http;
 mod listen;
 mod run;
+pub mod tls;
 
 pub use accounts::Directory;
 pub use config::{Config, Limits};

@@ -1,26 +1,37 @@
 //! The accept loop: one task a connection, as many as allowed.
+//!
+//! Whether a connection is plain or TLS is decided once, when it begins: from there on each kind has code of its own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lazuli_model::ErrorCode;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use crate::http::{Handler, Peer, Shared, serve};
+use crate::http::{Handler, Peer, Shared, serve, turn_away};
+use crate::tls::{self, Tls};
 
 /// How long to wait when the system cannot give us a connection, for instance for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How many clients at a time are told that every place is taken; the others are told nothing.
+const TURNED_AWAY_MAX: usize = 64;
+/// How long one of them may take to hear it.
+const TURN_AWAY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Accepts connections until `stop` turns true, then waits for those that are open.
 pub async fn listen<H: Handler>(
     listener: TcpListener,
+    tls: Option<Arc<Tls>>,
     handler: Arc<H>,
     shared: Shared,
     mut stop: watch::Receiver<bool>,
 ) {
     let places = Arc::new(Semaphore::new(shared.limits.connections_max));
+    let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -30,18 +41,34 @@ pub async fn listen<H: Handler>(
         };
         match accepted {
             Ok((stream, address)) => {
-                // With every place taken the connection is closed at once: the client learns it and can try again.
-                let Ok(place) = places.clone().try_acquire_owned() else { continue };
-                let handler = handler.clone();
-                let shared = shared.clone();
-                connections.spawn(async move {
-                    serve_tcp(stream, address, &*handler, shared).await;
-                    drop(place);
-                });
+                let guest = Guest::new(stream, address, handler.clone(), shared.clone(), stop.clone());
+                // Plain and TLS are tasks of their own: the state of the one would make the other larger.
+                match (places.clone().try_acquire_owned(), &tls) {
+                    (Ok(place), None) => connections.spawn(async move {
+                        guest.serve_plain().await;
+                        drop(place);
+                    }),
+                    (Ok(place), Some(tls)) => {
+                        let tls = tls.clone();
+                        connections.spawn(async move {
+                            guest.serve_tls(&tls).await;
+                            drop(place);
+                        })
+                    }
+                    // With every place taken a client is told so, with little effort and not for long.
+                    (Err(_), tls) => {
+                        let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
+                        let tls = tls.clone();
+                        connections.spawn(async move {
+                            let _ = timeout(TURN_AWAY_TIME_MAX, guest.turn_away(tls)).await;
+                            drop(step);
+                        })
+                    }
+                };
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                let _ = tokio::time::timeout(ACCEPT_PAUSE, stop.wait_for(|stop| *stop)).await;
+                let _ = timeout(ACCEPT_PAUSE, stop.wait_for(|stop| *stop)).await;
             }
         }
     }
@@ -49,10 +76,86 @@ pub async fn listen<H: Handler>(
     while connections.join_next().await.is_some() {}
 }
 
-async fn serve_tcp<H: Handler>(stream: TcpStream, address: SocketAddr, handler: &H, shared: Shared) {
-    // HT-03: small answers must not wait for the acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
-    // On a socket for both families an IPv4 client appears in IPv6 dress; trusted proxies are named without it.
-    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-    serve(stream, Peer { address }, handler, shared).await;
+/// A connection that has just come.
+struct Guest<H> {
+    stream: TcpStream,
+    address: SocketAddr,
+    handler: Arc<H>,
+    shared: Shared,
+    stop: watch::Receiver<bool>,
+}
+
+impl<H: Handler> Guest<H> {
+    fn new(
+        stream: TcpStream,
+        address: SocketAddr,
+        handler: Arc<H>,
+        shared: Shared,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        // HT-03: small answers must not wait for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        // On a socket for both families an IPv4 client appears in IPv6 dress; trusted proxies are named without it.
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        Self { stream, address, handler, shared, stop }
+    }
+
+    fn peer(&self, is_tls: bool) -> Peer {
+        Peer { address: self.address, is_tls }
+    }
+
+    async fn serve_plain(self) {
+        let peer = self.peer(false);
+        serve(self.stream, peer, &*self.handler, self.shared).await;
+    }
+
+    /// The handshake has the time of a head, and does not keep a server from stopping.
+    async fn serve_tls(mut self, tls: &Tls) {
+        let peer = self.peer(true);
+        let patience = self.shared.limits.head_time_max;
+        let begun = tokio::select! {
+            begun = timeout(patience, begin(tls, self.stream)) => begun,
+            _ = self.stop.wait_for(|stop| *stop) => return,
+        };
+        match begun {
+            Ok(Ok(Begun::Tls(stream))) => serve(*stream, peer, &*self.handler, self.shared).await,
+            Ok(Ok(Begun::Plain(stream))) => {
+                let peer = Peer { is_tls: false, ..peer };
+                let code = ErrorCode::AccountRequiresHttps;
+                let told = turn_away(stream, peer, &*self.handler, code, &self.shared.limits);
+                let _ = timeout(TURN_AWAY_TIME_MAX, told).await;
+            }
+            Ok(Err(error)) => tracing::debug!(client = %peer.address, %error, "no TLS with a client"),
+            Err(_) => tracing::debug!(client = %peer.address, "a client was too slow for TLS"),
+        }
+    }
+
+    async fn turn_away(self, tls: Option<Arc<Tls>>) {
+        let peer = self.peer(tls.is_some());
+        let limits = &self.shared.limits;
+        let code = ErrorCode::ServerBusy;
+        match tls {
+            None => turn_away(self.stream, peer, &*self.handler, code, limits).await,
+            Some(tls) => {
+                if let Ok(stream) = tls.accept(self.stream).await {
+                    turn_away(stream, peer, &*self.handler, code, limits).await;
+                }
+            }
+        }
+    }
+}
+
+/// How a connection to a TLS listener begins.
+enum Begun {
+    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
+    /// With plain HTTP: such a client is told so in words that it understands.
+    Plain(TcpStream),
+}
+
+async fn begin(tls: &Tls, stream: TcpStream) -> std::io::Result<Begun> {
+    let mut first = [0];
+    if stream.peek(&mut first).await? == 1 && first[0] != tls::HANDSHAKE {
+        return Ok(Begun::Plain(stream));
+    }
+    Ok(Begun::Tls(Box::new(tls.accept(stream).await?)))
 }

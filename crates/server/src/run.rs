@@ -16,6 +16,7 @@ use crate::config::{AdminPort, Config, Limits};
 use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
+use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
@@ -35,12 +36,14 @@ pub struct Running {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
     admin_file: Option<std::path::PathBuf>,
+    tls: Option<Arc<Tls>>,
 }
 
 /// Starts a server on an engine.
 pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAccount>) -> io::Result<Running> {
     let mut config = config;
     config.limits.connections_max = connections_possible(config.limits.connections_max);
+    let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
     let listener = bind(config.table).await?;
     let table = listener.local_addr()?;
     let frontend = Arc::new(Frontend::over(engine.clone(), Directory::new(given), config.clone())?);
@@ -49,7 +52,8 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let (stop, stopped) = watch::channel(false);
     let shared = Shared::new(config.limits, stopped.clone());
     let mut sweep = frontend.service().sweep();
-    let mut tasks = vec![tokio::spawn(listen(listener, frontend.clone(), shared, stopped.clone()))];
+    let mut tasks =
+        vec![tokio::spawn(listen(listener, tls.clone(), frontend.clone(), shared, stopped.clone()))];
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {
         let address = listener.local_addr()?;
@@ -59,7 +63,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         }
         let limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..config.limits };
         let shared = Shared::new(limits, stopped.clone());
-        tasks.push(tokio::spawn(listen(listener, admin, shared, stopped.clone())));
+        tasks.push(tokio::spawn(listen(listener, None, admin, shared, stopped.clone())));
         admin_address = Some(address);
     }
     let mut stopped = stopped;
@@ -70,7 +74,16 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
             }
         }
     }));
-    Ok(Running { table, admin: admin_address, frontend, engine, stop, tasks, admin_file: config.admin_file })
+    Ok(Running {
+        table,
+        admin: admin_address,
+        frontend,
+        engine,
+        stop,
+        tasks,
+        admin_file: config.admin_file,
+        tls,
+    })
 }
 
 /// Serves any handler on this server's HTTP stack until the process ends: what the stack can do at most.
@@ -82,7 +95,7 @@ pub async fn serve_bare<H: Handler>(
     let listener = TcpListener::bind(address).await?;
     announce(listener.local_addr()?);
     let (_stop, stopped) = watch::channel(false);
-    listen(listener, handler, Shared::new(Limits::default(), stopped.clone()), stopped).await;
+    listen(listener, None, handler, Shared::new(Limits::default(), stopped.clone()), stopped).await;
     Ok(())
 }
 
@@ -90,6 +103,28 @@ impl Running {
     /// The front end, for callers without a socket.
     pub fn frontend(&self) -> &Arc<Frontend> {
         &self.frontend
+    }
+
+    /// The certificate it serves with, if it speaks TLS.
+    pub fn certificate(&self) -> Option<&tls::Files> {
+        self.tls.as_deref().map(Tls::files)
+    }
+
+    /// Is there anything to [`Running::reload`]?
+    pub fn reloads(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads again what lies in files beside the data: the certificate. What cannot be used is told to the log, and
+    /// what was read before stays.
+    pub fn reload(&self) {
+        if let Some(tls) = &self.tls {
+            let file = tls.files().certificate.display();
+            match tls.reload() {
+                Ok(()) => tracing::info!(%file, "the certificate was read again"),
+                Err(error) => tracing::error!(%error, "the certificate stays as it was"),
+            }
+        }
     }
 
     /// Finishes what is in flight, then closes the engine.

@@ -22,6 +22,8 @@ pub struct Account {
     pub keys: [Vec<u8>; 2],
     /// When it was created, in ticks.
     pub created: u64,
+    /// Requests by plain HTTP are refused.
+    pub https_only: bool,
 }
 
 /// Is this a name that an account can have: 3 to 24 lower-case letters and digits?
@@ -48,24 +50,34 @@ impl Accounts {
             .into_iter()
             .map(|row| {
                 let record = AccountRecord::decode(&row.value)?;
-                Ok(Account { name: row.row.into(), keys: record.keys, created: record.created })
+                let AccountRecord { keys, created, https_only } = record;
+                Ok(Account { name: row.row.into(), keys, created, https_only })
             })
             .collect()
     }
 
     /// Creates an account; `false` if the name is taken.
-    pub async fn add(&self, name: &str, keys: [Vec<u8>; 2]) -> Result<bool> {
-        let record = AccountRecord { keys, created: self.clock.ticks() };
+    pub async fn add(&self, name: &str, keys: [Vec<u8>; 2], https_only: bool) -> Result<bool> {
+        let record = AccountRecord { keys, created: self.clock.ticks(), https_only };
         self.put(name, Condition::Absent, Change::Put(record.encode())).await
     }
 
     /// Gives an account another key in place of its first (0) or second (1); `false` if there is no such account.
     pub async fn set_key(&self, name: &str, which: usize, key: Vec<u8>) -> Result<bool> {
+        self.change(name, |record| record.keys[which.min(1)].clone_from(&key)).await
+    }
+
+    /// Says whether requests by plain HTTP are refused; `false` if there is no such account.
+    pub async fn set_https_only(&self, name: &str, https_only: bool) -> Result<bool> {
+        self.change(name, |record| record.https_only = https_only).await
+    }
+
+    async fn change(&self, name: &str, change: impl Fn(&mut AccountRecord)) -> Result<bool> {
         loop {
             let found = self.engine.get(TableId::SYSTEM, keyspace::ACCOUNTS, &[name]).await?;
             let Some(row) = found.into_iter().next().flatten() else { return Ok(false) };
             let mut record = AccountRecord::decode(&row.value)?;
-            record.keys[which.min(1)].clone_from(&key);
+            change(&mut record);
             if self.put(name, Condition::Version(row.version), Change::Put(record.encode())).await? {
                 return Ok(true);
             }

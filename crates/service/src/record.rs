@@ -9,6 +9,8 @@ use lazuli_model::{DateTime, ServiceProperties};
 const FORMAT: u8 = 1;
 /// A table with policies.
 const FORMAT_POLICIES: u8 = 2;
+/// An account that is reached by HTTPS only.
+const FORMAT_HTTPS_ONLY: u8 = 2;
 
 /// A live table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct AccountRecord {
     pub keys: [Vec<u8>; 2],
     /// When it was created, in ticks.
     pub created: u64,
+    /// Requests by plain HTTP are refused.
+    pub https_only: bool,
 }
 
 impl TableRecord {
@@ -140,15 +144,20 @@ impl DroppedRecord {
 impl AccountRecord {
     /// The record as bytes.
     pub fn encode(&self) -> Bytes {
-        Writer::new().bytes(&self.keys[0]).bytes(&self.keys[1]).number(self.created).finish()
+        let format = if self.https_only { FORMAT_HTTPS_ONLY } else { FORMAT };
+        Writer(vec![format]).bytes(&self.keys[0]).bytes(&self.keys[1]).number(self.created).finish()
     }
 
     /// The record from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(bytes)?;
+        let (&format, rest) = bytes.split_first().ok_or_else(corrupt)?;
+        if format != FORMAT && format != FORMAT_HTTPS_ONLY {
+            return Err(corrupt());
+        }
+        let mut reader = Reader(rest);
         let keys = [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()];
         let created = reader.number()?;
-        reader.finish(Self { keys, created })
+        reader.finish(Self { keys, created, https_only: format == FORMAT_HTTPS_ONLY })
     }
 }
 
@@ -326,8 +335,11 @@ mod tests {
         }
         let dropped = DroppedRecord { id: TableId(7), at: 99 };
         assert_eq!(DroppedRecord::decode(&dropped.encode()), Ok(dropped));
-        let account = AccountRecord { keys: [vec![1; 64], vec![2; 64]], created: 5 };
-        assert!(AccountRecord::decode(&account.encode()) == Ok(account));
+        for https_only in [false, true] {
+            let account = AccountRecord { keys: [vec![1; 64], vec![2; 64]], created: 5, https_only };
+            assert_eq!(account.encode()[0], if https_only { 2 } else { 1 });
+            assert!(AccountRecord::decode(&account.encode()) == Ok(account));
+        }
         for properties in [ServiceProperties::default(), properties()] {
             assert_eq!(decode_properties(&encode_properties(&properties)), Ok(properties));
         }

@@ -13,13 +13,14 @@ use lazuli_protocol::{Address, ApiVersion, Head, auth};
 use lazuli_service::{Grant, RangeEnds, Scope};
 
 use super::{Arrival, Frontend};
+use crate::http::Peer;
 
 impl Frontend {
     /// The account and the resource that are addressed.
     pub(super) fn locate<'a>(
         &self,
         head: &Head<'a>,
-        peer: IpAddr,
+        peer: Peer,
         context: &mut Context,
     ) -> Result<Address<'a>, Failure> {
         let address = Address::parse(head, |name| self.directory.contains(name))?;
@@ -60,7 +61,7 @@ impl Frontend {
                 address: self.client_address(head, *peer),
                 is_https: self.scheme(head, *peer) == "https",
             };
-            return self.admit_token(&token, address, &caller, context.version).await;
+            return self.admit_token(&token, arrival, &caller, context.version).await;
         }
         if context.version == ApiVersion::NONE {
             let default = properties.default_version.as_deref().and_then(ApiVersion::parse);
@@ -74,7 +75,7 @@ impl Frontend {
                 ErrorCode::AuthenticationFailed
             }));
         };
-        auth::verify(head, address, &credential, &self.keys(address)?, context.now)?;
+        auth::verify(head, address, &credential, &self.keys(arrival)?, context.now)?;
         Ok(Grant { read_only: address.secondary, ..Grant::everything(address.account) })
     }
 
@@ -82,11 +83,12 @@ impl Frontend {
     async fn admit_token(
         &self,
         token: &Token,
-        address: &Address<'_>,
+        arrival: &Arrival<'_>,
         caller: &Caller,
         version: ApiVersion,
     ) -> Result<Grant, Failure> {
-        let kind = token.check_signature(address.account, &self.keys(address)?)?;
+        let address = &arrival.address;
+        let kind = token.check_signature(address.account, &self.keys(arrival)?)?;
         let policies = self.policies(token, address.account).await?;
         let terms = token.terms(&policies)?;
         terms.check(caller)?;
@@ -125,13 +127,21 @@ impl Frontend {
         }
     }
 
-    fn keys(&self, address: &Address<'_>) -> Result<Arc<[AccountKey]>, Failure> {
-        self.directory.keys(address.account).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))
+    /// The keys of the account, if it may be reached in this way.
+    fn keys(&self, arrival: &Arrival<'_>) -> Result<Arc<[AccountKey]>, Failure> {
+        let Arrival { head, address, peer } = arrival;
+        let entry =
+            self.directory.find(address.account).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))?;
+        if entry.https_only && self.scheme(head, *peer) != "https" {
+            return Err(refuse(ErrorCode::AccountRequiresHttps));
+        }
+        Ok(entry.keys)
     }
 
     /// Where the request comes from: from behind a trusted proxy, what the last proxy that is not trusted saw.
-    fn client_address(&self, head: &Head<'_>, peer: IpAddr) -> IpAddr {
+    fn client_address(&self, head: &Head<'_>, peer: Peer) -> IpAddr {
         let trusted = |address: &IpAddr| self.config.trusted_proxies.contains(address);
+        let peer = peer.address.ip();
         if !trusted(&peer) {
             return peer;
         }
@@ -141,11 +151,13 @@ impl Frontend {
     }
 
     /// The scheme that the client used, as far as it can be known.
-    fn scheme(&self, head: &Head<'_>, peer: IpAddr) -> &'static str {
-        let forwarded = head.get("x-forwarded-proto").filter(|_| self.config.trusted_proxies.contains(&peer));
+    fn scheme(&self, head: &Head<'_>, peer: Peer) -> &'static str {
+        let proxies = &self.config.trusted_proxies;
+        let forwarded = head.get("x-forwarded-proto").filter(|_| proxies.contains(&peer.address.ip()));
         match forwarded {
             Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
             Some(scheme) if scheme.eq_ignore_ascii_case("http") => "http",
+            _ if peer.is_tls => "https",
             _ => self.config.public_scheme.as_str(),
         }
     }

@@ -32,6 +32,8 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
+    /// Did it come by TLS?
+    pub is_tls: bool,
 }
 
 /// Gives the body of a request on demand: reading it is what tells the client to go on.
@@ -97,6 +99,16 @@ where
         }
         patience = shared.limits.idle_time_max;
     }
+}
+
+/// Answers a connection that is not served at all, and closes it.
+pub async fn turn_away<S, H>(stream: S, peer: Peer, handler: &H, code: ErrorCode, limits: &Limits)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: Handler,
+{
+    let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
+    connection.refuse(handler, code, peer, limits).await;
 }
 
 fn refusal(error: HeadError) -> ErrorCode {
@@ -271,7 +283,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             head = &head[of_head..];
             body = &body[sent - of_head..];
         }
-        self.stream.flush().await
+        // TLS may still hold a part of it.
+        timeout_at(deadline, self.stream.flush()).await?
     }
 
     /// Reads a body that nobody wants.
@@ -294,8 +307,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     /// Takes what the client still sends, for a while: closing with unread input would destroy the answer on its way.
     async fn linger(&mut self) {
-        let _ = self.stream.shutdown().await;
         let deadline = Instant::now() + LINGER_TIME_MAX;
+        // TLS says good-bye, for which a client that takes nothing leaves no room.
+        let _ = timeout_at(deadline, self.stream.shutdown()).await;
         let mut taken = 0;
         while taken < LINGER_BYTES_MAX {
             self.input.clear();

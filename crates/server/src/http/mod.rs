@@ -12,5 +12,5 @@ mod source;
 mod write;
 
 pub use body::{Chunked, Progress};
-pub use connection::{BodySource, Handler, Peer, Shared, serve};
+pub use connection::{BodySource, Handler, Peer, Shared, serve, turn_away};
 pub use head::{Framing, HeadError, RequestHead, find_head_end};

@@ -93,7 +93,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     /// Tells a client that waits to send the body. One that takes no answers may not even take this one.
     async fn go_on(&mut self, deadline: Instant) -> Result<(), Failure> {
         if std::mem::take(&mut self.waiting) {
-            let sent = self.connection.stream.write_all(GO_ON);
+            let stream = &mut self.connection.stream;
+            let sent = async {
+                stream.write_all(GO_ON).await?;
+                stream.flush().await
+            };
             arrived(timeout_at(deadline, sent).await.map(|sent| sent.map(|()| GO_ON.len())))?;
         }
         Ok(())

@@ -30,7 +30,7 @@ fn idle_connections_disturb_nobody() {
     }
 }
 
-/// With every place taken a new client is turned away at once; a place that is left is given to the next.
+/// With every place taken a new client is told so at once; a place that is left is given to the next.
 #[test]
 fn connections_may_be_so_many() {
     let server = Server::with(Limits { connections_max: 10, ..Limits::default() });
@@ -39,7 +39,10 @@ fn connections_may_be_so_many() {
         assert_eq!(guest.ask(&Request::get("/Tables")).status, 200);
     }
     for _ in 0..20 {
-        assert!(server.connect().try_ask(&Request::get("/Tables")).is_err());
+        let mut client = server.connect();
+        let answer = client.ask(&Request::get("/Tables"));
+        assert_eq!((answer.status, answer.code(), answer.closes()), (503, "ServerBusy", true));
+        client.assert_closed();
     }
     for guest in &mut guests {
         assert_eq!(guest.ask(&Request::get("/Tables")).status, 200);

@@ -13,6 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
+//! | TLS | `tls` |
 //!
 //! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
 //! from it. The read deadline of the clients only turns a hang into a failure.
@@ -30,4 +31,5 @@ mod smuggling;
 mod spelling;
 mod stop;
 mod support;
+mod tls;
 mod vanish;

@@ -31,10 +31,15 @@ impl Server {
     }
 
     pub fn with(limits: Limits) -> Self {
+        Self::with_config(|config| config.limits = limits)
+    }
+
+    /// A server about which anything may be different.
+    pub fn with_config(change: impl FnOnce(&mut Config)) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
-        config.limits = limits;
+        change(&mut config);
         let engine = Arc::new(Memory::new(Clock::system()));
         let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
         let running = runtime.block_on(started).unwrap();
@@ -42,11 +47,20 @@ impl Server {
     }
 
     pub fn connect(&self) -> Client {
+        Client::on(self.dial())
+    }
+
+    /// A socket without a client on it.
+    pub fn dial(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(HANG)).unwrap();
         stream.set_write_timeout(Some(HANG)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Client { stream, input: Vec::new() }
+        stream
+    }
+
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().expect("the server runs")
     }
 
     /// Creates a table.
@@ -74,7 +88,12 @@ impl Server {
 
     /// Tries new connections until one is served: with a single place, this is when the one before has lost it.
     pub fn wait_for_a_place(&self) {
-        while self.connect().try_ask(&Request::get("/Tables")).is_err() {}
+        while !self.has_a_place() {}
+    }
+
+    /// Does a new connection get a place?
+    pub fn has_a_place(&self) -> bool {
+        self.connect().try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
     }
 }
 
@@ -232,12 +251,24 @@ impl Answer {
 }
 
 /// A connection.
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     input: Vec<u8>,
 }
 
 impl Client {
+    /// Nothing more will be sent.
+    pub fn finish(&self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// A client on something that is connected.
+    pub fn on(stream: S) -> Self {
+        Self { stream, input: Vec::new() }
+    }
+
     /// Sends bytes as they are.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).unwrap();
@@ -256,11 +287,6 @@ impl Client {
     pub fn try_ask(&mut self, request: &Request) -> io::Result<Answer> {
         self.stream.write_all(&request.bytes())?;
         self.try_answer()
-    }
-
-    /// Nothing more will be sent.
-    pub fn finish(&self) {
-        self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
     /// Reads one answer.

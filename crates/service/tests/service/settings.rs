@@ -97,7 +97,7 @@ async fn properties_change_in_part_and_for_one_account() {
 async fn properties_go_with_their_account() {
     let world = World::new();
     let accounts = world.service.accounts();
-    assert!(accounts.add("acct", [vec![1], vec![2]]).await.unwrap());
+    assert!(accounts.add("acct", [vec![1], vec![2]], false).await.unwrap());
     let logging = Some(Logging { read: true, ..Logging::default() });
     let update = PropertiesUpdate { logging, ..PropertiesUpdate::default() };
     world.run(Operation::SetProperties(Box::new(update))).await.unwrap();

@@ -1,0 +1,223 @@
+//! TLS on real sockets: the handshake within its bounds, certificates that change, and what shows of the scheme.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use lazuli_protocol::address::Query;
+use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::auth::sas::Token;
+use lazuli_server::Limits;
+use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+use lazuli_server::tls::{Files, self_signed};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tempfile::TempDir;
+
+use crate::support::{Client, Request, SHORT, Server};
+
+type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
+
+/// A server with a certificate in a directory of its own.
+struct Guarded {
+    server: Server,
+    directory: TempDir,
+}
+
+impl Guarded {
+    fn with(limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let files = make(directory.path());
+        let server = Server::with_config(|config| {
+            config.limits = limits;
+            config.tls = Some(files);
+        });
+        Self { server, directory }
+    }
+
+    fn files(&self) -> Files {
+        make(self.directory.path())
+    }
+
+    /// A client that trusts this certificate and no other.
+    fn connect(&self) -> TlsClient {
+        self.try_connect().unwrap()
+    }
+
+    fn try_connect(&self) -> Result<TlsClient, std::io::Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(self.files().certificate).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut state = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut socket = self.server.dial();
+        while state.is_handshaking() {
+            state.complete_io(&mut socket)?;
+        }
+        Ok(Client::on(StreamOwned::new(state, socket)))
+    }
+}
+
+fn make(directory: &Path) -> Files {
+    self_signed::ensure(directory, Ipv4Addr::LOCALHOST.into()).unwrap()
+}
+
+fn remake(guarded: &Guarded) {
+    fs::remove_file(guarded.files().certificate).unwrap();
+    guarded.files();
+}
+
+/// Whatever is large goes through whole, in both directions, on a connection that is used again.
+#[test]
+fn requests_and_answers_pass() {
+    let guarded = Guarded::with(Limits::default());
+    let mut client = guarded.connect();
+    assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"large\"}")).status, 201);
+    let value = "v".repeat(30_000);
+    for row in 0..20 {
+        let body =
+            format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\",\"A\":\"{value}\",\"B\":\"{value}\"}}");
+        let request = Request::post("/large", &body);
+        let request = if row % 2 == 0 { request } else { request.with("Expect", "100-continue") };
+        client.send_request(&request);
+        let answer = client.answer();
+        let answer = if answer.status == 100 { client.answer() } else { answer };
+        assert_eq!(answer.status, 201);
+    }
+    let page = client.ask(&Request::get("/large()"));
+    assert_eq!(page.status, 200);
+    assert_eq!(page.text().matches(&value).count(), 40);
+}
+
+/// URLs in answers say https.
+#[test]
+fn answers_show_the_scheme() {
+    let guarded = Guarded::with(Limits::default());
+    let full = Request::get("/Tables").set("Accept", "application/json;odata=fullmetadata");
+    let mut client = guarded.connect();
+    assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"seen\"}")).status, 201);
+    let answer = client.ask(&full);
+    assert!(answer.text().contains("\"odata.id\":\"https://127.0.0.1/"), "{}", answer.text());
+}
+
+/// SA-02: `spr=https` holds by the server's own TLS and not without it.
+#[test]
+fn a_signature_for_https_needs_tls() {
+    let query = "sv=2019-02-02&ss=t&srt=sco&sp=rl&se=2099-01-01T00%3A00%3A00Z&spr=https&sig=x";
+    let mut token = Token::parse(Query(query)).unwrap();
+    assert!(token.sign(DEVELOPMENT_ACCOUNT, &AccountKey::from_base64(DEVELOPMENT_KEY).unwrap()));
+    let request = Request::get(&format!("/Tables?{}", token.to_query())).unsigned();
+    let guarded = Guarded::with(Limits::default());
+    assert_eq!(guarded.connect().ask(&request).status, 200);
+    let answer = Server::start().connect().ask(&request);
+    assert_eq!((answer.status, answer.code()), (403, "AuthorizationProtocolMismatch"));
+}
+
+/// A new certificate is for new connections; those that are open stay. One that cannot be used changes nothing.
+#[test]
+fn certificates_change_without_losing_connections() {
+    let guarded = Guarded::with(Limits::default());
+    let ask = |client: &mut TlsClient| client.ask(&Request::get("/Tables")).status;
+    let mut old = guarded.connect();
+    assert_eq!(ask(&mut old), 200);
+    remake(&guarded);
+    assert!(guarded.try_connect().is_err(), "the server still shows the one that it has read");
+    guarded.server.running().reload();
+    let mut new = guarded.connect();
+    assert_eq!((ask(&mut new), ask(&mut old)), (200, 200));
+
+    let good = fs::read(guarded.files().certificate).unwrap();
+    fs::write(guarded.files().certificate, "nonsense").unwrap();
+    guarded.server.running().reload();
+    fs::write(guarded.files().certificate, good).unwrap();
+    assert_eq!((ask(&mut guarded.connect()), ask(&mut new), ask(&mut old)), (200, 200, 200));
+}
+
+/// A handshake holds a place, and not for longer than a head.
+#[test]
+fn a_handshake_has_so_long() {
+    let guarded = Guarded::with(Limits { connections_max: 1, head_time_max: SHORT, ..Limits::default() });
+    let starts: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"];
+    for start in starts {
+        let mut slow = guarded.server.connect();
+        slow.send(start);
+        slow.assert_closed();
+    }
+    while !guarded.try_connect().is_ok_and(|mut client| {
+        client.try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
+    }) {}
+}
+
+/// With every place taken a client of TLS is told so, too.
+#[test]
+fn a_crowd_is_told() {
+    let guarded = Guarded::with(Limits { connections_max: 1, ..Limits::default() });
+    let mut first = guarded.connect();
+    assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
+    let answer = guarded.connect().ask(&Request::get("/Tables"));
+    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
+}
+
+/// Bytes that are no handshake end the connection and nothing else.
+#[test]
+fn garbage_disturbs_nobody() {
+    let guarded = Guarded::with(Limits::default());
+    for garbage in [&b"\x16\x03\x01\xff\xff"[..], &[0x16; 100_000], b"\x16\x03\x03\x00\x00\x16\x03"] {
+        let mut client = guarded.server.connect();
+        let _ = client.stream.write_all(garbage);
+        // The server may have closed already.
+        let _ = client.stream.shutdown(Shutdown::Write);
+        let _ = client.stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(guarded.connect().ask(&Request::get("/Tables")).status, 200);
+}
+
+/// A client that speaks plain HTTP to a TLS port is told so in words that it understands.
+#[test]
+fn plain_http_is_told_to_use_https() {
+    let guarded = Guarded::with(Limits::default());
+    let mut plain = guarded.server.connect();
+    let answer = plain.ask(&Request::get("/Tables"));
+    assert_eq!((answer.status, answer.code(), answer.closes()), (400, "AccountRequiresHttps", true));
+    plain.assert_closed();
+}
+
+/// A client that takes nothing of its answers loses its place: also what TLS holds back has a deadline.
+#[test]
+fn an_answer_is_taken_in_time() {
+    let limits = Limits { connections_max: 1, request_time_max: SHORT, ..Limits::default() };
+    let guarded = Guarded::with(limits);
+    let mut slow = guarded.connect();
+    assert_eq!(slow.ask(&Request::post("/Tables", "{\"TableName\":\"large\"}")).status, 201);
+    let value = "v".repeat(30_000);
+    for row in 0..64 {
+        let body =
+            format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\",\"A\":\"{value}\",\"B\":\"{value}\"}}");
+        assert_eq!(slow.ask(&Request::post("/large", &body)).status, 201);
+    }
+    slow.send(Request::get("/large()").bytes().repeat(20));
+    while !guarded.try_connect().is_ok_and(|mut client| {
+        client.try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
+    }) {}
+}
+
+/// Neither a handshake nor an idle connection keeps a server from stopping.
+#[test]
+fn stopping_waits_for_no_handshake() {
+    let mut guarded = Guarded::with(Limits::default());
+    let mut silent = guarded.server.connect();
+    let mut idle = guarded.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    let stop = guarded.server.begin_stop();
+    silent.assert_closed();
+    guarded.server.wait(stop);
+}
