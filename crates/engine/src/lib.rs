@@ -8,6 +8,7 @@ pub mod clock;
 pub mod conformance;
 pub mod dump;
 pub mod error;
+pub mod figure;
 pub mod keycode;
 pub mod memory;
 pub mod rules;
@@ -19,6 +20,7 @@ use std::pin::Pin;
 pub use clock::Clock;
 pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
+pub use figure::{Distribution, Figure, FigureValue, Histogram};
 pub use memory::Memory;
 pub use types::{
     Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan, Status,

@@ -208,7 +208,7 @@ impl Engine for Memory {
     }
 
     fn status(&self) -> EngineFuture<'_, Status> {
-        ready(Ok(Status { place: "in memory".into(), disk_bytes: None, poisoned: None }))
+        ready(Ok(Status { place: "in memory".into(), ..Status::default() }))
     }
 
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::Result;
+use crate::{Figure, Result};
 
 /// Identifies the rows of one table from its creation to its deletion; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -231,7 +231,7 @@ pub enum Reason {
 }
 
 /// How an engine is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// A few words about where the data is, for people.
     pub place: String,
@@ -239,4 +239,6 @@ pub struct Status {
     pub disk_bytes: Option<u64>,
     /// Why no more writes are taken, if so.
     pub poisoned: Option<String>,
+    /// What the engine has counted since it was opened.
+    pub figures: Vec<Figure>,
 }

@@ -15,6 +15,7 @@ use lazuli_model::operation::TableQuery;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Outcome, SignedIdentifier, TableName};
 
+use crate::figures::{Figures, Slot};
 use crate::record::{DroppedRecord, TableRecord};
 use crate::sweep::Dropped;
 use crate::{Result, keyspace};
@@ -26,16 +27,27 @@ const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
 pub struct Catalog {
     engine: Arc<dyn Engine>,
+    figures: Arc<Figures>,
     clock: Clock,
     name_hold: Duration,
     cache: RwLock<Cache>,
     dropped: Dropped,
 }
 
+/// A table that exists.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The id of its rows.
+    pub id: TableId,
+    /// Where it is counted.
+    pub slot: Slot,
+}
+
 /// What is remembered of a table.
 #[derive(Clone)]
 struct Known {
     id: TableId,
+    slot: Slot,
     policies: Arc<[SignedIdentifier]>,
 }
 
@@ -52,8 +64,8 @@ struct Cache {
 }
 
 impl Catalog {
-    pub fn new(engine: Arc<dyn Engine>, clock: Clock, name_hold: Duration) -> Self {
-        Self { engine, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
+    pub fn new(engine: Arc<dyn Engine>, clock: Clock, name_hold: Duration, figures: Arc<Figures>) -> Self {
+        Self { engine, figures, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
     }
 
     /// Where deletions are announced to the sweep.
@@ -61,9 +73,9 @@ impl Catalog {
         self.dropped.clone()
     }
 
-    /// The id of a table's rows.
-    pub async fn find(&self, account: &str, table: &TableName) -> Result<Option<TableId>> {
-        Ok(self.known(account, table).await?.map(|known| known.id))
+    /// Where a table's rows are, and where it is counted.
+    pub async fn find(&self, account: &str, table: &TableName) -> Result<Option<Found>> {
+        Ok(self.known(account, table).await?.map(|known| Found { id: known.id, slot: known.slot }))
     }
 
     /// The stored access policies of a table.
@@ -85,7 +97,8 @@ impl Catalog {
             cache.changes
         };
         let Some((_, record)) = self.read(account, &folded).await? else { return Ok(None) };
-        let known = Known { id: record.id, policies: record.policies.into() };
+        let slot = self.figures.slot(account, &folded, &record.name);
+        let known = Known { id: record.id, slot, policies: record.policies.into() };
         let mut cache = self.locked();
         if cache.changes == changes && cache.is_settled(account, &folded) {
             cache.remember(account, folded, known.clone());
@@ -157,6 +170,7 @@ impl Catalog {
             let writes = self.drop_writes(&folded, &row, &record);
             match self.change(account, &folded, &partition, writes).await? {
                 Applied::Done { .. } => {
+                    self.figures.release(account, &folded);
                     self.dropped.announce();
                     return Ok(Outcome::TableDeleted);
                 }

@@ -6,9 +6,12 @@ pub mod access;
 pub mod accounts;
 mod catalog;
 mod error;
+pub mod figures;
+pub mod heat;
 mod keyspace;
 mod properties;
 mod record;
+pub mod shard;
 mod sweep;
 mod table;
 
@@ -21,6 +24,7 @@ use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdent
 pub use access::{Grant, RangeEnds, Scope};
 pub use accounts::{Account, Accounts};
 pub use error::{Error, Result};
+pub use figures::Figures;
 pub use sweep::Sweep;
 
 use catalog::Catalog;
@@ -44,15 +48,17 @@ pub struct Service {
     engine: Arc<dyn Engine>,
     catalog: Catalog,
     properties: Arc<PropertyStore>,
+    figures: Arc<Figures>,
     options: Options,
 }
 
 impl Service {
     /// A service over an engine.
     pub fn new(engine: Arc<dyn Engine>, options: Options) -> Self {
-        let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold);
+        let figures: Arc<Figures> = Arc::default();
+        let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold, figures.clone());
         let properties = Arc::new(PropertyStore::new(engine.clone()));
-        Self { engine, catalog, properties, options }
+        Self { engine, catalog, properties, figures, options }
     }
 
     /// Carries an operation out, if the grant allows it.
@@ -109,6 +115,11 @@ impl Service {
     /// The background work of giving back the space of deleted tables.
     pub fn sweep(&self) -> Sweep {
         Sweep::new(self.engine.clone(), self.options.clock.clone(), self.catalog.dropped())
+    }
+
+    /// What is counted about tables and partitions.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// The engine underneath.

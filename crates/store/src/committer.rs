@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use fjall::{PersistMode, Slice};
+use lazuli_engine::figure::{COUNTS, Histogram, MICROS};
 use lazuli_engine::{Applied, Clock, Error, Result, TableId, rules};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -55,6 +56,10 @@ pub struct Health {
     poison: OnceLock<String>,
     commits: AtomicU64,
     groups: AtomicU64,
+    /// How many commits shared a sync.
+    pub group_commits: Histogram<{ COUNTS.len() }>,
+    /// How long it took to make a group durable.
+    pub sync_time: Histogram<{ MICROS.len() }>,
 }
 
 impl Health {
@@ -165,7 +170,12 @@ impl Committer {
         let group = self.decide_group(jobs);
         let stopwatch = Stopwatch::start();
         let result = self.write(&group);
-        self.jobs.note(count, stopwatch.elapsed());
+        let time = stopwatch.elapsed();
+        self.jobs.note(count, time);
+        if group.must_sync {
+            self.health.group_commits.record(&COUNTS, group.commits);
+            self.health.sync_time.record_time(time);
+        }
         match &result {
             Ok(()) => drop(self.health.commits.fetch_add(group.commits, Ordering::Relaxed)),
             Err(Error::Unknown(why) | Error::Poisoned(why)) => self.health.set_poison(why.clone()),

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
+use lazuli_engine::figure::COUNTS;
 use lazuli_engine::{
-    Applied, Bound, Dump, Engine, EngineFuture, Error, KeyRange, Page, Result, Row, Scan, Status, TableId,
-    Version, Write,
+    Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Page, Result, Row, Scan, Status,
+    TableId, Version, Write,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -253,15 +254,16 @@ impl Engine for Store {
         Box::pin(async {
             let view = self.published.view()?;
             let health = Arc::clone(&self.health);
-            let disk_bytes = blocking(move || {
-                if view.files().is_dead() {
+            let (disk_bytes, figures) = blocking(move || {
+                let files = view.files();
+                if files.is_dead() {
                     health.set_poison("writing sorted files has failed".into());
                 }
-                Ok(directory::disk_bytes(view.files().directory.path()).ok())
+                Ok((directory::disk_bytes(files.directory.path()).ok(), figures(&health, files)))
             })
             .await?;
             let poisoned = self.health.poison().map(Into::into);
-            Ok(Status { place: self.place.clone(), disk_bytes, poisoned })
+            Ok(Status { place: self.place.clone(), disk_bytes, poisoned, figures })
         })
     }
 
@@ -323,6 +325,46 @@ fn check_nothing_is_missing(files: &Files, state: State) -> std::result::Result<
         ))),
         _ => Ok(()),
     }
+}
+
+/// What there is to tell about the store. How often the cache of blocks helps is not counted: it would cost every read
+/// of a block.
+fn figures(health: &Health, files: &Files) -> Vec<Figure> {
+    let (commits, groups) = health.commits_and_groups();
+    vec![
+        Figure::counter("commits_total", "Commits made.", commits),
+        Figure::counter("commit_groups_total", "Batches in which commits were made durable.", groups),
+        Figure::histogram(
+            "commit_group_commits",
+            "Commits that shared one sync.",
+            health.group_commits.distribution(&COUNTS, 1.0),
+        ),
+        Figure::histogram(
+            "sync_seconds",
+            "Time to make a group of commits durable, waiting for background work included.",
+            health.sync_time.times(),
+        ),
+        Figure::gauge("cache_bytes", "Blocks of sorted files held in memory.", files.db.cache_size()),
+        Figure::gauge("cache_capacity_bytes", "Most that is held of them.", files.db.cache_capacity()),
+        Figure::gauge(
+            "write_buffer_bytes",
+            "Rows that are in no sorted file yet.",
+            files.db.write_buffer_size(),
+        ),
+        Figure::gauge("journal_bytes", "The log of changes.", files.db.journal_disk_space().unwrap_or(0)),
+        Figure::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
+        Figure::gauge(
+            "unmerged_files",
+            "Sorted files that wait to be merged; writes wait when there are too many.",
+            files.rows.l0_table_count() as u64,
+        ),
+        Figure::counter(
+            "merges_total",
+            "Times that sorted files were merged.",
+            files.db.compactions_completed() as u64,
+        ),
+        Figure::counter("merge_seconds_total", "Time spent on it.", files.db.time_compacting().as_secs()),
+    ]
 }
 
 fn is_point(range: &KeyRange) -> bool {

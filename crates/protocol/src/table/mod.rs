@@ -3,5 +3,6 @@
 pub mod decode;
 pub mod draft;
 pub mod encode;
+pub mod kind;
 mod query;
 mod verb;

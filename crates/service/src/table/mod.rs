@@ -6,9 +6,19 @@ mod write;
 
 use lazuli_engine::Row;
 use lazuli_model::operation::Stored;
-use lazuli_model::{DateTime, PackedRow};
+use lazuli_model::{DateTime, PackedRow, TableName};
 
-use crate::{Error, Result};
+use crate::catalog::Found;
+use crate::heat::PartitionName;
+use crate::{Error, Result, Service};
+
+impl Service {
+    /// Counts entities of a partition that were read or written.
+    fn touch(&self, account: &str, table: &TableName, found: Found, partition: &str, entities: u64) {
+        let name = PartitionName { account, table: table.as_str(), id: found.id, key: partition };
+        self.figures.touch(&name, entities);
+    }
+}
 
 /// A row of the engine as an entity.
 fn stored(row: Row) -> Result<Stored> {

@@ -25,12 +25,17 @@ impl Service {
         table: &TableName,
         key: &EntityKey,
     ) -> Result<Outcome> {
-        let id = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let found = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
         if grant.window().is_some_and(|window| !access::contains(window, key)) {
             return Err(ErrorCode::ResourceNotFound.into());
         }
-        let found = self.engine.get(id, key.partition.as_str(), &[key.row.as_str()]).await?;
-        let row = found.into_iter().next().flatten().ok_or(ErrorCode::ResourceNotFound)?;
+        let partition = key.partition.as_str();
+        let rows = self.engine.get(found.id, partition, &[key.row.as_str()]).await?;
+        let row = rows.into_iter().next().flatten();
+        let count = u64::from(row.is_some());
+        self.figures.read(found.slot, count, count);
+        self.touch(&grant.account, table, found, partition, 1);
+        let row = row.ok_or(ErrorCode::ResourceNotFound)?;
         Ok(Outcome::Entity(stored(row)?))
     }
 
@@ -41,7 +46,7 @@ impl Service {
         table: &TableName,
         query: EntityQuery,
     ) -> Result<Outcome> {
-        let id = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let found = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
         let started = self.elapsed();
         let mut plan = query.filter.as_ref().map_or_else(Plan::everything, lazuli_filter::plan);
         if let Some(from) = query.from {
@@ -54,11 +59,13 @@ impl Service {
         let mut effort =
             Effort { class: plan.class, plan_time: planned.saturating_sub(started), ..Effort::default() };
         if query.top == Some(0) || plan.ranges.is_empty() {
+            self.figures.read(found.slot, 0, 0);
             return Ok(Outcome::Page(Page { effort, ..Page::default() }));
         }
         effort.ranges = plan.ranges.len();
+        let partition = only_partition(&plan.ranges).map(str::to_owned);
         let scan = Scan {
-            table: id,
+            table: found.id,
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(rows_that_fit(query.row_bytes)),
             bytes_max: PAGE_BYTES_MAX,
@@ -67,6 +74,10 @@ impl Service {
         let page = self.engine.scan(scan).await?;
         effort.rows_read = page.rows_read;
         effort.scan_time = self.elapsed().saturating_sub(planned);
+        self.figures.read(found.slot, page.rows_read, page.rows.len() as u64);
+        if let Some(partition) = partition {
+            self.touch(&grant.account, table, found, &partition, page.rows_read.max(1));
+        }
         Ok(Outcome::Page(Page {
             rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
             next: page.next.map(|place| Position { partition: place.partition, row: place.row }),
@@ -101,6 +112,20 @@ impl Service {
             Ok(if matcher.matches(&row).map_err(corrupt)? { Verdict::Keep } else { Verdict::Skip })
         })
     }
+}
+
+/// The partition that all ranges lie in, if it is one.
+fn only_partition(ranges: &[KeyRange]) -> Option<&str> {
+    let first = match &ranges.first()?.start {
+        Bound::Included(place) | Bound::Excluded(place) => place.partition.as_str(),
+        Bound::Open | Bound::AfterPartition(_) => return None,
+    };
+    let last = match &ranges.last()?.end {
+        Bound::Included(place) | Bound::Excluded(place) => place.partition.as_str(),
+        Bound::AfterPartition(partition) => partition.as_str(),
+        Bound::Open => return None,
+    };
+    (first == last).then_some(first)
 }
 
 /// How many rows fit into a page by what each adds to it whatever it holds: at least one.

@@ -41,8 +41,8 @@ impl Service {
         writes: &[Write],
     ) -> std::result::Result<Vec<Written>, FailedCommit> {
         let whole = |error: Error| FailedCommit { index: 0, error };
-        let id = self.catalog.find(account, table).await.map_err(whole)?;
-        let id = id.ok_or_else(|| whole(ErrorCode::TableNotFound.into()))?;
+        let found = self.catalog.find(account, table).await.map_err(whole)?;
+        let found = found.ok_or_else(|| whole(ErrorCode::TableNotFound.into()))?;
         let Some(first) = writes.first() else { return Ok(Vec::new()) };
         let partition = first.key.partition.as_str();
         let mut planned = Vec::with_capacity(writes.len());
@@ -50,7 +50,12 @@ impl Service {
             planned.push(plan(write).map_err(|failure| FailedCommit { index, error: failure.into() })?);
         }
         let rows: Vec<Option<Bytes>> = planned.iter().map(|write| inserted_row(&write.change)).collect();
-        match self.engine.apply(id, partition, planned).await.map_err(|error| whole(error.into()))? {
+        let applied = self.engine.apply(found.id, partition, planned).await;
+        let is_done = matches!(applied, Ok(Applied::Done { .. }));
+        let count = writes.len() as u64;
+        self.figures.wrote(found.slot, if is_done { count } else { 0 });
+        self.touch(account, table, found, partition, count);
+        match applied.map_err(|error| whole(error.into()))? {
             Applied::Done { version, .. } => {
                 let timestamp = timestamp(version).map_err(whole)?;
                 let outcomes = writes.iter().zip(rows).map(|(write, row)| outcome(write, row, timestamp));

@@ -7,10 +7,12 @@
 //! | changes and their conditions | `writes.rs` |
 //! | what a grant allows | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
+//! | what is counted | `figures.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
 
 mod access;
+mod figures;
 mod queries;
 mod settings;
 mod tables;

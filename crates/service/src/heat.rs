@@ -1,0 +1,227 @@
+//! Which partitions are used most, in bounded memory however many there are.
+//!
+//! Each processor keeps a list of the partitions it saw most. One that is not in a full list takes the place of the
+//! least used with a probability that falls as that one's count grows: what is used often gets in soon, what is used
+//! once seldom throws anything out. Counts of those that got in late are therefore estimates, never far too large.
+//!
+//! The list is behind a lock that a request only tries: in the rare case that someone is reading the list out, it is
+//! not counted.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use lazuli_engine::TableId;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::shard::Sharded;
+
+/// Partitions that each processor remembers.
+const REMEMBERED_MAX: usize = 64;
+/// Partitions that are told.
+pub const TOLD_MAX: usize = 20;
+
+/// A partition.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionName<'a> {
+    /// The account.
+    pub account: &'a str,
+    /// The table's name.
+    pub table: &'a str,
+    /// The table's id.
+    pub id: TableId,
+    /// Its PartitionKey.
+    pub key: &'a str,
+}
+
+/// A partition that is used much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hot {
+    /// The account.
+    pub account: String,
+    /// The table.
+    pub table: String,
+    /// The PartitionKey.
+    pub partition: String,
+    /// How many of its entities were read or written, about.
+    pub entities: u64,
+}
+
+/// The partitions that are used most in this period and in the one before.
+#[derive(Debug, Default)]
+pub struct Heat(Sharded<Mutex<Periods>>);
+
+#[derive(Debug, Default)]
+struct Periods {
+    current: Sketch,
+    last: Sketch,
+}
+
+/// The list of one processor.
+#[derive(Debug, Default)]
+struct Sketch {
+    /// What the entries are found by, in the same order.
+    hashes: Vec<u64>,
+    entries: Vec<Hot>,
+    /// The place of the least used, and what it had when that was last found out; it can only have more by now.
+    least: (usize, u64),
+    /// What chance comes from.
+    seed: u64,
+    /// Everything, told or not.
+    total: u64,
+}
+
+impl Heat {
+    /// Counts entities of a partition that were read or written.
+    pub fn touch(&self, name: &PartitionName<'_>, entities: u64) {
+        if let Ok(mut periods) = self.0.own().try_lock() {
+            periods.current.touch(name, entities);
+        }
+    }
+
+    /// Starts a new period.
+    pub fn turn(&self) {
+        for part in self.0.iter() {
+            let mut periods = part.lock().unwrap_or_else(PoisonError::into_inner);
+            let periods = &mut *periods;
+            std::mem::swap(&mut periods.current, &mut periods.last);
+            periods.current.clear();
+        }
+    }
+
+    /// The partitions that were used most in this period and in the one before, the most used first; and how many
+    /// entities of all others were used.
+    pub fn hottest(&self) -> (Vec<Hot>, u64) {
+        let mut merged: HashMap<u64, Hot> = HashMap::new();
+        let mut total = 0;
+        for part in self.0.iter() {
+            let periods = part.lock().unwrap_or_else(PoisonError::into_inner);
+            for sketch in [&periods.current, &periods.last] {
+                total += sketch.total;
+                for (hash, entry) in sketch.hashes.iter().zip(&sketch.entries) {
+                    merged
+                        .entry(*hash)
+                        .and_modify(|known| known.entities += entry.entities)
+                        .or_insert_with(|| entry.clone());
+                }
+            }
+        }
+        let mut hottest: Vec<Hot> = merged.into_values().collect();
+        hottest.sort_by(|a, b| b.entities.cmp(&a.entities).then_with(|| a.partition.cmp(&b.partition)));
+        hottest.truncate(TOLD_MAX);
+        let told: u64 = hottest.iter().map(|hot| hot.entities).sum();
+        (hottest, total.saturating_sub(told))
+    }
+}
+
+impl Sketch {
+    fn touch(&mut self, name: &PartitionName<'_>, entities: u64) {
+        self.total += entities;
+        let hash = xxh3_64_with_seed(name.key.as_bytes(), name.id.0);
+        if let Some(at) = self.hashes.iter().position(|&known| known == hash) {
+            self.entries[at].entities += entities;
+        } else if self.entries.len() < REMEMBERED_MAX {
+            self.hashes.push(hash);
+            self.entries.push(name.used(entities));
+        } else if self.is_lucky(entities) {
+            self.replace_least(hash, name, entities);
+        }
+    }
+
+    /// A newcomer gets in with the probability of what it brings to what is there.
+    fn is_lucky(&mut self, entities: u64) -> bool {
+        // An odd step through all numbers, then mixed: enough for a coin.
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.seed ^ (self.seed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed >> 16) % (self.least.1 + entities).max(1) < entities
+    }
+
+    fn replace_least(&mut self, hash: u64, name: &PartitionName<'_>, entities: u64) {
+        let (at, least) = self.find_least();
+        self.hashes[at] = hash;
+        self.entries[at] = name.used(least + entities);
+        self.least = self.find_least();
+    }
+
+    fn find_least(&self) -> (usize, u64) {
+        let least = self.entries.iter().enumerate().min_by_key(|(_, entry)| entry.entities);
+        least.map_or((0, 0), |(at, entry)| (at, entry.entities))
+    }
+
+    fn clear(&mut self) {
+        self.hashes.clear();
+        self.entries.clear();
+        self.least = (0, 0);
+        self.total = 0;
+    }
+}
+
+impl PartitionName<'_> {
+    fn used(&self, entities: u64) -> Hot {
+        Hot { account: self.account.into(), table: self.table.into(), partition: self.key.into(), entities }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(heat: &Heat, key: &str, entities: u64) {
+        heat.touch(&PartitionName { account: "a", table: "T", id: TableId(1), key }, entities);
+    }
+
+    fn told(heat: &Heat) -> String {
+        let (hottest, other) = heat.hottest();
+        let told: Vec<_> = hottest.iter().map(|hot| format!("{}={}", hot.partition, hot.entities)).collect();
+        format!("{} other={other}", told.join(" "))
+    }
+
+    #[test]
+    fn few_partitions_are_counted_exactly() {
+        let heat = Heat::default();
+        for (key, entities) in [("x", 1), ("y", 100), ("x", 2), ("z", 7)] {
+            touch(&heat, key, entities);
+        }
+        assert_eq!(told(&heat), "y=100 z=7 x=3 other=0");
+    }
+
+    #[test]
+    fn periods_end() {
+        let heat = Heat::default();
+        touch(&heat, "x", 5);
+        heat.turn();
+        touch(&heat, "x", 1);
+        touch(&heat, "y", 2);
+        assert_eq!(told(&heat), "x=6 y=2 other=0");
+        heat.turn();
+        assert_eq!(told(&heat), "y=2 x=1 other=0");
+        heat.turn();
+        assert_eq!(told(&heat), " other=0");
+    }
+
+    /// A partition that gets every tenth request stands out among a hundred thousand that get one each, wherever it
+    /// begins; and what the list holds is bounded.
+    #[test]
+    fn the_hot_one_is_found_in_a_crowd() {
+        let heat = Heat::default();
+        for number in 0..100_000 {
+            touch(&heat, &format!("once{number}"), 1);
+            if number % 10 == 0 && number > 1_000 {
+                touch(&heat, "hot", 1);
+            }
+        }
+        let (hottest, other) = heat.hottest();
+        assert_eq!(hottest[0].partition, "hot", "{hottest:?}");
+        assert!((8_000..12_000).contains(&hottest[0].entities), "{:?}", hottest[0]);
+        assert_eq!(hottest.len(), TOLD_MAX);
+        assert_eq!(hottest.iter().map(|hot| hot.entities).sum::<u64>() + other, 109_899);
+    }
+
+    #[test]
+    fn tables_keep_apart() {
+        let heat = Heat::default();
+        for id in 1..=2 {
+            heat.touch(&PartitionName { account: "a", table: "T", id: TableId(id), key: "x" }, id);
+        }
+        assert_eq!(told(&heat), "x=2 x=1 other=0");
+    }
+}
