@@ -5,6 +5,7 @@
 
 CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
 what was on its way when the server died is there or not, and nothing else; versions of an entity never go back.
+With `--shim` (see tests/faults), every kill is a loss of power too: what was not synced is taken back.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
 
@@ -18,8 +19,10 @@ import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+for folder in ("support", "faults"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 from lazuli import Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
+from undo import lose_power  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
 # A cycle ends after so many acknowledgements at most; the number is drawn so that early kills are as likely as late ones.
@@ -41,7 +44,8 @@ class Run:
         self.tally = threading.Condition()
         self.acknowledged = 0
         self.writers = [Writer(index, args.seed, self.count) for index in range(args.writers)]
-        self.kills = self.early_kills = self.stops = 0
+        self.kills = self.early_kills = self.stops = self.lost_writes = 0
+        self.undo_log = directory + ".undo"
         self.problems = []
         self.starts = []
 
@@ -50,14 +54,28 @@ class Run:
             self.acknowledged += 1
             self.tally.notify_all()
 
+    def server(self, **options):
+        env = {}
+        if self.args.shim:
+            env = {"LD_PRELOAD": os.path.abspath(self.args.shim), "LAZULI_FAULTS_DIR": self.directory,
+                   "LAZULI_FAULTS_UNDO": self.undo_log}
+        return Server(self.args.binary, "--location", self.directory, env=env, **options)
+
+    def lose_power(self):
+        """All that was not synced is gone, or, as often, only the latest of it."""
+        if self.args.shim:
+            chance = self.random if self.random.random() < 0.5 else None
+            self.lost_writes += lose_power(self.undo_log, self.directory, chance)
+
     def start(self):
         while self.random.random() < INTERRUPTED:
-            server = Server(self.args.binary, "--location", self.directory, wait=False)
+            server = self.server(wait=False)
             threading.Event().wait(self.random.uniform(0, START_MAX_SECONDS))
             server.kill()
+            self.lose_power()
             self.early_kills += 1
         began = time.monotonic()
-        server = Server(self.args.binary, "--location", self.directory)
+        server = self.server()
         self.starts.append(time.monotonic() - began)
         return server
 
@@ -84,6 +102,7 @@ class Run:
             else:
                 server.kill()
                 self.kills += 1
+            self.lose_power()
             for thread in threads:
                 thread.join()
             for writer in self.writers:
@@ -127,6 +146,7 @@ def main():
     parser.add_argument("--cycles", type=int, default=200)
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--shim", help="the preloaded library of tests/faults: every kill is a loss of power too")
     args = parser.parse_args()
     print(f"kill: {args.cycles} cycles, {args.writers} writers, --seed {args.seed}", flush=True)
     directory = tempfile.mkdtemp(prefix="lazuli-kill-")
@@ -156,6 +176,11 @@ def main():
     print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}")
     print(f"acknowledged {run.acknowledged} (batches {batches}), unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
+    if args.shim:
+        print(f"unsynced writes taken back {run.lost_writes}")
+        if not run.lost_writes:
+            run.problems.append("wrong: no write was ever taken back; is the library loaded?")
+            failed += 1
     print(f"start after a kill: {sorted(run.starts)[len(run.starts) // 2] * 1000:.0f} ms in the middle, "
           f"{max(run.starts) * 1000:.0f} ms at most")
     print(f"{passed} passed, {failed} failed")

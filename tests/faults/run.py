@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Makes the n-th call on the disk fail, for every n, and looks whether anything is lost or silently wrong.
+
+    tests/faults/run.py --binary target/release/lazuli            a sample of the places, for the test command
+    tests/faults/run.py --binary target/release/lazuli --all      every place
+
+Each run starts the server on its data with one planned fault (see shim/src/lib.rs), writes and reads, and kills it. The
+promise: a fault is reported (a refused start that says why, or 5xx), or changes nothing. Never: a wrong answer, a panic, a
+hang, an acknowledgement that is gone when the disk is well again.
+"""
+
+import argparse
+import http.client
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path.insert(0, os.path.join(HERE, "..", "crash"))
+from lazuli import Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from undo import lose_power  # noqa: E402
+from writer import envelope  # noqa: E402
+
+TABLE = "faults"
+WRITES = 12
+BATCH_ROWS = 5
+# No run of the scenario makes more calls of one kind.
+CALLS_MAX = 2000
+# Places of each kind that the short form looks at.
+SAMPLE = 9
+# What is broken for good stays broken; a single bad read may be good the next time.
+KINDS = ["sync-eio@{}", "sync-eio@{}+", "write-eio@{}", "write-enospc@{}+", "write-erofs@{}+", "write-short@{}",
+         "read-eio@{}", "read-flip@{}"]
+
+
+def build_shim():
+    target = os.environ.get("LAZULI_TEST_CACHE", os.path.join(HERE, "..", "..", "target", "test-deps"))
+    target = os.path.abspath(os.path.join(target, "faults"))
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--manifest-path", os.path.join(HERE, "shim", "Cargo.toml"),
+                    "--target-dir", target], check=True)
+    return os.path.join(target, "release", "liblazuli_faults.so")
+
+
+class Knowledge:
+    """What must be found: the value of each row, or several where the outcome is unknown."""
+
+    def __init__(self):
+        self.rows = {}
+        self.batches = {}
+        self.table = [False]
+        self.number = 0
+
+    def next(self):
+        self.number += 1
+        return self.number
+
+
+def write_all(client, known, problems):
+    """Writes; returns how many were acknowledged after the first that was not."""
+    late = 0
+    refused = False
+
+    def send(*request):
+        nonlocal refused
+        try:
+            answer = client.ask(*request)
+        except (OSError, http.client.HTTPException):
+            refused = True
+            return None
+        if answer.status >= 500:
+            refused = True
+            return None
+        return answer
+
+    if not known.table[0]:
+        known.table = [False, True]
+        answer = send("POST", "/Tables", {"TableName": TABLE})
+        if answer is None:
+            return late
+        if answer.status not in (204, 409):
+            problems.append(f"wrong: creating the table was answered {answer.status} {answer.text}")
+        known.table = [True]
+    for index in range(WRITES):
+        number, key = known.next(), f"row{index % 4}"
+        was_refused = refused
+        if index % 3 == 2:
+            group = f"group{index % 2}"
+            known.batches[group] = [known.batches.get(group, [None])[0], number]
+            operations = [
+                f"PUT http://localhost/{client.account}{entity_path(TABLE, group, n)} HTTP/1.1\r\n"
+                f"Content-Type: application/json\r\n\r\n{{\"N\":{number}}}" for n in range(BATCH_ROWS)]
+            answer = send("POST", "/$batch", envelope(operations), {"Content-Type": "multipart/mixed; boundary=batch_b"})
+            if answer is None:
+                # The next write of this group must not make three states of two.
+                break
+            if re.findall(r"^HTTP/1.1 (\d+)", answer.text, re.M) != ["204"] * BATCH_ROWS:
+                problems.append(f"wrong: a batch was answered {answer.status} {answer.text}")
+            known.batches[group] = [number]
+        else:
+            known.rows[key] = [known.rows.get(key, [None])[0], number]
+            answer = send("PUT", entity_path(TABLE, "p", key), {"N": number, "Text": "x" * 2000})
+            if answer is None:
+                break
+            if answer.status != 204:
+                problems.append(f"wrong: a write was answered {answer.status} {answer.text}")
+            known.rows[key] = [number]
+        late += was_refused
+    return late
+
+
+def still_refuses(client, known):
+    """After a failed sync nothing more is acknowledged until the store is opened anew."""
+    known.rows["late"] = [known.rows.get("late", [None])[0], known.next()]
+    try:
+        return client.ask("PUT", entity_path(TABLE, "p", "late"), {"N": known.number}).status >= 500
+    except (OSError, http.client.HTTPException):
+        return True
+
+
+def verify(client, known, settle):
+    """Everything known is there, or the server says that it cannot tell."""
+    problems, rows = [], {}
+    try:
+        answer = client.ask("GET", f"/Tables('{TABLE}')")
+        if answer.status >= 500:
+            return []
+        if (answer.status == 200) not in known.table:
+            return [f"lost: the table is there: {answer.status == 200}, wanted {known.table}"]
+        if answer.status != 200:
+            known.table = [False]
+            return []
+        for row in all_rows(client, f"/{TABLE}()"):
+            rows[row["PartitionKey"], row["RowKey"]] = row["N"]
+        for key, states in known.rows.items():
+            answer = client.ask("GET", entity_path(TABLE, "p", key))
+            if answer.status == 200 and answer.json["N"] not in states:
+                problems.append(f"wrong: {key} by key is {answer.text[:200]}, wanted {states}")
+    except (OSError, http.client.HTTPException, RuntimeError) as error:
+        return [f"wrong: {error!r}"] if settle else []
+    for key, states in known.rows.items():
+        if rows.get(("p", key)) not in states:
+            problems.append(f"lost: {key} is {rows.get(('p', key))}, wanted {states}")
+        if settle:
+            known.rows[key] = [rows.get(("p", key))]
+    for group, states in known.batches.items():
+        found = [rows.get((group, str(n))) for n in range(BATCH_ROWS)]
+        if len(set(found)) > 1:
+            problems.append(f"torn: {group} is {found}")
+        if found[0] not in states:
+            problems.append(f"lost: {group} is {found[0]}, wanted {states}")
+        if settle:
+            known.batches[group] = [found[0]]
+    if settle:
+        known.table = [True]
+    return problems
+
+
+class Run:
+    def __init__(self, binary, shim):
+        self.binary, self.shim = binary, shim
+        self.folder = tempfile.mkdtemp(prefix="lazuli-faults-")
+        self.data = os.path.join(self.folder, "data")
+        self.log = os.path.join(self.folder, "undo")
+        self.seen = os.path.join(self.folder, "seen")
+        self.known = Knowledge()
+        self.refused_starts = 0
+
+    def server(self, fault=None):
+        env = {}
+        if fault:
+            env = {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.data,
+                   "LAZULI_FAULTS_UNDO": self.log, "LAZULI_FAULTS_SEEN": self.seen}
+        return Server(self.binary, "--location", self.data, env=env)
+
+    def faulty(self, fault):
+        """One run with a fault. Returns whether the fault happened, and the problems."""
+        problems = []
+        for path in (self.seen, self.log):
+            if os.path.exists(path):
+                os.remove(path)
+        try:
+            with self.server(fault) as server, Client(server) as client:
+                problems += verify(client, self.known, settle=False)
+                write_all(client, self.known, problems)
+                if fault.startswith("sync") and os.path.exists(self.seen) and not still_refuses(client, self.known):
+                    problems.append("wrong: a write was acknowledged after a failed sync")
+                problems += verify(client, self.known, settle=False)
+                server.kill()
+                if "panicked" in server.said():
+                    problems.append(f"wrong: the server panicked: {server.said()}")
+        except NotStarted as error:
+            self.refused_starts += 1
+            if "panicked" in str(error) or "lazuli:" not in str(error):
+                problems.append(f"wrong: the server did not start, and said {error}")
+        happened = os.path.exists(self.seen)
+        # What could not be synced is gone with the power.
+        lose_power(self.log, self.data)
+        return happened, problems
+
+    def healthy(self):
+        """The disk is well again: everything acknowledged is there."""
+        try:
+            with self.server() as server, Client(server) as client:
+                problems = verify(client, self.known, settle=True)
+                server.stop()
+                return problems
+        except NotStarted as error:
+            return [f"wrong: the server does not start on a healthy disk: {error}"]
+
+
+def places(everything, chance):
+    if everything:
+        return range(1, CALLS_MAX)
+    # Early calls are those of the start, late ones those of the load.
+    return sorted(int(CALLS_MAX ** chance.random() * 0.25) + 1 for _ in range(SAMPLE))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--all", action="store_true", help="every place, not a sample")
+    parser.add_argument("--only", help="only this kind of fault, such as sync-eio@{}+")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    args = parser.parse_args()
+    shim, chance, failed = build_shim(), random.Random(args.seed), 0
+    print(f"faults: --seed {args.seed}", flush=True)
+    for kind in KINDS if not args.only else [args.only]:
+        # A new store for each place where it is written; an old one, with something in it, where it is read.
+        happened = refused = runs = 0
+        run = None
+        for place in places(args.all, chance):
+            fault = kind.format(place)
+            if run is None or chance.random() < 0.5:
+                if run:
+                    shutil.rmtree(run.folder)
+                run = Run(args.binary, shim)
+                if chance.random() < 0.7 or kind.startswith("read"):
+                    with run.server() as server, Client(server) as client:
+                        write_all(client, run.known, [])
+                        server.stop() if chance.random() < 0.5 else server.kill()
+            before = run.refused_starts
+            hit, problems = run.faulty(fault)
+            problems += run.healthy()
+            runs, happened, refused = runs + 1, happened + hit, refused + run.refused_starts - before
+            for problem in problems:
+                print(f"{fault}: {problem}", flush=True)
+            if problems:
+                failed += 1
+                print(f"{fault}: the store is left in {run.folder}", flush=True)
+                run = None
+            if not hit and args.all:
+                break
+        if run:
+            shutil.rmtree(run.folder)
+        print(f"{kind.format('N'):16} {runs} runs, {happened} faults, {refused} starts refused", flush=True)
+        if not happened:
+            print(f"{kind}: no fault ever happened")
+            failed += 1
+    print("passed" if not failed else f"{failed} runs failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+//! Which call is to fail, and how.
+
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libc::c_int;
+
+use crate::real;
+
+/// Longest path that is looked at.
+const PATH_BYTES_MAX: usize = 4096;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Write,
+    Read,
+    Sync,
+}
+
+#[derive(Clone, Copy)]
+pub enum Fault {
+    Error(c_int),
+    Short,
+    Flip,
+}
+
+struct Planned {
+    name: &'static str,
+    kind: Kind,
+    fault: Fault,
+    first: u64,
+    lasting: bool,
+}
+
+struct Plan {
+    directory: Vec<u8>,
+    seen: Option<CString>,
+    faults: Vec<Planned>,
+}
+
+const KINDS: [(&str, Kind, Fault); 7] = [
+    ("sync-eio", Kind::Sync, Fault::Error(libc::EIO)),
+    ("write-eio", Kind::Write, Fault::Error(libc::EIO)),
+    ("write-enospc", Kind::Write, Fault::Error(libc::ENOSPC)),
+    ("write-erofs", Kind::Write, Fault::Error(libc::EROFS)),
+    ("write-short", Kind::Write, Fault::Short),
+    ("read-eio", Kind::Read, Fault::Error(libc::EIO)),
+    ("read-flip", Kind::Read, Fault::Flip),
+];
+
+static CALLS: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+
+fn plan() -> &'static Plan {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    PLAN.get_or_init(|| {
+        let faults = std::env::var("LAZULI_FAULTS").unwrap_or_default();
+        Plan {
+            directory: std::env::var_os("LAZULI_FAULTS_DIR").unwrap_or_default().as_bytes().to_vec(),
+            seen: std::env::var_os("LAZULI_FAULTS_SEEN").and_then(|path| CString::new(path.as_bytes()).ok()),
+            faults: faults.split(',').filter(|text| !text.is_empty()).map(planned).collect(),
+        }
+    })
+}
+
+fn planned(text: &str) -> Planned {
+    let parsed = text.split_once('@').and_then(|(name, number)| {
+        let lasting = number.ends_with('+');
+        let first = number.trim_end_matches('+').parse().ok()?;
+        let (name, kind, fault) = KINDS.into_iter().find(|(known, ..)| *known == name)?;
+        Some(Planned { name, kind, fault, first, lasting })
+    });
+    parsed.unwrap_or_else(|| panic!("not a fault: {text}"))
+}
+
+/// Is it a file below the directory?
+pub fn watches(file: c_int) -> bool {
+    let directory = &plan().directory;
+    if directory.is_empty() {
+        return false;
+    }
+    let mut path = [0; PATH_BYTES_MAX];
+    let link = format!("/proc/self/fd/{file}\0");
+    // SAFETY: the link is a C string, and the path has room for as many bytes as are said.
+    let length = unsafe { libc::readlink(link.as_ptr().cast(), path.as_mut_ptr().cast(), path.len()) };
+    usize::try_from(length).is_ok_and(|length| path[..length].starts_with(directory))
+}
+
+/// The fault for the next call of this kind, if it is its turn.
+pub fn next(kind: Kind) -> Option<Fault> {
+    let number = CALLS[kind as usize].fetch_add(1, Ordering::SeqCst) + 1;
+    let due = |planned: &&Planned| {
+        planned.kind == kind && (number == planned.first || planned.lasting && number > planned.first)
+    };
+    let found = plan().faults.iter().find(due)?;
+    tell(found.name, number);
+    Some(found.fault)
+}
+
+fn tell(name: &str, number: u64) {
+    let Some(path) = &plan().seen else { return };
+    let line = format!("{name} {number}\n");
+    // SAFETY: the path is a C string; the line is as long as said; the file is ours.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644);
+        real::write(file, line.as_ptr().cast(), line.len());
+        libc::close(file);
+    }
+}
+
+/// A variable that names a file.
+pub fn path(variable: &str) -> Option<CString> {
+    std::env::var_os(variable).and_then(|path| CString::new(OsStr::as_bytes(&path)).ok())
+}
