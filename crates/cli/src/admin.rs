@@ -65,13 +65,18 @@ fn on_store(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Value), St
 
 /// A server that has the store open leaves its address and a token in the store's directory.
 fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), String> {
+    let (address, token) = address_and_token(directory)?;
+    exchange(&address, &token, call).map_err(|error| format!("the server did not answer: {error}"))
+}
+
+/// Where the server that has the store open listens, and what it wants to be shown.
+pub fn address_and_token(directory: &Path) -> Result<(String, String), String> {
     let file = directory.join(FILE);
     let text = std::fs::read_to_string(&file)
         .map_err(|error| format!("the server that has it cannot be asked: {}: {error}", file.display()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let member = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    exchange(&member("address"), &member("token"), call)
-        .map_err(|error| format!("the server did not answer: {error}"))
+    Ok((member("address"), member("token")))
 }
 
 fn exchange(address: &str, token: &str, call: &Call<'_>) -> std::io::Result<(u16, Value)> {

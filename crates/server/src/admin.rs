@@ -3,6 +3,8 @@
 //! On loopback only. Calls that read or change accounts need the token that stands, with the address, in a file of
 //! mode 0600 in the data directory: whoever may read the data may administer it.
 
+mod backup;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -28,6 +30,7 @@ pub const FILE: &str = "admin.json";
 pub struct Admin {
     frontend: Arc<Frontend>,
     token: String,
+    backups: backup::Backups,
 }
 
 /// What went wrong, with the status that says so.
@@ -36,7 +39,8 @@ struct Refusal(u16, String);
 impl Admin {
     /// An admin listener for a front end, with a token of its own.
     pub fn new(frontend: Arc<Frontend>) -> io::Result<Self> {
-        Ok(Self { frontend, token: URL_SAFE_NO_PAD.encode(entropy::random::<32>()?) })
+        let token = URL_SAFE_NO_PAD.encode(entropy::random::<32>()?);
+        Ok(Self { frontend, token, backups: backup::Backups::default() })
     }
 
     /// The token that callers must show.
@@ -236,6 +240,12 @@ fn internal(error: lazuli_service::Error) -> Refusal {
 
 impl Handler for Admin {
     async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
+        if let Some(call) = backup::Call::of(head.method, head.target) {
+            if !self.has_token(head) {
+                return respond(401, &json!({ "error": "the token is missing or wrong" }));
+            }
+            return self.backups.answer(&**self.frontend.service().engine(), call).await;
+        }
         let (status, value) = self.route(head, body).await;
         respond(status, &value)
     }

@@ -56,10 +56,8 @@ impl Directory {
         create_all(path)?;
         // Before there is a lock file: what is here belongs to someone.
         let entries = fs::read_dir(path).map_err(OpenError::io("read", path))?;
-        if let Some(entry) = entries.into_iter().next() {
-            let name = entry.map_err(OpenError::io("read", path))?.file_name();
-            let found = format!("it is not empty, but has {name:?}");
-            return Err(OpenError::Format { dir: path.into(), found });
+        if entries.into_iter().next().is_some() {
+            return Err(OpenError::NotEmpty(path.into()));
         }
         let directory = Self { path: path.into(), lock: lock(path)? };
         replace(path, RESTORING, "a store is being made here from a backup\n")?;

@@ -23,6 +23,8 @@ pub enum OpenError {
         /// What was found.
         found: String,
     },
+    /// A new store was to be made where there is something already.
+    NotEmpty(PathBuf),
     /// The store was being made from a backup, and that was interrupted.
     Unfinished(PathBuf),
     /// The files are not as they were written.
@@ -50,6 +52,9 @@ impl fmt::Display for OpenError {
             Self::Format { dir, found } => {
                 write!(f, "{} is not a store of this version: {found}", dir.display())
             }
+            Self::NotEmpty(dir) => {
+                write!(f, "{} is not empty; a new store goes into a new directory", dir.display())
+            }
             Self::Unfinished(dir) => {
                 write!(f, "{} is the rest of a restore that was interrupted; remove it", dir.display())
             }
@@ -63,7 +68,11 @@ impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::InUse { .. } | Self::Format { .. } | Self::Unfinished(_) | Self::Corrupt(_) => None,
+            Self::InUse { .. }
+            | Self::Format { .. }
+            | Self::NotEmpty(_)
+            | Self::Unfinished(_)
+            | Self::Corrupt(_) => None,
         }
     }
 }

@@ -116,7 +116,7 @@ async fn an_unfinished_load_is_no_store() {
     let is_refused = |path: &std::path::Path| {
         let opened = Store::open(path, options()).map(drop);
         assert!(matches!(opened, Err(OpenError::Unfinished(_))), "{opened:?}");
-        assert!(matches!(Loader::create(path, &options()).map(drop), Err(OpenError::Format { .. })));
+        assert!(matches!(Loader::create(path, &options()).map(drop), Err(OpenError::NotEmpty(_))));
     };
     let begun = root.path().join("begun");
     drop(Loader::create(&begun, &options()).unwrap());
@@ -133,6 +133,6 @@ async fn a_load_needs_an_empty_directory() {
     let store = open_at(&dir, Clock::system());
     set(&store, "a", "1").await;
     drop(store);
-    assert!(matches!(Loader::create(dir.path(), &options()).map(drop), Err(OpenError::Format { .. })));
+    assert!(matches!(Loader::create(dir.path(), &options()).map(drop), Err(OpenError::NotEmpty(_))));
     assert_eq!(get(&open(&dir), "a").await.as_deref(), Some("1"));
 }

@@ -1,0 +1,116 @@
+//! `lazuli backup`: a copy of everything, of one moment, while the server goes on.
+
+mod source;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use lazuli_archive::{Block, Manifest, Unpacker, Writer};
+use lazuli_model::DateTime;
+use lazuli_store::pressure::{self, Point};
+use serde_json::json;
+
+use crate::backup::source::Source;
+use crate::progress::Progress;
+use crate::serve::LOCATION;
+
+/// Copy everything into a new directory, without stopping the server.
+///
+/// The copy is of one moment: every change that was acknowledged before it is there, none after it, and no batch in part.
+/// It holds tables, entities, accounts with their keys, access policies and service properties, and the clock of ETags.
+/// A server that has the store open is asked for it and serves on; a store that nobody has open is opened.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli backup /backups/monday                          of ./lazuli-data
+  lazuli backup --location /var/lib/lazuli /backups/monday
+  lazuli check /backups/monday                           is it as it was written?
+  lazuli restore /backups/monday --location new-data     makes a new store of it
+
+The directory must be empty or not exist; it is made readable by its owner only, for account keys are in it. It is whole
+when it has a manifest.json, which is written last: a backup that was interrupted has none and is refused by restore.
+While it runs the server keeps the files of that moment: at most the disk space that the store has now, given back at
+the end. The format is described in docs/backup-format.md.")]
+pub struct Backup {
+    /// Where the backup goes
+    #[arg(value_name = "DIR")]
+    target: PathBuf,
+
+    /// Directory of the data
+    #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION)]
+    location: PathBuf,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Print nothing but errors
+    #[arg(short = 'q', long)]
+    quiet: bool,
+}
+
+impl Backup {
+    /// Carries the command out.
+    pub fn run(self) -> Result<ExitCode, String> {
+        if !self.location.exists() {
+            return Err(format!("there is no store in {}", self.location.display()));
+        }
+        let mut source = Source::open(&self.location)?;
+        let mut progress = Progress::start("backup", self.quiet || self.json);
+        let result = copy(&mut source, &self.target, &mut progress);
+        source.close();
+        let manifest = result?;
+        let done = progress.finish();
+        if self.json {
+            println!("{}", describe(&manifest, &self.target.display().to_string()));
+        } else if !self.quiet {
+            println!("{done}, as of {}", moment(&manifest));
+            println!("the backup is whole: {}", self.target.display());
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn copy(source: &mut Source, target: &std::path::Path, progress: &mut Progress) -> Result<Manifest, String> {
+    let text = |error: lazuli_archive::Error| error.to_string();
+    let mut writer = Writer::create(target).map_err(text)?;
+    // What comes is read as well: a backup that could not be restored is no backup.
+    let mut unpacker = Unpacker::new();
+    loop {
+        let bytes = source.next_block()?;
+        let block = unpacker.read(&bytes).map_err(|error| format!("what was received is wrong: {error}"))?;
+        pressure::pass(Point::BackupBlock);
+        writer.push(&bytes).map_err(text)?;
+        let (rows, bytes) = unpacker.so_far();
+        progress.reach(rows, bytes, None);
+        if let Block::End(totals) = block {
+            let sealed = writer.seal().map_err(text)?;
+            pressure::pass(Point::BackupSealed);
+            let created = lazuli_server::clock::now().iso_seconds().as_str().to_owned();
+            return sealed.publish(created, totals).map_err(text);
+        }
+    }
+}
+
+/// The moment that a backup is of, for people.
+pub fn moment(manifest: &Manifest) -> String {
+    match DateTime::from_ticks(manifest.totals.marks.last_version.0) {
+        Some(time) if manifest.totals.marks.last_version.0 > 0 => time.iso().as_str().to_owned(),
+        _ => "before the first change".to_owned(),
+    }
+}
+
+/// What a backup is, for programs.
+pub fn describe(manifest: &Manifest, directory: &str) -> serde_json::Value {
+    let totals = &manifest.totals;
+    json!({
+        "directory": directory,
+        "rows": totals.rows,
+        "bytes": totals.bytes,
+        "parts": manifest.parts.len(),
+        "last_version": totals.marks.last_version.0.to_string(),
+        "moment": moment(manifest),
+        "digest": format!("{:032x}", totals.digest),
+    })
+}

@@ -1,0 +1,145 @@
+//! Backups through the admin listener: a copy of one moment, which the caller pulls block by block.
+//!
+//! | call | answer |
+//! |---|---|
+//! | `POST /backups` | begins one: `{"backup": ID}` |
+//! | `POST /backups/ID/next` | the next block (`lazuli_archive::block`); the last one says that it is the last |
+//! | `DELETE /backups/ID` | ends it early |
+//!
+//! Each backup is a task that owns its copy and holds one block in memory. One that nobody asks for a while ends by
+//! itself, so that a caller that was killed does not keep files alive.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lazuli_archive::Packer;
+use lazuli_archive::block::BLOCK_BYTES;
+use lazuli_engine::{Dump, Engine};
+use lazuli_protocol::Response;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::{Refusal, respond};
+use crate::entropy;
+
+/// A backup that nobody has asked for a block for so long ends.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+type Answer = oneshot::Sender<Result<Vec<u8>, String>>;
+
+/// The backups that are under way.
+#[derive(Default)]
+pub struct Backups(Mutex<HashMap<String, mpsc::Sender<Answer>>>);
+
+/// A call that concerns backups.
+pub enum Call<'a> {
+    /// Begin one.
+    Begin,
+    /// The next block.
+    Next(&'a str),
+    /// End it early.
+    End(&'a str),
+}
+
+impl<'a> Call<'a> {
+    /// Is this a call that concerns backups?
+    pub fn of(method: &str, target: &'a str) -> Option<Self> {
+        let mut segments = target.strip_prefix("/backups")?.split('/');
+        match (method, segments.next()?, segments.next(), segments.next(), segments.next()) {
+            ("POST", "", None, None, None) => Some(Self::Begin),
+            ("POST", "", Some(id), Some("next"), None) => Some(Self::Next(id)),
+            ("DELETE", "", Some(id), None, None) => Some(Self::End(id)),
+            _ => None,
+        }
+    }
+}
+
+impl Backups {
+    /// Does what a call asks for.
+    pub async fn answer(&self, engine: &dyn Engine, call: Call<'_>) -> Response {
+        let result = match call {
+            Call::Begin => self.begin(engine).await,
+            Call::Next(id) => self.next(id).await,
+            Call::End(id) => {
+                self.locked().remove(id);
+                Ok(respond(200, &json!({ "ended": id })))
+            }
+        };
+        result.unwrap_or_else(|Refusal(status, message)| respond(status, &json!({ "error": message })))
+    }
+
+    async fn begin(&self, engine: &dyn Engine) -> Result<Response, Refusal> {
+        let dump = engine.dump().await.map_err(|error| Refusal(503, error.to_string()))?;
+        let random = entropy::random::<16>().map_err(|error| Refusal(500, error.to_string()))?;
+        let id = format!("{:032x}", u128::from_be_bytes(random));
+        let (asks, asked) = mpsc::channel(1);
+        tokio::spawn(give(dump, asked));
+        let mut open = self.locked();
+        // The engine allows few, so that few are left over here.
+        open.retain(|_, asks| !asks.is_closed());
+        open.insert(id.clone(), asks);
+        Ok(respond(200, &json!({ "backup": id })))
+    }
+
+    async fn next(&self, id: &str) -> Result<Response, Refusal> {
+        let gone = || Refusal(410, "there is no such backup; one that is not asked for long ends".into());
+        let asks = self.locked().get(id).cloned().ok_or_else(gone)?;
+        let (answer, answered) = oneshot::channel();
+        asks.send(answer).await.map_err(|_| gone())?;
+        let block = answered.await.map_err(|_| gone())?.map_err(|message| Refusal(500, message))?;
+        Ok(Response::new(200).with("Content-Type", "application/octet-stream").with_body(block))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Answer>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the blocks of a backup, one each time it is asked, until the end.
+async fn give(mut dump: Box<dyn Dump>, mut asked: mpsc::Receiver<Answer>) {
+    let mut packer = Packer::new();
+    while let Ok(Some(answer)) = timeout(IDLE_MAX, asked.recv()).await {
+        let block = match dump.next(BLOCK_BYTES).await {
+            Ok(rows) if rows.is_empty() => {
+                let _ = answer.send(Ok(packer.end(dump.marks()).0));
+                return;
+            }
+            Ok(rows) => Ok(packer.rows(&rows)),
+            Err(error) => Err(error.to_string()),
+        };
+        let failed = block.is_err();
+        // One who no longer waits does not want to know.
+        if answer.send(block).is_err() || failed {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_apart() {
+        let name = |method: &str, target: &str| match Call::of(method, target) {
+            Some(Call::Begin) => "begin".to_owned(),
+            Some(Call::Next(id)) => format!("next {id}"),
+            Some(Call::End(id)) => format!("end {id}"),
+            None => "none".to_owned(),
+        };
+        for (method, target, wanted) in [
+            ("POST", "/backups", "begin"),
+            ("POST", "/backups/a1/next", "next a1"),
+            ("DELETE", "/backups/a1", "end a1"),
+            ("GET", "/backups", "none"),
+            ("POST", "/backupsx", "none"),
+            ("POST", "/backups/a1", "none"),
+            ("POST", "/backups/a1/next/x", "none"),
+            ("DELETE", "/accounts/a1", "none"),
+        ] {
+            assert_eq!(name(method, target), wanted, "{method} {target}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+"""Backup, restore and check: what comes back is what was there, and nothing half done is ever taken for whole."""
+
+import json
+import os
+import re
+import shutil
+
+from common import contains, equal, run, serve, status
+from lazuli import Client, NotStarted, Server, all_rows, entity_path, ticks
+
+PEOPLE = "People"
+POLICY = ("<SignedIdentifiers><SignedIdentifier><Id>one</Id><AccessPolicy><Start>2020-01-01T00:00:00.0000000Z</Start>"
+          "<Expiry>2030-01-01T00:00:00.0000000Z</Expiry><Permission>r</Permission></AccessPolicy></SignedIdentifier>"
+          "</SignedIdentifiers>")
+PROPERTIES = ("<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>http://example.org</AllowedOrigins>"
+              "<AllowedMethods>GET</AllowedMethods><AllowedHeaders>*</AllowedHeaders><ExposedHeaders>*</ExposedHeaders>"
+              "<MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>")
+PARTITIONS = ("a", "b", "z", "Zürich", "\U0001F600")
+
+
+def fill(server):
+    """One of everything that a store keeps."""
+    with Client(server) as client:
+        for table in (PEOPLE, "Other", "Gone"):
+            equal(client.ask("POST", "/Tables", {"TableName": table}).status, 204)
+        for number in range(50):
+            body = {"PartitionKey": PARTITIONS[number % 5], "RowKey": f"{number:03}", "Number": number, "Text": "x" * 2000}
+            equal(client.ask("POST", f"/{PEOPLE}", body).status, 204)
+        equal(client.ask("PUT", f"/{PEOPLE}?comp=acl", POLICY).status, 204)
+        equal(client.ask("PUT", "/?restype=service&comp=properties", PROPERTIES).status, 202)
+        equal(client.ask("DELETE", "/Tables('Gone')").status, 204)
+
+
+def content(server):
+    """Everything that a client can see."""
+    with Client(server) as client:
+        tables = sorted(row["TableName"] for row in all_rows(client, "/Tables"))
+        rows = {(table, row["PartitionKey"], row["RowKey"]): (row["odata.etag"], row["Timestamp"], row.get("Number"), row.get("Text"))
+                for table in tables for row in all_rows(client, f"/{table}()")}
+        policy = client.ask("GET", f"/{PEOPLE}?comp=acl").text
+        properties = client.ask("GET", "/?restype=service&comp=properties").text
+    return tables, rows, policy, properties
+
+
+def succeed(binary, directory, *args):
+    code, output, errors = run(binary, directory, *args)
+    equal(code, 0, f"{args}: {output}{errors}")
+    return output
+
+
+def refused(binary, directory, *args, why):
+    code, output, errors = run(binary, directory, *args)
+    equal(code, 1, f"{args}: {output}{errors}")
+    contains(output + errors, why)
+    assert "panicked" not in errors, errors
+
+
+def serve_at(binary, directory, name):
+    """A server on another store than the usual one."""
+    return Server(binary, "--location", os.path.join(directory, name), directory=directory)
+
+
+def test_a_backup_of_a_running_server_restores_to_the_same(binary, directory):
+    with serve(binary, directory) as server:
+        fill(server)
+        accounts = succeed(binary, directory, "account", "add", "shop", "--location", "data")
+        before = content(server)
+        output = succeed(binary, directory, "backup", "one", "--location", "data")
+        contains(output, "the backup is whole")
+        # What comes later is not in it.
+        equal(status(server, "PUT", entity_path(PEOPLE, "a", "later"), {"Number": 1}), 204)
+        equal(server.stop(), 0)
+    contains(succeed(binary, directory, "check", "one"), "all as written")
+    contains(succeed(binary, directory, "restore", "one", "--location", "new"), "the store is ready")
+    contains(succeed(binary, directory, "check", "--location", "new"), "all as written")
+    equal(succeed(binary, directory, "account", "list", "--location", "new"), accounts)
+    with serve_at(binary, directory, "new") as server:
+        equal(content(server), before)
+        with Client(server) as client:
+            newest = max(ticks(etag) for etag, *_ in before[1].values())
+            answer = client.ask("PUT", entity_path(PEOPLE, "a", "000"), {"Number": 2})
+            assert ticks(answer.headers["ETag"]) > newest
+        equal(server.stop(), 0)
+
+
+def test_a_backup_of_a_stopped_store_and_of_an_empty_one(binary, directory):
+    with serve(binary, directory) as server:
+        equal(server.stop(), 0)
+    report = json.loads(succeed(binary, directory, "backup", "empty", "-l", "data", "--json"))
+    equal((report["rows"], report["directory"]), (0, "empty"))
+    with serve(binary, directory) as server:
+        fill(server)
+        before = content(server)
+        equal(server.stop(), 0)
+    report = json.loads(succeed(binary, directory, "backup", "full", "-l", "data", "--json"))
+    assert report["rows"] > 50, report
+    equal(succeed(binary, directory, "backup", "again", "-l", "data", "--quiet"), "")
+    for name in ("empty", "full"):
+        succeed(binary, directory, "restore", name, "-l", f"new-{name}")
+        succeed(binary, directory, "check", "-l", f"new-{name}")
+    with serve_at(binary, directory, "new-full") as server:
+        equal(content(server), before)
+    # The same content has the same digest.
+    digests = {json.load(open(os.path.join(directory, name, "manifest.json")))["digest"] for name in ("full", "again")}
+    equal(len(digests), 1)
+
+
+def test_nothing_is_overwritten(binary, directory):
+    with serve(binary, directory) as server:
+        fill(server)
+        succeed(binary, directory, "backup", "one", "-l", "data")
+        refused(binary, directory, "backup", "one", "-l", "data", why="not empty")
+        os.mkdir(os.path.join(directory, "prepared"))
+        succeed(binary, directory, "backup", "prepared", "-l", "data")
+        refused(binary, directory, "restore", "one", "-l", "data", why="not empty")
+        refused(binary, directory, "restore", "one", "-l", "one", why="not empty")
+        equal(status(server), 200)
+    refused(binary, directory, "backup", "two", "-l", "nowhere", why="there is no store")
+    refused(binary, directory, "restore", "nowhere", "-l", "new", why="there is no backup")
+    assert not os.path.exists(os.path.join(directory, "new"))
+    code, _, errors = run(binary, directory, "restore", "one")
+    equal(code, 2)
+    contains(errors, "--location")
+
+
+def test_what_was_interrupted_is_recognised(binary, directory):
+    with serve(binary, directory) as server:
+        fill(server)
+        for point in ("backup-block", "backup-sealed"):
+            code, _, _ = run(binary, directory, "backup", point, "-l", "data", env={"LAZULI_CRASH_AT": point})
+            assert code < 0, f"{point} was not passed"
+            refused(binary, directory, "restore", point, "-l", "new", why="interrupted")
+            refused(binary, directory, "check", point, why="interrupted")
+            refused(binary, directory, "backup", point, "-l", "data", why="not empty")
+        succeed(binary, directory, "backup", "whole", "-l", "data")
+    for point in ("restore-rows", "restore-loaded"):
+        code, _, _ = run(binary, directory, "restore", "whole", "-l", point, env={"LAZULI_CRASH_AT": point})
+        assert code < 0, f"{point} was not passed"
+        try:
+            with serve_at(binary, directory, point):
+                raise AssertionError("half a store was served")
+        except NotStarted as refusal:
+            contains(str(refusal), "interrupted")
+        refused(binary, directory, "check", "-l", point, why="interrupted")
+        refused(binary, directory, "backup", "of-half", "-l", point, why="interrupted")
+        shutil.rmtree(os.path.join(directory, point))
+        succeed(binary, directory, "restore", "whole", "-l", point)
+
+
+def test_a_damaged_backup_is_found_and_not_restored(binary, directory):
+    with serve(binary, directory) as server:
+        fill(server)
+        succeed(binary, directory, "backup", "one", "-l", "data")
+    for name in ("manifest.json", "rows-000001.lzb"):
+        path = os.path.join(directory, "one", name)
+        with open(path, "rb") as file:
+            good = file.read()
+        for at in (0, len(good) // 3, len(good) // 2, len(good) - 1):
+            with open(path, "wb") as file:
+                file.write(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+            refused(binary, directory, "check", "one", why="damaged")
+            refused(binary, directory, "restore", "one", "-l", "new", why="damaged")
+            shutil.rmtree(os.path.join(directory, "new"), ignore_errors=True)
+        os.remove(path)
+        refused(binary, directory, "check", "one", why="missing" if name.startswith("rows") else "interrupted")
+        with open(path, "wb") as file:
+            file.write(good)
+    succeed(binary, directory, "check", "one")
+
+
+def test_check_finds_damage_in_a_store_and_serve_never_serves_it(binary, directory):
+    with serve(binary, directory) as server:
+        fill(server)
+        before = content(server)
+        refused(binary, directory, "check", "-l", "data", why="in use")
+        equal(server.stop(), 0)
+    succeed(binary, directory, "backup", "one", "-l", "data")
+    # A restored store has its rows in sorted files.
+    succeed(binary, directory, "restore", "one", "-l", "sorted")
+    tables = os.path.join(directory, "sorted", "data", "keyspaces", "1", "tables")
+    name = sorted(os.listdir(tables))[0]
+    with open(os.path.join(tables, name), "r+b") as file:
+        file.seek(os.path.getsize(file.name) // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 0x10]))
+    refused(binary, directory, "check", "-l", "sorted", why="checksum")
+    try:
+        with serve_at(binary, directory, "sorted") as server, Client(server) as client:
+            for (table, partition, row), (etag, *_) in before[1].items():
+                answer = client.ask("GET", entity_path(table, partition, row) if partition.isascii() else "/Tables")
+                if answer.status == 200 and "ETag" in answer.headers:
+                    equal(answer.headers["ETag"], etag)
+                else:
+                    assert answer.status in (200, 500), answer.status
+    except NotStarted as refusal:
+        contains(str(refusal), "damaged")
+    refused(binary, directory, "check", "-l", "nowhere", why="there is no store")
+
+
+def test_the_examples_in_help_run(binary, directory):
+    with serve_at(binary, directory, "lazuli-data") as server:
+        fill(server)
+        equal(server.stop(), 0)
+    os.mkdir(os.path.join(directory, "backups"))
+    done = []
+    for command in ("backup", "restore", "check"):
+        shutil.rmtree(os.path.join(directory, "new-data"), ignore_errors=True)
+        text = succeed(binary, directory, command, "--help")
+        for line in re.findall(r"^  lazuli (.*)$", text, re.M):
+            words = re.split(r"  +", line)[0].split()
+            words = [word.replace("/backups/", "backups/").replace("/var/lib/lazuli", "lazuli-data") for word in words]
+            if words[0] == "serve":
+                continue
+            if words[0] == "backup":
+                # Each goes into a directory of its own.
+                shutil.rmtree(os.path.join(directory, words[-1] if words[-1].startswith("backups") else words[1]), ignore_errors=True)
+            succeed(binary, directory, *words)
+            done.append(words[0])
+    assert {"backup", "restore", "check"} <= set(done), done
