@@ -40,8 +40,7 @@ impl Properties {
     /// Checks the properties and keeps them in the order given.
     pub fn new(properties: Vec<Property>) -> Result<Self, Failure> {
         for property in &properties {
-            check_name(&property.name)?;
-            check_value(property)?;
+            check_property(&property.name, &property.value)?;
         }
         let mut names: Vec<&str> = properties.iter().map(|p| p.name.as_str()).collect();
         names.sort_unstable();
@@ -83,6 +82,12 @@ fn is_connector_or_mark(c: char) -> bool {
         | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{3099}' | '\u{309a}' | '\u{fe20}'..='\u{fe2f}')
 }
 
+/// Refuses a name that a property may not have, and a value that it cannot hold.
+pub fn check_property(name: &str, value: &Value) -> Result<(), Failure> {
+    check_name(name)?;
+    check_value(name, value)
+}
+
 fn check_name(name: &str) -> Result<(), Failure> {
     if name.chars().count() > PROPERTY_NAME_CHARS_MAX {
         return Err(ErrorCode::PropertyNameTooLong.into());
@@ -93,8 +98,8 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_value(property: &Property) -> Result<(), Failure> {
-    match &property.value {
+fn check_value(name: &str, value: &Value) -> Result<(), Failure> {
+    match value {
         Value::String(text) if utf16_len(text) > STRING_UNITS_MAX => {
             Err(ErrorCode::PropertyValueTooLarge.into())
         }
@@ -102,7 +107,7 @@ fn check_value(property: &Property) -> Result<(), Failure> {
             Err(ErrorCode::PropertyValueTooLarge.into())
         }
         Value::DateTime(time) if *time < DateTime::STORABLE_MIN => {
-            Err(Failure::out_of_range(&property.name, &time.to_string()))
+            Err(Failure::out_of_range(name, &time.to_string()))
         }
         _ => Ok(()),
     }
@@ -115,7 +120,8 @@ pub fn entity_bytes<'a>(key: &EntityKey, properties: impl Iterator<Item = (&'a s
     properties.fold(keys + timestamp, |sum, (name, value)| sum + property_bytes(name, &value))
 }
 
-fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {
+/// What one property adds to [`entity_bytes`].
+pub fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {
     let value = match value {
         ValueRef::String(text) => utf16_len(text) * 2 + 4,
         ValueRef::Binary(bytes) => bytes.len() + 4,

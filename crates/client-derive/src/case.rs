@@ -1,0 +1,109 @@
+//! Names of properties made from names of fields.
+
+use syn::{Error, LitStr, Result};
+
+/// What `rename_all` can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// As written.
+    Same,
+    /// `NoOfStrings`, as .NET clients write them.
+    Pascal,
+    /// `noOfStrings`.
+    Camel,
+    /// `NO_OF_STRINGS`.
+    Screaming,
+    /// `noofstrings`.
+    Lower,
+    /// `NOOFSTRINGS`.
+    Upper,
+}
+
+const NAMES: [(&str, Case); 6] = [
+    ("snake_case", Case::Same),
+    ("PascalCase", Case::Pascal),
+    ("camelCase", Case::Camel),
+    ("SCREAMING_SNAKE_CASE", Case::Screaming),
+    ("lowercase", Case::Lower),
+    ("UPPERCASE", Case::Upper),
+];
+
+impl Case {
+    /// Reads the name of a case.
+    pub fn parse(text: &LitStr) -> Result<Self> {
+        let name = text.value();
+        let found = NAMES.iter().find(|(given, _)| *given == name);
+        found.map(|(_, case)| *case).ok_or_else(|| {
+            let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            Error::new(text.span(), format!("unknown case; use one of {}", known.join(", ")))
+        })
+    }
+
+    /// The name of a property for a field.
+    pub fn apply(self, field: &str) -> String {
+        let words = || field.split('_').filter(|word| !word.is_empty());
+        match self {
+            Case::Same => field.to_owned(),
+            Case::Pascal => words().map(capital).collect(),
+            Case::Camel => {
+                let pascal: String = words().map(capital).collect();
+                let mut chars = pascal.chars();
+                chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+            }
+            Case::Screaming => field.to_uppercase(),
+            Case::Lower => words().collect::<String>().to_lowercase(),
+            Case::Upper => words().collect::<String>().to_uppercase(),
+        }
+    }
+}
+
+fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Longest name of a property.
+const NAME_CHARS_MAX: usize = 255;
+
+/// Refuses a name that the service would refuse.
+pub fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
+    let mut chars = name.chars();
+    let legal = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_');
+    if !legal || name.chars().count() > NAME_CHARS_MAX {
+        return Err(Error::new(
+            span,
+            format!(
+                "'{name}' cannot be the name of a property: letters, digits and _, not a digit first, at most 255"
+            ),
+        ));
+    }
+    if matches!(name, "PartitionKey" | "RowKey" | "Timestamp") {
+        return Err(Error::new(
+            span,
+            format!(
+                "'{name}' is the service's own; mark the field with #[table(partition_key)], #[table(row_key)] or #[table(timestamp)]"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases() {
+        for (case, name) in [
+            (Case::Same, "no_of_strings"),
+            (Case::Pascal, "NoOfStrings"),
+            (Case::Camel, "noOfStrings"),
+            (Case::Screaming, "NO_OF_STRINGS"),
+            (Case::Lower, "noofstrings"),
+            (Case::Upper, "NOOFSTRINGS"),
+        ] {
+            assert_eq!(case.apply("no_of_strings"), name);
+        }
+    }
+}

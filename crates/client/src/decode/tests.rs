@@ -1,0 +1,52 @@
+//! Reading answers, in the forms that different services give them.
+
+use super::*;
+use crate::dynamic::Dynamic;
+
+const PAGE: &str = r#"{"odata.metadata":"http://host/$metadata#T","value":[
+  {"odata.etag":"W/\"datetime'2024-01-01T00%3A00%3A00Z'\"","PartitionKey":"p\"q","RowKey":"r",
+   "Timestamp":"2024-01-01T00:00:00Z","Big@odata.type":"Edm.Int64","Big":"9007199254740993","Age":30,
+   "Late":"AQI=","Late@odata.type":"Edm.Binary","Half":0.5,"Nan@odata.type":"Edm.Double","Nan":"NaN",
+   "Whole@odata.type":"Edm.Double","Whole":5,"When@odata.type":"Edm.DateTime","When":"2008-10-01T10:00:00Z",
+   "Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833","Text":"a\nb","Flag":true,"None":null},
+  {"PartitionKey":"p","RowKey":"s"}]}"#;
+
+/// WR: types by annotation before or behind the property, and by the look of the value.
+#[test]
+fn every_type_is_read() {
+    let rows: Vec<Dynamic> = decode_page(PAGE.as_bytes()).unwrap();
+    assert_eq!(rows.len(), 2);
+    let row = &rows[0];
+    assert_eq!((row.partition_key.as_str(), row.row_key.as_str()), ("p\"q", "r"));
+    assert_eq!(row.get::<i64>("Big").unwrap(), Some(9_007_199_254_740_993));
+    assert_eq!(row.get::<i32>("Age").unwrap(), Some(30));
+    assert_eq!(row.get::<Vec<u8>>("Late").unwrap(), Some(vec![1, 2]));
+    assert_eq!(row.get::<f64>("Half").unwrap(), Some(0.5));
+    assert!(row.get::<f64>("Nan").unwrap().unwrap().is_nan());
+    assert_eq!(row.get::<f64>("Whole").unwrap(), Some(5.0));
+    assert_eq!(row.get::<DateTime>("When").unwrap(), DateTime::parse("2008-10-01T10:00:00Z"));
+    assert_eq!(row.get::<String>("Text").unwrap().as_deref(), Some("a\nb"));
+    assert_eq!(row.get::<bool>("Flag").unwrap(), Some(true));
+    assert!(!row.props.contains("None"), "null is no property");
+    assert!(rows[1].props.is_empty());
+    assert_eq!(rows[1].timestamp, None);
+}
+
+/// What is no page is an error, never a panic.
+#[test]
+fn what_is_no_page_is_an_error() {
+    for body in [
+        "",
+        "[]",
+        "{",
+        r#"{"value":5}"#,
+        r#"{"value":[5]}"#,
+        r#"{"value":[{"A":[1]}]}"#,
+        r#"{"value":[{"A@odata.type":"Edm.Int64","A":"x"}]}"#,
+        r#"{"value":[{"A@odata.type":"Edm.Odd","A":"x"}]}"#,
+        r#"{"value":[]} x"#,
+    ] {
+        assert!(decode_page::<Dynamic>(body.as_bytes()).is_err(), "{body}");
+    }
+    assert_eq!(decode_page::<Dynamic>(b"{}").unwrap().len(), 0);
+}

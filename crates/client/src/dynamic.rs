@@ -1,0 +1,102 @@
+//! An entity without a schema: two keys and properties by name.
+
+use std::borrow::Cow;
+
+use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::{DateTime, Value};
+
+use crate::decode::{DecodeError, RawEntity};
+use crate::entity::{Entity, Writer};
+use crate::error::Result;
+use crate::kind::KIND_PROPERTY;
+use crate::props::Props;
+use crate::value::{FromValue, ToValue};
+
+/// An entity that can have any properties, and that any entity can be read as.
+///
+/// ```
+/// use lazuli_client::Dynamic;
+///
+/// let mut effect = Dynamic::new("Boss", "MT2").with("Price", 9000)?.with("EffectType", "Distortion")?;
+/// effect.set("Price", 8500)?;
+/// assert_eq!(effect.get::<i32>("Price")?, Some(8500));
+/// assert_eq!(effect.get::<i32>("Speakers")?, None);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dynamic {
+    /// PartitionKey.
+    pub partition_key: String,
+    /// RowKey.
+    pub row_key: String,
+    /// When the service last changed it; not sent.
+    pub timestamp: Option<DateTime>,
+    /// All other properties.
+    pub props: Props,
+}
+
+impl Dynamic {
+    /// An entity with its keys and nothing else.
+    pub fn new(partition_key: impl Into<String>, row_key: impl Into<String>) -> Self {
+        Self { partition_key: partition_key.into(), row_key: row_key.into(), ..Self::default() }
+    }
+
+    /// The same entity with one more property.
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<Self> {
+        self.props.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Sets a property, or removes it if the value is `None`; see [`Props::set`].
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<&mut Self> {
+        self.props.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Reads a property as a `T`; `None` if there is no such property (LA-07).
+    pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>> {
+        self.props.get(name)
+    }
+
+    /// The lineage of its kind, if it has one: `Entity/Product/Guitar/`.
+    pub fn kind(&self) -> Option<&str> {
+        match self.props.value(KIND_PROPERTY) {
+            Some(Value::String(lineage)) => Some(lineage),
+            _ => None,
+        }
+    }
+}
+
+impl Entity for Dynamic {
+    fn partition_key(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.partition_key)
+    }
+
+    fn row_key(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.row_key)
+    }
+
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        out.put_all(&self.props)
+    }
+
+    fn decode(raw: &RawEntity<'_>) -> std::result::Result<Self, DecodeError> {
+        let mut props = Props::new();
+        raw.members().for_each(|(name, value)| props.keep(name, value));
+        Ok(Self {
+            partition_key: raw.head.partition.to_string(),
+            row_key: raw.head.row.to_string(),
+            timestamp: raw.head.timestamp,
+            props,
+        })
+    }
+
+    fn value_of(&self, name: &str) -> Option<Value> {
+        match name {
+            PARTITION_KEY => Some(Value::String(self.partition_key.clone())),
+            ROW_KEY => Some(Value::String(self.row_key.clone())),
+            TIMESTAMP => self.timestamp.map(Value::DateTime),
+            name => self.props.value(name).cloned(),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Conditions on entities, built from typed comparisons: `Guitar::price().lt(10_000) & prop("Bridge").eq("fixed")`.
+//!
+//! A filter is a value: what it compares with is taken when it is built (LA-22), and the same filter gives the same
+//! answer on the service and here.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, Not};
+
+use lazuli_filter::Schema;
+use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::row::CorruptRow;
+use lazuli_model::{Value, ValueRef};
+
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+
+/// A condition. Combine with `&`, `|` and `!`; printing it gives the `$filter` that is sent.
+///
+/// ```
+/// use lazuli_client::prop;
+///
+/// let cheap = prop("Price").lt(10_000) & !(prop("Color").eq("Black") | prop("Used").eq(true));
+/// assert_eq!(cheap.to_string(), "Price lt 10000 and not (Color eq 'Black' or Used eq true)");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "a filter does nothing until it is given to a query"]
+pub struct Filter(Expr);
+
+impl Filter {
+    /// Reads a filter in the service's own language.
+    ///
+    /// ```
+    /// use lazuli_client::{Filter, prop};
+    ///
+    /// assert_eq!(Filter::parse("Age gt 30 and Name eq 'Ann'")?, prop("Age").gt(30) & prop("Name").eq("Ann"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self> {
+        lazuli_filter::parse(text, Schema::Entity)
+            .map(Self)
+            .map_err(|error| Error::input(format!("not a filter: {error:?}")))
+    }
+
+    /// The condition that always holds.
+    pub fn all() -> Self {
+        Self(Expr::Constant(true))
+    }
+
+    /// Does it hold for an entity? A comparison with a property that is missing, or of another type, does not, and
+    /// neither does its negation.
+    pub fn holds<T: Entity>(&self, entity: &T) -> bool {
+        let mut values = Vec::new();
+        collect(&self.0, entity, &mut values);
+        lazuli_filter::matches(&self.0, &Seen(values)).unwrap_or(false)
+    }
+
+    /// Its shape.
+    pub fn expr(&self) -> &Expr {
+        &self.0
+    }
+
+    pub(crate) fn compare(property: String, operator: Operator, literal: Value) -> Self {
+        Self(Expr::Compare(Comparison { property, operator, literal }))
+    }
+
+    /// The conditions that must all hold, one by one.
+    pub(crate) fn conjuncts(self) -> Vec<Filter> {
+        match self.0 {
+            Expr::And(parts) => parts.into_iter().map(Filter).collect(),
+            Expr::Constant(true) => Vec::new(),
+            other => vec![Filter(other)],
+        }
+    }
+
+    /// How many comparisons it makes.
+    pub(crate) fn comparisons(&self) -> usize {
+        comparisons(&self.0)
+    }
+
+    /// Can a service run it?
+    pub(crate) fn can_be_sent(&self) -> bool {
+        self.comparisons() <= FILTER_COMPARISONS_MAX && depth(&self.0) < FILTER_DEPTH_MAX
+    }
+
+    /// Adds the names of the properties it looks at.
+    pub(crate) fn names(&self, out: &mut Vec<String>) {
+        names(&self.0, out);
+    }
+}
+
+impl From<Expr> for Filter {
+    fn from(expr: Expr) -> Self {
+        Self(expr)
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&lazuli_filter::print(&self.0))
+    }
+}
+
+impl BitAnd for Filter {
+    type Output = Filter;
+
+    fn bitand(self, other: Filter) -> Filter {
+        Filter(match (self.0, other.0) {
+            (Expr::Constant(true), only) | (only, Expr::Constant(true)) => only,
+            (left, right) => Expr::And(joined(left, right, |expr| match expr {
+                Expr::And(parts) => Ok(parts),
+                other => Err(other),
+            })),
+        })
+    }
+}
+
+impl BitOr for Filter {
+    type Output = Filter;
+
+    fn bitor(self, other: Filter) -> Filter {
+        Filter(Expr::Or(joined(self.0, other.0, |expr| match expr {
+            Expr::Or(parts) => Ok(parts),
+            other => Err(other),
+        })))
+    }
+}
+
+impl Not for Filter {
+    type Output = Filter;
+
+    fn not(self) -> Filter {
+        Filter(Expr::Not(Box::new(self.0)))
+    }
+}
+
+/// One flat chain of two: chains of the same kind are opened.
+fn joined(left: Expr, right: Expr, open: impl Fn(Expr) -> std::result::Result<Vec<Expr>, Expr>) -> Vec<Expr> {
+    let mut parts = open(left).unwrap_or_else(|one| vec![one]);
+    match open(right) {
+        Ok(more) => parts.extend(more),
+        Err(one) => parts.push(one),
+    }
+    parts
+}
+
+fn comparisons(expr: &Expr) -> usize {
+    match expr {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().map(comparisons).sum(),
+        Expr::Not(inner) => comparisons(inner),
+        Expr::Compare(_) | Expr::Flag(_) | Expr::Constant(_) => 1,
+    }
+}
+
+fn depth(expr: &Expr) -> usize {
+    match expr {
+        Expr::And(parts) | Expr::Or(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
+        Expr::Not(inner) => 1 + depth(inner),
+        Expr::Compare(_) | Expr::Flag(_) | Expr::Constant(_) => 1,
+    }
+}
+
+fn names(expr: &Expr, out: &mut Vec<String>) {
+    match expr {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| names(part, out)),
+        Expr::Not(inner) => names(inner, out),
+        Expr::Compare(Comparison { property: name, .. }) | Expr::Flag(name) => {
+            if !out.contains(name) {
+                out.push(name.clone());
+            }
+        }
+        Expr::Constant(_) => {}
+    }
+}
+
+/// The values that a filter asks for.
+struct Seen<'a>(Vec<(&'a str, Value)>);
+
+impl lazuli_filter::Fields for Seen<'_> {
+    fn field(&self, name: &str) -> std::result::Result<Option<ValueRef<'_>>, CorruptRow> {
+        Ok(self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_ref()))
+    }
+}
+
+fn collect<'a, T: Entity>(expr: &'a Expr, entity: &T, out: &mut Vec<(&'a str, Value)>) {
+    match expr {
+        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| collect(part, entity, out)),
+        Expr::Not(inner) => collect(inner, entity, out),
+        Expr::Compare(Comparison { property: name, .. }) | Expr::Flag(name) => {
+            if !out.iter().any(|(given, _)| given == name)
+                && let Some(value) = entity.value_of(name)
+            {
+                out.push((name, value));
+            }
+        }
+        Expr::Constant(_) => {}
+    }
+}
+
+/// The least text that is greater than every text that starts with `prefix`, in the order of UTF-16 code units; `None`
+/// if there is none.
+pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        if let Some(next) = next_in_order(last) {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// The character that follows in the order of UTF-16 code units: what needs two of them sorts below U+E000.
+fn next_in_order(c: char) -> Option<char> {
+    match c {
+        '\u{d7ff}' => Some('\u{10000}'),
+        '\u{10ffff}' => Some('\u{e000}'),
+        '\u{ffff}' => None,
+        c => char::from_u32(u32::from(c) + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use lazuli_model::key::utf16_cmp;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dynamic::Dynamic;
+    use crate::field::prop;
+
+    /// LA-08, LA-21: what is built is what is sent, and reads back to the same.
+    #[test]
+    fn printed_as_the_service_reads_it() {
+        let (a, b, c) = (prop("A").eq(1), prop("B").ne("it's"), prop("C").ge(2.5));
+        for (filter, text) in [
+            (a.clone() & b.clone() & c.clone(), "A eq 1 and B ne 'it''s' and C ge 2.5"),
+            (a.clone() & (b.clone() | c.clone()), "A eq 1 and (B ne 'it''s' or C ge 2.5)"),
+            (!(a.clone() | b.clone()), "not (A eq 1 or B ne 'it''s')"),
+            (Filter::all() & a, "A eq 1"),
+            (prop("N").eq(5_i64), "N eq 5L"),
+            (prop("F").eq(true), "F eq true"),
+            (prop("X").eq(vec![1_u8, 255]), "X eq X'01ff'"),
+        ] {
+            assert_eq!(filter.to_string(), text);
+            assert_eq!(Filter::parse(text).unwrap(), filter);
+        }
+        drop((b, c));
+    }
+
+    /// LA-29: a wrong type is no match and no error; neither is its negation.
+    #[test]
+    fn wrong_types_do_not_match() {
+        let amplifier = Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2).unwrap();
+        assert!(prop("NoOfSpeakers").eq(2).holds(&amplifier));
+        for filter in [prop("NoOfSpeakers").eq("2"), prop("NoOfSpeakers").eq(2.0), prop("Missing").eq(2)] {
+            assert!(!filter.holds(&amplifier), "{filter}");
+            assert!(!(!filter.clone()).holds(&amplifier), "not {filter}");
+        }
+    }
+
+    proptest! {
+        /// `starts_with` as a range finds what starts with it and nothing else.
+        #[test]
+        fn prefix_is_a_range(
+            prefix in proptest::collection::vec(edge_char(), 0..3),
+            text in proptest::collection::vec(edge_char(), 0..4),
+        ) {
+            let (prefix, text): (String, String) = (prefix.into_iter().collect(), text.into_iter().collect());
+            let from_start = utf16_cmp(&text, &prefix) != Ordering::Less;
+            let before_end = prefix_end(&prefix).is_none_or(|end| utf16_cmp(&text, &end) == Ordering::Less);
+            prop_assert_eq!(from_start && before_end, text.starts_with(&prefix));
+        }
+    }
+
+    fn edge_char() -> impl Strategy<Value = char> {
+        prop_oneof![
+            Just('a'),
+            Just('b'),
+            Just('\u{d7ff}'),
+            Just('\u{e000}'),
+            Just('\u{ffff}'),
+            Just('\u{10000}'),
+            Just('\u{10ffff}')
+        ]
+    }
+}

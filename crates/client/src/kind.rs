@@ -1,0 +1,36 @@
+//! Kinds: several types of entity in one table, told apart by a property that holds the whole descent of each.
+//!
+//! A kind is named with dots, base first: `Product.Guitar`. What is stored is its lineage, `Entity/Product/Guitar/`, so
+//! that "a product of any kind" is a prefix, and a prefix is a range that the service can filter by (LA-11, LA-14).
+
+use crate::filter::Filter;
+
+/// The property that holds the lineage of an entity.
+pub const KIND_PROPERTY: &str = "_Type";
+
+/// What every lineage starts with.
+pub const LINEAGE_ROOT: &str = "Entity/";
+
+/// The lineage of a kind.
+///
+/// ```
+/// assert_eq!(lazuli_client::kind::lineage("Product.Guitar"), "Entity/Product/Guitar/");
+/// ```
+pub fn lineage(kind: &str) -> String {
+    let mut out = LINEAGE_ROOT.to_owned();
+    for part in kind.split('.').filter(|part| !part.is_empty()) {
+        out.push_str(part);
+        out.push('/');
+    }
+    out
+}
+
+/// The condition that an entity is of this lineage or descends from it.
+///
+/// ```
+/// let guitars = lazuli_client::kind::is_kind("Entity/Product/");
+/// assert_eq!(guitars.to_string(), "_Type ge 'Entity/Product/' and _Type lt 'Entity/Product0'");
+/// ```
+pub fn is_kind(lineage: &str) -> Filter {
+    crate::field::prop(KIND_PROPERTY).starts_with(lineage)
+}

@@ -1,0 +1,259 @@
+//! Properties by name: the flexible part of an entity, and the whole of a [`crate::Dynamic`] one.
+//!
+//! Names and values are checked when they are assigned, not when they are sent (LA-06): whatever is in here, the service
+//! takes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP, check_property, property_bytes};
+use lazuli_model::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
+use lazuli_model::{ErrorCode, Value};
+
+use crate::error::{Error, Result};
+use crate::value::{FromValue, ToValue, WireValue};
+
+/// Named values in the order in which they were set.
+///
+/// ```
+/// use lazuli_client::{Props, props};
+///
+/// let mut guitar = props! { Fretboard: "Ebony", NoOfFrets: 22 }?;
+/// guitar.set("Bridge", "Tune-o-matic")?;
+/// assert_eq!(guitar.get::<i32>("NoOfFrets")?, Some(22));
+/// assert_eq!(guitar.get::<String>("Color")?, None);
+/// assert!(guitar.set("not a name", 1).is_err());
+/// let names: Vec<&str> = guitar.iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["Fretboard", "NoOfFrets", "Bridge"]);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct Props {
+    list: Vec<(Cow<'static, str>, Value)>,
+    /// By the service's measure.
+    bytes: usize,
+}
+
+impl Props {
+    /// No properties.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets a property, or removes it if the value is `None`. Names, values, the number of properties and their size
+    /// are held to the limits of the service; what is refused leaves everything as it was.
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<&mut Self> {
+        let name = name.into();
+        match value.to_value() {
+            Some(value) => {
+                check_property(&name, &value)?;
+                if matches!(&*name, PARTITION_KEY | ROW_KEY | TIMESTAMP) {
+                    return Err(Error::input(format!("{name} is not a property that can be set here")));
+                }
+                self.put(name, value)?;
+            }
+            None => {
+                self.remove(&name);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Sets a property whose name and value have been checked.
+    pub(crate) fn put(&mut self, name: Cow<'static, str>, value: Value) -> Result<()> {
+        let known = self.list.iter().position(|(given, _)| *given == name);
+        let before = known.map_or(0, |at| property_bytes(&name, &self.list[at].1.as_ref()));
+        let bytes = self.bytes - before + property_bytes(&name, &value.as_ref());
+        if known.is_none() && self.list.len() >= PROPERTIES_MAX {
+            return Err(refused(ErrorCode::TooManyProperties));
+        }
+        if bytes > ENTITY_BYTES_MAX {
+            return Err(refused(ErrorCode::EntityTooLarge));
+        }
+        self.bytes = bytes;
+        match known {
+            Some(at) => self.list[at].1 = value,
+            None => self.list.push((name, value)),
+        }
+        Ok(())
+    }
+
+    /// Takes in what the service sent, which keeps the limits by its own reading.
+    pub(crate) fn keep(&mut self, name: &str, value: &WireValue<'_>) {
+        if let Some(value) = value.to_value() {
+            self.bytes += property_bytes(name, &value.as_ref());
+            self.list.push((Cow::Owned(name.to_owned()), value));
+        }
+    }
+
+    /// Reads a property as a `T`. `None` if there is no such property; an error if it has another type.
+    pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(value) => T::from_value(&WireValue::from(value))
+                .map(Some)
+                .map_err(|wrong| Error::input(format!("property {name}: {wrong}"))),
+        }
+    }
+
+    /// The value of a property.
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.list.iter().find(|(given, _)| given == name).map(|(_, value)| value)
+    }
+
+    /// Is there a property of that name?
+    pub fn contains(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    /// Takes a property out.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.list.iter().position(|(given, _)| given == name)?;
+        let (name, value) = self.list.remove(at);
+        self.bytes = self.bytes.saturating_sub(property_bytes(&name, &value.as_ref()));
+        Some(value)
+    }
+
+    /// The properties in order.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter(self.list.iter())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Their size by the service's measure, the keys of the entity not counted.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+fn refused(code: ErrorCode) -> Error {
+    Error::from(lazuli_model::Failure::from(code))
+}
+
+/// The properties of a [`Props`], in order.
+#[derive(Clone, Debug)]
+pub struct Iter<'a>(std::slice::Iter<'a, (Cow<'static, str>, Value)>);
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a Value);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(name, value)| (&**name, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
+
+impl<'a> IntoIterator for &'a Props {
+    type Item = (&'a str, &'a Value);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Props {
+    type Item = (Cow<'static, str>, Value);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl fmt::Debug for Props {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Makes [`Props`]: `props! { Name: value, … }`, a `Result` since names and values are checked.
+///
+/// ```
+/// use lazuli_client::props;
+///
+/// let effect = props! { EffectType: "Distortion", Price: 9000, Note: None::<&str> }?;
+/// assert_eq!(effect.len(), 2);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+#[macro_export]
+macro_rules! props {
+    ($($name:ident : $value:expr),* $(,)?) => {
+        (|| -> $crate::Result<$crate::Props> {
+            #[allow(unused_mut)]
+            let mut props = $crate::Props::new();
+            $(props.set(stringify!($name), $value)?;)*
+            Ok(props)
+        })()
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(props: &mut Props, name: &str, value: Value, code: ErrorCode) {
+        let before = props.clone();
+        let error = props.set(name.to_owned(), value).map(|_| ()).expect_err("it is refused");
+        assert_eq!(error.code(), Some(code));
+        assert_eq!(*props, before, "what is refused changes nothing");
+    }
+
+    /// LA-06, DM-15 to DM-22: at the limit and behind it.
+    #[test]
+    fn assignments_are_checked() {
+        let mut props = Props::new();
+        refused(&mut props, "a-b", Value::Int32(1), ErrorCode::PropertyNameInvalid);
+        refused(&mut props, &"x".repeat(256), Value::Int32(1), ErrorCode::PropertyNameTooLong);
+        refused(&mut props, "s", Value::String("a".repeat(32769)), ErrorCode::PropertyValueTooLarge);
+        refused(&mut props, "b", Value::Binary(vec![0; 65537]), ErrorCode::PropertyValueTooLarge);
+        assert!(props.set("PartitionKey", "p").is_err());
+        props.set("s", "a".repeat(32768)).unwrap();
+        for n in 0..251 {
+            props.set(format!("p{n}"), n).unwrap();
+        }
+        refused(&mut props, "more", Value::Int32(1), ErrorCode::TooManyProperties);
+        props.set("p0", "known ones can still change").unwrap();
+    }
+
+    #[test]
+    fn size_is_counted_as_values_come_and_go() {
+        let mut props = Props::new();
+        for n in 0..15 {
+            props.set(format!("p{n}"), vec![0_u8; 65536]).unwrap();
+        }
+        let before = props.bytes();
+        refused(&mut props, "last", Value::Binary(vec![0; 65536]), ErrorCode::EntityTooLarge);
+        props.set("small", 1).unwrap();
+        props.remove("small");
+        assert_eq!(props.bytes(), before);
+        props.set("p0", 1).unwrap();
+        props.set("last", vec![0_u8; 65536]).unwrap();
+        props.set("last", None::<i32>).unwrap();
+        assert!(!props.contains("last"));
+    }
+
+    /// LA-34.
+    #[test]
+    fn macro_makes_them() {
+        let props = props! { Fretboard: "Ebony", Frets: 22, Absent: None::<i32> }.unwrap();
+        assert_eq!(format!("{props:?}"), r#"{"Fretboard": String("Ebony"), "Frets": Int32(22)}"#);
+        assert!(props.get::<String>("Frets").is_err());
+        assert!(props! {}.unwrap().is_empty());
+    }
+}
