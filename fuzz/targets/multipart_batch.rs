@@ -55,7 +55,7 @@ fn succeed(batch: &Batch, operation: &Operation) -> Outcome {
             properties: PackedRow::pack(&Properties::default()),
         }),
         Operation::QueryEntities { .. } => Outcome::Page(Page::default()),
-        other => panic!("{} in a batch", other.name()),
+        other => panic!("{} in a batch", other.kind().name()),
     }
 }
 

@@ -25,6 +25,8 @@ pub use access::{Grant, RangeEnds, Scope};
 pub use accounts::{Account, Accounts};
 pub use error::{Error, Result};
 pub use figures::Figures;
+#[doc(hidden)]
+pub use record::check_records;
 pub use sweep::Sweep;
 
 use catalog::Catalog;

@@ -291,6 +291,23 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Reads bytes as every kind of record: for fuzzing. What can be read is written as it was, but for older formats.
+#[doc(hidden)]
+pub fn check_records(bytes: &[u8]) {
+    if let Ok(record) = TableRecord::decode(bytes) {
+        assert_eq!(TableRecord::decode(&record.encode()).ok(), Some(record));
+    }
+    if let Ok(record) = DroppedRecord::decode(bytes) {
+        assert_eq!(DroppedRecord::decode(&record.encode()).ok(), Some(record));
+    }
+    if let Ok(record) = AccountRecord::decode(bytes) {
+        assert!(AccountRecord::decode(&record.encode()).is_ok_and(|again| again == record));
+    }
+    if let Ok(properties) = decode_properties(bytes) {
+        assert_eq!(decode_properties(&encode_properties(&properties)).ok(), Some(properties));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,26 @@
+//! Request targets: never a panic, and a path that was understood names something legal.
+
+#![no_main]
+
+use lazuli_protocol::address::{Address, parse_path, split_target};
+use lazuli_protocol::head::{Field, Head};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let (target, host) = text.split_once('\n').unwrap_or((text, "dev.table.localhost"));
+    let fields = [Field { name: "Host", value: host }];
+    let head = Head { method: "GET", target, fields: &fields };
+    for known in [true, false] {
+        if let Ok(address) = Address::parse(&head, |_| known) {
+            let _ = address.account_segment();
+            address.query.pairs().for_each(drop);
+            let _ = address.query.get("comp");
+        }
+    }
+    let _ = split_target(target);
+    if let Ok(resource) = parse_path("dev", target) {
+        if let Some(name) = resource.table() {
+            assert!(lazuli_protocol::address::path::table_name(&name.to_string()).is_ok(), "{name}");
+        }
+    }
+});

@@ -1,0 +1,19 @@
+//! Continuation tokens, ETags and dates: never a panic, and what is written is read.
+
+#![no_main]
+
+use lazuli_model::DateTime;
+use lazuli_model::operation::Match;
+use lazuli_protocol::{continuation, etag};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    assert_eq!(continuation::decode(&continuation::encode(text)).as_deref(), Ok(text));
+    if let Ok(key) = continuation::decode(text) {
+        assert_eq!(continuation::decode(&continuation::encode(&key)), Ok(key));
+    }
+    if let Ok(Match::Version(timestamp)) = etag::parse(text) {
+        assert_eq!(etag::parse(&etag::header(timestamp)), Ok(Match::Version(timestamp)));
+    }
+    let _ = DateTime::parse_http(text);
+});

@@ -1,0 +1,30 @@
+//! Rows as they are stored, damaged in any way: an error, never a panic, never much time.
+
+#![no_main]
+
+use lazuli_filter::{Matcher, Row, Schema, parse};
+use lazuli_fuzz::context;
+use lazuli_model::operation::Stored;
+use lazuli_model::row::RowRef;
+use lazuli_model::{DateTime, PackedRow};
+use lazuli_protocol::media::{Format, Metadata};
+use lazuli_protocol::response::Shape;
+use lazuli_protocol::{ApiVersion, json};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(row) = RowRef::new(bytes) else { return };
+    for property in row.iter() {
+        let Ok((name, value)) = property else { break };
+        let _ = row.find(name);
+        let _ = value.to_value();
+    }
+    let filter = parse("P0 eq 1 or not (P1 gt 'a') or P2 eq true", Schema::Entity).expect("a filter");
+    let stored = Row { partition: "p", row: "r", timestamp: DateTime::STORABLE_MIN, properties: row };
+    let _ = Matcher::new(Some(&filter)).matches(&stored);
+    let Ok(properties) = PackedRow::from_bytes(bytes.to_vec().into()) else { return };
+    let stored =
+        Stored { partition: "p".into(), row: "r".into(), timestamp: DateTime::STORABLE_MIN, properties };
+    let shape = Shape { format: Format::Json(Metadata::Full), prefer: None, select: None };
+    let _ = json::write::entity(&context(ApiVersion::V2019_02_02), &shape, Metadata::Full, "Posts", &stored);
+});
