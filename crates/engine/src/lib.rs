@@ -23,8 +23,8 @@ pub use error::{Error, Result};
 pub use figure::{Distribution, Figure, FigureValue, Histogram};
 pub use memory::Memory;
 pub use types::{
-    Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan, Status,
-    TableId, Update, Verdict, Version, Write,
+    Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan,
+    SharedState, Status, TableId, Update, Verdict, Version, Write,
 };
 
 /// A future that an engine returns; boxed so that the trait can be used as `dyn Engine`.
@@ -63,6 +63,18 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Removes some rows of a table that nobody reads any more; `true` when none is left. Need not be durable.
     fn erase(&self, table: TableId) -> EngineFuture<'_, bool>;
+
+    /// For engines that several processes use at the same time: where it stands after this call was made. Whatever a
+    /// process remembers of the system's table holds as long as this stays the same. `None` where no other process can
+    /// change anything.
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Tells, without asking anybody, the `epoch` of the shared state that the engine works in now.
+    fn epoch(&self) -> u64 {
+        0
+    }
 
     /// How the engine is doing.
     fn status(&self) -> EngineFuture<'_, Status>;

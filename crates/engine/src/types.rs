@@ -230,6 +230,15 @@ pub enum Reason {
     Rejected(Rejected),
 }
 
+/// Where an engine stands that several processes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedState {
+    /// Differs after every change of the system's table, whoever made it.
+    pub changes: u64,
+    /// Differs when the engine has gone over to another server: what one server said may be news to the other.
+    pub epoch: u64,
+}
+
 /// How an engine is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {

@@ -1,0 +1,350 @@
+//! The engine: opens the database, holds its slot, looks after the server, and carries out what the others do not.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lazuli_engine::{
+    Applied, Clock, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status, TableId, Write,
+};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
+use tokio_postgres::Row as PgRow;
+use tokio_postgres::types::ToSql;
+
+use crate::key;
+use crate::outcome::Failure;
+use crate::pool::{Pool, pause};
+use crate::schema::{self, Flavour};
+use crate::url::PostgresUrl;
+use crate::version::{LEASE, Versions};
+
+/// How often the server is looked after.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// A server that does not answer in this time may have been replaced: the others are asked.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(3);
+/// How often the slot is renewed.
+const RENEW_EVERY: Duration = Duration::from_secs(20);
+/// Rows that one call of `erase` removes at most.
+const ERASE_ROWS_MAX: i64 = 2_000;
+/// How often small statements of the engine's own are tried.
+const ATTEMPTS_MAX: usize = 20;
+
+/// Why a database cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenError(String);
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// An engine whose rows are in a database that others may use at the same time.
+pub struct Postgres {
+    core: Arc<Core>,
+    caretaker: AbortHandle,
+}
+
+/// What all parts of the engine work with.
+pub struct Core {
+    /// Connections.
+    pub pool: Arc<Pool>,
+    /// Versions.
+    pub versions: Versions,
+    has_long: AtomicBool,
+    holder: String,
+}
+
+impl Postgres {
+    /// Opens a database; sets it up if it is empty.
+    pub async fn open(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
+        let pool = Pool::new(url);
+        let link = pool.find().await.map_err(OpenError)?;
+        schema::check(&link.client, link.identity.flavour).await.map_err(OpenError)?;
+        drop(link);
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| OpenError(error.to_string()))?;
+        let holder: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (slot, high) = take_slot(&pool, &holder).await.map_err(|error| OpenError(error.to_string()))?;
+        let core = Arc::new(Core {
+            versions: Versions::new(clock, slot, high),
+            has_long: AtomicBool::new(false),
+            pool,
+            holder,
+        });
+        core.shared_state().await.map_err(|error| OpenError(error.to_string()))?;
+        let caretaker = tokio::spawn(look_after(core.clone())).abort_handle();
+        Ok(Self { core, caretaker })
+    }
+
+    /// Brings the schema of a database up to date; tells which version it had, if it had any.
+    pub async fn migrate(url: PostgresUrl) -> std::result::Result<Option<i64>, OpenError> {
+        let link = Pool::new(url).find().await.map_err(OpenError)?;
+        schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.caretaker.abort();
+        self.core.pool.close();
+    }
+}
+
+impl Core {
+    /// Do some rows have keys that are too long for the index?
+    pub fn has_long(&self) -> bool {
+        self.has_long.load(Ordering::SeqCst)
+    }
+
+    /// Before the first such row: whoever scans must know, and looks with each request.
+    pub async fn announce_long(&self) -> Result<()> {
+        if self.has_long() {
+            return Ok(());
+        }
+        let said = "UPDATE lazuli_meta SET value = CASE name WHEN 'long' THEN 1 ELSE value + 1 END \
+                    WHERE name IN ('long', 'changes')";
+        self.small(said, &[]).await?;
+        self.has_long.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn shared_state(&self) -> Result<SharedState> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let lease = self.pool.take().await?;
+            let instance = lease.instance.clone();
+            lease.give_back();
+            match instance.meta(&self.pool.url).await {
+                Ok(meta) => {
+                    self.has_long.fetch_or(meta.has_long, Ordering::SeqCst);
+                    return Ok(SharedState { changes: meta.changes, epoch: instance.epoch });
+                }
+                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => instance.suspect(),
+                Err(failure) => return Err(failure.of_read()),
+            }
+        }
+    }
+
+    async fn fresh_table(&self) -> Result<TableId> {
+        let next = "UPDATE lazuli_meta SET value = value + 1 WHERE name = 'tables' RETURNING value";
+        let rows = self.small(next, &[]).await?;
+        let id: i64 = rows.first().ok_or_else(incomplete)?.get(0);
+        Ok(TableId(id.unsigned_abs()))
+    }
+
+    /// Removes the rows up to the key that is a few thousand on, of both kinds.
+    async fn erase(&self, table: TableId) -> Result<bool> {
+        if table == TableId::SYSTEM {
+            return Err(Error::Unavailable("the system's own table is never erased".into()));
+        }
+        let table = key::table_number(table)?;
+        let mut is_over = true;
+        for table in [table, key::long_table(table)] {
+            let last = "SELECT pk, rk FROM lazuli_row WHERE tbl = $1::int8 ORDER BY pk, rk OFFSET $2::int8 LIMIT 1";
+            let last = self.small(last, &[&table, &(ERASE_ROWS_MAX - 1)]).await?;
+            let (partition, row): (Vec<u8>, Vec<u8>) =
+                last.first().map_or((vec![0xFF], vec![]), |row| (row.get(0), row.get(1)));
+            let gone = "DELETE FROM lazuli_row WHERE tbl = $1::int8 AND (pk, rk) <= ($2::bytea, $3::bytea)";
+            self.small(gone, &[&table, &partition, &row]).await?;
+            is_over &= last.is_empty();
+        }
+        Ok(is_over)
+    }
+
+    /// A statement that does no harm if it is done twice.
+    async fn small(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<PgRow>> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let lease = self.pool.take().await?;
+            match lease.wait(lease.client().query(statement, parameters)).await {
+                Ok(done) => {
+                    lease.give_back();
+                    return Ok(done);
+                }
+                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => {
+                    if matches!(failure, Failure::Conflict) {
+                        lease.give_back();
+                    } else {
+                        lease.instance.suspect();
+                    }
+                }
+                Err(failure) => return Err(failure.of_read()),
+            }
+        }
+    }
+
+    async fn status(&self) -> Result<Status> {
+        let lease = self.pool.take().await?;
+        let identity = lease.instance.identity.clone();
+        let size = match identity.flavour {
+            Flavour::Postgres => {
+                let size = "SELECT pg_total_relation_size('lazuli_row')";
+                let row = lease.wait(lease.client().query_one(size, &[])).await.map_err(Failure::of_read)?;
+                Some(row.get::<_, i64>(0).unsigned_abs())
+            }
+            Flavour::Yugabyte | Flavour::Cockroach => None,
+        };
+        let replicated = if lease.instance.is_replicated() { "confirmed by a standby" } else { "not replicated" };
+        lease.give_back();
+        let place = format!("{} at {}, {replicated}", identity.version, self.pool.url);
+        Ok(Status { place, disk_bytes: size, poisoned: None })
+    }
+
+    /// Keeps the slot; takes another if it was lost.
+    async fn renew(&self) -> Result<()> {
+        let (slot, high) = self.versions.mark();
+        let begun = Instant::now();
+        let (slot_number, high_number) = (signed(slot), signed(high));
+        let kept = "UPDATE lazuli_writer SET seen = now(), high = greatest(high, $2::int8) \
+                    WHERE slot = $1::int8 AND holder = $3::text RETURNING slot";
+        if self.small(kept, &[&slot_number, &high_number, &self.holder]).await?.is_empty() {
+            let (slot, high) = take_slot(&self.pool, &self.holder).await?;
+            self.versions.renewed(slot, high, begun);
+            return Ok(());
+        }
+        let highest = "SELECT max(high) FROM lazuli_writer";
+        let rows = self.small(highest, &[]).await?;
+        let high: i64 = rows.first().ok_or_else(incomplete)?.get(0);
+        self.versions.renewed(slot, high.unsigned_abs(), begun);
+        Ok(())
+    }
+
+    async fn leave(&self) {
+        let (slot, high) = self.versions.mark();
+        let (slot, high) = (signed(slot), signed(high));
+        let free = "UPDATE lazuli_writer SET holder = '', seen = now(), high = greatest(high, $2::int8) \
+                    WHERE slot = $1::int8 AND holder = $3::text";
+        if let Err(error) = self.small(free, &[&slot, &high, &self.holder]).await {
+            tracing::warn!(%error, "the slot of this front end stays taken for a while");
+        }
+    }
+}
+
+fn incomplete() -> Error {
+    Error::Corrupt("the database lacks a row that its schema has".into())
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Takes the slot that has been free for longest; also tells how far the versions of all have come.
+async fn take_slot(pool: &Arc<Pool>, holder: &str) -> Result<(u64, u64)> {
+    let take = format!(
+        "UPDATE lazuli_writer SET holder = $1::text, seen = now() \
+         WHERE (holder = '' OR seen < now() - interval '{0} seconds') AND slot = (SELECT slot FROM lazuli_writer \
+         WHERE holder = '' OR seen < now() - interval '{0} seconds' ORDER BY seen, slot LIMIT 1) \
+         RETURNING slot, (SELECT max(high) FROM lazuli_writer)",
+        LEASE.as_secs()
+    );
+    let mut last = "all slots are taken: too many front ends use this database".to_owned();
+    for _ in 0..ATTEMPTS_MAX {
+        let lease = pool.take().await?;
+        match lease.wait(lease.client().query_opt(&take, &[&holder])).await {
+            Ok(Some(row)) => {
+                lease.give_back();
+                let (slot, high): (i64, i64) = (row.get(0), row.get(1));
+                return Ok((slot.unsigned_abs(), high.unsigned_abs()));
+            }
+            // Another front end took the same one.
+            Ok(None) | Err(Failure::Conflict) => lease.give_back(),
+            Err(failure) if failure.is_transient() => {
+                lease.instance.suspect();
+                last = failure.of_read().to_string();
+            }
+            Err(failure) => return Err(failure.of_read()),
+        }
+    }
+    Err(Error::Unavailable(last))
+}
+
+/// Watches over the server and the slot for as long as the engine is open.
+async fn look_after(core: Arc<Core>) {
+    let mut renewed = Instant::now();
+    loop {
+        pause(LOOK_EVERY).await;
+        look(&core).await;
+        if renewed.elapsed() >= RENEW_EVERY {
+            match core.renew().await {
+                Ok(()) => renewed = Instant::now(),
+                Err(error) => tracing::warn!(%error, "the slot of this front end could not be renewed"),
+            }
+        }
+    }
+}
+
+/// Asks the server for a sign of life, and all of them if there is none.
+async fn look(core: &Core) {
+    let Ok(instance) = core.pool.instance().await else { return };
+    let url = &core.pool.url;
+    let alive = async {
+        instance.meta(url).await?;
+        instance.barrier(url).await
+    };
+    if !matches!(timeout(LOOK_TIME_MAX, alive).await, Ok(Ok(()))) {
+        instance.suspect();
+        if let Err(failure) = core.pool.instance().await {
+            tracing::warn!(error = %failure.of_read(), "the database is not available");
+        }
+    }
+}
+
+impl Engine for Postgres {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        Box::pin(self.core.get(table, partition, rows))
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        Box::pin(self.core.scan(scan))
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        Box::pin(self.core.apply(table, partition, writes))
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        Box::pin(self.core.fresh_table())
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        Box::pin(self.core.erase(table))
+    }
+
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        Box::pin(async { self.core.shared_state().await.map(Some) })
+    }
+
+    fn epoch(&self) -> u64 {
+        self.core.pool.epoch()
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        Box::pin(self.core.status())
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        Box::pin(async {
+            self.caretaker.abort();
+            self.core.leave().await;
+            self.core.pool.close();
+            Ok(())
+        })
+    }
+}

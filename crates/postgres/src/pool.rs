@@ -1,0 +1,205 @@
+//! Connections to the server that takes writes, and finding that server.
+//!
+//! Of several servers that take writes, the one with the latest history is the right one: a server that was deposed
+//! without noticing still says that it takes them. The pool is our own, since connections belong to a server that can
+//! be replaced under way: then all of them end at once.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use lazuli_engine::{Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::instance::Instance;
+use crate::outcome::Failure;
+use crate::session::{Link, Session};
+use crate::url::PostgresUrl;
+
+/// Longest to wait for a connection, which includes finding a server that takes writes.
+const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long the other servers may take to answer once one that takes writes has been found.
+const GRACE: Duration = Duration::from_millis(500);
+/// Between two searches for a server that takes writes.
+const SEARCH_EVERY: Duration = Duration::from_millis(200);
+
+/// Connections to the server that takes writes.
+pub struct Pool {
+    /// Where the database is.
+    pub url: PostgresUrl,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Session>>,
+    current: Mutex<Option<Arc<Instance>>>,
+    search: tokio::sync::Mutex<()>,
+    epochs: AtomicU64,
+}
+
+/// A connection that goes back to the pool if its user says so; dropped otherwise, with whatever it was doing.
+pub struct Lease {
+    session: Session,
+    pool: Arc<Pool>,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Deref for Lease {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Lease {
+    /// The connection has nothing under way: others may use it.
+    pub fn give_back(self) {
+        let Self { session, pool, permit } = self;
+        if session.is_usable() {
+            locked(&pool.idle).push(session);
+        }
+        drop(permit);
+    }
+}
+
+impl Pool {
+    /// A pool without connections.
+    pub fn new(url: PostgresUrl) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Arc::new(Semaphore::new(url.pool)),
+            idle: Mutex::default(),
+            current: Mutex::default(),
+            search: tokio::sync::Mutex::default(),
+            epochs: AtomicU64::new(0),
+            url,
+        })
+    }
+
+    /// A connection to the server that takes writes; waits a while for one to appear.
+    pub async fn take(self: &Arc<Self>) -> Result<Lease> {
+        match timeout(ACQUIRE_TIME_MAX, self.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => self.take_with(permit).await,
+            Ok(Err(_)) => Err(Error::Unavailable("the engine is closed".into())),
+            Err(_) => Err(Error::Unavailable("all connections to the database are busy".into())),
+        }
+    }
+
+    async fn take_with(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Result<Lease> {
+        let deadline = Instant::now() + ACQUIRE_TIME_MAX;
+        loop {
+            let why = match self.ready().await {
+                Ok(session) => return Ok(Lease { session, pool: self.clone(), permit }),
+                Err(Failure::Denied(error)) => return Err(error),
+                Err(failure) => failure.of_read(),
+            };
+            if Instant::now() >= deadline {
+                return Err(why);
+            }
+            pause(SEARCH_EVERY).await;
+        }
+    }
+
+    /// An idle connection, or a new one.
+    async fn ready(&self) -> std::result::Result<Session, Failure> {
+        let instance = self.instance().await?;
+        loop {
+            let idle = locked(&self.idle).pop();
+            match idle {
+                Some(session) if session.is_usable() && session.instance.epoch == instance.epoch => return Ok(session),
+                Some(_) => {}
+                None => return instance.connect(&self.url).await,
+            }
+        }
+    }
+
+    /// The server that takes writes now.
+    pub async fn instance(&self) -> std::result::Result<Arc<Instance>, Failure> {
+        if let Some(instance) = self.trusted() {
+            return Ok(instance);
+        }
+        let _searching = self.search.lock().await;
+        if let Some(instance) = self.trusted() {
+            return Ok(instance);
+        }
+        let link = self.find().await.map_err(Failure::Deposed)?;
+        Ok(self.adopt(&link))
+    }
+
+    /// Counts the servers that were used: as long as it stays the same, so does the server.
+    pub fn epoch(&self) -> u64 {
+        self.epochs.load(Ordering::SeqCst)
+    }
+
+    fn trusted(&self) -> Option<Arc<Instance>> {
+        locked(&self.current).clone().filter(|instance| !instance.is_suspect())
+    }
+
+    /// Makes the server at the other end the current one.
+    fn adopt(&self, link: &Link) -> Arc<Instance> {
+        let mut current = locked(&self.current);
+        if let Some(known) = &*current {
+            if known.identity.key == link.identity.key {
+                known.trust();
+                return known.clone();
+            }
+            known.retire();
+        }
+        let epoch = self.epochs.fetch_add(1, Ordering::SeqCst) + 1;
+        let instance = Arc::new(Instance::new(link, epoch));
+        if let Some(before) = current.replace(instance.clone()) {
+            tracing::warn!(from = before.identity.key, to = instance.identity.key, "another database server has taken over");
+        }
+        drop(current);
+        locked(&self.idle).clear();
+        instance
+    }
+
+    /// Asks all servers, and picks the one that takes writes and has the latest history.
+    pub async fn find(&self) -> std::result::Result<Link, String> {
+        let mut asked = JoinSet::new();
+        for server in 0..self.url.servers.len() {
+            let url = self.url.clone();
+            asked.spawn(async move { Link::connect(&url, server).await });
+        }
+        let mut best: Option<Link> = None;
+        let mut whys = Vec::new();
+        loop {
+            let next = match &best {
+                None => asked.join_next().await,
+                Some(_) => timeout(GRACE, asked.join_next()).await.unwrap_or(None),
+            };
+            match next {
+                None => break,
+                Some(Ok(Ok(link))) if !link.identity.is_writable => whys.push("it takes no writes".to_owned()),
+                Some(Ok(Ok(link))) => {
+                    if best.as_ref().is_none_or(|known| known.identity.timeline < link.identity.timeline) {
+                        best = Some(link);
+                    }
+                }
+                Some(Ok(Err(why))) => whys.push(why),
+                Some(Err(error)) => whys.push(error.to_string()),
+            }
+        }
+        best.ok_or_else(|| format!("no database server takes writes: {}", whys.join("; ")))
+    }
+
+    /// Ends all connections that are idle, and gives out no more.
+    pub fn close(&self) {
+        self.permits.close();
+        locked(&self.idle).clear();
+        if let Some(instance) = locked(&self.current).take() {
+            instance.retire();
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Waits before something is tried again.
+#[allow(clippy::disallowed_methods, reason = "nothing tells when another server or another commit is done")]
+pub async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}

@@ -1,0 +1,327 @@
+//! Reads: rows by their keys, and pages of a scan.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::rules::Pager;
+use lazuli_engine::{Page, Result, Row, RowView, Scan, TableId, Version};
+
+use crate::engine::Core;
+use crate::instance::Instance;
+use crate::key::{self, Address, Edge, Span};
+use crate::outcome::Failure;
+use crate::plan::Current;
+use crate::pool::Lease;
+use crate::session::Session;
+use crate::sql::{BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
+use crate::url::Reads;
+
+/// How often a read is made before it fails.
+const ATTEMPTS_MAX: usize = 4;
+/// Rows fetched at a time, at most.
+const CHUNK_ROWS_MAX: usize = 1_024;
+/// Rows fetched at first if the page can be small.
+const CHUNK_ROWS_FIRST: usize = 16;
+/// Bytes of values fetched at a time; one value more at most.
+const CHUNK_BYTES_MAX: i64 = 4 * 1024 * 1024;
+/// Single rows that are fetched together.
+const POINTS_MAX: usize = 128;
+
+/// A row as it comes from the database.
+struct Fetched {
+    key: Edge,
+    version: Version,
+    value: Bytes,
+}
+
+/// Rows in order, and whether there may be more in the span.
+struct Chunk {
+    rows: Vec<Fetched>,
+    is_cut: bool,
+}
+
+impl Core {
+    /// See [`lazuli_engine::Engine::get`].
+    pub async fn get(&self, table: TableId, partition: &str, rows: &[&str]) -> Result<Vec<Option<Row>>> {
+        let number = key::table_number(table)?;
+        let encoded = key::encode(partition);
+        let addresses: Vec<Address> =
+            rows.iter().map(|row| key::address(number, &encoded, &key::encode(row))).collect();
+        let found = self.rows(&addresses, false).await?;
+        let row = |(row, address): (&&str, &Address)| {
+            found.get(address).map(|(version, value)| Row {
+                partition: partition.into(),
+                row: (*row).into(),
+                version: *version,
+                value: value.clone(),
+            })
+        };
+        Ok(rows.iter().zip(&addresses).map(row).collect())
+    }
+
+    /// The rows at some addresses of one partition, from one snapshot. `always_proven`: also where reads need not be.
+    pub async fn rows(&self, addresses: &[Address], always_proven: bool) -> Result<Current> {
+        if addresses.is_empty() {
+            return Ok(Current::new());
+        }
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let lease = self.pool.take().await?;
+            let instance = lease.instance.clone();
+            let read = match fetch(lease, addresses).await {
+                Ok(rows) => self.prove(&instance, always_proven).await.map(|()| rows),
+                Err(failure) => Err(failure),
+            };
+            match read {
+                Ok(rows) => return Ok(rows),
+                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => {
+                    if !matches!(failure, Failure::Conflict) {
+                        instance.suspect();
+                    }
+                }
+                Err(failure) => return Err(failure.of_read()),
+            }
+        }
+    }
+
+    /// Proves that what was read from a server was not stale.
+    pub async fn prove(&self, instance: &Arc<Instance>, always: bool) -> std::result::Result<(), Failure> {
+        if always || self.pool.url.reads == Reads::Linearizable {
+            return instance.barrier(&self.pool.url).await;
+        }
+        Ok(())
+    }
+
+    /// See [`lazuli_engine::Engine::scan`].
+    pub async fn scan(&self, scan: Scan) -> Result<Page> {
+        let table = key::table_number(scan.table)?;
+        let spans: VecDeque<Span> = scan.ranges.iter().map(Span::new).filter(|span| !span.is_empty()).collect();
+        if spans.is_empty() {
+            return Ok(Pager::new(scan).finish());
+        }
+        let first_rows = match scan.rows_max.saturating_add(1) {
+            all if all > CHUNK_ROWS_MAX => CHUNK_ROWS_MAX,
+            few => few.max(CHUNK_ROWS_FIRST),
+        };
+        let (lease, first) = self.begin(table, spans, first_rows).await?;
+        let instance = lease.instance.clone();
+        let paged = fill(&lease, first, Pager::new(scan)).await;
+        match paged {
+            Ok(page) => {
+                lease.send_only(COMMIT).await;
+                lease.give_back();
+                self.prove(&instance, false).await.map_err(Failure::of_read)?;
+                Ok(page)
+            }
+            // The connection may be at fault.
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Begins a snapshot and reads the first chunk from it, again if the connection breaks.
+    async fn begin(&self, table: i64, spans: VecDeque<Span>, rows: usize) -> Result<(Lease, Cursor)> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let lease = self.pool.take().await?;
+            let mut cursor =
+                Cursor { table, has_long: self.has_long(), spans: spans.clone(), rows, first: None };
+            let begin = lease.client().batch_execute(BEGIN_SNAPSHOT);
+            let both = async {
+                let (begun, chunk) = tokio::join!(biased; begin, cursor.next(&lease));
+                begun.map_err(|error| crate::outcome::failure(&error)).and(chunk)
+            };
+            match both.await {
+                Ok(chunk) => {
+                    cursor.first = chunk;
+                    return Ok((lease, cursor));
+                }
+                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => {
+                    if matches!(failure, Failure::Conflict) {
+                        lease.send_only(ROLLBACK).await;
+                        lease.give_back();
+                    } else {
+                        lease.instance.suspect();
+                    }
+                }
+                Err(failure) => return Err(failure.of_read()),
+            }
+        }
+    }
+}
+
+/// Offers chunk after chunk to the page until it is full or the spans are done.
+async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result<Page> {
+    let mut chunk = cursor.first.take();
+    while let Some(rows) = chunk {
+        for Fetched { key: (partition, row), version, value } in rows {
+            let (partition, row) = (key::text(&partition)?, key::text(&row)?);
+            let view = RowView { partition: &partition, row: &row, version, value: &value };
+            if !pager.offer(view, || value.clone())? {
+                return Ok(pager.finish());
+            }
+        }
+        chunk = cursor.next(session).await.map_err(Failure::of_read)?;
+    }
+    Ok(pager.finish())
+}
+
+/// Where a scan stands.
+struct Cursor {
+    table: i64,
+    has_long: bool,
+    /// What is left, in order.
+    spans: VecDeque<Span>,
+    /// How many rows to fetch next.
+    rows: usize,
+    first: Option<Vec<Fetched>>,
+}
+
+impl Cursor {
+    /// The next rows, perhaps none; `None` when nothing is left.
+    async fn next(&mut self, session: &Session) -> std::result::Result<Option<Vec<Fetched>>, Failure> {
+        let Some(front) = self.spans.front() else { return Ok(None) };
+        let chunk = if front.point().is_some() {
+            self.points(session).await?
+        } else {
+            let chunk = self.range(session, front).await?;
+            self.advance(&chunk);
+            chunk
+        };
+        self.rows = (self.rows * 4).min(CHUNK_ROWS_MAX);
+        Ok(Some(chunk.rows))
+    }
+
+    /// Leaves out of the first span what has been read.
+    fn advance(&mut self, chunk: &Chunk) {
+        match (chunk.is_cut, chunk.rows.last(), self.spans.front_mut()) {
+            (true, Some(last), Some(front)) => front.start = key::after(last.key.clone()),
+            _ => {
+                self.spans.pop_front();
+            }
+        }
+    }
+
+    async fn range(&self, session: &Session, span: &Span) -> std::result::Result<Chunk, Failure> {
+        let short = ranged(session, &session.statements.scan, self.table, span, self.rows);
+        if !self.has_long {
+            return short.await;
+        }
+        let table = key::long_table(self.table);
+        let long = ranged(session, &session.statements.scan_long, table, span, self.rows);
+        let (short, long) = tokio::join!(biased; short, long);
+        Ok(merged(short?, long?))
+    }
+
+    /// Reads the points that the spans begin with.
+    async fn points(&mut self, session: &Session) -> std::result::Result<Chunk, Failure> {
+        let points: Vec<Edge> =
+            self.spans.iter().map_while(|span| span.point().cloned()).take(POINTS_MAX).collect();
+        let partitions: Vec<&[u8]> = points.iter().map(|(partition, _)| &partition[..]).collect();
+        let rows: Vec<&[u8]> = points.iter().map(|(_, row)| &row[..]).collect();
+        let statement = &session.statements.points;
+        let found = session
+            .wait(session.client().query(statement, &[&self.table, &partitions, &rows, &CHUNK_BYTES_MAX]))
+            .await?;
+        let chunk = chunk(found, usize::MAX);
+        let last = if chunk.is_cut { chunk.rows.last() } else { None };
+        let done = last.map_or(points.len(), |last| points.partition_point(|point| *point <= last.key));
+        self.spans.drain(..done);
+        Ok(chunk)
+    }
+}
+
+async fn ranged(
+    session: &Session,
+    statement: &tokio_postgres::Statement,
+    table: i64,
+    span: &Span,
+    rows: usize,
+) -> std::result::Result<Chunk, Failure> {
+    let limit = i64::try_from(rows).unwrap_or(i64::MAX);
+    let Span { start, end } = span;
+    let found = session
+        .wait(session.client().query(
+            statement,
+            &[&table, &start.0, &start.1, &end.0, &end.1, &limit, &CHUNK_BYTES_MAX],
+        ))
+        .await?;
+    Ok(chunk(found, rows))
+}
+
+/// The rows of an answer; there may be more if it has as many as were asked for, or as many bytes.
+fn chunk(found: Vec<tokio_postgres::Row>, rows_max: usize) -> Chunk {
+    let rows: Vec<Fetched> = found.iter().map(fetched).collect();
+    let bytes: usize = rows.iter().map(|row| row.value.len()).sum();
+    Chunk { is_cut: rows.len() >= rows_max || bytes as i64 >= CHUNK_BYTES_MAX, rows }
+}
+
+fn fetched(row: &tokio_postgres::Row) -> Fetched {
+    let (partition, key, version, value): (&[u8], &[u8], i64, &[u8]) =
+        (row.get(0), row.get(1), row.get(2), row.get(3));
+    Fetched {
+        key: (partition.to_vec(), key.to_vec()),
+        version: Version(version.unsigned_abs()),
+        value: Bytes::copy_from_slice(value),
+    }
+}
+
+/// Two chunks of the same span as one: nothing after the end of one that was cut.
+fn merged(one: Chunk, two: Chunk) -> Chunk {
+    let end = |chunk: &Chunk| chunk.rows.last().filter(|_| chunk.is_cut).map(|row| row.key.clone());
+    let end = match (end(&one), end(&two)) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let is_cut = end.is_some();
+    let mut rows: Vec<Fetched> = one.rows.into_iter().chain(two.rows).collect();
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    if let Some(end) = end {
+        rows.retain(|row| row.key <= end);
+    }
+    Chunk { rows, is_cut }
+}
+
+/// Rows by their addresses, and the connection back to the pool.
+async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Current, Failure> {
+    let mut sorted: Vec<&Address> = addresses.iter().collect();
+    sorted.sort();
+    sorted.dedup();
+    let groups: Vec<&[&Address]> = sorted.chunk_by(|a, b| a.table == b.table).collect();
+    let current = match groups[..] {
+        [group] => some(&lease, group).await?,
+        [one, two] => {
+            let begin = lease.client().batch_execute(BEGIN_SNAPSHOT);
+            let (begun, one, two) = tokio::join!(biased; lease.wait(begin), some(&lease, one), some(&lease, two));
+            begun?;
+            lease.send_only(COMMIT).await;
+            let mut current = one?;
+            current.extend(two?);
+            current
+        }
+        _ => Current::new(),
+    };
+    lease.give_back();
+    Ok(current)
+}
+
+async fn some(session: &Session, group: &[&Address]) -> std::result::Result<Current, Failure> {
+    let (table, partition) = (group[0].table, &group[0].partition);
+    let found = if let [address] = group {
+        session.wait(session.client().query(&session.statements.get, &[&table, partition, &address.row])).await?
+    } else {
+        let keys: Vec<&[u8]> = group.iter().map(|address| &address.row[..]).collect();
+        session.wait(session.client().query(&session.statements.get_some, &[&table, partition, &keys])).await?
+    };
+    let mut current = Current::new();
+    for row in found {
+        let (key, version, value): (&[u8], i64, &[u8]) = (row.get(0), row.get(1), row.get(2));
+        if let Ok(at) = group.binary_search_by(|address| address.row[..].cmp(key)) {
+            let version = Version(version.unsigned_abs());
+            current.insert(group[at].clone(), (version, Bytes::copy_from_slice(value)));
+        }
+    }
+    Ok(current)
+}

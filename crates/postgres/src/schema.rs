@@ -1,0 +1,166 @@
+//! The tables in the database: made, checked and brought up to date.
+//!
+//! A database carries the version of its schema. A server starts on its own version only; an empty database is set up
+//! at the first start, an older one by `lazuli engine migrate`.
+
+use tokio_postgres::{Client, Error};
+
+use crate::outcome::describe;
+use crate::version::SLOTS;
+
+/// The version of the schema that this program works with.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// How often setting up is tried: of several front ends that start at once on an empty database all but one fail.
+const ATTEMPTS_MAX: usize = 20;
+
+/// Which database answers, by what it says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// PostgreSQL and what is built on it.
+    Postgres,
+    /// YugabyteDB.
+    Yugabyte,
+    /// CockroachDB.
+    Cockroach,
+}
+
+impl Flavour {
+    /// The flavour of a database that says this of its version.
+    pub fn of(version: &str) -> Self {
+        if version.contains("CockroachDB") {
+            Flavour::Cockroach
+        } else if version.contains("-YB-") || version.contains("Yugabyte") {
+            Flavour::Yugabyte
+        } else {
+            Flavour::Postgres
+        }
+    }
+
+    /// The order of a key column: YugabyteDB would spread the first one by its hash, PostgreSQL knows no such word.
+    fn ascending(self) -> &'static str {
+        match self {
+            Flavour::Postgres | Flavour::Cockroach => "",
+            Flavour::Yugabyte => " ASC",
+        }
+    }
+
+    /// Settings of every session. Plans are by key only, whatever the statistics say.
+    pub fn session_settings(self) -> &'static str {
+        match self {
+            Flavour::Postgres => {
+                "SET idle_in_transaction_session_timeout = '20s'; SET enable_seqscan = off; \
+                 SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
+                 SET plan_cache_mode = force_generic_plan; SET jit = off; \
+                 SET max_parallel_workers_per_gather = 0; SET client_min_messages = warning"
+            }
+            Flavour::Yugabyte => "SET idle_in_transaction_session_timeout = '20s'; SET jit = off",
+            Flavour::Cockroach => "SET idle_in_transaction_session_timeout = '20s'",
+        }
+    }
+
+    /// From nothing to version 1.
+    fn version_1(self) -> Vec<String> {
+        let asc = self.ascending();
+        let mut statements = vec![
+            format!(
+                "CREATE TABLE lazuli_row (tbl int8 NOT NULL, pk bytea NOT NULL, rk bytea NOT NULL, ver int8 NOT NULL, \
+                 val bytea NOT NULL, lpk bytea, lrk bytea, PRIMARY KEY (tbl{asc}, pk{asc}, rk{asc}))"
+            ),
+            format!("CREATE TABLE lazuli_meta (name text NOT NULL, value int8 NOT NULL, PRIMARY KEY (name{asc}))"),
+            format!(
+                "CREATE TABLE lazuli_writer (slot int8 NOT NULL, holder text NOT NULL, seen timestamptz NOT NULL, \
+                 high int8 NOT NULL, PRIMARY KEY (slot{asc}))"
+            ),
+            format!(
+                "INSERT INTO lazuli_writer (slot, holder, seen, high) \
+                 SELECT g, '', '2000-01-01 00:00:00+00'::timestamptz, 0 FROM generate_series(0, {}) AS g",
+                SLOTS - 1
+            ),
+            "INSERT INTO lazuli_meta (name, value) VALUES ('tables', 0), ('changes', 0), ('long', 0)".into(),
+        ];
+        if self == Flavour::Postgres {
+            // Values are not compressed: lengths are then known without reading them. Index entries are not either, so
+            // that no key fits by luck.
+            statements.push("ALTER TABLE lazuli_row ALTER COLUMN val SET STORAGE EXTERNAL".into());
+            statements.push("ALTER TABLE lazuli_row SET (autovacuum_vacuum_scale_factor = 0.05)".into());
+        }
+        statements.push("INSERT INTO lazuli_meta (name, value) VALUES ('schema', 1)".into());
+        statements
+    }
+}
+
+/// The version of the schema in a database; `None` if there is none.
+pub async fn found(client: &Client) -> Result<Option<i64>, String> {
+    let read = "SELECT value FROM lazuli_meta WHERE name = 'schema'";
+    match client.query_opt(read, &[]).await {
+        Ok(row) => Ok(row.map(|row| row.get(0))),
+        // undefined_table
+        Err(error) if error.code().is_some_and(|code| code.code() == "42P01") => Ok(None),
+        Err(error) => Err(describe(&error)),
+    }
+}
+
+/// Brings a database to the version of this program; tells which version it had.
+pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, String> {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS_MAX {
+        match found(client).await? {
+            Some(version) if version > SCHEMA_VERSION => return Err(too_new(version)),
+            before @ Some(_) => return Ok(before),
+            None => match set_up(client, flavour).await {
+                Ok(()) => return Ok(None),
+                // Someone else was faster; what they made is there when their transaction ends.
+                Err(error) => last = describe(&error),
+            },
+        }
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    Err(format!("the tables could not be made: {last}"))
+}
+
+/// Refuses a database that this program cannot work with; sets up an empty one.
+pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
+    match found(client).await? {
+        Some(SCHEMA_VERSION) => Ok(()),
+        Some(version) if version > SCHEMA_VERSION => Err(too_new(version)),
+        Some(version) => Err(format!(
+            "the database has version {version} of the schema, this program needs {SCHEMA_VERSION}: run lazuli engine migrate"
+        )),
+        None => migrate(client, flavour).await.map(|_| ()),
+    }
+}
+
+fn too_new(version: i64) -> String {
+    format!("the database has version {version} of the schema, this program knows {SCHEMA_VERSION}: use a newer lazuli")
+}
+
+async fn set_up(client: &Client, flavour: Flavour) -> Result<(), Error> {
+    let statements = flavour.version_1();
+    // CockroachDB and YugabyteDB make tables one by one; the version, which comes last, says that all are there.
+    if flavour == Flavour::Postgres {
+        return client.batch_execute(&format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
+    }
+    for statement in statements {
+        client.batch_execute(&statement).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flavours() {
+        for (version, flavour) in [
+            ("PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu", Flavour::Postgres),
+            ("PostgreSQL 15.2-YB-2.25.1.0-b0 on x86_64-pc-linux-gnu", Flavour::Yugabyte),
+            ("CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu)", Flavour::Cockroach),
+        ] {
+            assert_eq!(Flavour::of(version), flavour, "{version}");
+        }
+        assert!(Flavour::Yugabyte.version_1()[0].contains("PRIMARY KEY (tbl ASC, pk ASC, rk ASC)"));
+        assert!(Flavour::Cockroach.version_1()[0].contains("PRIMARY KEY (tbl, pk, rk)"));
+    }
+}

@@ -1,0 +1,207 @@
+//! Where the database is: a URL as PostgreSQL's own tools read it, with a few settings of ours.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::tls::Tls;
+
+/// Connections of one front end for reads and writes, unless `pool=` says otherwise.
+const POOL_DEFAULT: usize = 16;
+/// Most that can be asked for.
+const POOL_MAX: usize = 1_000;
+/// Most servers that can be named.
+const HOSTS_MAX: usize = 16;
+/// Longest to connect to one server.
+pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
+/// Unacknowledged bytes for so long mean that the server is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// What a read promises while the database changes hands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// Every read sees all that was acknowledged before it began: where the database is replicated, answers wait for a
+    /// commit that the standby confirms, shared by all reads that wait at the same time.
+    #[default]
+    Linearizable,
+    /// Answers do not wait. A server that was deposed without noticing may answer with old data until it is stopped.
+    Primary,
+}
+
+/// Where the database is, and how to talk to it.
+#[derive(Clone)]
+pub struct PostgresUrl {
+    /// One for each server.
+    pub(crate) servers: Vec<Config>,
+    pub(crate) tls: Tls,
+    pub(crate) pool: usize,
+    pub(crate) reads: Reads,
+    shown: String,
+}
+
+impl PostgresUrl {
+    /// The same database, whose sessions run with this setting.
+    pub fn with_option(mut self, option: &str) -> Self {
+        for server in &mut self.servers {
+            let options = server.get_options().map_or_else(String::new, |given| format!("{given} "));
+            server.options(format!("{options}-c {option}"));
+        }
+        self
+    }
+}
+
+impl FromStr for PostgresUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut own = Own { pool: POOL_DEFAULT, reads: Reads::default(), mode: "prefer", root: None };
+        let mut passed = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !own.take(name, value)? {
+                passed.push(pair);
+            }
+        }
+        let config: Config = format!("{base}?{}", passed.join("&")).parse().map_err(explain)?;
+        let servers = servers(&config, own.mode)?;
+        let tls = Tls::new(own.mode, own.root.as_deref())?;
+        Ok(Self { servers, tls, pool: own.pool, reads: own.reads, shown: without_password(text) })
+    }
+}
+
+/// The settings that PostgreSQL's driver does not know.
+struct Own<'a> {
+    pool: usize,
+    reads: Reads,
+    mode: &'a str,
+    root: Option<String>,
+}
+
+impl<'a> Own<'a> {
+    /// Takes a setting; `false` if it is not one of ours.
+    fn take(&mut self, name: &str, value: &'a str) -> Result<bool, String> {
+        match (name, value) {
+            ("pool", _) => {
+                let count = value.parse().ok().filter(|count| (1..=POOL_MAX).contains(count));
+                self.pool = count.ok_or_else(|| format!("pool is a number from 1 to {POOL_MAX}"))?;
+            }
+            ("reads", "linearizable") => self.reads = Reads::Linearizable,
+            ("reads", "primary") => self.reads = Reads::Primary,
+            ("reads", _) => return Err("reads is linearizable or primary".into()),
+            ("sslmode", "disable" | "prefer" | "require" | "verify-full") => self.mode = value,
+            ("sslmode", _) => {
+                return Err("sslmode is disable, prefer, require or verify-full".into());
+            }
+            ("sslrootcert", _) => self.root = Some(value.to_owned()),
+            // We always look for the server that takes writes, among all that are named.
+            ("target_session_attrs", "read-write" | "primary" | "any") => {}
+            ("target_session_attrs", _) => return Err("target_session_attrs is read-write".into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn explain(error: tokio_postgres::Error) -> String {
+    let cause = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+    format!("not a PostgreSQL URL: {cause}")
+}
+
+/// One configuration for each server that is named.
+fn servers(config: &Config, mode: &str) -> Result<Vec<Config>, String> {
+    let hosts = config.get_hosts();
+    if hosts.is_empty() || hosts.len() > HOSTS_MAX {
+        return Err(format!("the URL names no server, or more than {HOSTS_MAX}"));
+    }
+    if !config.get_hostaddrs().is_empty() {
+        return Err("hostaddr is not supported: name the server by its host".into());
+    }
+    let ports = config.get_ports();
+    let server = |(index, host): (usize, &Host)| {
+        let mut server = Config::new();
+        match host {
+            Host::Tcp(name) => server.host(name),
+            Host::Unix(path) => server.host_path(path),
+        };
+        server.port(*ports.get(index).or(ports.first()).unwrap_or(&5432));
+        config.get_user().map(|user| server.user(user));
+        config.get_password().map(|password| server.password(password));
+        config.get_dbname().map(|name| server.dbname(name));
+        config.get_options().map(|options| server.options(options));
+        server.application_name(config.get_application_name().unwrap_or("lazuli"));
+        server.connect_timeout(*config.get_connect_timeout().unwrap_or(&CONNECT_TIME_MAX));
+        server.tcp_user_timeout(*config.get_tcp_user_timeout().unwrap_or(&SILENCE_MAX));
+        server.keepalives_idle(SILENCE_MAX);
+        server.ssl_mode(match mode {
+            "disable" => SslMode::Disable,
+            "prefer" => SslMode::Prefer,
+            _ => SslMode::Require,
+        });
+        server
+    };
+    Ok(hosts.iter().enumerate().map(server).collect())
+}
+
+/// Passwords are for the database, not for logs.
+fn without_password(text: &str) -> String {
+    let base = text.split('?').next().unwrap_or(text);
+    match (base.split_once("://"), base.rsplit_once('@')) {
+        (Some((scheme, rest)), Some((_, hosts))) => {
+            let user = rest.split([':', '@']).next().unwrap_or_default();
+            format!("{scheme}://{user}@{hosts}")
+        }
+        _ => base.to_owned(),
+    }
+}
+
+impl fmt::Display for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let url: PostgresUrl =
+            "postgres://me:secret@one:6000,two/db?target_session_attrs=read-write&pool=3&reads=primary&application_name=x"
+                .parse()
+                .unwrap();
+        assert_eq!((url.servers.len(), url.pool, url.reads), (2, 3, Reads::Primary));
+        assert_eq!(url.servers[0].get_ports(), [6000]);
+        assert_eq!(url.servers[1].get_hosts(), [Host::Tcp("two".into())]);
+        assert_eq!(url.servers[1].get_application_name(), Some("x"));
+        assert_eq!(url.to_string(), "postgres://me@one:6000,two/db", "the password is not shown");
+        let option = url.with_option("search_path=a").with_option("work_mem=1MB");
+        assert_eq!(option.servers[0].get_options(), Some("-c search_path=a -c work_mem=1MB"));
+    }
+
+    #[test]
+    fn refused() {
+        for bad in [
+            "postgres://",
+            "postgres:///db",
+            "postgres://h/db?pool=0",
+            "postgres://h/db?reads=any",
+            "postgres://h/db?sslmode=allow",
+            "postgres://h/db?sslmode=verify-full&sslrootcert=/nowhere",
+            "postgres://h/db?target_session_attrs=read-only",
+            "postgres://h/db?nonsense=1",
+        ] {
+            assert!(bad.parse::<PostgresUrl>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Versions that no two commits share, whichever front end made them.
+//!
+//! A version is a time in ticks of 100 ns. Each front end holds one of [`SLOTS`] numbers, and its versions leave that
+//! remainder, so that two front ends never give the same; within one they increase. That a row's version never goes
+//! back is asked of the database with every write; a front end whose clock is behind learns of it there, and from the
+//! marks that all leave with their slots.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use lazuli_engine::{Clock, Error, Result, Version};
+use tokio::time::Instant;
+
+/// Front ends at a time. A version is at most so many ticks (6.4 µs) after the clock.
+pub const SLOTS: u64 = 64;
+/// A slot that was not renewed for so long is free.
+pub const LEASE: Duration = Duration::from_secs(300);
+/// A front end stops using its slot so long after it was last renewed.
+pub const LEASE_TRUSTED: Duration = Duration::from_secs(240);
+
+/// Gives out versions.
+pub struct Versions {
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+struct State {
+    last: u64,
+    slot: u64,
+    trusted_until: Instant,
+}
+
+impl Versions {
+    /// Versions of a slot that has just been taken, above `high`.
+    pub fn new(clock: Clock, slot: u64, high: u64) -> Self {
+        let state = State { last: high, slot, trusted_until: Instant::now() + LEASE_TRUSTED };
+        Self { clock, state: Mutex::new(state) }
+    }
+
+    /// The next version, above `floor`.
+    pub fn next(&self, floor: u64) -> Result<Version> {
+        let ticks = self.clock.ticks();
+        let mut state = self.state();
+        if Instant::now() > state.trusted_until {
+            return Err(Error::Unavailable("the slot of this front end could not be renewed".into()));
+        }
+        let lowest = ticks.max(state.last.saturating_add(1)).max(floor.saturating_add(1));
+        let version = lowest.saturating_add((SLOTS + state.slot - lowest % SLOTS) % SLOTS);
+        if version > i64::MAX as u64 {
+            return Err(Error::Unavailable("the clock is far beyond any date".into()));
+        }
+        state.last = version;
+        Ok(Version(version))
+    }
+
+    /// The slot, and the highest version that may have been given out.
+    pub fn mark(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.slot, state.last)
+    }
+
+    /// The slot was renewed or changed, by a statement begun at `begun`; others have come as far as `high`.
+    pub fn renewed(&self, slot: u64, high: u64, begun: Instant) {
+        let mut state = self.state();
+        state.slot = slot;
+        state.last = state.last.max(high);
+        state.trusted_until = begun + LEASE_TRUSTED;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WR-12: unique over all front ends and increasing in each, whatever the clocks do.
+    #[tokio::test]
+    async fn versions_of_two_front_ends_never_meet() {
+        let stopped = Versions::new(Clock::new(|| 1000), 3, 0);
+        let other = Versions::new(Clock::new(|| 1000), 4, 0);
+        let mut all = std::collections::HashSet::new();
+        let mut last = [0; 2];
+        for round in 0..100 {
+            for (versions, last) in [&stopped, &other].into_iter().zip(&mut last) {
+                let version = versions.next(round).unwrap().0;
+                assert!(version > *last && all.insert(version));
+                *last = version;
+            }
+        }
+        assert!(stopped.next(1_000_000).unwrap().0 > 1_000_000);
+        assert!(stopped.next(0).unwrap().0 > 1_000_000, "it does not go back");
+        stopped.renewed(9, 5_000_000, Instant::now());
+        let version = stopped.next(0).unwrap().0;
+        assert!(version > 5_000_000 && version % SLOTS == 9);
+    }
+
+    #[tokio::test]
+    async fn a_version_is_close_to_the_clock() {
+        for ticks in 640_000..640_200 {
+            let versions = Versions::new(Clock::new(move || ticks), 17, 0);
+            let version = versions.next(0).unwrap().0;
+            assert!((ticks..ticks + SLOTS).contains(&version));
+        }
+    }
+}
