@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use crate::{Figure, Result};
 
-/// Identifies the rows of one table from its creation to its deletion; never used again.
+/// Identifies the rows of one table from its creation to its deletion; never used again. Given out from 1 on, and at most
+/// `i64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
 

@@ -217,7 +217,9 @@ async fn run_together(
     pending.extend(locks.iter().chain(calls).map(|call| run(session, call)));
     pending.push(text(session, COMMIT));
     let results = session.wait(async { Ok(pipelined(pending).await) }).await?;
-    if results.first().is_some_and(std::result::Result::is_err) && results.iter().skip(1).any(std::result::Result::is_ok) {
+    if results.first().is_some_and(std::result::Result::is_err)
+        && results.iter().skip(1).any(std::result::Result::is_ok)
+    {
         return Err(Failure::Lost("the server did not begin a transaction but went on".into()));
     }
     first_error(results)

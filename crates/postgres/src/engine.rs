@@ -146,7 +146,8 @@ impl Core {
         let table = key::table_number(table)?;
         let mut is_over = true;
         for table in [table, key::long_table(table)] {
-            let last = "SELECT pk, rk FROM lazuli_row WHERE tbl = $1::int8 ORDER BY pk, rk OFFSET $2::int8 LIMIT 1";
+            let last =
+                "SELECT pk, rk FROM lazuli_row WHERE tbl = $1::int8 ORDER BY pk, rk OFFSET $2::int8 LIMIT 1";
             let last = self.small(last, &[&table, &(ERASE_ROWS_MAX - 1)]).await?;
             let (partition, row): (Vec<u8>, Vec<u8>) =
                 last.first().map_or((vec![0xFF], vec![]), |row| (row.get(0), row.get(1)));
@@ -191,10 +192,11 @@ impl Core {
             }
             Flavour::Yugabyte | Flavour::Cockroach => None,
         };
-        let replicated = if lease.instance.is_replicated() { "confirmed by a standby" } else { "not replicated" };
+        let replicated =
+            if lease.instance.is_replicated() { "confirmed by a standby" } else { "not replicated" };
         lease.give_back();
         let place = format!("{} at {}, {replicated}", identity.version, self.pool.url);
-        Ok(Status { place, disk_bytes: size, poisoned: None })
+        Ok(Status { place, disk_bytes: size, ..Status::default() })
     }
 
     /// Keeps the slot; takes another if it was lost.

@@ -125,7 +125,8 @@ impl Instance {
                 };
                 match session.wait(session.client().query_one(&session.statements.meta, &[])).await {
                     Ok(row) => {
-                        let (changes, long, replicated): (i64, i64, bool) = (row.get(0), row.get(1), row.get(2));
+                        let (changes, long, replicated): (i64, i64, bool) =
+                            (row.get(0), row.get(1), row.get(2));
                         self.is_replicated.store(replicated, Ordering::SeqCst);
                         let meta = Meta { changes: changes.unsigned_abs(), has_long: long != 0 };
                         (Some(session), Ok(meta))

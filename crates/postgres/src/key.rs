@@ -62,7 +62,8 @@ fn is_long(partition: &[u8], row: &[u8]) -> bool {
 
 /// The text of a key column.
 pub fn text(bytes: &[u8]) -> Result<String> {
-    let text = keycode::decode(bytes).map_err(|_| Error::Corrupt("a key in the database is not one".into()))?;
+    let text =
+        keycode::decode(bytes).map_err(|_| Error::Corrupt("a key in the database is not one".into()))?;
     Ok(text.into_owned())
 }
 
@@ -108,8 +109,8 @@ impl Span {
 
     /// The one key that belongs to it, if there cannot be another and it is stored by itself.
     pub fn point(&self) -> Option<&Edge> {
-        let is_one = self.start.0 == self.end.0
-            && self.end.1.split_last() == Some((&BEFORE_ALL, &self.start.1[..]));
+        let is_one =
+            self.start.0 == self.end.0 && self.end.1.split_last() == Some((&BEFORE_ALL, &self.start.1[..]));
         (is_one && !is_long(&self.start.0, &self.start.1)).then_some(&self.start)
     }
 }

@@ -56,11 +56,15 @@ pub fn direct(writes: &[Write], addresses: &[Address]) -> Option<Vec<Step>> {
             (Change::Put(value), Condition::Absent) => Effect::Insert(value.clone()),
             (Change::Put(value), Condition::Any) => Effect::Upsert(value.clone()),
             (Change::Put(value), Condition::Exists) => Effect::Replace(None, value.clone()),
-            (Change::Put(value), Condition::Version(version)) => Effect::Replace(Some(version), value.clone()),
+            (Change::Put(value), Condition::Version(version)) => {
+                Effect::Replace(Some(version), value.clone())
+            }
             (Change::Delete, Condition::Any) => Effect::Clear,
             (Change::Delete, Condition::Exists) => Effect::Delete(None),
             (Change::Delete, Condition::Version(version)) => Effect::Delete(Some(version)),
-            (Change::Update(_), _) | (_, Condition::Never) | (Change::Delete, Condition::Absent) => return None,
+            (Change::Update(_), _) | (_, Condition::Never) | (Change::Delete, Condition::Absent) => {
+                return None;
+            }
         };
         steps.push(Step { address: address.clone(), effect });
     }

@@ -106,7 +106,9 @@ impl Pool {
         loop {
             let idle = locked(&self.idle).pop();
             match idle {
-                Some(session) if session.is_usable() && session.instance.epoch == instance.epoch => return Ok(session),
+                Some(session) if session.is_usable() && session.instance.epoch == instance.epoch => {
+                    return Ok(session);
+                }
                 Some(_) => {}
                 None => return instance.connect(&self.url).await,
             }
@@ -148,7 +150,11 @@ impl Pool {
         let epoch = self.epochs.fetch_add(1, Ordering::SeqCst) + 1;
         let instance = Arc::new(Instance::new(link, epoch));
         if let Some(before) = current.replace(instance.clone()) {
-            tracing::warn!(from = before.identity.key, to = instance.identity.key, "another database server has taken over");
+            tracing::warn!(
+                from = before.identity.key,
+                to = instance.identity.key,
+                "another database server has taken over"
+            );
         }
         drop(current);
         locked(&self.idle).clear();
@@ -171,7 +177,9 @@ impl Pool {
             };
             match next {
                 None => break,
-                Some(Ok(Ok(link))) if !link.identity.is_writable => whys.push("it takes no writes".to_owned()),
+                Some(Ok(Ok(link))) if !link.identity.is_writable => {
+                    whys.push("it takes no writes".to_owned())
+                }
                 Some(Ok(Ok(link))) => {
                     if best.as_ref().is_none_or(|known| known.identity.timeline < link.identity.timeline) {
                         best = Some(link);

@@ -97,7 +97,8 @@ impl Core {
     /// See [`lazuli_engine::Engine::scan`].
     pub async fn scan(&self, scan: Scan) -> Result<Page> {
         let table = key::table_number(scan.table)?;
-        let spans: VecDeque<Span> = scan.ranges.iter().map(Span::new).filter(|span| !span.is_empty()).collect();
+        let spans: VecDeque<Span> =
+            scan.ranges.iter().map(Span::new).filter(|span| !span.is_empty()).collect();
         if spans.is_empty() {
             return Ok(Pager::new(scan).finish());
         }
@@ -243,10 +244,11 @@ async fn ranged(
     let limit = i64::try_from(rows).unwrap_or(i64::MAX);
     let Span { start, end } = span;
     let found = session
-        .wait(session.client().query(
-            statement,
-            &[&table, &start.0, &start.1, &end.0, &end.1, &limit, &CHUNK_BYTES_MAX],
-        ))
+        .wait(
+            session
+                .client()
+                .query(statement, &[&table, &start.0, &start.1, &end.0, &end.1, &limit, &CHUNK_BYTES_MAX]),
+        )
         .await?;
     Ok(chunk(found, rows))
 }
@@ -294,7 +296,8 @@ async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Curre
         [group] => some(&lease, group).await?,
         [one, two] => {
             let begin = lease.client().batch_execute(BEGIN_SNAPSHOT);
-            let (begun, one, two) = tokio::join!(biased; lease.wait(begin), some(&lease, one), some(&lease, two));
+            let (begun, one, two) =
+                tokio::join!(biased; lease.wait(begin), some(&lease, one), some(&lease, two));
             begun?;
             lease.send_only(COMMIT).await;
             let mut current = one?;
@@ -310,10 +313,14 @@ async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Curre
 async fn some(session: &Session, group: &[&Address]) -> std::result::Result<Current, Failure> {
     let (table, partition) = (group[0].table, &group[0].partition);
     let found = if let [address] = group {
-        session.wait(session.client().query(&session.statements.get, &[&table, partition, &address.row])).await?
+        session
+            .wait(session.client().query(&session.statements.get, &[&table, partition, &address.row]))
+            .await?
     } else {
         let keys: Vec<&[u8]> = group.iter().map(|address| &address.row[..]).collect();
-        session.wait(session.client().query(&session.statements.get_some, &[&table, partition, &keys])).await?
+        session
+            .wait(session.client().query(&session.statements.get_some, &[&table, partition, &keys]))
+            .await?
     };
     let mut current = Current::new();
     for row in found {

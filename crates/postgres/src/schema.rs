@@ -67,7 +67,9 @@ impl Flavour {
                 "CREATE TABLE lazuli_row (tbl int8 NOT NULL, pk bytea NOT NULL, rk bytea NOT NULL, ver int8 NOT NULL, \
                  val bytea NOT NULL, lpk bytea, lrk bytea, PRIMARY KEY (tbl{asc}, pk{asc}, rk{asc}))"
             ),
-            format!("CREATE TABLE lazuli_meta (name text NOT NULL, value int8 NOT NULL, PRIMARY KEY (name{asc}))"),
+            format!(
+                "CREATE TABLE lazuli_meta (name text NOT NULL, value int8 NOT NULL, PRIMARY KEY (name{asc}))"
+            ),
             format!(
                 "CREATE TABLE lazuli_writer (slot int8 NOT NULL, holder text NOT NULL, seen timestamptz NOT NULL, \
                  high int8 NOT NULL, PRIMARY KEY (slot{asc}))"
@@ -132,7 +134,9 @@ pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
 }
 
 fn too_new(version: i64) -> String {
-    format!("the database has version {version} of the schema, this program knows {SCHEMA_VERSION}: use a newer lazuli")
+    format!(
+        "the database has version {version} of the schema, this program knows {SCHEMA_VERSION}: use a newer lazuli"
+    )
 }
 
 async fn set_up(client: &Client, flavour: Flavour) -> Result<(), Error> {

@@ -171,7 +171,10 @@ impl Session {
     }
 
     /// Waits for a call, but not for ever, and not for a server that has been replaced.
-    pub async fn wait<T>(&self, call: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
+    pub async fn wait<T>(
+        &self,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
         tokio::select! {
             done = timeout(CALL_TIME_MAX, call) => match done {
                 Ok(done) => done.map_err(|error| failure(&error)),

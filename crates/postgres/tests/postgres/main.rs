@@ -1,0 +1,10 @@
+//! The engine on a PostgreSQL server, which `LAZULI_TEST_POSTGRES` names: `tests/run postgres` starts one.
+//!
+//! A test about | belongs in
+//! --- | ---
+//! what every engine does | `lazuli_engine::conformance`, run by `conformance.rs`
+//! long keys, versions, schemas, several engines on one database | `shared.rs`
+//! connections that break | `cut.rs`, by the proxy in `proxy.rs`
+
+mod conformance;
+mod support;
