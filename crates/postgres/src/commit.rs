@@ -45,12 +45,11 @@ impl Core {
         if addresses.iter().any(|address| address.long.is_some()) {
             self.announce_long().await?;
         }
-        if let Some(steps) = plan::direct(&writes, &addresses) {
-            match self.send(&steps, floor, is_system).await? {
-                Some(version) => return Ok(Applied::Done { version, updated: vec![None; writes.len()] }),
-                // What was in the way is seen below, with the rows locked.
-                None => {}
-            }
+        // What may be in the way is seen below, with the rows locked.
+        if let Some(steps) = plan::direct(&writes, &addresses)
+            && let Some(version) = self.send(&steps, floor, is_system).await?
+        {
+            return Ok(Applied::Done { version, updated: vec![None; writes.len()] });
         }
         for attempt in 0..ATTEMPTS_MAX {
             if attempt > 0 {

@@ -67,11 +67,6 @@ pub fn text(bytes: &[u8]) -> Result<String> {
     Ok(text.into_owned())
 }
 
-/// The place of an encoded key.
-pub fn place(key: &Edge) -> Result<Place> {
-    Ok(Place { partition: text(&key.0)?, row: text(&key.1)? })
-}
-
 /// An encoded partition and row, or bytes between two of them.
 pub type Edge = (Vec<u8>, Vec<u8>);
 
