@@ -106,6 +106,15 @@ fn texts() -> Vec<(&'static str, String)> {
             "256 partitions times 256 rows",
             format!("{} and {}", any_of("PartitionKey", 256), any_of("RowKey", 256)),
         ),
+        (
+            "64 partitions times 64 rows without 384 others",
+            format!(
+                "{} and {} and {}",
+                any_of("PartitionKey", 64),
+                any_of("RowKey", 64),
+                (0..384).map(|i| format!("RowKey ne '{i:03}5'")).collect::<Vec<_>>().join(" and ")
+            ),
+        ),
         ("512 conditions on one property", vec!["A ne 1"; 512].join(" and ")),
     ]
 }

@@ -3,6 +3,7 @@
 //! May return too much, never too little: a skipped row is one that the filter does not want. And the rows of the
 //! ranges for which the residual is true are exactly those for which the filter is.
 
+use std::cell::Cell;
 use std::fmt;
 
 pub use lazuli_model::Class;
@@ -19,6 +20,10 @@ use crate::region::{Joined, Region, Share, Span};
 /// Most ranges of a plan. A filter that needs more gets fewer, longer ones.
 pub const RANGES_MAX: usize = 512;
 
+/// Most stretches of keys that planning looks at. A filter that needs more is planned coarsely: what its parts say about
+/// keys is then left to the rows. Keeps the time of the worst filter within some milliseconds.
+const STEPS_MAX: usize = 100_000;
+
 /// Where to look for what a filter wants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -33,11 +38,12 @@ pub struct Plan {
 /// Plans a filter.
 pub fn plan(filter: &Expr) -> Plan {
     let filter = normal(filter);
-    let node = Node::new(&filter);
+    let steps = Steps::default();
+    let node = Node::new(&filter, &steps);
     let mut edges = node.region.edges();
     limit(&mut edges);
     let read = Region::between(&edges);
-    let residual = match node.residual(&read) {
+    let residual = match node.residual(&read, &steps) {
         Expr::Constant(false) => return Plan::NOTHING,
         Expr::Constant(true) => None,
         residual => Some(residual),
@@ -75,6 +81,29 @@ impl fmt::Display for Plan {
     }
 }
 
+/// How much planning has done.
+#[derive(Default)]
+struct Steps(Cell<usize>);
+
+impl Steps {
+    fn count(&self, steps: usize) {
+        self.0.set(self.0.get().saturating_add(steps));
+    }
+
+    fn are_left(&self) -> bool {
+        self.0.get() < STEPS_MAX
+    }
+
+    /// Counts the work of joining two sets; `false` when there was too much before.
+    fn allow(&self, left: &Region<'_>, right: &Region<'_>) -> bool {
+        let allowed = self.are_left();
+        if allowed {
+            self.count(left.stretches() + right.stretches());
+        }
+        allowed
+    }
+}
+
 /// A part of the filter, with what it says about keys.
 struct Node<'e> {
     expr: &'e Expr,
@@ -86,11 +115,11 @@ struct Node<'e> {
 }
 
 impl<'e> Node<'e> {
-    fn new(expr: &'e Expr) -> Self {
+    fn new(expr: &'e Expr, steps: &Steps) -> Self {
         match expr {
             Expr::And(parts) if has_contradiction(parts) => Self::leaf(expr, Region::EMPTY, true),
-            Expr::And(parts) => Self::chain(expr, parts, Region::intersect),
-            Expr::Or(parts) => Self::chain(expr, parts, Region::union),
+            Expr::And(parts) => Self::chain(expr, parts, Region::intersect, steps),
+            Expr::Or(parts) => Self::chain(expr, parts, Region::union, steps),
             Expr::Compare(comparison) if is_key(&comparison.property) => {
                 Self::leaf(expr, keys_of(comparison), true)
             }
@@ -106,14 +135,24 @@ impl<'e> Node<'e> {
     }
 
     /// Joins in pairs, then pairs of pairs: sets stay small for most of the way, however long the chain.
-    fn chain(expr: &'e Expr, parts: &'e [Expr], join: fn(&Region<'e>, &Region<'e>) -> Joined<'e>) -> Self {
-        let parts: Vec<Node<'e>> = parts.iter().map(Node::new).collect();
+    fn chain(
+        expr: &'e Expr,
+        parts: &'e [Expr],
+        join: fn(&Region<'e>, &Region<'e>) -> Joined<'e>,
+        steps: &Steps,
+    ) -> Self {
+        let parts: Vec<Node<'e>> = parts.iter().map(|part| Node::new(part, steps)).collect();
         let mut exact = parts.iter().all(|part| part.exact);
         let mut regions: Vec<Region<'e>> = parts.iter().map(|part| part.region.clone()).collect();
         while regions.len() > 1 {
             let mut joined = Vec::with_capacity(regions.len().div_ceil(2));
             for pair in regions.chunks(2) {
                 joined.push(match pair {
+                    // Every key contains whatever the two have in common, or together.
+                    [left, right] if !steps.allow(left, right) => {
+                        exact = false;
+                        Region::all()
+                    }
                     [left, right] => {
                         let both = join(left, right);
                         exact &= both.exact;
@@ -128,24 +167,31 @@ impl<'e> Node<'e> {
     }
 
     /// What remains of the condition for rows of which it is known that their keys lie in `read`.
-    fn residual(&self, read: &Region<'e>) -> Expr {
-        match (read.share_in(&self.region), self.expr) {
+    fn residual(&self, read: &Region<'e>, steps: &Steps) -> Expr {
+        if !steps.are_left() {
+            return self.expr.clone();
+        }
+        let mut looked = 0;
+        let share = read.share_in(&self.region, &mut looked);
+        steps.count(looked);
+        match (share, self.expr) {
             (Share::None, _) => Expr::Constant(false),
             (Share::All, _) if self.exact => Expr::Constant(true),
-            (_, Expr::And(_)) => self.residual_of_all(read),
-            (_, Expr::Or(_)) => any(self.parts.iter().map(|part| part.residual(read))),
+            (_, Expr::And(_)) => self.residual_of_all(read, steps),
+            (_, Expr::Or(_)) => any(self.parts.iter().map(|part| part.residual(read, steps))),
             (_, leaf) => leaf.clone(),
         }
     }
 
     /// A part is evaluated only where the parts before it hold, so their keys are known as well.
-    fn residual_of_all(&self, read: &Region<'e>) -> Expr {
+    fn residual_of_all(&self, read: &Region<'e>, steps: &Steps) -> Expr {
         let mut narrowed: Option<Region<'e>> = None;
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let read = narrowed.as_ref().unwrap_or(read);
-            kept.push(part.residual(read));
-            if !part.region.is_all() {
+            kept.push(part.residual(read, steps));
+            // What is known may stay less than it could be: then more is left to evaluate.
+            if !part.region.is_all() && steps.allow(read, &part.region) {
                 narrowed = Some(read.intersect(&part.region).region);
             }
         }
@@ -192,5 +238,40 @@ fn classify(edges: &[(Edge<'_>, Edge<'_>)]) -> Class {
         }
         all if all.iter().any(is_whole) => Class::Partition,
         _ => Class::RowRange,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Schema, parse};
+
+    /// A filter of a few kilobytes could keep a thread for a fifth of a second, and so keep everyone else waiting.
+    #[test]
+    fn planning_has_an_end() {
+        let join = |terms: Vec<String>, word: &str| format!("({})", terms.join(word));
+        let any = |name: &str| join((0..64).map(|i| format!("{name} eq '{i:02}'")).collect(), " or ");
+        let grid = format!("{} and {}", any("PartitionKey"), any("RowKey"));
+        let holes = |name: &str| join((0..384).map(|i| format!("{name} ne '{i:02}5'")).collect(), " and ");
+        let pairs = (0..190).map(|i| format!("(RowKey ne '{i:02}' or PartitionKey ne '{i:02}')"));
+        let mut nested = grid.clone();
+        for i in 0..60 {
+            nested =
+                format!("(({nested} or (PartitionKey eq 'z{i}' and RowKey eq 'z')) and RowKey ne '{i:02}5')");
+        }
+        let filters = [
+            format!("{grid} and {}", holes("RowKey")),
+            format!("{grid} and {}", holes("PartitionKey")),
+            format!("{grid} and {}", join(pairs.collect(), " and ")),
+            nested,
+        ];
+        for filter in filters {
+            let filter = normal(&parse(&filter, Schema::Entity).unwrap());
+            let steps = Steps::default();
+            let node = Node::new(&filter, &steps);
+            node.residual(&Region::between(&node.region.edges()), &steps);
+            // The last join that is allowed may take as many steps as two sets are long.
+            assert!(steps.0.get() < 2 * STEPS_MAX, "{}", steps.0.get());
+        }
     }
 }

@@ -112,6 +112,11 @@ impl<'a> Region<'a> {
         matches!(&*self.0, [piece] if piece.partitions == Span::ALL && *piece.rows == [Span::ALL])
     }
 
+    /// How long its description is.
+    pub(crate) fn stretches(&self) -> usize {
+        self.0.iter().map(|piece| piece.rows.len()).sum()
+    }
+
     /// The keys in both sets.
     pub(crate) fn intersect(&self, other: &Self) -> Joined<'a> {
         let Some(shared) = self.shared_partitions(other) else {
@@ -120,13 +125,15 @@ impl<'a> Region<'a> {
         combine(self.overlapping(shared), other.overlapping(shared), intersect_rows)
     }
 
-    /// How much of this set lies in the other one. Looks no further than it must to tell.
-    pub(crate) fn share_in(&self, other: &Self) -> Share {
+    /// How much of this set lies in the other one. Looks no further than it must to tell, and adds how far that was to
+    /// `looked`.
+    pub(crate) fn share_in(&self, other: &Self, looked: &mut usize) -> Share {
         let Some(shared) = self.shared_partitions(other) else { return Share::None };
         let (own, others) = (self.overlapping(shared), other.overlapping(shared));
         let mut some = false;
         let mut all = own.len() == self.0.len();
         for (_, own, others) in Stretches::new(own, others) {
+            *looked += 1 + own.len();
             all = all && own.iter().all(|span| span.lies_in(others));
             some = some || own.iter().any(|span| span.meets(others));
             if some && !all {

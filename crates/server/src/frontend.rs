@@ -30,7 +30,7 @@ use lazuli_protocol::address::{self, Resource};
 use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
-use lazuli_protocol::table::encode;
+use lazuli_protocol::table::{self, encode};
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, cors, error, xml};
 use lazuli_service::{Grant, Options, Service};
@@ -268,8 +268,10 @@ impl Frontend {
         note: &mut Note,
     ) -> Result<Outcome, Failure> {
         let watch = note.begin(&operation);
-        let work = self.carry_out(&request.grant, operation);
-        let outcome = match timeout(self.config.limits.request_time_max, work).await {
+        let longest = self.config.limits.request_time_max;
+        let time = table::timeout(request.address.query)?.map_or(longest, |wanted| wanted.min(longest));
+        let work = self.carry_out(&request.grant, operation, time);
+        let outcome = match timeout(time, work).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(failed)) => {
                 if let lazuli_service::Error::Engine(error) = &failed {
@@ -285,7 +287,12 @@ impl Frontend {
 
     /// A change of what is cached goes on when its request has run out of time: given up half way, it could be made by
     /// the engine and stay unknown to the cache.
-    async fn carry_out(&self, grant: &Grant, operation: Operation) -> lazuli_service::Result<Outcome> {
+    async fn carry_out(
+        &self,
+        grant: &Grant,
+        operation: Operation,
+        time: Duration,
+    ) -> lazuli_service::Result<Outcome> {
         let changes_cached = matches!(
             operation,
             Operation::CreateTable(_)
@@ -294,7 +301,8 @@ impl Frontend {
                 | Operation::SetProperties(_)
         );
         if !changes_cached {
-            return self.service.execute(grant, operation).await;
+            // A query that stops with a quarter of its time left can still send what it has.
+            return self.service.execute_within(grant, operation, time * 3 / 4).await;
         }
         let (service, grant) = (self.service.clone(), grant.clone());
         let task = tokio::spawn(async move { service.execute(&grant, operation).await });

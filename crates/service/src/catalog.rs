@@ -15,6 +15,7 @@ use lazuli_model::operation::TableQuery;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Outcome, SignedIdentifier, TableName};
 
+use crate::deadline::Deadline;
 use crate::figures::{Figures, Slot};
 use crate::record::{DroppedRecord, TableRecord};
 use crate::sweep::Dropped;
@@ -205,7 +206,7 @@ impl Catalog {
     }
 
     /// OP-01, PG-13.
-    pub async fn list(&self, account: &str, query: TableQuery) -> Result<Outcome> {
+    pub async fn list(&self, account: &str, query: TableQuery, mut deadline: Deadline) -> Result<Outcome> {
         if query.top == Some(0) {
             return Ok(Outcome::Tables { names: Vec::new(), next: None });
         }
@@ -216,6 +217,9 @@ impl Catalog {
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX),
             bytes_max: PAGE_BYTES_MAX,
             judge: Box::new(move |row| {
+                if deadline.passed() {
+                    return Ok(Verdict::Stop);
+                }
                 let Some(filter) = &filter else { return Ok(Verdict::Keep) };
                 let record = TableRecord::decode(row.value)?;
                 let wanted = lazuli_filter::matches(filter, &TableRow(&record.name))

@@ -5,6 +5,7 @@
 pub mod access;
 pub mod accounts;
 mod catalog;
+mod deadline;
 mod error;
 pub mod figures;
 pub mod heat;
@@ -30,6 +31,7 @@ pub use record::check_records;
 pub use sweep::Sweep;
 
 use catalog::Catalog;
+use deadline::Deadline;
 use properties::PropertyStore;
 
 /// What can be set.
@@ -65,15 +67,31 @@ impl Service {
 
     /// Carries an operation out, if the grant allows it.
     pub async fn execute(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
+        self.execute_within(grant, operation, self.options.query_time_max).await
+    }
+
+    /// The same for a caller who has less time: a query that has run so long returns what it has, with a continuation.
+    pub async fn execute_within(
+        &self,
+        grant: &Grant,
+        operation: Operation,
+        query_time_max: Duration,
+    ) -> Result<Outcome> {
+        let time = query_time_max.min(self.options.query_time_max);
         access::authorize(grant, &operation)?;
         let account = grant.account.as_str();
         match operation {
-            Operation::QueryTables(query) => self.catalog.list(account, query).await,
+            Operation::QueryTables(query) => {
+                let deadline = Deadline::new(self.options.elapsed.clone(), time);
+                self.catalog.list(account, query, deadline).await
+            }
             Operation::GetTable(name) => self.catalog.get(account, &name).await,
             Operation::CreateTable(name) => self.catalog.create(account, &name).await,
             Operation::DeleteTable(name) => self.catalog.drop(account, &name).await,
             Operation::GetEntity { table, key } => self.get_entity(grant, &table, &key).await,
-            Operation::QueryEntities { table, query } => self.query_entities(grant, &table, query).await,
+            Operation::QueryEntities { table, query } => {
+                self.query_entities(grant, &table, query, time).await
+            }
             Operation::Write { table, write } => self.write(account, &table, write).await,
             Operation::Batch { table, writes } => self.batch(account, &table, writes).await,
             Operation::GetAcl(table) => {

@@ -6,3 +6,5 @@ pub mod encode;
 pub mod kind;
 mod query;
 mod verb;
+
+pub use query::{TIMEOUT_MAX, timeout};

@@ -1,5 +1,7 @@
 //! The query options of reads: `$filter`, `$select`, `$top` and continuation.
 
+use std::time::Duration;
+
 use lazuli_filter::Schema;
 use lazuli_model::filter::Expr;
 use lazuli_model::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
@@ -13,6 +15,9 @@ use crate::{ApiVersion, continuation, percent};
 /// Options of OData that the service does not have (QY-01, QY-21).
 const UNSUPPORTED: [&str; 8] =
     ["$orderby", "$skip", "$skiptoken", "$count", "$inlinecount", "$expand", "$search", "$apply"];
+
+/// The longest that a client can ask to wait.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
 /// What a missing member adds to an answer beside its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
@@ -52,11 +57,27 @@ pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
         if UNSUPPORTED.contains(&name.as_ref()) {
             return Err(ErrorCode::NotImplemented.into());
         }
-        if name == "timeout" && value.parse::<u32>().is_err() {
-            return Err(ErrorCode::InvalidQueryParameterValue.into());
+        if name == "timeout" {
+            seconds(&value)?;
         }
     }
     Ok(())
+}
+
+/// How long the client wants to wait, if it says so: `timeout`, in seconds. More than [`TIMEOUT_MAX`] counts as that,
+/// and nothing as if it were not there.
+pub fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {
+    let Some(text) = query.get("timeout") else { return Ok(None) };
+    let time = Duration::from_secs(seconds(&text)?.into()).min(TIMEOUT_MAX);
+    Ok(Some(time).filter(|time| !time.is_zero()))
+}
+
+/// A number however large: what counts is that it is one.
+fn seconds(text: &str) -> Result<u32, Failure> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(ErrorCode::InvalidQueryParameterValue.into());
+    }
+    Ok(text.parse().unwrap_or(u32::MAX))
 }
 
 /// `$select`, which came with 2011-08-18. Its text goes into the answer.
@@ -137,6 +158,20 @@ mod tests {
         }
         refused("NextPartitionKey=rubbish", ErrorCode::InvalidInput);
         refused("timeout=soon", ErrorCode::InvalidQueryParameterValue);
+        for none in ["1.5", "-1", "+1", "", "%201", "1e3"] {
+            refused(&format!("timeout={none}"), ErrorCode::InvalidQueryParameterValue);
+        }
+        for (query, seconds) in [
+            ("$top=1", None),
+            ("timeout=7", Some(7)),
+            ("$top=1&timeout=030", Some(30)),
+            ("timeout=31", Some(30)),
+            ("timeout=99999999999999999999", Some(30)),
+            ("timeout=0", None),
+        ] {
+            assert!(entities(Query(query)).is_ok(), "{query}");
+            assert_eq!(timeout(Query(query)), Ok(seconds.map(Duration::from_secs)), "{query}");
+        }
         let resumed = entities(Query("NextPartitionKey=1!4!YQ--&NextRowKey=")).unwrap();
         assert_eq!(resumed.from, Some(Position { partition: "a".into(), row: String::new() }));
     }

@@ -14,6 +14,7 @@
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
 //! | TLS | `tls` |
+//! | requests that run out of time | `timeouts` |
 //!
 //! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
 //! from it. The read deadline of the clients only turns a hang into a failure.
@@ -31,5 +32,6 @@ mod smuggling;
 mod spelling;
 mod stop;
 mod support;
+mod timeouts;
 mod tls;
 mod vanish;

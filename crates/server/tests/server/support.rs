@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
 use lazuli_protocol::auth::{self, AccountKey, Scheme, SignedParts};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount};
 use lazuli_server::{Config, Limits, Running, clock};
@@ -36,11 +36,15 @@ impl Server {
 
     /// A server about which anything may be different.
     pub fn with_config(change: impl FnOnce(&mut Config)) -> Self {
+        Self::over(Arc::new(Memory::new(Clock::system())), change)
+    }
+
+    /// A server on another engine.
+    pub fn over(engine: Arc<dyn Engine>, change: impl FnOnce(&mut Config)) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         change(&mut config);
-        let engine = Arc::new(Memory::new(Clock::system()));
         let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
         let running = runtime.block_on(started).unwrap();
         Self { address: running.table, runtime, running: Some(running) }

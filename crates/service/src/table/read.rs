@@ -12,10 +12,8 @@ use lazuli_model::row::RowRef;
 use lazuli_model::{DateTime, Effort, EntityKey, ErrorCode, Outcome, TableName};
 
 use super::stored;
+use crate::deadline::Deadline;
 use crate::{Grant, Result, Service, access};
-
-/// The clock is looked at once in so many rows.
-const ROWS_PER_TIME_CHECK: u32 = 256;
 
 impl Service {
     /// OP-08.
@@ -45,6 +43,7 @@ impl Service {
         grant: &Grant,
         table: &TableName,
         query: EntityQuery,
+        time: Duration,
     ) -> Result<Outcome> {
         let found = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
         let started = self.elapsed();
@@ -69,7 +68,10 @@ impl Service {
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(rows_that_fit(query.row_bytes)),
             bytes_max: PAGE_BYTES_MAX,
-            judge: self.judge(plan.residual.as_ref(), planned),
+            judge: judge(
+                plan.residual.as_ref(),
+                Deadline::after(self.options.elapsed.clone(), planned, time),
+            ),
         };
         let page = self.engine.scan(scan).await?;
         effort.rows_read = page.rows_read;
@@ -88,30 +90,25 @@ impl Service {
     fn elapsed(&self) -> Duration {
         (self.options.elapsed)()
     }
+}
 
-    /// Judges rows by what the key ranges leave open, and stops when the time is up.
-    fn judge(&self, residual: Option<&Expr>, started: Duration) -> Judge {
-        let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
-        let elapsed = self.options.elapsed.clone();
-        let deadline = started + self.options.query_time_max;
-        let mut seen: u32 = 0;
-        Box::new(move |row| {
-            seen = seen.wrapping_add(1);
-            if seen.is_multiple_of(ROWS_PER_TIME_CHECK) && elapsed() >= deadline {
-                return Ok(Verdict::Stop);
-            }
-            let Some(matcher) = &mut matcher else { return Ok(Verdict::Keep) };
-            let corrupt =
-                |error: lazuli_model::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
-            let row = lazuli_filter::Row {
-                partition: row.partition,
-                row: row.row,
-                timestamp: DateTime::from_ticks(row.version.0).unwrap_or(DateTime::MAX),
-                properties: RowRef::new(row.value).map_err(corrupt)?,
-            };
-            Ok(if matcher.matches(&row).map_err(corrupt)? { Verdict::Keep } else { Verdict::Skip })
-        })
-    }
+/// Judges rows by what the key ranges leave open, and stops when the time is up.
+fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
+    let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
+    Box::new(move |row| {
+        if deadline.passed() {
+            return Ok(Verdict::Stop);
+        }
+        let Some(matcher) = &mut matcher else { return Ok(Verdict::Keep) };
+        let corrupt = |error: lazuli_model::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
+        let row = lazuli_filter::Row {
+            partition: row.partition,
+            row: row.row,
+            timestamp: DateTime::from_ticks(row.version.0).unwrap_or(DateTime::MAX),
+            properties: RowRef::new(row.value).map_err(corrupt)?,
+        };
+        Ok(if matcher.matches(&row).map_err(corrupt)? { Verdict::Keep } else { Verdict::Skip })
+    })
 }
 
 /// The partition that all ranges lie in, if it is one.

@@ -69,8 +69,17 @@ impl World {
     }
 
     async fn run_as(&self, account: &str, operation: Operation) -> Result<Outcome, ErrorCode> {
+        self.run_within(account, operation, Duration::MAX).await
+    }
+
+    async fn run_within(
+        &self,
+        account: &str,
+        operation: Operation,
+        time: Duration,
+    ) -> Result<Outcome, ErrorCode> {
         let grant = Grant::everything(account);
-        self.service.execute(&grant, operation).await.map_err(|error| match error {
+        self.service.execute_within(&grant, operation, time).await.map_err(|error| match error {
             Error::Refused(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lazuli_model::Class;
-use lazuli_model::operation::{EntityQuery, Position};
+use lazuli_model::operation::{EntityQuery, Position, TableQuery};
+use lazuli_model::{Class, Outcome};
 
 use crate::{World, keys};
 
@@ -107,4 +107,40 @@ async fn what_is_inserted_behind_the_token_is_seen() {
     world.insert("Data", ("p0", "r0075"), 1).await.unwrap();
     let rest = world.query("Data", "", EntityQuery { from: first.next, ..Default::default() }).await;
     assert_eq!(keys(&rest), "p0/r005 p0/r006 p0/r007 p0/r0075 p0/r008 p0/r009 ");
+}
+
+/// Whoever has less time gets a page sooner, of entities and of tables alike; every page makes progress.
+#[tokio::test]
+async fn less_time_ends_a_page_sooner() {
+    let world = world_of(1, 1000).await;
+    for number in 0..600 {
+        world.create(&format!("Table{number:03}")).await.unwrap();
+    }
+    world.step.store(1, Ordering::SeqCst);
+    let entities = |filter: &str| {
+        let filter = lazuli_filter::parse_optional(filter, lazuli_filter::Schema::Entity).unwrap();
+        let query = EntityQuery { filter, ..EntityQuery::default() };
+        lazuli_model::Operation::QueryEntities { table: crate::table("Data"), query }
+    };
+    for (seconds, read) in [(0, 256), (1, 256), (2, 512), (3, 768), (4, 1000), (60, 1000)] {
+        let time = Duration::from_secs(seconds);
+        match world.run_within("acct", entities("Age lt 0"), time).await.unwrap() {
+            Outcome::Page(page) => {
+                assert_eq!(page.effort.rows_read, read, "{seconds} s");
+                assert_eq!(page.next.is_some(), read < 1000, "{seconds} s");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let filter = lazuli_filter::parse_optional("TableName eq 'none'", lazuli_filter::Schema::Tables).unwrap();
+    let tables = TableQuery { filter, ..TableQuery::default() };
+    for (seconds, more) in [(1, true), (2, true), (3, false)] {
+        let operation = lazuli_model::Operation::QueryTables(tables.clone());
+        match world.run_within("acct", operation, Duration::from_secs(seconds)).await.unwrap() {
+            Outcome::Tables { names, next } => {
+                assert_eq!((names.len(), next.is_some()), (0, more), "{seconds} s");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

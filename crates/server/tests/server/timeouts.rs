@@ -1,0 +1,144 @@
+//! Requests that run out of time: `timeout` in the query, and what is said of a change that may still be made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write};
+
+use crate::support::{Request, Server};
+
+/// An engine that can be told never to answer.
+struct Stuck {
+    memory: Memory,
+    /// Changes are made, and nobody is told.
+    after: AtomicBool,
+    /// Nothing is done at all.
+    before: AtomicBool,
+}
+
+impl Stuck {
+    fn new() -> Arc<Self> {
+        let memory = Memory::new(Clock::system());
+        Arc::new(Self { memory, after: AtomicBool::new(false), before: AtomicBool::new(false) })
+    }
+
+    async fn pass(&self, gate: &AtomicBool) {
+        if gate.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Engine for Stuck {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.memory.get(table, partition, rows)
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        Box::pin(async {
+            self.pass(&self.before).await;
+            self.memory.scan(scan).await
+        })
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        Box::pin(async move {
+            self.pass(&self.before).await;
+            let applied = self.memory.apply(table, partition, writes).await;
+            self.pass(&self.after).await;
+            applied
+        })
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        self.memory.fresh_table()
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        self.memory.erase(table)
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        self.memory.status()
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        self.memory.close()
+    }
+}
+
+/// ER-06, PR-07: whoever waits no longer is told that the outcome is open, and it is: the change may be there.
+#[test]
+fn a_change_that_takes_too_long_may_be_made() {
+    let engine = Stuck::new();
+    let server = Server::over(engine.clone(), |_| ());
+    server.create_table("late");
+    for (gate, row, found) in [(&engine.before, "lost", 404), (&engine.after, "made", 200)] {
+        gate.store(true, Ordering::SeqCst);
+        let body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}");
+        let answer = server.connect().ask(&Request::post("/late?timeout=1", &body));
+        assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"), "{row}");
+        gate.store(false, Ordering::SeqCst);
+        assert_eq!(server.connect().ask(&Request::point("late", row)).status, found, "{row}");
+    }
+}
+
+/// The same for a batch, as a whole: clients send it again.
+#[test]
+fn a_batch_that_takes_too_long_may_be_made() {
+    let engine = Stuck::new();
+    let server = Server::over(engine.clone(), |_| ());
+    server.create_table("late");
+    engine.after.store(true, Ordering::SeqCst);
+    let change = "{\"PartitionKey\":\"p\",\"RowKey\":\"made\"}";
+    let body = format!(
+        "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST http://127.0.0.1/devstoreaccount1/late HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\n\r\n{change}\r\n--c--\r\n--b--\r\n"
+    );
+    let request =
+        Request::post("/$batch?timeout=1", &body).set("Content-Type", "multipart/mixed; boundary=b");
+    let answer = server.connect().ask(&request);
+    assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+    engine.after.store(false, Ordering::SeqCst);
+    assert_eq!(server.connect().ask(&Request::point("late", "made")).status, 200);
+}
+
+/// A query that gets no answer from the engine at all is given up.
+#[test]
+fn a_query_that_takes_too_long_is_given_up() {
+    let engine = Stuck::new();
+    let server = Server::over(engine.clone(), |_| ());
+    server.create_table("late");
+    engine.before.store(true, Ordering::SeqCst);
+    let answer = server.connect().ask(&Request::get("/late()?timeout=1"));
+    assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+}
+
+/// What is no number of seconds is refused, wherever it stands.
+#[test]
+fn a_time_is_a_number() {
+    let server = Server::start();
+    server.create_table("late");
+    for (target, status) in [
+        ("/Tables?timeout=30", 200),
+        ("/Tables?timeout=90", 200),
+        ("/Tables?timeout=0", 200),
+        ("/Tables?timeout=soon", 400),
+        ("/late()?timeout=-1", 400),
+        ("/late(PartitionKey='p',RowKey='r')?timeout=1.5", 400),
+    ] {
+        let answer = server.connect().ask(&Request::get(target));
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.code() == "InvalidQueryParameterValue", status == 400, "{target}");
+    }
+}

@@ -1,0 +1,37 @@
+//! When a query stops and returns what it has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The clock is looked at once in so many rows; as many are read at least, so that every page makes progress.
+const ROWS_PER_LOOK: u32 = 256;
+
+/// The end of the time that a query has, looked at row by row.
+pub struct Deadline {
+    elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
+    at: Duration,
+    rows: u32,
+}
+
+impl Deadline {
+    /// So much time from now.
+    pub fn new(elapsed: Arc<dyn Fn() -> Duration + Send + Sync>, time: Duration) -> Self {
+        let now = elapsed();
+        Self::after(elapsed, now, time)
+    }
+
+    /// So much time from a moment that was measured before.
+    pub fn after(
+        elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
+        started: Duration,
+        time: Duration,
+    ) -> Self {
+        Self { elapsed, at: started.saturating_add(time), rows: 0 }
+    }
+
+    /// Counts a row; is the time up?
+    pub fn passed(&mut self) -> bool {
+        self.rows = self.rows.wrapping_add(1);
+        self.rows.is_multiple_of(ROWS_PER_LOOK) && (self.elapsed)() >= self.at
+    }
+}
