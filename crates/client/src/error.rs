@@ -84,13 +84,6 @@ impl Error {
         error
     }
 
-    /// The time is over.
-    pub(crate) fn deadline(applied: Applied) -> Self {
-        let mut error = Self::new(ErrorKind::Deadline, "the operation was not done in its time");
-        error.0.applied = applied;
-        error
-    }
-
     /// What the service said.
     pub(crate) fn service(said: Said) -> Self {
         let code = ErrorCode::ALL.iter().copied();
@@ -100,7 +93,7 @@ impl Error {
         let (index, message) = split_index(&said.message);
         let unknown = match code {
             Some(code) => code.applied() == WasApplied::Unknown,
-            None => said.status >= 500,
+            None => said.status >= 500 && said.status != 501,
         };
         let kind =
             if said.in_batch && index.is_some() { ErrorKind::BatchOperation } else { ErrorKind::Service };
@@ -181,6 +174,13 @@ impl Error {
     /// Did the service answer that the entity has changed since it was read?
     pub fn is_precondition_failed(&self) -> bool {
         self.0.status == Some(412)
+    }
+
+    /// The same error as the last one before the time for the operation was over.
+    pub(crate) fn past_deadline(mut self) -> Self {
+        self.0.kind = ErrorKind::Deadline;
+        self.0.message = format!("the time for the operation is over; the last attempt: {}", self.0.message);
+        self
     }
 
     /// The same error, of a request that may have been carried out by an earlier attempt.

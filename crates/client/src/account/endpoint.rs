@@ -1,0 +1,99 @@
+//! The URL under which an account's tables are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// The URL under which an account's tables are: `https://account.table.core.windows.net`, or with the account in the path
+/// as emulators have it. No final slash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    text: String,
+    /// Where the path starts in `text`.
+    path_start: usize,
+}
+
+impl Endpoint {
+    /// The whole URL.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The path, which is empty or starts with a slash.
+    pub fn path(&self) -> &str {
+        &self.text[self.path_start..]
+    }
+
+    /// Host and port.
+    pub fn authority(&self) -> &str {
+        self.text[..self.path_start].split_once("://").map_or("", |(_, authority)| authority)
+    }
+
+    /// Is it reached by TLS?
+    pub fn is_https(&self) -> bool {
+        self.text.starts_with("https:")
+    }
+
+    /// Is it on this machine, so that nobody can listen?
+    pub(crate) fn is_loopback(&self) -> bool {
+        let authority = self.authority();
+        let host = match authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next(),
+            None => authority.split(':').next(),
+        };
+        let host = host.unwrap_or_default();
+        host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = |why: &str| Error::input(format!("'{text}' is not the endpoint of an account: {why}"));
+        let trimmed = text.trim().trim_end_matches('/');
+        let uri: http::Uri = trimmed.parse().map_err(|_| wrong("it is not a URL"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(wrong("it must start with http:// or https://"));
+        }
+        if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
+            return Err(wrong("it must name a host and nothing else before its path"));
+        }
+        if uri.query().is_some() || trimmed.contains('#') {
+            return Err(wrong("it must end with its path"));
+        }
+        let scheme_end = trimmed.find("://").map_or(0, |at| at + 3);
+        let path_start = trimmed[scheme_end..].find('/').map_or(trimmed.len(), |at| scheme_end + at);
+        Ok(Self { text: trimmed.to_owned(), path_start })
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints() {
+        for (text, authority, path, loopback) in [
+            ("http://127.0.0.1:10002/dev", "127.0.0.1:10002", "/dev", true),
+            ("http://127.0.0.1:10002/dev/", "127.0.0.1:10002", "/dev", true),
+            ("http://[::1]:1/dev", "[::1]:1", "/dev", true),
+            ("https://a.table.core.windows.net", "a.table.core.windows.net", "", false),
+            ("https://a.table.core.windows.net/", "a.table.core.windows.net", "", false),
+        ] {
+            let endpoint: Endpoint = text.parse().unwrap();
+            assert_eq!((endpoint.authority(), endpoint.path()), (authority, path), "{text}");
+            assert_eq!(endpoint.is_loopback(), loopback, "{text}");
+        }
+        for bad in ["", "a", "ftp://a", "http://", "http://a?x=1", "http://u:p@a/", "/dev", "http://a b"] {
+            assert!(bad.parse::<Endpoint>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Entity group transactions: changes of one partition that are made together or not at all.
+//!
+//! What a service would refuse is refused when it is added: another partition, an entity twice, too many, too large.
+
+use std::collections::HashSet;
+
+use http::Method;
+use lazuli_model::limits::{BATCH_OPERATIONS_MAX, BODY_BYTES_MAX};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Key};
+use lazuli_protocol::answer::{self, Refusal};
+use lazuli_protocol::batch::send::{self, Answer, Body, Inner};
+
+use crate::decode::decode_entity;
+use crate::entity::Entity;
+use crate::error::{Error, Result, Said};
+use crate::request::{Call, MINIMAL_METADATA};
+use crate::table::Table;
+use crate::versioned::{ETag, Versioned};
+use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, entity_path, key};
+
+/// What the envelope of one operation takes at most, beside its URL and its body: headers and boundaries.
+const ENVELOPE_BYTES: usize = 512;
+
+/// Changes that are made together or not at all, in the order in which they were added.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// # use lazuli_client::Dynamic;
+/// let sales = service.create_table("Employees").await?.partition("Sales")?;
+/// let mut batch = sales.batch();
+/// batch.insert(&Dynamic::new("Sales", "empid_1").with("Name", "Jones")?)?;
+/// batch.insert(&Dynamic::new("Sales", "email_jones").with("Name", "Jones")?)?;
+/// let etags = batch.execute().await?;
+/// assert_eq!(etags.len(), 2);
+///
+/// // An entity of another partition cannot be part of it.
+/// assert!(sales.batch().insert(&Dynamic::new("Marketing", "x")).is_err());
+/// # Ok(()) })
+/// ```
+#[derive(Clone)]
+#[must_use = "a batch does nothing before it is executed"]
+pub struct Batch {
+    table: Table,
+    partition: Key,
+    changes: Vec<Change>,
+    rows: HashSet<Key>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(crate) fn new(table: Table, partition: Key) -> Self {
+        Self { table, partition, changes: Vec::new(), rows: HashSet::new(), bytes: ENVELOPE_BYTES }
+    }
+
+    /// How many changes it has.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Has it no changes?
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// About how many bytes its request has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds an entity, which must not be there.
+    pub fn insert<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
+        self.write(entity, WriteMode::Insert)
+    }
+
+    /// Replaces an entity, which must be there, whatever its version.
+    pub fn update<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
+        self.write(entity, WriteMode::Replace)
+    }
+
+    /// Replaces an entity if it still has this version.
+    pub fn update_if<T: Entity>(&mut self, entity: &T, etag: &ETag) -> Result<&mut Self> {
+        self.write(entity, WriteOptions { mode: WriteMode::Replace, if_match: Some(etag.clone()) })
+    }
+
+    /// Changes the properties that are given of an entity that must be there.
+    pub fn merge<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
+        self.write(entity, WriteMode::Merge)
+    }
+
+    /// The same if it still has this version.
+    pub fn merge_if<T: Entity>(&mut self, entity: &T, etag: &ETag) -> Result<&mut Self> {
+        self.write(entity, WriteOptions { mode: WriteMode::Merge, if_match: Some(etag.clone()) })
+    }
+
+    /// Adds or replaces an entity.
+    pub fn upsert<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
+        self.write(entity, WriteMode::UpsertReplace)
+    }
+
+    /// Adds an entity, or changes the properties that are given.
+    pub fn upsert_merge<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
+        self.write(entity, WriteMode::UpsertMerge)
+    }
+
+    /// Writes an entity, in any of the ways there are.
+    pub fn write<T: Entity>(&mut self, entity: &T, options: impl Into<WriteOptions>) -> Result<&mut Self> {
+        self.push(Change::write(entity, &options.into())?)?;
+        Ok(self)
+    }
+
+    /// Deletes an entity, which must be there, whatever its version.
+    pub fn delete(&mut self, row_key: impl Into<String>) -> Result<&mut Self> {
+        let key = key(self.partition.as_str(), row_key.into())?;
+        self.push(Change::delete(key, None))?;
+        Ok(self)
+    }
+
+    /// Deletes an entity if it still has this version.
+    pub fn delete_if(&mut self, row_key: impl Into<String>, etag: &ETag) -> Result<&mut Self> {
+        let key = key(self.partition.as_str(), row_key.into())?;
+        self.push(Change::delete(key, Some(etag)))?;
+        Ok(self)
+    }
+
+    /// Is it for entities of this table and of the change's partition?
+    pub(crate) fn is_for(&self, table: &Table, change: &Change) -> bool {
+        self.partition == change.key.partition && self.table.name().eq_ignore_ascii_case(table.name())
+    }
+
+    /// Would this change fit in?
+    pub(crate) fn has_room_for(&self, change: &Change) -> bool {
+        self.changes.len() < BATCH_OPERATIONS_MAX && self.bytes + self.cost(change) <= BODY_BYTES_MAX
+    }
+
+    pub(crate) fn has_row(&self, change: &Change) -> bool {
+        self.rows.contains(&change.key.row)
+    }
+
+    fn cost(&self, change: &Change) -> usize {
+        let url = self.table.service().endpoint().as_str().len()
+            + entity_path(self.table.table_name(), &change.key).len();
+        change.body.len() + url + ENVELOPE_BYTES
+    }
+
+    /// Adds a change; a batch that refuses one stays as it was.
+    pub(crate) fn push(&mut self, change: Change) -> Result<()> {
+        if change.key.partition != self.partition {
+            return Err(Failure::from(ErrorCode::CommandsInBatchActOnDifferentPartitions).into());
+        }
+        if self.has_row(&change) {
+            return Err(Failure::from(ErrorCode::InvalidDuplicateRow).into());
+        }
+        if self.changes.len() == BATCH_OPERATIONS_MAX {
+            let text = format!("a batch has at most {BATCH_OPERATIONS_MAX} changes");
+            return Err(Failure::new(ErrorCode::InvalidInput, text).into());
+        }
+        if !self.has_room_for(&change) {
+            let text = format!("a batch has at most {BODY_BYTES_MAX} bytes");
+            return Err(Failure::new(ErrorCode::RequestBodyTooLarge, text).into());
+        }
+        self.bytes += self.cost(&change);
+        self.rows.insert(change.key.row.clone());
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Makes all changes, or none. Answers with the new version of each entity, `None` for those that were deleted; an
+    /// empty batch sends nothing.
+    ///
+    /// An error of kind [`crate::ErrorKind::BatchOperation`] tells by [`Error::batch_index`] which change was refused;
+    /// other kinds are of the batch as a whole (TX-25, ER-08).
+    pub async fn execute(self) -> Result<Vec<Option<ETag>>> {
+        if self.changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pipeline = &self.table.service().pipeline;
+        let endpoint = self.table.service().endpoint();
+        let operations: Vec<Inner> =
+            self.changes.iter().map(|change| change.inner(endpoint, self.table.table_name())).collect();
+        let body = send::change_set(&operations, &boundary_id(&self.table));
+        let is_delete: Vec<bool> =
+            self.changes.iter().map(|change| change.kind == ChangeKind::Delete).collect();
+        pipeline.send_batch(call(body), |answers| tags(answers, &is_delete)).await
+    }
+}
+
+/// The new versions, if every operation has its answer.
+fn tags(answers: &[Answer<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
+    if answers.len() != is_delete.len() {
+        return Err(Error::answer("the answer to a batch does not have a part for each operation"));
+    }
+    let tag = |(answer, &deleted): (&Answer<'_>, &bool)| match answer.get("etag") {
+        Some(tag) => Ok(Some(ETag::new(tag))),
+        None if deleted => Ok(None),
+        None => Err(Error::answer("the answer to a write has no ETag")),
+    };
+    answers.iter().zip(is_delete).map(tag).collect()
+}
+
+/// Reads one entity by a batch of one query.
+pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<Versioned<T>> {
+    let inner = Inner {
+        method: "GET",
+        url: format!("{}/{}", table.service().endpoint().as_str(), entity_path(table.table_name(), key)),
+        fields: vec![("Accept", MINIMAL_METADATA.to_owned()), ("DataServiceVersion", "3.0;".to_owned())],
+        body: Vec::new(),
+    };
+    let mut call = call(send::query(&inner, &boundary_id(table)));
+    call.reads = true;
+    let decode = |answers: &[Answer<'_>]| match answers {
+        [answer] => decode_entity(answer.body.trim_ascii()),
+        _ => Err(Error::answer("the answer to a query does not have one part")),
+    };
+    table.service().pipeline.send_batch(call, decode).await
+}
+
+fn boundary_id(table: &Table) -> String {
+    let environment = &table.service().pipeline.environment;
+    format!("{:016x}{:016x}", environment.random(), environment.random())
+}
+
+fn call(body: Body) -> Call {
+    Call::new("EntityGroupTransaction", Method::POST, "$batch")
+        .header("accept", "multipart/mixed")
+        .body(&body.content_type, body.bytes)
+}
+
+/// What a refused operation says of its batch; `None` if it was not refused.
+pub(crate) fn refusal(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
+    if answer.status < 300 {
+        return None;
+    }
+    let refusal = answer::refusal(answer.body).unwrap_or_else(|| Refusal {
+        code: String::new(),
+        message: format!("an operation of the batch was answered with status {}", answer.status),
+    });
+    let (code, message) = (refusal.code, refusal.message);
+    Some(Error::service(Said { status: answer.status, code, message, request_id, in_batch: true }))
+}

@@ -1,0 +1,105 @@
+//! Many entities in few requests: batches of neighbours, with a checkpoint behind each (ER-07).
+
+use std::fmt;
+
+use crate::batch::Batch;
+use crate::entity::Entity;
+use crate::error::Error;
+use crate::table::Table;
+use crate::write::{Change, WriteMode, WriteOptions};
+
+/// How many entities are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkOptions {
+    /// What to do with each. The default upserts, so that what was written twice is as if written once.
+    pub mode: WriteMode,
+    /// Entities in a batch, at most; no more than the service takes.
+    pub batch_entities_max: usize,
+}
+
+impl Default for BulkOptions {
+    fn default() -> Self {
+        Self {
+            mode: WriteMode::UpsertReplace,
+            batch_entities_max: lazuli_model::limits::BATCH_OPERATIONS_MAX,
+        }
+    }
+}
+
+/// Work that stopped on its way.
+#[derive(Debug)]
+pub struct BulkError {
+    /// How many entities, from the first on, are written for certain. Go on behind them.
+    pub done: u64,
+    /// Why it stopped.
+    pub error: Error,
+}
+
+impl fmt::Display for BulkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped after {} entities: {}", self.done, self.error)
+    }
+}
+
+impl std::error::Error for BulkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl From<BulkError> for Error {
+    fn from(stopped: BulkError) -> Self {
+        stopped.error
+    }
+}
+
+impl Table {
+    /// Writes entities in order, neighbours of one partition in one batch. `checkpoint` is told how many are written for
+    /// certain, after each batch: who keeps that number can go on behind it after a crash.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{BulkOptions, Dynamic};
+    /// let table = service.create_table("Numbers").await?;
+    /// let entities = (0..250).map(|n| Dynamic::new("p", format!("{n:05}")));
+    /// let mut kept = 0;
+    /// table.write_all(entities, BulkOptions::default(), |done| kept = done).await?;
+    /// assert_eq!(kept, 250);
+    /// # Ok(()) })
+    /// ```
+    pub async fn write_all<T: Entity>(
+        &self,
+        entities: impl IntoIterator<Item = T>,
+        options: BulkOptions,
+        mut checkpoint: impl FnMut(u64),
+    ) -> Result<u64, BulkError> {
+        let write = WriteOptions::from(options.mode);
+        let mut done = 0;
+        let mut open: Option<Batch> = None;
+        for entity in entities {
+            let stopped = |error| BulkError { done, error };
+            let change = Change::write(&entity, &write).map_err(stopped)?;
+            let fits = open.as_ref().is_none_or(|batch| {
+                batch.len() < options.batch_entities_max
+                    && batch.is_for(self, &change)
+                    && !batch.has_row(&change)
+                    && batch.has_room_for(&change)
+            });
+            if !fits {
+                done = send(open.take(), done, &mut checkpoint).await?;
+            }
+            let partition = change.key.partition.clone();
+            let batch = open.get_or_insert_with(|| Batch::new(self.clone(), partition));
+            batch.push(change).map_err(|error| BulkError { done, error })?;
+        }
+        send(open, done, &mut checkpoint).await
+    }
+}
+
+async fn send(batch: Option<Batch>, done: u64, checkpoint: &mut impl FnMut(u64)) -> Result<u64, BulkError> {
+    let Some(batch) = batch else { return Ok(done) };
+    let count = batch.len() as u64;
+    batch.execute().await.map_err(|error| BulkError { done, error })?;
+    checkpoint(done + count);
+    Ok(done + count)
+}

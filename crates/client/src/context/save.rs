@@ -1,0 +1,265 @@
+//! Sends what is pending: one by one, as one batch, or as batches grouped by table and partition.
+
+use std::fmt;
+
+use lazuli_model::EntityKey;
+
+use super::tracked::{Slot, State};
+use super::{Context, Pending};
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::table::Table;
+use crate::versioned::ETag;
+use crate::write::{Change, ChangeKind};
+
+/// How what is pending is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaveMode {
+    /// Each change by itself, in order.
+    #[default]
+    Each,
+    /// All changes together or not at all: they must be of one partition, and few enough for one batch (TX-22).
+    OneBatch,
+    /// Changes of the same table and partition together, as many as a batch holds; batches in the order of their first
+    /// changes (FW-05). A batch succeeds or fails as a whole, the save does not.
+    Batches,
+}
+
+/// How a save is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaveOptions {
+    /// Replace entities that were changed, rather than merge.
+    pub replace: bool,
+    /// What is sent together.
+    pub mode: SaveMode,
+    /// Go on with the other changes when one has failed.
+    pub continue_on_error: bool,
+}
+
+/// A change that was not saved. It is still pending.
+#[derive(Debug)]
+pub struct FailedChange {
+    /// The table.
+    pub table: String,
+    /// The entity; `None` if the table itself was to be changed.
+    pub key: Option<EntityKey>,
+    /// Why.
+    pub error: Error,
+}
+
+/// A save that did not do everything. What was not saved is still pending, and is sent again by the next save (CL-08).
+#[derive(Debug)]
+pub struct SaveError {
+    /// How many changes were saved.
+    pub saved: usize,
+    /// What failed: at least one. Of a batch, the change at fault, or its first.
+    pub failed: Vec<FailedChange>,
+}
+
+impl fmt::Display for SaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of the changes failed", self.failed.len())?;
+        match self.failed.first() {
+            Some(first) => write!(f, ", first in table {}: {}", first.table, first.error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SaveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.failed.first().map(|failed| &failed.error as _)
+    }
+}
+
+/// The first failure.
+impl From<SaveError> for Error {
+    fn from(error: SaveError) -> Self {
+        let text = error.to_string();
+        error.failed.into_iter().next().map_or_else(|| Error::input(text), |failed| failed.error)
+    }
+}
+
+/// What is sent at once: positions in the list of what is pending.
+enum Step {
+    One(usize),
+    Batch(Table, Vec<usize>),
+}
+
+impl Context {
+    /// Sends what is pending one by one; changed entities are merged (CL-03). Answers how many changes were saved.
+    pub async fn save(&mut self) -> Result<usize, SaveError> {
+        self.save_with(SaveOptions::default()).await
+    }
+
+    /// The same; changed entities are replaced.
+    pub async fn save_replace(&mut self) -> Result<usize, SaveError> {
+        self.save_with(SaveOptions { replace: true, ..SaveOptions::default() }).await
+    }
+
+    /// Sends everything that is pending as one batch.
+    pub async fn save_batch(&mut self) -> Result<usize, SaveError> {
+        self.save_with(SaveOptions { mode: SaveMode::OneBatch, ..SaveOptions::default() }).await
+    }
+
+    /// Sends what is pending.
+    pub async fn save_with(&mut self, options: SaveOptions) -> Result<usize, SaveError> {
+        let mut done = vec![false; self.pending.len()];
+        let mut outcome = SaveError { saved: 0, failed: Vec::new() };
+        match self.steps(options) {
+            Err((position, error)) => outcome.failed.push(self.failed(position, error)),
+            Ok(steps) => {
+                for step in steps {
+                    match self.run(&step, options).await {
+                        Ok(()) => step.positions().for_each(|position| {
+                            done[position] = true;
+                            outcome.saved += 1;
+                        }),
+                        Err((position, error)) => outcome.failed.push(self.failed(position, error)),
+                    }
+                    if !outcome.failed.is_empty() && !options.continue_on_error {
+                        break;
+                    }
+                }
+            }
+        }
+        let mut position = 0;
+        self.pending.retain(|_| {
+            position += 1;
+            !done[position - 1]
+        });
+        if outcome.failed.is_empty() { Ok(outcome.saved) } else { Err(outcome) }
+    }
+
+    fn failed(&self, position: usize, error: Error) -> FailedChange {
+        let (table, key) = match self.pending.get(position) {
+            Some(Pending::CreateTable(table) | Pending::DeleteTable(table)) => {
+                (table.name().to_owned(), None)
+            }
+            Some(Pending::Entity(index)) => match self.slots.get(*index).and_then(Option::as_ref) {
+                Some(slot) => (slot.table.name().to_owned(), Some(slot.key.clone())),
+                None => (String::new(), None),
+            },
+            None => (String::new(), None),
+        };
+        FailedChange { table, key, error }
+    }
+
+    /// What is sent at once, in order. Nothing moves across a change of a table.
+    fn steps(&self, options: SaveOptions) -> Result<Vec<Step>, (usize, Error)> {
+        if options.mode == SaveMode::Each {
+            return Ok((0..self.pending.len()).map(Step::One).collect());
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        let mut open: Vec<(usize, Batch)> = Vec::new();
+        for (position, pending) in self.pending.iter().enumerate() {
+            let Pending::Entity(index) = pending else {
+                open.clear();
+                steps.push(Step::One(position));
+                continue;
+            };
+            let found = self.slot(*index).and_then(|slot| Ok((slot, slot.change(options.replace)?)));
+            let (slot, change) = found.map_err(|error| (position, error))?;
+            let place = open.iter_mut().find(|(_, batch)| batch.is_for(&slot.table, &change));
+            match place {
+                Some((step, batch)) if batch.has_room_for(&change) && !batch.has_row(&change) => {
+                    batch.push(change).map_err(|error| (position, error))?;
+                    if let Step::Batch(_, positions) = &mut steps[*step] {
+                        positions.push(position);
+                    }
+                }
+                _ => {
+                    open.retain(|(_, batch)| !batch.is_for(&slot.table, &change));
+                    let mut batch = Batch::new(slot.table.clone(), change.key.partition.clone());
+                    batch.push(change).map_err(|error| (position, error))?;
+                    open.push((steps.len(), batch));
+                    steps.push(Step::Batch(slot.table.clone(), vec![position]));
+                }
+            }
+        }
+        match (options.mode, steps.get(1)) {
+            (SaveMode::OneBatch, Some(second)) => {
+                let text = "the changes do not fit in one batch: other tables or partitions, or too many";
+                Err((second.positions().next().unwrap_or(0), Error::input(text)))
+            }
+            _ => Ok(steps),
+        }
+    }
+
+    fn slot(&self, index: usize) -> Result<&Slot> {
+        self.slots.get(index).and_then(Option::as_ref).ok_or_else(super::no_such)
+    }
+
+    async fn run(&mut self, step: &Step, options: SaveOptions) -> Result<(), (usize, Error)> {
+        match step {
+            Step::One(position) => {
+                self.run_one(*position, options.replace).await.map_err(|error| (*position, error))
+            }
+            Step::Batch(table, positions) => self.run_batch(table, positions, options.replace).await,
+        }
+    }
+
+    async fn run_one(&mut self, position: usize, replace: bool) -> Result<()> {
+        let index = match self.pending[position].clone() {
+            Pending::CreateTable(table) => return table.create().await,
+            Pending::DeleteTable(table) => return table.delete().await,
+            Pending::Entity(index) => index,
+        };
+        let slot = self.slot(index)?;
+        let change = slot.change(replace)?;
+        let table = slot.table.clone();
+        let etag = match change.kind {
+            ChangeKind::Delete => table.apply_delete(&change).await.map(|()| None)?,
+            ChangeKind::Write(_) => table.apply(&change).await.map(Some)?,
+        };
+        self.saved(index, etag);
+        Ok(())
+    }
+
+    async fn run_batch(
+        &mut self,
+        table: &Table,
+        positions: &[usize],
+        replace: bool,
+    ) -> Result<(), (usize, Error)> {
+        let at = |place: usize| positions.get(place).copied().unwrap_or(0);
+        let mut indexes = Vec::with_capacity(positions.len());
+        let mut changes: Vec<Change> = Vec::with_capacity(positions.len());
+        for &position in positions {
+            let Pending::Entity(index) = self.pending[position] else { continue };
+            let change = self.slot(index).and_then(|slot| slot.change(replace));
+            changes.push(change.map_err(|error| (position, error))?);
+            indexes.push(index);
+        }
+        let Some(first) = changes.first() else { return Ok(()) };
+        let mut batch = Batch::new(table.clone(), first.key.partition.clone());
+        for (place, change) in changes.into_iter().enumerate() {
+            batch.push(change).map_err(|error| (at(place), error))?;
+        }
+        let etags = batch.execute().await.map_err(|error| (at(error.batch_index().unwrap_or(0)), error))?;
+        for (index, etag) in indexes.into_iter().zip(etags) {
+            self.saved(index, etag);
+        }
+        Ok(())
+    }
+
+    /// The service has taken the change.
+    fn saved(&mut self, index: usize, etag: Option<ETag>) {
+        let Some(slot) = self.slots.get_mut(index).and_then(Option::as_mut) else { return };
+        if slot.state == State::Deleted {
+            self.drop_slot(index);
+        } else {
+            slot.state = State::Unchanged;
+            slot.etag = etag;
+        }
+    }
+}
+
+impl Step {
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        match self {
+            Step::One(position) => std::slice::from_ref(position).iter().copied(),
+            Step::Batch(_, positions) => positions.iter().copied(),
+        }
+    }
+}

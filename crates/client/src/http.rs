@@ -1,0 +1,120 @@
+//! The transport over HTTP: a pool of connections, TLS where the endpoint asks for it.
+//!
+//! The one module of the client that opens sockets.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::Semaphore;
+
+use crate::error::{Error, Result};
+use crate::transport::{BoxFuture, Transport, TransportError, TransportResult};
+
+/// The largest answer that is read: a page holds four megabytes of data, which JSON may write six times as long.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What can be set about connections.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Connections at a time to all endpoints together; requests beyond wait (HT-04).
+    pub connections_max: usize,
+    /// How long making a connection may take.
+    pub connect_time_max: Duration,
+    /// How long a connection that nobody uses is kept.
+    pub idle_time_max: Duration,
+    /// Send small requests at once rather than wait for more (`TCP_NODELAY`, HT-03).
+    pub nodelay: bool,
+    /// Root certificates in PEM form that are trusted besides those of the machine.
+    pub extra_roots_pem: Option<Vec<u8>>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connections_max: 128,
+            connect_time_max: Duration::from_secs(5),
+            idle_time_max: Duration::from_secs(60),
+            nodelay: true,
+            extra_roots_pem: None,
+        }
+    }
+}
+
+/// The transport over HTTP/1.1, with and without TLS. `Expect: 100-continue` is never sent (HT-02): the largest body is
+/// four megabytes.
+pub struct Http {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    places: Arc<Semaphore>,
+}
+
+impl Http {
+    /// A transport. The machine's root certificates are read only if `tls` is asked for; else `https` endpoints cannot
+    /// be reached.
+    pub fn new(options: &HttpOptions, tls: bool) -> Result<Self> {
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(options.nodelay);
+        connector.set_connect_timeout(Some(options.connect_time_max));
+        let roots = if tls { roots(options)? } else { RootCertStore::empty() };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::input(format!("TLS cannot be set up: {error}")))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(options.idle_time_max)
+            .pool_max_idle_per_host(options.connections_max)
+            .build(connector);
+        Ok(Self { client, places: Arc::new(Semaphore::new(options.connections_max.max(1))) })
+    }
+}
+
+impl Transport for Http {
+    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult> {
+        Box::pin(async move {
+            let _place = self.places.acquire().await.map_err(TransportError::not_sent)?;
+            let answer = self.client.request(request.map(Full::new)).await.map_err(|error| {
+                if error.is_connect() { TransportError::not_sent(error) } else { TransportError::lost(error) }
+            })?;
+            let (parts, body) = answer.into_parts();
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(TransportError::lost)?;
+            Ok(http::Response::from_parts(parts, body.to_bytes()))
+        })
+    }
+}
+
+/// The certificates that are trusted.
+fn roots(options: &HttpOptions) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let native = rustls_native_certs::load_native_certs();
+    // Stores of machines hold old certificates in forms that nobody can check; they are passed over.
+    roots.add_parsable_certificates(native.certs);
+    for certificate in options.extra_roots_pem.iter().flat_map(|pem| CertificateDer::pem_slice_iter(pem)) {
+        let certificate = certificate.map_err(|error| Error::input(format!("not a PEM file: {error}")))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| Error::input(format!("not a root certificate: {error}")))?;
+    }
+    if roots.is_empty() {
+        let causes: Vec<String> = native.errors.iter().map(ToString::to_string).collect();
+        let none = io::Error::new(io::ErrorKind::NotFound, causes.join("; "));
+        return Err(Error::input(format!("no root certificates were found on this machine: {none}")));
+    }
+    Ok(roots)
+}

@@ -1,0 +1,273 @@
+//! The pipeline: sign, send, understand, and perhaps try again.
+//!
+//! Everything that the client sends goes through [`Pipeline::send`]. An error that comes out of it says whether the
+//! request can have been carried out by any of its attempts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use lazuli_protocol::answer::{self, Refusal};
+use lazuli_protocol::auth::{self, SignedParts};
+use lazuli_protocol::batch::send as batch;
+use tracing::Instrument;
+
+use crate::account::{Account, Credential, Endpoint};
+use crate::batch::refusal;
+use crate::environment::Environment;
+use crate::error::{Applied, Error, Result, Said};
+use crate::request::Call;
+use crate::retry::RetryOptions;
+use crate::transport::{Transport, TransportError};
+
+/// The version of the protocol that the client speaks.
+pub(crate) const VERSION: &str = "2019-02-02";
+
+const X_MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
+const X_MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
+const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
+const REQUEST_ID: &str = "x-ms-request-id";
+
+/// Sees every request before it is signed, and may add header fields (CL-13).
+pub type RequestHook = Arc<dyn Fn(&mut http::Request<Bytes>) + Send + Sync>;
+
+/// Which endpoint reads go to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// The primary.
+    #[default]
+    Primary,
+    /// The primary, and if that fails the secondary, in turns.
+    PrimaryThenSecondary,
+    /// The secondary, whose copy may be behind.
+    Secondary,
+}
+
+/// What all handles of a service share.
+pub(crate) struct Pipeline {
+    pub account: Account,
+    pub transport: Arc<dyn Transport>,
+    pub environment: Arc<dyn Environment>,
+    pub retry: RetryOptions,
+    pub read_from: ReadFrom,
+    pub hooks: Vec<RequestHook>,
+}
+
+/// An answer that is no failure.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Answer {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    pub fn request_id(&self) -> Option<String> {
+        self.get(REQUEST_ID).map(str::to_owned)
+    }
+}
+
+/// An attempt that failed.
+struct Failed {
+    error: Error,
+    retry_after: Option<Duration>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self { error, retry_after: None }
+    }
+}
+
+impl Pipeline {
+    /// Sends a request, and again where that is of use.
+    pub async fn send(&self, call: &Call) -> Result<Answer> {
+        self.send_reading(call, Ok).await
+    }
+
+    /// Sends a batch. An operation in it that was refused is the failure of the attempt: the service may be busy there,
+    /// too.
+    pub async fn send_batch<T>(
+        &self,
+        call: Call,
+        read: impl Fn(&[batch::Answer<'_>]) -> Result<T> + Send + Sync,
+    ) -> Result<T> {
+        let read_parts = |answer: Answer| {
+            let content_type = answer.get("content-type").unwrap_or_default();
+            let answers = batch::answers(content_type, &answer.body)
+                .map_err(|_| Error::answer("the answer to a batch cannot be read"))?;
+            match answers.iter().find_map(|part| refusal(part, answer.request_id())) {
+                Some(error) => Err(error),
+                None => read(&answers),
+            }
+        };
+        self.send_reading(&call, read_parts).await
+    }
+
+    async fn send_reading<T>(
+        &self,
+        call: &Call,
+        read: impl Fn(Answer) -> Result<T> + Send + Sync,
+    ) -> Result<T> {
+        let span = tracing::debug_span!("lazuli.request", operation = call.operation, path = %call.path);
+        self.send_retrying(call, read).instrument(span).await
+    }
+
+    async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Answer) -> Result<T>) -> Result<T> {
+        let start = self.environment.elapsed();
+        let mut uncertain = false;
+        let mut done = 0;
+        loop {
+            let left = self.retry.deadline.saturating_sub(self.environment.elapsed().saturating_sub(start));
+            let attempt = self.attempt(call, done, left.min(self.retry.attempt_time_max)).await;
+            done += 1;
+            let read = attempt.and_then(|answer| read(answer).map_err(Failed::from));
+            let Failed { error, retry_after } = match read {
+                Ok(done) => return Ok(done),
+                Err(failed) => failed,
+            };
+            uncertain |= error.applied() == Applied::Unknown && !call.reads;
+            let settle = |error: Error| match (call.reads, uncertain) {
+                (true, _) => error.with_applied(Applied::No),
+                (false, true) => error.with_applied(Applied::Unknown),
+                (false, false) => error,
+            };
+            let Some(delay) = self.retry.delay(done, &error, retry_after, self.environment.random()) else {
+                return Err(settle(error));
+            };
+            let spent = self.environment.elapsed().saturating_sub(start);
+            if spent + delay >= self.retry.deadline {
+                return Err(settle(error.past_deadline()));
+            }
+            tracing::warn!(attempt = done, delay_ms = delay.as_millis() as u64, %error, "trying again");
+            self.environment.sleep(delay).await;
+        }
+    }
+
+    /// One attempt: signed anew, since the signature carries the time.
+    async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Answer, Failed> {
+        let (endpoint, _) = self.endpoint(call, done)?;
+        let request = self.signed(call, endpoint).await?;
+        let sending = self.transport.send(request);
+        let answer = tokio::select! {
+            biased;
+            answer = sending => answer,
+            () = self.environment.sleep(time) => {
+                Err(TransportError::lost(format!("it took longer than {} ms", time.as_millis())))
+            }
+        };
+        let answer = answer.map_err(Error::from)?;
+        let (parts, body) = answer.into_parts();
+        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
+        tracing::debug!(status = answer.status, request_id = answer.get(REQUEST_ID), "answered");
+        if parts.status.is_success() { Ok(answer) } else { Err(failed(&answer)) }
+    }
+
+    /// The endpoint of an attempt, and whether it is the secondary.
+    fn endpoint(&self, call: &Call, done: u32) -> Result<(&Endpoint, bool)> {
+        let primary = || (self.account.endpoint(), false);
+        let secondary = self.account.secondary().map(|endpoint| (endpoint, true));
+        let none = || Error::input("the account has no secondary endpoint");
+        match (call.reads, self.read_from) {
+            _ if call.secondary => secondary.ok_or_else(none),
+            (true, ReadFrom::Secondary) => secondary.ok_or_else(none),
+            (true, ReadFrom::PrimaryThenSecondary) if done % 2 == 1 => Ok(secondary.unwrap_or_else(primary)),
+            _ => Ok(primary()),
+        }
+    }
+
+    async fn signed(&self, call: &Call, endpoint: &Endpoint) -> Result<http::Request<Bytes>> {
+        let credential = self.account.credential();
+        let token = match credential {
+            Credential::Sas(token) => Some(&**token),
+            _ => None,
+        };
+        let mut request = call.at(endpoint, token)?;
+        let date = self.environment.now().http();
+        let id = format!("{:016x}{:016x}", self.environment.random(), self.environment.random());
+        let headers = request.headers_mut();
+        let mut add = |name: HeaderName, text: &str| -> Result<()> {
+            let value =
+                HeaderValue::from_str(text).map_err(|_| Error::input(format!("bad header {name}")))?;
+            headers.insert(name, value);
+            Ok(())
+        };
+        add(X_MS_DATE, date.as_str())?;
+        add(X_MS_VERSION, VERSION)?;
+        add(CLIENT_REQUEST_ID, &id)?;
+        add(HeaderName::from_static("dataserviceversion"), "3.0;NetFx")?;
+        add(HeaderName::from_static("maxdataserviceversion"), "3.0;NetFx")?;
+        for hook in &self.hooks {
+            hook(&mut request);
+        }
+        if let Some(value) = self.authorization(call, endpoint, &request, date.as_str()).await? {
+            let mut value = HeaderValue::from_str(&value)
+                .map_err(|_| Error::input("the credential cannot be sent as a header"))?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        Ok(request)
+    }
+
+    async fn authorization(
+        &self,
+        call: &Call,
+        endpoint: &Endpoint,
+        request: &http::Request<Bytes>,
+        date: &str,
+    ) -> Result<Option<String>> {
+        match self.account.credential() {
+            Credential::Anonymous | Credential::Sas(_) => Ok(None),
+            Credential::Bearer(provider) => {
+                if !endpoint.is_https() && !endpoint.is_loopback() {
+                    return Err(Error::input("a bearer token is sent by https only"));
+                }
+                Ok(Some(format!("Bearer {}", provider.token().await?)))
+            }
+            Credential::Key { key, scheme } => {
+                let account = self.account.name();
+                let account = account.ok_or_else(|| Error::input("signing needs the account's name"))?;
+                let field = |name: &str| {
+                    request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+                };
+                let parts = SignedParts {
+                    method: request.method().as_str(),
+                    content_md5: field("content-md5"),
+                    content_type: field("content-type"),
+                    date,
+                    account,
+                    path: request.uri().path(),
+                    comp: call
+                        .query
+                        .iter()
+                        .find(|(name, _)| *name == "comp")
+                        .map(|(_, value)| value.as_str()),
+                };
+                Ok(Some(auth::authorization(key, *scheme, &parts)))
+            }
+        }
+    }
+}
+
+/// What a failure says. One without a body that can be read, as proxies send them, still has its status.
+fn failed(answer: &Answer) -> Failed {
+    let refusal = answer::refusal(&answer.body).unwrap_or_else(|| Refusal {
+        code: answer.get("x-ms-error-code").unwrap_or_default().to_owned(),
+        message: format!("the service answered with status {}", answer.status),
+    });
+    let said = Said {
+        status: answer.status,
+        code: refusal.code,
+        message: refusal.message,
+        request_id: answer.request_id(),
+        in_batch: false,
+    };
+    let seconds = answer.get("retry-after").and_then(|text| text.trim().parse().ok());
+    Failed { error: Error::service(said), retry_after: seconds.map(Duration::from_secs) }
+}

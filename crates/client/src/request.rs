@@ -1,0 +1,127 @@
+//! One request before it is signed: what every operation builds and the pipeline sends.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+use lazuli_protocol::percent;
+
+use crate::account::Endpoint;
+use crate::error::{Error, Result};
+
+/// `Accept` of everything that answers with entities.
+pub(crate) const MINIMAL_METADATA: &str = "application/json;odata=minimalmetadata";
+/// `Accept` where metadata is of no use.
+pub(crate) const NO_METADATA: &str = "application/json;odata=nometadata";
+
+/// A request, relative to whichever endpoint it is sent to.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// What it is, for spans and logs.
+    pub operation: &'static str,
+    pub method: Method,
+    /// The path behind the endpoint, escaped, without the slash in front.
+    pub path: String,
+    /// Names and values of the query, not escaped.
+    pub query: Vec<(&'static str, String)>,
+    pub headers: Vec<(HeaderName, String)>,
+    pub body: Bytes,
+    /// Does it change nothing?
+    pub reads: bool,
+    /// Send it to the secondary.
+    pub secondary: bool,
+}
+
+impl Call {
+    pub fn new(operation: &'static str, method: Method, path: impl Into<String>) -> Self {
+        let reads = method == Method::GET;
+        Self {
+            operation,
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+            reads,
+            secondary: false,
+        }
+    }
+
+    /// A request that speaks XML: policies, properties, stats.
+    pub fn xml(operation: &'static str, method: Method, path: impl Into<String>) -> Self {
+        Self::new(operation, method, path).header("accept", "application/xml")
+    }
+
+    pub fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((name, value.into()));
+        self
+    }
+
+    pub fn query_some(self, name: &'static str, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
+    }
+
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((HeaderName::from_static(name), value.into()));
+        self
+    }
+
+    pub fn header_some(self, name: &'static str, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.header(name, value),
+            None => self,
+        }
+    }
+
+    pub fn body(mut self, content_type: &str, body: impl Into<Bytes>) -> Self {
+        self = self.header("content-type", content_type);
+        self.body = body.into();
+        self
+    }
+
+    pub fn at_secondary(mut self, secondary: bool) -> Self {
+        self.secondary = secondary;
+        self
+    }
+
+    /// The request at an endpoint. `token` is a shared access signature.
+    pub fn at(&self, endpoint: &Endpoint, token: Option<&str>) -> Result<http::Request<Bytes>> {
+        let mut request = http::Request::new(self.body.clone());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self
+            .url(endpoint, token)
+            .parse()
+            .map_err(|error| Error::input(format!("the request has no valid URL: {error}")))?;
+        for (name, value) in &self.headers {
+            let value = HeaderValue::from_str(value)
+                .map_err(|_| Error::input(format!("'{value}' cannot be sent as the header '{name}'")))?;
+            request.headers_mut().insert(name.clone(), value);
+        }
+        Ok(request)
+    }
+
+    fn url(&self, endpoint: &Endpoint, token: Option<&str>) -> String {
+        let mut out = format!("{}/{}", endpoint.as_str(), self.path).into_bytes();
+        let mut separator = b'?';
+        for (name, value) in &self.query {
+            out.push(separator);
+            out.extend_from_slice(name.as_bytes());
+            out.push(b'=');
+            percent::encode_into(&mut out, value);
+            separator = b'&';
+        }
+        if let Some(token) = token {
+            out.push(separator);
+            out.extend_from_slice(token.as_bytes());
+        }
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
+/// Makes a path from what writes it.
+pub(crate) fn path(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::with_capacity(96);
+    write(&mut out);
+    String::from_utf8(out).unwrap_or_default()
+}

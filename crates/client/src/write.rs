@@ -1,0 +1,177 @@
+//! Changes of one entity as requests: what is sent alone and what stands in a batch is built here, the same way.
+
+use bytes::Bytes;
+use http::Method;
+use lazuli_model::key::KeyError;
+use lazuli_model::{EntityKey, ErrorCode, Failure, Key, TableName};
+use lazuli_protocol::batch::send::Inner;
+use lazuli_protocol::url;
+
+use crate::account::Endpoint;
+use crate::entity::{Encoded, Entity, encode};
+use crate::error::Result;
+use crate::request::{Call, NO_METADATA, path};
+use crate::versioned::ETag;
+
+/// What to do with an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WriteMode {
+    /// It must not exist.
+    Insert,
+    /// It must exist; properties that are not given go.
+    Replace,
+    /// It must exist; properties that are not given stay.
+    Merge,
+    /// Whether it exists or not; properties that are not given go.
+    UpsertReplace,
+    /// Whether it exists or not; properties that are not given stay.
+    UpsertMerge,
+}
+
+/// How an entity is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// What to do with it.
+    pub mode: WriteMode,
+    /// The version that it must have, for [`WriteMode::Replace`] and [`WriteMode::Merge`]; `None` is any.
+    pub if_match: Option<ETag>,
+}
+
+impl From<WriteMode> for WriteOptions {
+    fn from(mode: WriteMode) -> Self {
+        Self { mode, if_match: None }
+    }
+}
+
+/// A change of one entity, ready to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub key: EntityKey,
+    pub kind: ChangeKind,
+    if_match: Option<String>,
+    pub body: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    Write(WriteMode),
+    Delete,
+}
+
+impl Change {
+    /// Writes an entity.
+    pub fn write<T: Entity>(entity: &T, options: &WriteOptions) -> Result<Self> {
+        let Encoded { key, body } = encode(entity)?;
+        let tag = options.if_match.as_ref().map_or("*", ETag::as_str).to_owned();
+        let conditional = matches!(options.mode, WriteMode::Replace | WriteMode::Merge);
+        if options.if_match.is_some() && !conditional {
+            return Err(crate::Error::input("an insert and an upsert have no condition on the version"));
+        }
+        let if_match = conditional.then_some(tag);
+        Ok(Self { key, kind: ChangeKind::Write(options.mode), if_match, body: body.into() })
+    }
+
+    /// Deletes an entity.
+    pub fn delete(key: EntityKey, if_match: Option<&ETag>) -> Self {
+        let tag = if_match.map_or("*", ETag::as_str).to_owned();
+        Self { key, kind: ChangeKind::Delete, if_match: Some(tag), body: Bytes::new() }
+    }
+
+    /// What logs call it.
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            ChangeKind::Write(WriteMode::Insert) => "InsertEntity",
+            ChangeKind::Write(WriteMode::Replace) => "UpdateEntity",
+            ChangeKind::Write(WriteMode::Merge) => "MergeEntity",
+            ChangeKind::Write(WriteMode::UpsertReplace) => "InsertOrReplaceEntity",
+            ChangeKind::Write(WriteMode::UpsertMerge) => "InsertOrMergeEntity",
+            ChangeKind::Delete => "DeleteEntity",
+        }
+    }
+
+    fn method(&self) -> &'static str {
+        match self.kind {
+            ChangeKind::Write(WriteMode::Insert) => "POST",
+            ChangeKind::Write(WriteMode::Replace | WriteMode::UpsertReplace) => "PUT",
+            // PATCH means the same and passes proxies that have never heard of MERGE.
+            ChangeKind::Write(WriteMode::Merge | WriteMode::UpsertMerge) => "PATCH",
+            ChangeKind::Delete => "DELETE",
+        }
+    }
+
+    /// The path behind the endpoint.
+    fn path(&self, table: &TableName) -> String {
+        match self.kind {
+            ChangeKind::Write(WriteMode::Insert) => table.as_str().to_owned(),
+            _ => entity_path(table, &self.key),
+        }
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        let mut fields = vec![("accept", NO_METADATA.to_owned())];
+        if !self.body.is_empty() {
+            fields.push(("content-type", "application/json".to_owned()));
+        }
+        if self.kind == ChangeKind::Write(WriteMode::Insert) {
+            fields.push(("prefer", "return-no-content".to_owned()));
+        }
+        if let Some(tag) = &self.if_match {
+            fields.push(("if-match", tag.clone()));
+        }
+        fields
+    }
+
+    /// As a request of its own.
+    pub fn call(&self, table: &TableName) -> Call {
+        let method = Method::from_bytes(self.method().as_bytes()).unwrap_or_default();
+        let mut call = Call::new(self.name(), method, self.path(table));
+        for (name, value) in self.fields() {
+            call = call.header(name, value);
+        }
+        call.body = self.body.clone();
+        call
+    }
+
+    /// As a part of a batch.
+    pub fn inner(&self, endpoint: &Endpoint, table: &TableName) -> Inner {
+        let names = |name| match name {
+            "accept" => "Accept",
+            "content-type" => "Content-Type",
+            "prefer" => "Prefer",
+            "if-match" => "If-Match",
+            other => other,
+        };
+        let mut fields: Vec<_> =
+            self.fields().into_iter().map(|(name, value)| (names(name), value)).collect();
+        fields.push(("DataServiceVersion", "3.0;".to_owned()));
+        Inner {
+            method: self.method(),
+            url: format!("{}/{}", endpoint.as_str(), self.path(table)),
+            fields,
+            body: self.body.to_vec(),
+        }
+    }
+}
+
+/// `T(PartitionKey='p',RowKey='r')`, escaped.
+pub(crate) fn entity_path(table: &TableName, key: &EntityKey) -> String {
+    path(|out| url::entity_path(out, table.as_str(), key.partition.as_str(), key.row.as_str()))
+}
+
+/// Both keys, checked.
+pub(crate) fn key(partition: impl Into<String>, row: impl Into<String>) -> Result<EntityKey> {
+    Ok(EntityKey {
+        partition: checked("PartitionKey", partition.into())?,
+        row: checked("RowKey", row.into())?,
+    })
+}
+
+fn checked(name: &str, text: String) -> Result<Key> {
+    Key::new(text.as_str()).map_err(|error| {
+        let failure = match error {
+            KeyError::TooLong => Failure::from(ErrorCode::KeyValueTooLarge),
+            KeyError::Character(_) => Failure::out_of_range(name, &text),
+        };
+        failure.into()
+    })
+}

@@ -1,0 +1,197 @@
+//! Single entities: what is written is read, versions guard changes.
+
+use lazuli_client::{
+    Applied, DateTime, Dynamic, ErrorCode, ErrorKind, GetOptions, Guid, ModifyOptions, Value, Versioned,
+    WriteMode, WriteOptions,
+};
+
+use crate::support::{age, cases, person};
+
+cases! {
+    /// DM-20, LA-10: every type survives, with its type.
+    async fn all_types_survive(setting: Setting) {
+        let table = setting.table().await;
+        let sent = Dynamic::new("p", "r")
+            .with("Text", "a \"b\" \\ \u{1F600}\n").unwrap()
+            .with("Empty", "").unwrap()
+            .with("Flag", true).unwrap()
+            .with("Small", i32::MIN).unwrap()
+            .with("Big", i64::MAX).unwrap()
+            .with("Whole", 5.0).unwrap()
+            .with("Real", -1.5e-7).unwrap()
+            .with("Id", Guid([0xC3; 16])).unwrap()
+            .with("Time", DateTime::parse("2022-05-06T00:31:05.1234567Z").unwrap()).unwrap()
+            .with("Bytes", Value::Binary(vec![0, 1, 254, 255])).unwrap();
+        let etag = table.insert(&sent).await.unwrap();
+        let found: Versioned<Dynamic> = table.get("p", "r").await.unwrap();
+        assert_eq!(found.value.props, sent.props);
+        assert_eq!(found.etag, etag);
+        assert_eq!(found.value.timestamp, Some(found.timestamp));
+        if let Some(time) = etag.timestamp() {
+            assert_eq!(time, found.timestamp);
+        }
+    }
+
+    /// OP-08: keys with quotes, blanks, percent signs, and all that a URL means something by.
+    async fn keys_of_all_kinds(setting: Setting) {
+        let table = setting.table().await;
+        let keys = ["", " ", "O'Hare", "''", "a b", "50%", "%20", "a+b", "a&b=c", "\u{e9}\u{1F600}", "(x)", "a,b", ";:@$!*", "~-_.", "\"q\"", "[{|}]", "<>"];
+        for (n, key) in keys.iter().enumerate() {
+            let n = i32::try_from(n).unwrap();
+            table.insert(&person(key, key, n)).await.unwrap_or_else(|error| panic!("{key}: {error}"));
+            assert_eq!(age(&table, key, key).await, Some(n), "{key}");
+            table.merge(&person(key, key, n + 1)).await.unwrap_or_else(|error| panic!("{key}: {error}"));
+            assert_eq!(age(&table, key, key).await, Some(n + 1), "{key}");
+            table.delete_entity(*key, *key).await.unwrap_or_else(|error| panic!("{key}: {error}"));
+            assert_eq!(age(&table, key, key).await, None, "{key}");
+        }
+    }
+
+    /// HT-06, LA-06: keys that cannot be are refused before anything is sent.
+    async fn keys_are_checked_at_once(setting: Setting) {
+        let table = setting.table().await;
+        for key in ["a/b", "a\\b", "a#b", "a?b", "a\u{1}b", &"x".repeat(1025)] {
+            let error = table.insert(&person(key, "r", 1)).await.unwrap_err();
+            assert_eq!((error.kind(), error.applied()), (ErrorKind::Input, Applied::No), "{key}");
+            assert_eq!(table.get::<Dynamic>("p", key).await.unwrap_err().kind(), ErrorKind::Input, "{key}");
+        }
+    }
+
+    /// ER-01, ER-03: errors have code, status, text, request id, and say that nothing was applied.
+    async fn errors_say_what_happened(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "r", 1)).await.unwrap();
+        let error = table.insert(&person("p", "r", 2)).await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::EntityAlreadyExists));
+        assert_eq!((error.kind(), error.status(), error.applied()), (ErrorKind::Service, Some(409), Applied::No));
+        assert!(error.is_conflict() && !error.is_transient() && error.batch_index().is_none());
+        assert!(error.request_id().is_some_and(|id| !id.is_empty()));
+        assert!(!error.message().is_empty() && !error.message().contains("RequestId"), "{error}");
+        assert_eq!(age(&table, "p", "r").await, Some(1));
+        let missing = table.get::<Dynamic>("p", "x").await.unwrap_err();
+        assert_eq!(missing.code(), Some(ErrorCode::ResourceNotFound));
+        assert!(table.try_get::<Dynamic>("p", "x").await.unwrap().is_none());
+        assert_eq!(table.update(&person("p", "x", 1)).await.unwrap_err().code(), Some(ErrorCode::ResourceNotFound));
+        assert_eq!(table.merge(&person("p", "x", 1)).await.unwrap_err().code(), Some(ErrorCode::ResourceNotFound));
+        assert_eq!(table.delete_entity("p", "x").await.unwrap_err().code(), Some(ErrorCode::ResourceNotFound));
+    }
+
+    /// OP-17: a missing table is told apart from a missing entity.
+    async fn a_missing_table_is_an_error(setting: Setting) {
+        let table = setting.service.table(&setting.table_name("missing")).unwrap();
+        let error = table.insert(&person("p", "r", 1)).await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::TableNotFound));
+        let error = table.try_get::<Dynamic>("p", "r").await.unwrap_err();
+        assert!(error.is_not_found(), "{error}");
+    }
+
+    /// OP-10 to OP-14: replace forgets what it is not told, merge keeps it.
+    async fn replace_forgets_and_merge_keeps(setting: Setting) {
+        let table = setting.table().await;
+        let only = |name: &'static str| Dynamic::new("p", "r").with(name, 1).unwrap();
+        let names = async || {
+            let found = table.get::<Dynamic>("p", "r").await.unwrap();
+            let mut names: Vec<String> = found.value.props.iter().map(|(name, _)| name.to_owned()).collect();
+            names.sort();
+            names.join(",")
+        };
+        table.upsert(&only("A")).await.unwrap();
+        table.merge(&only("B")).await.unwrap();
+        assert_eq!(names().await, "A,B");
+        table.upsert_merge(&only("C")).await.unwrap();
+        assert_eq!(names().await, "A,B,C");
+        table.update(&only("D")).await.unwrap();
+        assert_eq!(names().await, "D");
+        table.upsert(&only("E")).await.unwrap();
+        assert_eq!(names().await, "E");
+        table.delete_entity("p", "r").await.unwrap();
+        table.upsert_merge(&only("F")).await.unwrap();
+        assert_eq!(names().await, "F");
+    }
+
+    /// CC-03 to CC-05: the version that was read guards the change.
+    async fn versions_guard_changes(setting: Setting) {
+        let table = setting.table().await;
+        let first = table.insert(&person("p", "r", 1)).await.unwrap();
+        let second = table.update_if(&person("p", "r", 2), &first).await.unwrap();
+        assert_ne!(first, second);
+        for error in [
+            table.update_if(&person("p", "r", 3), &first).await.unwrap_err(),
+            table.merge_if(&person("p", "r", 3), &first).await.unwrap_err(),
+            table.delete_entity_if("p", "r", &first).await.unwrap_err(),
+        ] {
+            assert!(error.is_precondition_failed(), "{error}");
+            assert_eq!((error.code(), error.applied()), (Some(ErrorCode::UpdateConditionNotSatisfied), Applied::No));
+        }
+        assert_eq!(age(&table, "p", "r").await, Some(2));
+        let third = table.merge_if(&person("p", "r", 3), &second).await.unwrap();
+        table.delete_entity_if("p", "r", &third).await.unwrap();
+        assert_eq!(age(&table, "p", "r").await, None);
+    }
+
+    /// A condition where there can be none is refused at once.
+    async fn upserts_have_no_condition(setting: Setting) {
+        let table = setting.table().await;
+        let etag = table.insert(&person("p", "r", 1)).await.unwrap();
+        for mode in [WriteMode::Insert, WriteMode::UpsertMerge, WriteMode::UpsertReplace] {
+            let options = WriteOptions { mode, if_match: Some(etag.clone()) };
+            assert_eq!(table.write(&person("p", "r", 2), options).await.unwrap_err().kind(), ErrorKind::Input);
+        }
+    }
+
+    /// CC-06, CC-09: concurrent increments all arrive; each reads again when another came between.
+    async fn modify_loses_nothing(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "r", 0)).await.unwrap();
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let table = table.clone();
+                tokio::spawn(async move {
+                    let options = ModifyOptions { attempts_max: 1000, ..ModifyOptions::default() };
+                    for _ in 0..5 {
+                        let add = |entity: &mut Dynamic| {
+                            let age: i32 = entity.get("Age")?.unwrap_or(0);
+                            entity.set("Age", age + 1).map(|_| ())
+                        };
+                        table.modify_with("p", "r", options, add).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(age(&table, "p", "r").await, Some(20));
+    }
+
+    /// CC-09: the contention is bounded, and an error of the closure ends it.
+    async fn modify_ends(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "r", 0)).await.unwrap();
+        let stop = |_: &mut Dynamic| Err(lazuli_client::Error::input("enough"));
+        assert_eq!(table.modify("p", "r", stop).await.unwrap_err().message(), "enough");
+        assert_eq!(age(&table, "p", "r").await, Some(0));
+        let missing = table.modify("p", "x", |_: &mut Dynamic| Ok(())).await.unwrap_err();
+        assert!(missing.is_not_found());
+    }
+
+    /// PJ: only what is selected is read; the version is known all the same.
+    async fn select_in_a_get(setting: Setting) {
+        let table = setting.table().await;
+        let etag = table.insert(&person("p", "r", 7)).await.unwrap();
+        let options = GetOptions { select: vec!["Age".into(), "PartitionKey".into(), "RowKey".into()], ..GetOptions::default() };
+        let found: Versioned<Dynamic> = table.get_with("p", "r", &options).await.unwrap();
+        assert_eq!(found.etag, etag);
+        assert_eq!(found.value.get::<i32>("Age").unwrap(), Some(7));
+        assert_eq!(found.value.get::<String>("Name").unwrap(), None);
+    }
+
+    /// The secondary reads what the primary wrote, and takes no writes.
+    async fn reads_of_the_secondary(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "r", 7)).await.unwrap();
+        let options = GetOptions { secondary: true, ..GetOptions::default() };
+        let found: Versioned<Dynamic> = table.get_with("p", "r", &options).await.unwrap();
+        assert_eq!(found.value.get::<i32>("Age").unwrap(), Some(7));
+    }
+}

@@ -1,0 +1,21 @@
+//! The client against services: every case runs on Lazuli over HTTP, on Lazuli in the same process, and on the endpoint
+//! that `LAZULI_CLIENT_ENDPOINT` names (Azurite, in `tests/run client`).
+//!
+//! | file | about |
+//! |---|---|
+//! | `tables.rs` | tables, policies, properties, tokens |
+//! | `entities.rs` | single entities and their versions |
+//! | `batches.rs` | entity group transactions, work in bulk |
+//! | `pages.rs` | queries, page by page, and explanations |
+//! | `context.rs` | tracked objects |
+//! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
+//! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
+
+mod batches;
+mod context;
+mod entities;
+mod pages;
+mod retries;
+mod support;
+mod tables;
+mod transport;

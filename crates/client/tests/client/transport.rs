@@ -1,0 +1,226 @@
+//! Sockets: pools, limits, hooks and credentials.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use lazuli_client::{
+    Account, Applied, BoxFuture, Credential, Dynamic, Environment, ErrorKind, HttpOptions, Result,
+    RetryOptions, System, TableService, TokenProvider, Transport,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::support::{account_at, person, server};
+
+fn run<F: Future<Output = ()>>(test: F) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(test);
+}
+
+/// A service that answers every request with the same bytes and counts connections and requests.
+struct Canned {
+    address: std::net::SocketAddr,
+    connections: Arc<AtomicUsize>,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Canned {
+    async fn start(answer: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (counter, log) = (connections.clone(), requests.clone());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let log = log.clone();
+                tokio::spawn(async move {
+                    let mut input = Vec::new();
+                    while let Ok(1..) = stream.read_buf(&mut input).await {
+                        // Requests of these tests have no body.
+                        if input.ends_with(b"\r\n\r\n") {
+                            log.lock().unwrap().push(String::from_utf8_lossy(&input).into_owned());
+                            input.clear();
+                            if answer.is_empty() || stream.write_all(answer.as_bytes()).await.is_err() {
+                                return;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        Self { address, connections, requests }
+    }
+}
+
+const NO_TABLES: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"value\":[]}";
+
+/// HT-04: connections are kept and used again, and there are never more than allowed.
+#[test]
+fn connections_are_pooled_and_bounded() {
+    run(async {
+        let canned = Canned::start(NO_TABLES).await;
+        let options = HttpOptions { connections_max: 3, ..HttpOptions::default() };
+        let service = TableService::builder(account_at(canned.address)).http(options).build().unwrap();
+        for _ in 0..10 {
+            service.table_names().await.unwrap();
+        }
+        assert_eq!(canned.connections.load(Ordering::SeqCst), 1);
+        let crowd: Vec<_> = (0..50)
+            .map(|_| {
+                let service = service.clone();
+                tokio::spawn(async move { service.table_names().await.unwrap() })
+            })
+            .collect();
+        for one in crowd {
+            one.await.unwrap();
+        }
+        assert!(canned.connections.load(Ordering::SeqCst) <= 3);
+        assert_eq!(canned.requests.lock().unwrap().len(), 60);
+    });
+}
+
+/// HT-02: a body is sent at once; nobody is asked whether it may.
+#[test]
+fn nothing_waits_for_continue() {
+    run(async {
+        let service = TableService::new(account_at(server())).unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        let hooked = TableService::builder(service.account().clone())
+            .on_request(move |request| log.lock().unwrap().push(request.headers().clone()))
+            .build()
+            .unwrap();
+        let table = hooked.table(&format!("continue{}", std::process::id())).unwrap();
+        table.create_if_missing().await.unwrap();
+        table.upsert(&person("p", "r", 1)).await.unwrap();
+        assert!(seen.lock().unwrap().iter().all(|headers| !headers.contains_key("expect")));
+    });
+}
+
+/// CL-13: a hook sees every request, and what it adds is sent.
+#[test]
+fn hooks_add_headers() {
+    run(async {
+        let canned = Canned::start(NO_TABLES).await;
+        let service = TableService::builder(account_at(canned.address))
+            .on_request(|request| {
+                request.headers_mut().insert("x-trace", "abc".parse().unwrap());
+            })
+            .build()
+            .unwrap();
+        service.table_names().await.unwrap();
+        let request = canned.requests.lock().unwrap()[0].to_lowercase();
+        for part in ["x-trace: abc", "x-ms-version: 2019-02-02", "x-ms-client-request-id: ", "x-ms-date: "] {
+            assert!(request.contains(part), "{part} in {request}");
+        }
+        // AU-08, LA-31: signed by the shorter text unless asked otherwise.
+        assert!(request.contains("authorization: sharedkeylite devstoreaccount1:"), "{request}");
+    });
+}
+
+/// Nobody listens: nothing was sent, so nothing was applied.
+#[test]
+fn no_connection() {
+    run(async {
+        let address = {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            listener.local_addr().unwrap()
+        };
+        let service = TableService::builder(account_at(address)).retry(RetryOptions::none()).build().unwrap();
+        let error = service.table("People").unwrap().upsert(&person("p", "r", 1)).await.unwrap_err();
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::Transport, Applied::No), "{error}");
+        assert!(error.is_transient());
+    });
+}
+
+/// A connection that closes without an answer: the request may have been carried out.
+#[test]
+fn closed_without_an_answer() {
+    run(async {
+        let canned = Canned::start("").await;
+        let service =
+            TableService::builder(account_at(canned.address)).retry(RetryOptions::none()).build().unwrap();
+        let table = service.table("People").unwrap();
+        let error = table.delete_entity("p", "r").await.unwrap_err();
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::Transport, Applied::Unknown), "{error}");
+    });
+}
+
+/// An answer that is none: what was asked for was done, and cannot be read.
+#[test]
+fn answers_that_make_no_sense() {
+    run(async {
+        let canned =
+            Canned::start("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello")
+                .await;
+        let service = TableService::new(account_at(canned.address)).unwrap();
+        let table = service.table("People").unwrap();
+        assert_eq!(service.table_names().await.unwrap_err().kind(), ErrorKind::Answer);
+        assert_eq!(table.get::<Dynamic>("p", "r").await.unwrap_err().kind(), ErrorKind::Answer);
+        assert_eq!(table.policies().await.unwrap_err().kind(), ErrorKind::Answer);
+        assert_eq!(service.properties().await.unwrap_err().kind(), ErrorKind::Answer);
+    });
+}
+
+/// A page of a proxy is an error with its status.
+#[test]
+fn pages_of_proxies() {
+    run(async {
+        let canned = Canned::start("HTTP/1.1 407 Proxy\r\nContent-Length: 13\r\n\r\n<html></html>").await;
+        let service = TableService::new(account_at(canned.address)).unwrap();
+        let error = service.table_names().await.unwrap_err();
+        assert_eq!((error.kind(), error.status(), error.code()), (ErrorKind::Service, Some(407), None));
+        assert_eq!(error.code_text(), "");
+    });
+}
+
+struct Tokens(AtomicUsize);
+
+impl TokenProvider for Tokens {
+    fn token(&self) -> BoxFuture<'_, Result<String>> {
+        let n = self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { Ok(format!("token-{n}")) })
+    }
+}
+
+/// Bearer tokens are asked for anew, and go by https or stay on the machine.
+#[test]
+fn bearer_tokens() {
+    run(async {
+        let canned = Canned::start(NO_TABLES).await;
+        let account =
+            account_at(canned.address).with_credential(Credential::bearer(Tokens(AtomicUsize::new(0))));
+        let service = TableService::new(account.clone()).unwrap();
+        service.table_names().await.unwrap();
+        service.table_names().await.unwrap();
+        let requests = canned.requests.lock().unwrap().clone();
+        assert!(requests[0].contains("Bearer token-0") && requests[1].contains("Bearer token-1"));
+        let far = Account::new("a", "http://example.com/a".parse().unwrap(), account.credential().clone());
+        let error = TableService::new(far).unwrap().table_names().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+    });
+}
+
+/// A transport is a trait object that programs can bring, and so are time and chance.
+#[test]
+fn everything_can_be_replaced() {
+    fn objects(_: &dyn Transport, _: &dyn Environment) {}
+    let embedded = lazuli_embedded::Embedded::memory().unwrap();
+    objects(&embedded, &System::default());
+}
+
+/// HT-07: what the client returns can go to other tasks.
+#[test]
+fn futures_are_send() {
+    fn sent<T: Send>(_: T) {}
+    let service = lazuli_embedded::memory();
+    let table = service.table("People").unwrap();
+    sent(table.get::<Dynamic>("p", "r"));
+    sent(table.insert(&person("p", "r", 1)));
+    sent(table.modify("p", "r", |_: &mut Dynamic| Ok(())));
+    sent(table.partition("p").unwrap().batch().execute());
+    sent(service.table_names());
+}

@@ -1,0 +1,134 @@
+//! Lazuli inside a program: the client's service on an engine of its own, without a socket.
+//!
+//! One line for a test of one's own:
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! use lazuli_client::Dynamic;
+//!
+//! let service = lazuli_embedded::memory();
+//! let people = service.create_table("People").await?;
+//! people.insert(&Dynamic::new("a", "1").with("Age", 30)?).await?;
+//! assert_eq!(people.get::<Dynamic>("a", "1").await?.value.get::<i32>("Age")?, Some(30));
+//! # Ok::<(), lazuli_client::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! Requests go through everything that a server's requests go through, signatures included; only the socket is left
+//! out. What works here works there.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_client::{Account, BoxFuture, TableService, Transport, TransportError};
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
+use lazuli_protocol::Head;
+use lazuli_protocol::head::Field;
+use lazuli_server::accounts::GivenAccount;
+use lazuli_server::frontend::ReadyBody;
+use lazuli_server::http::Peer;
+use lazuli_server::{Config, Directory, Frontend};
+
+/// The account that programs see; its host is never looked up.
+const ENDPOINT: &str = "http://embedded/devstoreaccount1";
+
+/// A service in memory, empty and gone with its last clone.
+///
+/// # Panics
+///
+/// If the system has no entropy for the ids of requests.
+pub fn memory() -> TableService {
+    over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for the ids of requests")
+}
+
+/// A service on the files of a directory, durable as a server's.
+///
+/// A directory is open once at a time. Drop the service and [`lazuli_engine::Engine::close`] the store to let it go.
+#[cfg(feature = "store")]
+pub fn open(directory: impl AsRef<std::path::Path>) -> lazuli_client::Result<TableService> {
+    let store = lazuli_store::Store::open(directory.as_ref(), lazuli_store::Options::default());
+    over(Arc::new(store.map_err(|error| lazuli_client::Error::input(error.to_string()))?))
+}
+
+/// A service on any engine.
+pub fn over(engine: Arc<dyn Engine>) -> lazuli_client::Result<TableService> {
+    let embedded = Embedded::new(engine).map_err(|error| lazuli_client::Error::input(error.to_string()))?;
+    TableService::builder(account()).transport(embedded).build()
+}
+
+/// The account of an embedded service, for [`TableService::builder`].
+pub fn account() -> Account {
+    Account::development_at(ENDPOINT).expect("the endpoint is well formed")
+}
+
+/// The transport to an engine in the same program, for services with settings of their own:
+///
+/// ```
+/// use lazuli_client::{RetryOptions, TableService};
+/// use lazuli_embedded::Embedded;
+///
+/// let service =
+///     TableService::builder(lazuli_embedded::account()).transport(Embedded::memory()?).retry(RetryOptions::none()).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Embedded {
+    frontend: Arc<Frontend>,
+}
+
+impl Embedded {
+    /// On an engine in memory.
+    pub fn memory() -> std::io::Result<Self> {
+        Self::new(Arc::new(Memory::new(Clock::system())))
+    }
+
+    /// On any engine, with the development account.
+    pub fn new(engine: Arc<dyn Engine>) -> std::io::Result<Self> {
+        let directory = Directory::new(vec![GivenAccount::development()]);
+        // Nothing listens at the address.
+        let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        Ok(Self { frontend: Arc::new(Frontend::over(engine, directory, config)?) })
+    }
+
+    async fn answer(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+        let (parts, body) = request.into_parts();
+        let length = body.len().to_string();
+        let host = parts.uri.authority().map_or("embedded", |authority| authority.as_str());
+        let mut fields = vec![Field { name: "host", value: host }];
+        for (name, value) in &parts.headers {
+            let value = value.to_str().map_err(TransportError::not_sent)?;
+            fields.push(Field { name: name.as_str(), value });
+        }
+        fields.push(Field { name: "content-length", value: &length });
+        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let head = Head { method: parts.method.as_str(), target, fields: &fields };
+        let peer = Peer { address: (Ipv4Addr::LOCALHOST, 0).into(), is_tls: false };
+        let answered = self.frontend.answer(&head, peer, &mut ReadyBody(body.into())).await;
+        let mut response = http::Response::builder().status(answered.status);
+        for (name, value) in &answered.fields {
+            response = response.header(*name, value.as_ref());
+        }
+        response.body(answered.body.into()).map_err(TransportError::lost)
+    }
+}
+
+impl Transport for Embedded {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+/// Runs an example of the documentation on a service in memory.
+#[doc(hidden)]
+pub fn doc_test<F: Future<Output = lazuli_client::Result<()>>>(example: impl FnOnce(TableService) -> F) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.expect("an example has a runtime");
+    if let Err(error) = runtime.block_on(example(memory())) {
+        panic!("the example failed: {error}");
+    }
+}
