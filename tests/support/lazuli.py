@@ -115,8 +115,9 @@ class Client:
         self.connection = http.client.HTTPConnection(server.host, server.port, timeout=timeout)
 
     def sign(self, path, date):
-        """SharedKeyLite: the date and the resource."""
-        text = f"{date}\n/{self.account}{path.split('?')[0]}"
+        """SharedKeyLite: the date and the resource, of whose parameters only `comp` counts."""
+        comp = re.search(r"[?&](comp=\w+)", path)
+        text = f"{date}\n/{self.account}{path.split('?')[0]}{'?' + comp[1] if comp else ''}"
         digest = hmac.new(self.key, text.encode(), hashlib.sha256).digest()
         return f"SharedKeyLite {self.account}:{base64.b64encode(digest).decode()}"
 

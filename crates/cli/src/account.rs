@@ -19,7 +19,7 @@ use crate::serve::LOCATION;
 Examples:
   lazuli account add shop                  creates account 'shop' and prints its two keys
   lazuli account list
-  lazuli account rotate-key shop --key 2   replaces the second key; requests signed with the old one are refused
+  lazuli account rotate-key shop --key 2   replaces the second key; the old one is refused
   lazuli account https-only shop on        from now on requests by plain http are refused
   lazuli account remove shop               only when its tables are deleted")]
 pub struct Account {
@@ -38,6 +38,9 @@ pub struct Account {
 #[derive(Subcommand)]
 enum AccountCommand {
     /// Create an account with two keys
+    #[command(
+        after_help = "Examples:\n  lazuli account add shop\n  lazuli account add blog --location ./lazuli-data --json"
+    )]
     Add {
         /// 3 to 24 lower-case letters and digits
         #[arg(value_parser = account_name)]
@@ -53,8 +56,10 @@ enum AccountCommand {
         https_only: bool,
     },
     /// Show all accounts and their keys
+    #[command(after_help = "Examples:\n  lazuli account list")]
     List,
     /// Give an account a new key
+    #[command(after_help = "Examples:\n  lazuli account rotate-key shop --key 2")]
     RotateKey {
         /// The account
         #[arg(value_parser = account_name)]
@@ -64,6 +69,7 @@ enum AccountCommand {
         key: u8,
     },
     /// Refuse requests by plain http to an account, or serve them again
+    #[command(after_help = "Examples:\n  lazuli account https-only shop on")]
     HttpsOnly {
         /// The account
         #[arg(value_parser = account_name)]
@@ -73,6 +79,7 @@ enum AccountCommand {
         wanted: String,
     },
     /// Remove an account that has no tables
+    #[command(after_help = "Examples:\n  lazuli account remove shop")]
     Remove {
         /// The account
         #[arg(value_parser = account_name)]

@@ -24,7 +24,7 @@ use crate::serve::LOCATION;
 #[command(after_help = "\
 Examples:
   lazuli backup /backups/monday                          of ./lazuli-data
-  lazuli backup --location /var/lib/lazuli /backups/monday
+  lazuli backup --location /var/lib/lazuli /backups/tuesday
   lazuli check /backups/monday                           is it as it was written?
   lazuli restore /backups/monday --location new-data     makes a new store of it
 

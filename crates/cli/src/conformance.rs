@@ -15,7 +15,8 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 Examples:
   lazuli conformance --connection-string 'UseDevelopmentStorage=true'
   lazuli conformance --endpoint http://127.0.0.1:10002/devstoreaccount1 --filter etags
-  lazuli conformance --endpoint http://127.0.0.1:10002/shop --account shop --key BASE64KEY --json
+  lazuli conformance --endpoint http://127.0.0.1:10002/shop --account shop --key BASE64KEY \\
+      --filter etags --json
   lazuli conformance --endpoint https://shop.table.example.org --account shop --key BASE64KEY \\
       --connect 127.0.0.1:8443 --ca-file front.pem")]
 pub struct Conformance {

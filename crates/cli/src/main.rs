@@ -24,7 +24,15 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 ///
 /// Without a command, `lazuli [flags]` means `lazuli serve [flags]`.
 #[derive(Parser)]
-#[command(name = "lazuli", version, max_term_width = 100)]
+#[command(
+    name = "lazuli",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  lazuli                                 tables on 127.0.0.1:10002, data in ./lazuli-data
+  lazuli serve --help                    flags, and more examples; so for every command"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -91,7 +99,9 @@ mod tests {
         assert_eq!(line(&[]), ["lazuli", "serve"]);
         assert_eq!(line(&["--table-port", "0"]), ["lazuli", "serve", "--table-port", "0"]);
         assert_eq!(line(&["account", "list"]), ["lazuli", "account", "list"]);
-        assert_eq!(line(&["--help"]), ["lazuli", "--help"]);
+        for command in ["--help", "help", "-V", "sas", "serve"] {
+            assert_eq!(line(&[command]), ["lazuli", command]);
+        }
     }
 
     #[test]

@@ -20,10 +20,12 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 #[command(after_help = "\
 Examples:
   lazuli sas table people --permissions r
-  lazuli sas table people --permissions raud --expires 7d --first-partition alice --last-partition alice
+  lazuli sas table people --permissions raud --expires 7d \\
+      --first-partition alice --last-partition alice
   lazuli sas table people --policy readers
-  lazuli sas account --resources sco --permissions rwdlacu --expires 2030-01-01 --account shop --key BASE64KEY
-  lazuli sas explain 'http://127.0.0.1:10002/devstoreaccount1/people?sv=2019-02-02&tn=people&sp=r&se=2030-01-01&sig=…'")]
+  lazuli sas account --resources sco --permissions rwdlacu --expires 2099-01-01 \\
+      --account shop --key BASE64KEY
+  lazuli sas explain \"$(lazuli sas table people --permissions r | head -1)\"")]
 pub struct Sas {
     #[command(subcommand)]
     command: SasCommand,

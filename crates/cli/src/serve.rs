@@ -51,7 +51,7 @@ fn parse_host(text: &str) -> Result<IpAddr, String> {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli                                       tables on 127.0.0.1:10002, data in ./lazuli-data
+  lazuli                                         tables on 127.0.0.1:10002, data in ./lazuli-data
   lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
   lazuli serve --location /var/lib/lazuli        data in a directory of your choice
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0

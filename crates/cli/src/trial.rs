@@ -29,12 +29,16 @@ pub struct Trial {
 #[derive(Subcommand)]
 enum Kind {
     /// Random operations on the server and on a model of it, with restarts: every answer and the final state agree.
+    #[command(after_help = "Examples:\n  lazuli trial sequences --count 5")]
     Sequences(Sequences),
     /// Concurrent clients: there is an order in which all they saw makes sense.
+    #[command(after_help = "Examples:\n  lazuli trial histories --count 5")]
     Histories(Histories),
     /// Transfers by transaction: the sum never moves.
+    #[command(after_help = "Examples:\n  lazuli trial bank --seconds 1 --kills 1")]
     Bank(Invariants),
     /// Rows that name each other: always one ring.
+    #[command(after_help = "Examples:\n  lazuli trial ring --seconds 1 --kills 1")]
     Ring(Invariants),
 }
 

@@ -16,8 +16,10 @@ use super::parse_key;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli sas explain 'sv=2019-02-02&tn=people&sp=r&se=2030-01-01&sig=…'
-  lazuli sas explain 'https://shop.table.core.windows.net/people?sv=…&sig=…' --key BASE64KEY
+  lazuli sas explain 'sv=2019-02-02&tn=people&sp=r&se=2099-01-01&sig=c2lnbmF0dXJl'
+  lazuli sas explain \"$(lazuli sas table people --permissions r | tail -1)\"       from a URL
+  lazuli sas explain --account shop --key BASE64KEY \\
+      \"$(lazuli sas table people --permissions r --account shop --key BASE64KEY | head -1)\"
 
 Without a key the signature itself is not checked. The exit code is 1 if the token would be refused.")]
 pub struct Explain {

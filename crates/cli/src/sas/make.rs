@@ -124,8 +124,9 @@ impl Table {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli sas account --resources o --permissions r                     reads all entities of all tables, for an hour
-  lazuli sas account --resources sco --permissions rwdlacu --expires 30d --account shop --key BASE64KEY")]
+  lazuli sas account --resources o --permissions r    reads all entities, for an hour
+  lazuli sas account --resources sco --permissions rwdlacu --expires 30d \\
+      --account shop --key BASE64KEY")]
 pub struct Account {
     /// Services: t tables, b blobs, q queues, f files
     #[arg(long, value_name = "LETTERS", default_value = "t")]

@@ -1,0 +1,205 @@
+"""Every command's help has examples, and they run as they are printed.
+
+An example is a line under "Examples:" that starts with two spaces and a command; what follows after three spaces is a remark. A
+line that ends in a backslash goes on in the next one. It runs in a directory with a server whose data is in ./lazuli-data, as if
+that server were at the default port. What is long by nature is made short, by flags of the same command.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from common import contains, equal, run, serve
+from tls import openssl_certificate
+from lazuli import HANG_SECONDS, KEY, Client, Server
+
+# Flags that make an example short, by its first words: given again where it has them, or added.
+SHORT = {
+    "lazuli bench": "--slice 0.1 --rounds 1 --entities 100 --connections 2",
+    "lazuli conformance": "--filter etags",
+    "lazuli soak": "--minutes 0.05 --workers 2",
+    "lazuli trial sequences": "--count 3",
+    "lazuli trial histories": "--count 3",
+    "lazuli trial bank": "--seconds 1 --kills 1",
+    "lazuli trial ring": "--seconds 1 --kills 1",
+}
+# What an example needs that is not there, by a part of it: it is not run.
+NOT_RUN = {
+    "--ca-file front.pem": "a front that speaks TLS for another name",
+    "lazuli check /backups": "a command that is not there yet",
+}
+# Commands that work on a store that no server has open.
+STOPPED = set()
+
+
+def helps(binary, directory, path=()):
+    """The help of a command and of all commands below it."""
+    text = run(binary, directory, *path, "--help")[1]
+    commands = re.search(r"^Commands:\n((?:  .*\n|\n)*)", text, re.M)
+    names = re.findall(r"^  ([a-z][a-z-]*)", commands.group(1), re.M) if commands else []
+    yield path, text
+    for name in names:
+        if name != "help":
+            yield from helps(binary, directory, (*path, name))
+
+
+def examples(text):
+    """The commands under "Examples:"."""
+    section = re.search(r"^Examples:\n((?:  .*\n)+)", text, re.M)
+    lines = section.group(1).splitlines() if section else []
+    found = []
+    for line in lines:
+        if found and found[-1].endswith("\\"):
+            found[-1] += "\n" + line
+            continue
+        assert re.match(r"  (lazuli|[A-Z_]+=\S+ lazuli|kill)\b", line), f"neither a command nor the rest of one: {line!r}"
+        found.append(re.split(r" {3,}", line.strip())[0])
+    return found
+
+
+class Sandbox:
+    """A directory, a server with something in it, and a shell."""
+
+    def __init__(self, binary, directory, command):
+        self.binary, self.directory, self.server = binary, directory, None
+        os.mkdir(directory)
+        os.mkdir(os.path.join(directory, "bin"))
+        os.symlink(binary, os.path.join(directory, "bin", "lazuli"))
+        if command == "serve":
+            certificate, key = openssl_certificate(directory, "chain")
+            shutil.copy(key, os.path.join(directory, "key.pem"))
+        if command in ("serve", "bench", "trial", "soak", None):
+            return
+        self.server = Server(binary, directory=directory)
+        if command != "account":
+            equal(run(binary, directory, "account", "add", "shop", "--key1", KEY, "--key2", KEY)[0], 0)
+        if command != "conformance":
+            self.fill()
+        if command == "restore":
+            self.run("lazuli backup /backups/monday")
+        if command in STOPPED:
+            self.close()
+            self.server = None
+
+    def fill(self):
+        with Client(self.server) as client:
+            equal(client.ask("POST", "/Tables", {"TableName": "people"}).status, 204)
+            for row, name in enumerate(("Ada", "Alan", "Barbara")):
+                entity = {"PartitionKey": name[0].lower(), "RowKey": str(row), "Name": name, "Age": 30 + row}
+                equal(client.ask("POST", "/people", entity).status, 204)
+
+    def local(self, text):
+        """The example as it is in this sandbox."""
+        data = "lazuli-data" if self.server else "elsewhere"
+        for shown, here in [("BASE64KEY", KEY), ("/var/lib/lazuli", f"{self.directory}/{data}"), ("/var/tmp", self.directory),
+                            ("/backups", f"{self.directory}/backups"), ("/etc/lazuli", self.directory)]:
+            text = text.replace(shown, here)
+        if "node_modules/.bin/azurite-table" in text:
+            text = text.replace("node_modules/.bin/azurite-table", self.peer())
+        if self.server:
+            text = text.replace("'UseDevelopmentStorage=true'", f"'{self.connection_string()}'")
+            text = text.replace("127.0.0.1:10002", f"127.0.0.1:{self.server.port}").replace("PID", str(self.server.process.pid))
+        return text
+
+    def connection_string(self):
+        return (f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};"
+                f"TableEndpoint=http://127.0.0.1:{self.server.port}/devstoreaccount1;")
+
+    def peer(self):
+        """A program that understands Azurite's flags: ours."""
+        path = os.path.join(self.directory, "bin", "azurite-table")
+        with open(path, "w") as file:
+            file.write(f'#!/bin/sh\nexec {self.binary} "$@"\n')
+        os.chmod(path, 0o755)
+        return path
+
+    def environment(self):
+        environment = {k: v for k, v in os.environ.items() if not k.endswith("_ACCOUNTS") and not k.startswith("AZURE_")}
+        environment["PATH"] = os.path.join(self.directory, "bin") + os.pathsep + environment["PATH"]
+        if self.server:
+            environment["AZURE_STORAGE_CONNECTION_STRING"] = self.connection_string()
+        return environment
+
+    def run(self, example):
+        command = shortened(self.local(example))
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=self.directory, env=self.environment(),
+                              capture_output=True, timeout=HANG_SECONDS, text=True)
+        equal(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+
+    def signal(self, example):
+        """A signal to a server."""
+        with serve(self.binary, self.directory) as self.server:
+            self.run(example)
+            self.close()
+        self.server = None
+
+    def serve(self, example):
+        """An example that goes on until it is told to stop: it starts, and it stops. On a free port."""
+        command = self.local(example)
+        command += "" if "--table-port" in command else " --table-port 0"
+        command += "" if "--admin-port" in command or "--engine" in command else " --admin-port 0"
+        command = re.sub(r"\blazuli\b(?=( |$))", "exec lazuli", command, count=1)
+        process = subprocess.Popen(["bash", "-c", command], cwd=self.directory, env=self.environment(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = ""
+        for line in process.stdout:
+            said += line
+            if "serves tables on" in line:
+                process.send_signal(signal.SIGTERM)
+                break
+        said += process.stdout.read()
+        equal(process.wait(HANG_SECONDS), 0, f"{command}\n{said}")
+        contains(said, "serves tables on")
+
+    def close(self):
+        if self.server:
+            equal(self.server.stop(), 0)
+
+
+def shortened(command):
+    """The command with the flags that make it short."""
+    for start, flags in SHORT.items():
+        for flag, value in re.findall(r"(--\S+) (\S+)", flags) if command.startswith(start) else ():
+            command = re.sub(rf" {flag} \S+", "", command) + f" {flag} {value}"
+    return command
+
+
+def serves(example):
+    """Does it run until it is stopped?"""
+    return "--help" not in example and re.search(r"(^| )lazuli( serve\b|( --?\S.*)?$)", example) is not None
+
+
+def test_examples_of_every_help_run(binary, directory):
+    missing, run_count, not_run = [], 0, set()
+    for number, (path, text) in enumerate(helps(binary, directory)):
+        found = examples(text)
+        if not found:
+            missing.append(" ".join(path))
+        sandbox = Sandbox(binary, os.path.join(directory, str(number)), path[0] if path else None)
+        # The help of one command of several may take for granted what another one does.
+        if len(path) == 2 and path[0] == "account" and path[1] != "add":
+            sandbox.run("lazuli account add shop")
+        for example in found:
+            reasons = [part for part in NOT_RUN if part in example]
+            not_run.update(reasons)
+            if reasons:
+                continue
+            run_one = sandbox.signal if example.startswith("kill") else sandbox.serve if serves(example) else sandbox.run
+            run_one(example)
+            run_count += 1
+        sandbox.close()
+        shutil.rmtree(sandbox.directory)
+    equal(missing, [], "commands whose help has no example")
+    equal(set(NOT_RUN) - not_run, set(), "reasons not to run an example that is gone")
+    assert run_count > 20, run_count
+
+
+def test_how_examples_are_read(_binary, _directory):
+    text = "Usage: x\n\nExamples:\n  lazuli a b   remark\n  A=1 lazuli c \\\n      --d   # no remark\n  lazuli e\n\nMore: f\n"
+    equal(examples(text), ["lazuli a b", "A=1 lazuli c \\\n      --d   # no remark", "lazuli e"])
+    for example, wanted in [("lazuli", True), ("lazuli serve -l x", True), ("A=1 lazuli serve", True), ("lazuli --loose", True),
+                            ("lazuli sas table serve", False), ("lazuli serve --help", False), ("lazuli account list", False)]:
+        equal(serves(example), wanted, example)
+    equal(shortened("lazuli soak --minutes 60 --seed 1"), "lazuli soak --seed 1 --minutes 0.05 --workers 2")

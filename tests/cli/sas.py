@@ -1,0 +1,122 @@
+"""`lazuli sas`: the tokens it makes are good for what they say, and it explains them: SA-01 to SA-06."""
+
+import http.client
+import json
+
+from common import contains, equal, run, serve_memory
+from lazuli import KEY, Client
+
+OTHER = "AAAA" + KEY[4:]
+
+
+def sas(binary, directory, *args, code=0):
+    """Runs `lazuli sas`; returns what it prints."""
+    found, output, errors = run(binary, directory, "sas", *args)
+    equal(found, code, f"sas {args}: {output}{errors}")
+    return output + errors
+
+
+def token(binary, directory, *args):
+    return json.loads(sas(binary, directory, *args, "--json"))["token"]
+
+
+def ask(server, method, path, signature, body=None):
+    """A request with no proof but the token; its status."""
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    separator = "&" if "?" in path else "?"
+    headers = {"Accept": "application/json", "Content-Type": "application/json", "x-ms-version": "2019-02-02"}
+    connection.request(method, f"/devstoreaccount1{path}{separator}{signature}", json.dumps(body) if body else None, headers)
+    response = connection.getresponse()
+    return response.status, response.read().decode()
+
+
+def people(server):
+    """A table with two partitions."""
+    with Client(server) as client:
+        equal(client.ask("POST", "/Tables", {"TableName": "people"}).status, 204)
+        for partition in ("alice", "bob"):
+            equal(client.ask("POST", "/people", {"PartitionKey": partition, "RowKey": "1", "N": partition}).status, 204)
+
+
+def test_tokens_of_tables_are_good_for_what_they_say(binary, directory):
+    with serve_memory(binary, directory) as server:
+        people(server)
+        make = lambda *args: token(binary, directory, "table", "people", *args)
+        new = {"PartitionKey": "alice", "RowKey": "2"}
+        for letters, method, path, body, wanted in [
+                ("r", "GET", "/people()", None, 200), ("a", "GET", "/people()", None, 403),
+                ("a", "POST", "/people", new, 201), ("rud", "POST", "/people", new, 403),
+                ("d", "GET", "/Tables", None, 403)]:
+            equal(ask(server, method, path, make("-p", letters), body)[0], wanted, (letters, method))
+        own = make("-p", "raud", "--first-partition", "alice", "--last-partition", "alice")
+        status, text = ask(server, "GET", "/people()", own)
+        equal((status, "alice" in text, "bob" in text), (200, True, False))
+        equal(ask(server, "POST", "/people", own, {"PartitionKey": "bob", "RowKey": "2"})[0], 403)
+        for terms, wanted in [(["--expires", "2020-01-01"], 403), (["--starts", "1h", "--expires", "2h"], 403),
+                              (["--ip", "1.2.3.4"], 403), (["--ip", "127.0.0.1-127.0.0.9"], 200), (["--https-only"], 403),
+                              (["--expires", "90s"], 200), (["--sv", "2013-08-15"], 200), (["--sv", "2020-12-06"], 200),
+                              (["--key", OTHER], 403)]:
+            equal(ask(server, "GET", "/people()", make("-p", "r", *terms))[0], wanted, terms)
+
+
+def test_tokens_of_accounts(binary, directory):
+    with serve_memory(binary, directory) as server:
+        people(server)
+        make = lambda resources, letters: token(binary, directory, "account", "-r", resources, "-p", letters)
+        equal(ask(server, "GET", "/people()", make("o", "r"))[0], 200)
+        equal(ask(server, "GET", "/Tables", make("o", "rl"))[0], 403)
+        equal(ask(server, "GET", "/Tables", make("c", "l"))[0], 200)
+        equal(ask(server, "POST", "/Tables", make("c", "c"), {"TableName": "more"})[0], 201)
+        equal(ask(server, "GET", "/?restype=service&comp=properties", make("s", "r"))[0], 200)
+
+
+def test_the_url_can_be_asked_as_it_is(binary, directory):
+    """The second line is a URL; it names the place where the server listens by default."""
+    with serve_memory(binary, directory) as server:
+        people(server)
+        first, second = sas(binary, directory, "table", "people", "-p", "r").splitlines()
+        equal(second, f"http://127.0.0.1:10002/devstoreaccount1/people?{first}")
+        equal(ask(server, "GET", second.removeprefix("http://127.0.0.1:10002/devstoreaccount1").split("?")[0], first)[0], 200)
+
+
+def test_policies(binary, directory):
+    with serve_memory(binary, directory) as server:
+        people(server)
+        by_policy = token(binary, directory, "table", "people", "--policy", "readers")
+        equal(ask(server, "GET", "/people()", by_policy)[0], 403)
+        policy = ("<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy><Expiry>2099-01-01T00:00:00Z</Expiry>"
+                  "<Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>")
+        with Client(server) as client:
+            equal(client.ask("PUT", "/people?comp=acl", policy, {"Content-Type": "application/xml"}).status, 204)
+        equal(ask(server, "GET", "/people()", by_policy)[0], 200)
+
+
+def test_explaining(binary, directory):
+    given = token(binary, directory, "table", "people", "-p", "ra", "--expires", "7d", "--first-partition", "a",
+                  "--last-partition", "f", "--ip", "10.0.0.1-10.0.0.9", "--https-only")
+    text = sas(binary, directory, "explain", given)
+    contains(text, "the entities of table 'people' in account 'devstoreaccount1'", "allows", "query", "in 6d",
+             "from partition 'a' to partition 'f'", "address 10.0.0.1-10.0.0.9", "not checked")
+    contains(sas(binary, directory, "explain", given, "--key", KEY), "signature  good")
+    contains(sas(binary, directory, "explain", given, "--key", OTHER, code=1), "refused", "another key")
+    contains(sas(binary, directory, "explain", given.replace("sp=ra", "sp=raud"), "--key", KEY, code=1), "parameter was changed")
+    url = f"https://shop.table.core.windows.net/people?{given}"
+    contains(sas(binary, directory, "explain", url), "in account 'shop'")
+    told = json.loads(sas(binary, directory, "explain", given, "--json"))
+    equal(told["problems"], [])
+    contains(told["terms"]["for"], "people")
+    for bad, why in [("sv=2019-02-02&tn=people&sp=r&se=2020-01-01&sig=x", "it ended"),
+                     ("sv=2019-02-02&tn=people&sp=r&sig=x", "no end"),
+                     ("sv=2019-02-02&sp=r&se=2099-01-01&sig=x", "neither for a table"),
+                     ("sv=2019-02-02&tn=people", "no signature"), ("", "no signature")]:
+        contains(sas(binary, directory, "explain", bad, code=1), why)
+
+
+def test_mistakes_are_told(binary, directory):
+    for args, why in [(["table", "people", "-p", "x"], "none of the letters"), (["table", "p", "-p", "r"], "table"),
+                      (["table", "people", "-p", "r", "--expires", "soon"], "neither a time"),
+                      (["table", "people", "-p", "r", "--ip", "here"], "neither an address"),
+                      (["account", "-r", "x", "-p", "r"], "none of the letters")]:
+        contains(sas(binary, directory, *args, code=1), why)
+    for args in (["table", "people"], ["table"], ["account", "-p", "r"], []):
+        contains(sas(binary, directory, *args, code=2), "Usage")

@@ -1,0 +1,76 @@
+"""`lazuli conformance` and `lazuli bench`: short runs, what they print, and what they say of servers that are not right."""
+
+import http.server
+import json
+import os
+import threading
+
+from common import contains, equal, free_port, run, serve_memory
+from lazuli import KEY
+
+
+def conformance(binary, directory, *args, code=0):
+    found, output, errors = run(binary, directory, "conformance", *args)
+    equal(found, code, f"conformance {args}: {output}{errors}")
+    return output, errors
+
+
+def test_conformance_of_ourselves(binary, directory):
+    with serve_memory(binary, directory) as server:
+        endpoint = f"http://127.0.0.1:{server.port}/devstoreaccount1"
+        output, _ = conformance(binary, directory, "--endpoint", endpoint, "--filter", "etags")
+        contains(output, "etags/conditions")
+        text = f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};TableEndpoint={endpoint};"
+        told = json.loads(conformance(binary, directory, "--connection-string", text, "--filter", "etags", "--json")[0])
+        assert told, "JSON says something"
+        output, _ = conformance(binary, directory, "--endpoint", endpoint, "--filter", "s/c", "--skip", "etags")
+        assert "etags/" not in output, output
+
+
+def test_conformance_of_a_server_that_answers_nonsense(binary, directory):
+    class Nonsense(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        do_POST = do_PUT = do_DELETE = do_MERGE = do_PATCH = do_OPTIONS = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        endpoint = f"http://127.0.0.1:{server.server_port}/devstoreaccount1"
+        output, _ = conformance(binary, directory, "--endpoint", endpoint, "--filter", "etags/forms", code=1)
+        contains(output, "etags/forms")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_conformance_mistakes_are_told(binary, directory):
+    nobody = f"http://127.0.0.1:{free_port()}/devstoreaccount1"
+    conformance(binary, directory, "--endpoint", nobody, "--filter", "etags/forms", code=1)
+    contains(conformance(binary, directory, "--endpoint", nobody, "--filter", "no such thing", code=1)[1], "no transcript")
+    conformance(binary, directory, "--connection-string", "nonsense", code=1)
+    contains(conformance(binary, directory, code=2)[1], "--endpoint")
+
+
+def test_a_tiny_bench(binary, directory):
+    """It measures, beside bare servers, and cleans up."""
+    tiny = ["--slice", "0.1", "--rounds", "1", "--entities", "100", "--connections", "2"]
+    code, output, errors = run(binary, directory, "bench", "--workload", "get", "--workload", "insert", *tiny,
+                               "--location", directory, "--html", "bench.html")
+    equal(code, 0, errors)
+    contains(output, "get", "insert")
+    with open(os.path.join(directory, "bench.html")) as page:
+        contains(page.read().lower(), "<table", "insert")
+    code, output, errors = run(binary, directory, "bench", "--workload", "egt", *tiny, "--json")
+    equal(code, 0, errors)
+    assert json.loads(output), output
+    equal(sorted(os.listdir(directory)), ["bench.html"], "nothing else is left")
+    equal(run(binary, directory, "bench", "--workload", "nothing")[0], 2)
