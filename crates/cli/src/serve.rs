@@ -55,7 +55,7 @@ Examples:
   lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
   lazuli serve --location /var/lib/lazuli        data in a directory of your choice
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
-  lazuli serve --self-signed                     https for development; says which certificate to trust
+  lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
   kill -HUP PID                                  reads a renewed certificate; connections stay
 
