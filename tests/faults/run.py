@@ -35,7 +35,7 @@ CALLS_MAX = 2000
 SAMPLE = 9
 # What is broken for good stays broken; a single bad read may be good the next time.
 KINDS = ["sync-eio@{}", "sync-eio@{}+", "write-eio@{}", "write-enospc@{}+", "write-erofs@{}+", "write-short@{}",
-         "read-eio@{}", "read-flip@{}"]
+         "read-eio@{}", "read-flip@{}", "write-kill@{}", "sync-kill@{}"]
 
 
 def build_shim():
@@ -195,7 +195,9 @@ class Run:
                     problems.append(f"wrong: the server panicked: {server.said()}")
         except NotStarted as error:
             self.refused_starts += 1
-            if "panicked" in str(error) or "lazuli:" not in str(error):
+            if "kill" in fault and not str(error):
+                pass
+            elif "panicked" in str(error) or "lazuli:" not in str(error):
                 problems.append(f"wrong: the server did not start, and said {error}")
         happened = os.path.exists(self.seen)
         # What could not be synced is gone with the power.

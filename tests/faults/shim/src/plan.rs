@@ -24,6 +24,8 @@ pub enum Fault {
     Error(c_int),
     Short,
     Flip,
+    /// The process ends here, as by kill -9.
+    Kill,
 }
 
 struct Planned {
@@ -40,7 +42,7 @@ struct Plan {
     faults: Vec<Planned>,
 }
 
-const KINDS: [(&str, Kind, Fault); 7] = [
+const KINDS: [(&str, Kind, Fault); 9] = [
     ("sync-eio", Kind::Sync, Fault::Error(libc::EIO)),
     ("write-eio", Kind::Write, Fault::Error(libc::EIO)),
     ("write-enospc", Kind::Write, Fault::Error(libc::ENOSPC)),
@@ -48,6 +50,8 @@ const KINDS: [(&str, Kind, Fault); 7] = [
     ("write-short", Kind::Write, Fault::Short),
     ("read-eio", Kind::Read, Fault::Error(libc::EIO)),
     ("read-flip", Kind::Read, Fault::Flip),
+    ("sync-kill", Kind::Sync, Fault::Kill),
+    ("write-kill", Kind::Write, Fault::Kill),
 ];
 
 static CALLS: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
@@ -95,6 +99,10 @@ pub fn next(kind: Kind) -> Option<Fault> {
     };
     let found = plan().faults.iter().find(due)?;
     tell(found.name, number);
+    if let Fault::Kill = found.fault {
+        // SAFETY: no memory is involved; the process is our own.
+        unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    }
     Some(found.fault)
 }
 
