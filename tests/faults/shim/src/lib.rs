@@ -36,7 +36,12 @@ fn fail(code: c_int) -> ssize_t {
 }
 
 /// Writes `count` bytes, or as many as the plan lets pass. `write` does it for a given number of bytes.
-fn written(file: c_int, offset: Option<off64_t>, count: usize, write: impl FnOnce(usize) -> ssize_t) -> ssize_t {
+fn written(
+    file: c_int,
+    offset: Option<off64_t>,
+    count: usize,
+    write: impl FnOnce(usize) -> ssize_t,
+) -> ssize_t {
     if !plan::watches(file) {
         return write(count);
     }
@@ -93,7 +98,12 @@ pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: size_t)
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite64(file: c_int, bytes: *const c_void, count: size_t, offset: off64_t) -> ssize_t {
+pub unsafe extern "C" fn pwrite64(
+    file: c_int,
+    bytes: *const c_void,
+    count: size_t,
+    offset: off64_t,
+) -> ssize_t {
     // SAFETY: the caller's promise; never more than `count` bytes.
     written(file, Some(offset), count, |count| unsafe { real::pwrite64(file, bytes, count, offset) })
 }
@@ -101,7 +111,12 @@ pub unsafe extern "C" fn pwrite64(file: c_int, bytes: *const c_void, count: size
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, count: size_t, offset: off64_t) -> ssize_t {
+pub unsafe extern "C" fn pwrite(
+    file: c_int,
+    bytes: *const c_void,
+    count: size_t,
+    offset: off64_t,
+) -> ssize_t {
     // SAFETY: the caller's promise.
     unsafe { pwrite64(file, bytes, count, offset) }
 }
@@ -178,7 +193,12 @@ pub unsafe extern "C" fn read(file: c_int, buffer: *mut c_void, count: size_t) -
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pread64(file: c_int, buffer: *mut c_void, count: size_t, offset: off64_t) -> ssize_t {
+pub unsafe extern "C" fn pread64(
+    file: c_int,
+    buffer: *mut c_void,
+    count: size_t,
+    offset: off64_t,
+) -> ssize_t {
     // SAFETY: the caller's promise.
     read_file(file, buffer, || unsafe { real::pread64(file, buffer, count, offset) })
 }

@@ -16,7 +16,11 @@ fn log() -> c_int {
     *LOG.get_or_init(|| match plan::path("LAZULI_FAULTS_UNDO") {
         // SAFETY: the path is a C string.
         Some(path) => unsafe {
-            libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC, 0o644)
+            libc::open(
+                path.as_ptr(),
+                libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC,
+                0o644,
+            )
         },
         None => -1,
     })
