@@ -1,7 +1,7 @@
 //! The admin listener: how other commands ask a running server.
 //!
-//! On loopback only. Calls that read or change accounts need the token that stands, with the address, in a file of
-//! mode 0600 in the data directory: whoever may read the data may administer it.
+//! On loopback only. Health and metrics are for all to see. Other calls need the token that stands, with the address, in
+//! a file of mode 0600 in the data directory: whoever may read the data may administer it.
 
 mod backup;
 
@@ -16,12 +16,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use lazuli_model::{DateTime, Failure};
 use lazuli_protocol::Response;
+use lazuli_protocol::auth::AccountKey;
 use lazuli_service::accounts::{KEY_BYTES, is_account_name};
 use serde_json::{Value, json};
 
 use crate::entropy;
 use crate::frontend::Frontend;
 use crate::http::{BodySource, Handler, Peer, RequestHead};
+use crate::metrics;
 
 /// The name of the file in the data directory.
 pub const FILE: &str = "admin.json";
@@ -31,6 +33,8 @@ pub struct Admin {
     frontend: Arc<Frontend>,
     token: String,
     backups: backup::Backups,
+    /// Stands for PartitionKeys where they are not to be seen.
+    disguise: AccountKey,
 }
 
 /// What went wrong, with the status that says so.
@@ -40,7 +44,8 @@ impl Admin {
     /// An admin listener for a front end, with a token of its own.
     pub fn new(frontend: Arc<Frontend>) -> io::Result<Self> {
         let token = URL_SAFE_NO_PAD.encode(entropy::random::<32>()?);
-        Ok(Self { frontend, token, backups: backup::Backups::default() })
+        let disguise = AccountKey::new(token.as_bytes());
+        Ok(Self { frontend, token, backups: backup::Backups::default(), disguise })
     }
 
     /// The token that callers must show.
@@ -81,8 +86,15 @@ impl Admin {
         let given = head.fields.iter().find(|field| field.name.eq_ignore_ascii_case("authorization"));
         let given = given.and_then(|field| field.value.strip_prefix("Bearer ")).unwrap_or_default();
         // Comparing hashes keeps the time independent of where the two texts differ.
-        let hash = |text: &str| lazuli_protocol::auth::AccountKey::new(b"lazuli admin token").sign(text);
+        let hash = |text: &str| AccountKey::new(b"lazuli admin token").sign(text);
         hash(given) == hash(&self.token)
+    }
+
+    /// Open to all, but for the names of partitions: these are data.
+    async fn metrics(&self, head: &RequestHead<'_>) -> Response {
+        let disguise = Some(&self.disguise).filter(|_| !self.has_token(head));
+        let text = metrics::render(&self.frontend, disguise).await;
+        Response::new(200).with("Content-Type", metrics::CONTENT_TYPE).with_body(text.into_bytes())
     }
 
     async fn health(&self) -> Result<Value, Refusal> {
@@ -240,6 +252,9 @@ fn internal(error: lazuli_service::Error) -> Refusal {
 
 impl Handler for Admin {
     async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
+        if head.method == "GET" && head.target == "/metrics" {
+            return self.metrics(head).await;
+        }
         if let Some(call) = backup::Call::of(head.method, head.target) {
             if !self.has_token(head) {
                 return respond(401, &json!({ "error": "the token is missing or wrong" }));

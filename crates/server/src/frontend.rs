@@ -11,7 +11,7 @@
 //! | may they, do it | `service` |
 //! | encode | `protocol::table::encode`, `protocol::xml` |
 //! | share with web pages | `protocol::cors` |
-//! | tell how it was answered | [`note`], [`log`] |
+//! | tell how it was answered | [`note`], [`log`], [`crate::metrics`] |
 
 mod admit;
 mod log;
@@ -41,6 +41,7 @@ use crate::clock::{self, Stopwatch};
 use crate::config::Config;
 use crate::entropy::Ids;
 use crate::http::{BodySource, Handler, Peer, RequestHead};
+use crate::metrics::Metrics;
 use note::Note;
 
 /// Longest `x-ms-client-request-id` that is echoed.
@@ -70,12 +71,19 @@ pub struct Frontend {
     directory: Directory,
     config: Config,
     ids: Ids,
+    metrics: Metrics,
 }
 
 impl Frontend {
     /// A front end of a service.
     pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
-        Ok(Self { service: Arc::new(service), directory, config, ids: Ids::new()? })
+        Ok(Self {
+            service: Arc::new(service),
+            directory,
+            config,
+            ids: Ids::new()?,
+            metrics: Metrics::default(),
+        })
     }
 
     /// A front end of an engine, with the service between them.
@@ -95,6 +103,11 @@ impl Frontend {
         &self.service
     }
 
+    /// What it counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// The accounts it serves.
     pub fn directory(&self) -> &Directory {
         &self.directory
@@ -109,17 +122,36 @@ impl Frontend {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
             Ok(address) => {
                 let properties = self.properties(address.account).await;
-                let arrival = Arrival { head: *head, address, peer };
+                let arrival = Arrival { head: *head, address: address.clone(), peer };
                 let work = self.respond(arrival, &properties, body, &mut context, &mut note);
                 let mut response = finish(work.await, &context, head);
+                note.name(head, &address);
                 note.explain(&mut response);
                 share(response, head, &properties)
             }
         };
-        if self.config.log_requests {
-            log::write(&note, head, &context, &response, peer.address.ip(), watch.elapsed());
-        }
+        self.tell(&note, head, &context, &response, peer, watch.elapsed());
         response
+    }
+
+    /// Counts a request that has been answered, and logs it where that is wanted.
+    fn tell(
+        &self,
+        note: &Note,
+        head: &Head<'_>,
+        context: &Context,
+        response: &Response,
+        peer: Peer,
+        time: Duration,
+    ) {
+        let answered = note.answered(response, time);
+        self.metrics.count(&answered);
+        if self.metrics.is_wasteful(&answered) {
+            log::warn(note, head, context);
+        }
+        if self.config.log_requests {
+            log::write(note, head, context, response, peer.address.ip(), time);
+        }
     }
 
     /// What is known before anything is checked.
@@ -376,9 +408,7 @@ impl Handler for Frontend {
         let head = Head { method: "-", target: "-", fields: &[] };
         let context = self.context(&head);
         let response = finish(error::front_end(&context, None, failure), &context, &head);
-        if self.config.log_requests {
-            log::write(&Note::default(), &head, &context, &response, peer.address.ip(), Duration::ZERO);
-        }
+        self.tell(&Note::default(), &head, &context, &response, peer, Duration::ZERO);
         response
     }
 }

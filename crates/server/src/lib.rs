@@ -10,6 +10,7 @@ mod entropy;
 pub mod frontend;
 pub mod http;
 mod listen;
+pub mod metrics;
 mod run;
 pub mod tls;
 

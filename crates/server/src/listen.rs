@@ -57,6 +57,7 @@ pub async fn listen<H: Handler>(
                     }
                     // With every place taken a client is told so, with little effort and not for long.
                     (Err(_), tls) => {
+                        shared.traffic.turned_away();
                         let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
                         let tls = tls.clone();
                         connections.spawn(async move {

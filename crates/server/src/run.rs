@@ -16,6 +16,7 @@ use crate::config::{AdminPort, Config, Limits};
 use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
+use crate::metrics;
 use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
@@ -50,10 +51,12 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let accounts = frontend.service().accounts();
     frontend.directory().refresh(&accounts).await.map_err(io::Error::other)?;
     let (stop, stopped) = watch::channel(false);
-    let shared = Shared::new(config.limits, stopped.clone());
+    let mut shared = Shared::new(config.limits, stopped.clone());
+    shared.traffic = frontend.metrics().traffic().clone();
     let mut sweep = frontend.service().sweep();
     let mut tasks =
         vec![tokio::spawn(listen(listener, tls.clone(), frontend.clone(), shared, stopped.clone()))];
+    tasks.push(tokio::spawn(metrics::keep_turning(frontend.clone(), stopped.clone())));
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {
         let address = listener.local_addr()?;

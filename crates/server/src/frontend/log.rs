@@ -36,6 +36,19 @@ pub fn write(
     );
 }
 
+/// QY-22: warns of a query that reads much of a table to find little.
+pub fn warn(note: &Note, head: &Head<'_>, context: &Context) {
+    tracing::warn!(
+        request_id = %context.request_id,
+        account = %context.account,
+        path = path(head.target),
+        rows_read = note.effort.map_or(0, |effort| effort.rows_read),
+        rows = note.rows_returned,
+        "a query reads a whole table to find little of it; a PartitionKey in its filter would help \
+         (x-lazuli-explain: 1 tells more; this is told once a minute at most)",
+    );
+}
+
 /// The target without its query, which may carry a signature.
 fn path(target: &str) -> &str {
     target.split_once('?').map_or(target, |(path, _)| path)

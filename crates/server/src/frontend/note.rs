@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 use lazuli_model::{Class, Effort, ErrorCode, Operation, OperationKind, Outcome};
-use lazuli_protocol::{Head, Response};
+use lazuli_protocol::table::kind;
+use lazuli_protocol::{Address, Head, Response};
 
 use crate::clock::Stopwatch;
+use crate::metrics::Answered;
 
 /// The header by which a request asks how it was answered.
 const EXPLAIN: &str = "x-lazuli-explain";
@@ -30,6 +32,24 @@ impl Note {
     /// A note about a request of which nothing is known but its head.
     pub fn new(head: &Head<'_>) -> Self {
         Self { explains: head.get(EXPLAIN).is_some_and(|value| value == "1"), ..Self::default() }
+    }
+
+    /// Notes what a request wanted that was refused before that was known.
+    pub fn name(&mut self, head: &Head<'_>, address: &Address<'_>) {
+        if self.kind == OperationKind::Unknown {
+            self.kind = kind::named(head, address);
+        }
+    }
+
+    /// All that is counted.
+    pub fn answered(&self, response: &Response, time: Duration) -> Answered {
+        Answered {
+            kind: self.kind,
+            error: response.error,
+            effort: self.effort,
+            rows_returned: self.rows_returned,
+            time,
+        }
     }
 
     /// Notes what is about to be done.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -18,6 +19,7 @@ use super::head::{HeadError, RequestHead, find_head_end};
 use super::source::{Left, SocketBody};
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
+use crate::metrics::{Counted, Traffic};
 
 /// What is read at a time. An idle connection holds two buffers of this size, no more.
 pub const READ_BYTES: usize = 4 * 1024;
@@ -67,13 +69,15 @@ pub struct Shared {
     answers: Budget,
     /// Turns true when the server is to stop.
     stop: watch::Receiver<bool>,
+    /// What goes through them.
+    pub traffic: Arc<Traffic>,
 }
 
 impl Shared {
     /// What connections share.
     pub fn new(limits: Limits, stop: watch::Receiver<bool>) -> Self {
         let budget = || Budget::new(limits.bodies_bytes_max);
-        Self { limits, requests: budget(), answers: budget(), stop }
+        Self { limits, requests: budget(), answers: budget(), stop, traffic: Arc::default() }
     }
 }
 
@@ -83,6 +87,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
 {
+    let stream = Counted::new(stream, shared.traffic.clone());
     let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
     let mut patience = shared.limits.head_time_max;
     while let Ok(bytes) = connection.read_head(&mut shared, patience).await {

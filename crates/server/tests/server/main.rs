@@ -13,6 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
+//! | what is counted, and how it is told | `metrics`, read by `prometheus` |
 //! | TLS | `tls` |
 //! | requests that run out of time | `timeouts` |
 //!
@@ -26,7 +27,9 @@ mod crowd;
 mod expect;
 mod explain;
 mod limits;
+mod metrics;
 mod persistence;
+mod prometheus;
 mod slow;
 mod smuggling;
 mod spelling;

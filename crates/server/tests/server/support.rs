@@ -21,6 +21,8 @@ pub const SHORT: Duration = Duration::from_millis(200);
 /// A server on an engine in memory.
 pub struct Server {
     pub address: SocketAddr,
+    /// Where the admin listener is.
+    pub admin: Option<SocketAddr>,
     runtime: Runtime,
     running: Option<Running>,
 }
@@ -47,7 +49,7 @@ impl Server {
         change(&mut config);
         let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
         let running = runtime.block_on(started).unwrap();
-        Self { address: running.table, runtime, running: Some(running) }
+        Self { address: running.table, admin: running.admin, runtime, running: Some(running) }
     }
 
     pub fn connect(&self) -> Client {
@@ -65,6 +67,15 @@ impl Server {
 
     pub fn running(&self) -> &Running {
         self.running.as_ref().expect("the server runs")
+    }
+
+    /// What the admin listener says to a bare GET.
+    pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
+        let stream = TcpStream::connect(self.admin.expect("there is an admin listener")).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        let mut client = Client::on(stream);
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: admin\r\n{fields}\r\n"));
+        client.answer()
     }
 
     /// Creates a table.

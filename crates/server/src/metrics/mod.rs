@@ -1,0 +1,229 @@
+//! What is counted about requests, and how it is told to Prometheus.
+//!
+//! A registry of our own rather than a library's: what is counted is known when this is compiled, so a request finds
+//! its counters by index, without a name, a lock or memory to allocate. It costs a few additions on the processor's own
+//! counters, and one look at the clock; adding up is left to whoever asks.
+//!
+//! Every family has a bounded number of series, however many tables, partitions and clients there are.
+
+mod process;
+mod render;
+mod text;
+mod traffic;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lazuli_engine::Histogram;
+use lazuli_engine::figure::MICROS;
+use lazuli_model::{Class, Effort, ErrorCode, OperationKind};
+use lazuli_service::shard::Sharded;
+use tokio::sync::watch;
+
+use crate::clock::{self, Stopwatch};
+use crate::frontend::Frontend;
+
+pub use render::render;
+pub use text::CONTENT_TYPE;
+pub use traffic::{Counted, Traffic};
+
+/// The hottest partitions are those of the last one to two periods.
+pub const HEAT_PERIOD: Duration = Duration::from_secs(60);
+/// QY-22: a table scan that reads so many rows is worth a warning,
+const WARN_ROWS_READ_MIN: u64 = 10_000;
+/// if it looks at so many rows for each that it returns;
+const WARN_ROWS_PER_RESULT_MIN: u64 = 100;
+/// but only one in so much time.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
+const KINDS: usize = OperationKind::ALL.len();
+/// The first is for requests that did not fail.
+const CODES: usize = 1 + ErrorCode::ALL.len();
+const CLASSES: usize = Class::ALL.len();
+
+/// Why a request was turned away although nothing is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throttle {
+    /// Its account has had its share.
+    Account,
+    /// Its partition has.
+    Partition,
+    /// The server has no room for more.
+    Load,
+}
+
+impl Throttle {
+    const ALL: [Throttle; 3] = [Throttle::Account, Throttle::Partition, Throttle::Load];
+
+    fn name(self) -> &'static str {
+        match self {
+            Throttle::Account => "account",
+            Throttle::Partition => "partition",
+            Throttle::Load => "load",
+        }
+    }
+}
+
+/// What is known of a request when it has been answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// What it wanted.
+    pub kind: OperationKind,
+    /// Why it failed, if it did.
+    pub error: Option<ErrorCode>,
+    /// How much reading it took, if it is one that reads entities.
+    pub effort: Option<Effort>,
+    /// How many entities were found.
+    pub rows_returned: usize,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// The counters of one processor.
+struct Requests {
+    outcomes: [[AtomicU64; CODES]; KINDS],
+    times: [Histogram<{ MICROS.len() }>; KINDS],
+    queries: [Queries; CLASSES],
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            outcomes: [const { [const { AtomicU64::new(0) }; CODES] }; KINDS],
+            times: std::array::from_fn(|_| Histogram::default()),
+            queries: std::array::from_fn(|_| Queries::default()),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Queries {
+    count: AtomicU64,
+    rows_read: AtomicU64,
+    rows_returned: AtomicU64,
+}
+
+/// Everything that the server counts.
+pub struct Metrics {
+    requests: Sharded<Requests>,
+    traffic: Arc<Traffic>,
+    throttled: [AtomicU64; Throttle::ALL.len()],
+    started: Stopwatch,
+    /// Seconds since 1970.
+    started_at: i64,
+    /// When this period of heat began and when the one before it did, in microseconds since the start.
+    periods: [AtomicU64; 2],
+    /// When there was last a warning, in the same.
+    warned: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Sharded::default(),
+            traffic: Arc::default(),
+            throttled: Default::default(),
+            started: Stopwatch::start(),
+            started_at: clock::now().unix_seconds(),
+            periods: Default::default(),
+            warned: AtomicU64::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a request that has been answered.
+    pub fn count(&self, answered: &Answered) {
+        let own = self.requests.own();
+        let kind = answered.kind.index();
+        let code = answered.error.map_or(0, |code| 1 + code as usize);
+        own.outcomes[kind][code].fetch_add(1, Ordering::Relaxed);
+        own.times[kind].record_time(answered.time);
+        if let Some(effort) = answered.effort {
+            let queries = &own.queries[effort.class.index()];
+            queries.count.fetch_add(1, Ordering::Relaxed);
+            queries.rows_read.fetch_add(effort.rows_read, Ordering::Relaxed);
+            queries.rows_returned.fetch_add(answered.rows_returned as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a request that was turned away although nothing is wrong with it.
+    pub fn throttled(&self, why: Throttle) {
+        self.throttled[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What goes through the sockets.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
+    /// QY-22: is a warning due about this request?
+    pub fn is_wasteful(&self, answered: &Answered) -> bool {
+        let Some(effort) = answered.effort.filter(|effort| effort.class == Class::Table) else {
+            return false;
+        };
+        let wanted = (answered.rows_returned as u64).saturating_mul(WARN_ROWS_PER_RESULT_MIN);
+        if effort.rows_read < WARN_ROWS_READ_MIN || effort.rows_read < wanted {
+            return false;
+        }
+        let now = self.micros();
+        let last = self.warned.load(Ordering::Relaxed);
+        let is_due = last == 0 || now - last.min(now) >= micros_of(WARN_EVERY);
+        is_due && self.warned.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Notes that a period of heat begins.
+    fn turn(&self) {
+        let before = self.periods[0].swap(self.micros(), Ordering::Relaxed);
+        self.periods[1].store(before, Ordering::Relaxed);
+    }
+
+    /// How long the periods are together of which the heat is told.
+    fn heat_time(&self) -> Duration {
+        Duration::from_micros(self.micros().saturating_sub(self.periods[1].load(Ordering::Relaxed)))
+    }
+
+    /// Microseconds since the start, never zero.
+    fn micros(&self) -> u64 {
+        micros_of(self.started.elapsed()).max(1)
+    }
+}
+
+fn micros_of(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Begins a period of heat again and again until `stop` turns true.
+pub async fn keep_turning(frontend: Arc<Frontend>, mut stop: watch::Receiver<bool>) {
+    while tokio::time::timeout(HEAT_PERIOD, stop.wait_for(|stop| *stop)).await.is_err() {
+        frontend.service().figures().turn();
+        frontend.metrics().turn();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(class: Class, rows_read: u64, rows_returned: usize) -> Answered {
+        Answered {
+            kind: OperationKind::QueryEntities,
+            error: None,
+            effort: Some(Effort { class, rows_read, ..Effort::default() }),
+            rows_returned,
+            time: Duration::ZERO,
+        }
+    }
+
+    /// QY-22: one warning, and only about table scans that read much for little.
+    #[test]
+    fn wasteful_scans_are_warned_of() {
+        let metrics = Metrics::default();
+        assert!(!metrics.is_wasteful(&scan(Class::Table, 9_999, 0)));
+        assert!(!metrics.is_wasteful(&scan(Class::Table, 10_000, 1_000)));
+        assert!(!metrics.is_wasteful(&scan(Class::Partition, 1_000_000, 0)));
+        assert!(metrics.is_wasteful(&scan(Class::Table, 10_000, 100)));
+        assert!(!metrics.is_wasteful(&scan(Class::Table, 10_000, 100)), "not so soon again");
+    }
+}

@@ -1,0 +1,190 @@
+//! Everything that is counted, as one text. docs/operate.md says what each family means to an operator.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::{Distribution, Status};
+use lazuli_model::{Class, ErrorCode, OperationKind};
+use lazuli_protocol::auth::AccountKey;
+use lazuli_service::figures::{TableCounts, TableFigures};
+use lazuli_service::heat::Hot;
+
+use super::text::Text;
+use super::{Metrics, Throttle, process};
+use crate::frontend::Frontend;
+
+/// What stands for tables and partitions that are not told by themselves.
+const OTHER: &str = "other";
+
+/// Writes everything that is counted. PartitionKeys are data: for those who may not see data there is a disguise.
+pub async fn render(frontend: &Frontend, disguise: Option<&AccountKey>) -> String {
+    let metrics = frontend.metrics();
+    let figures = frontend.service().figures();
+    let mut text = Text::default();
+    text.gauge("lazuli_build_info", "The version that runs.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    text.gauge("lazuli_uptime_seconds", "How long the server has been running.")
+        .sample(&[], metrics.started.elapsed().as_secs());
+    metrics.render_requests(&mut text);
+    metrics.render_queries(&mut text);
+    metrics.render_traffic(&mut text);
+    render_tables(&mut text, &figures.tables());
+    render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), disguise);
+    render_engine(&mut text, frontend.service().engine().status().await);
+    process::render(&mut text, metrics.started_at);
+    text.finish()
+}
+
+impl Metrics {
+    fn render_requests(&self, text: &mut Text) {
+        // Some codes share a name.
+        let mut outcomes: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+        for (kind, index) in OperationKind::ALL.iter().zip(0..) {
+            let codes = std::iter::once(None).chain(ErrorCode::ALL.iter().map(Some));
+            for (code, place) in codes.zip(0..) {
+                let count = self.sum(|own| &own.outcomes[index][place]);
+                if count > 0 {
+                    let status = code.map_or("2xx", |code| status_class(code.status()));
+                    let labels = (kind.name(), status, code.map_or("", |code| code.name()));
+                    *outcomes.entry(labels).or_default() += count;
+                }
+            }
+        }
+        text.counter(
+            "lazuli_requests_total",
+            "Requests answered, by operation, class of status and error code.",
+        );
+        for ((operation, status, code), count) in outcomes {
+            text.sample(&[("operation", operation), ("status", status), ("code", code)], count);
+        }
+        text.histogram(
+            "lazuli_request_duration_seconds",
+            "Time from the head of a request to its answer, by operation.",
+        );
+        for (kind, index) in OperationKind::ALL.iter().zip(0..) {
+            if let Some(times) = self.times(index).filter(|times| times.count() > 0) {
+                text.distribution(&[("operation", kind.name())], &times);
+            }
+        }
+        text.counter(
+            "lazuli_throttled_total",
+            "Requests turned away because there were too many, by what was exceeded.",
+        );
+        for why in Throttle::ALL {
+            text.sample(&[("limit", why.name())], self.throttled[why as usize].load(Ordering::Relaxed));
+        }
+    }
+
+    fn times(&self, kind: usize) -> Option<Distribution> {
+        let mut parts = self.requests.iter().map(|own| own.times[kind].times());
+        let mut sum = parts.next()?;
+        parts.for_each(|part| sum.add(&part));
+        Some(sum)
+    }
+
+    fn render_queries(&self, text: &mut Text) {
+        type Of = fn(&super::Queries) -> &AtomicU64;
+        let families: [(&str, &str, Of); 3] = [
+            ("lazuli_queries_total", "Reads of entities, by kind of reading.", |queries| &queries.count),
+            ("lazuli_query_rows_read_total", "Rows that they looked at.", |queries| &queries.rows_read),
+            ("lazuli_query_rows_returned_total", "Rows that they returned.", |queries| {
+                &queries.rows_returned
+            }),
+        ];
+        for (name, help, of) in families {
+            text.counter(name, help);
+            for class in Class::ALL {
+                text.sample(&[("plan", class.name())], self.sum(|own| of(&own.queries[class.index()])));
+            }
+        }
+    }
+
+    fn render_traffic(&self, text: &mut Text) {
+        let (opened, open, turned_away) = self.traffic.connections();
+        let (received, sent) = self.traffic.bytes();
+        text.counter("lazuli_connections_total", "Connections accepted.").sample(&[], opened);
+        text.gauge("lazuli_connections_open", "Connections open.").sample(&[], open);
+        text.counter(
+            "lazuli_connections_refused_total",
+            "Connections turned away because every place was taken.",
+        )
+        .sample(&[], turned_away);
+        text.counter("lazuli_received_bytes_total", "Bytes received, after TLS.").sample(&[], received);
+        text.counter("lazuli_sent_bytes_total", "Bytes sent, before TLS.").sample(&[], sent);
+    }
+
+    fn sum(&self, of: impl Fn(&super::Requests) -> &AtomicU64) -> u64 {
+        self.requests.iter().map(|own| of(own).load(Ordering::Relaxed)).sum()
+    }
+}
+
+fn status_class(status: u16) -> &'static str {
+    match status {
+        300..400 => "3xx",
+        400..500 => "4xx",
+        500..600 => "5xx",
+        _ => "2xx",
+    }
+}
+
+fn render_tables(text: &mut Text, tables: &[TableFigures]) {
+    type Of = fn(&TableCounts) -> u64;
+    let families: [(&str, &str, Of); 4] = [
+        ("lazuli_table_requests_total", "Requests for entities, by table.", |counts| counts.requests),
+        ("lazuli_table_rows_read_total", "Rows looked at, by table.", |counts| counts.rows_read),
+        ("lazuli_table_rows_returned_total", "Rows returned, by table.", |counts| counts.rows_returned),
+        ("lazuli_table_rows_written_total", "Rows written or deleted, by table.", |counts| {
+            counts.rows_written
+        }),
+    ];
+    for (name, help, of) in families {
+        text.counter(name, help);
+        for found in tables {
+            let table = if found.table.is_empty() { OTHER } else { &found.table };
+            text.sample(&[("account", &found.account), ("table", table)], of(&found.counts));
+        }
+    }
+}
+
+fn render_partitions(
+    text: &mut Text,
+    (hottest, other): (Vec<Hot>, u64),
+    seconds: f64,
+    disguise: Option<&AccountKey>,
+) {
+    text.gauge(
+        "lazuli_partition_entities_per_second",
+        "Entities read or written in the partitions that are used most, over the last one to two minutes, about.",
+    );
+    #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
+    let rate = |entities: u64| format!("{:.3}", entities as f64 / seconds.max(1.0));
+    for hot in &hottest {
+        let partition = disguise.map_or_else(|| hot.partition.clone(), |key| disguised(key, &hot.partition));
+        let labels = [
+            ("account", hot.account.as_str()),
+            ("table", hot.table.as_str()),
+            ("partition", partition.as_str()),
+        ];
+        text.sample(&labels, rate(hot.entities));
+    }
+    text.sample(&[("account", ""), ("table", ""), ("partition", OTHER)], rate(other));
+}
+
+/// Tells partitions apart without telling their keys.
+fn disguised(key: &AccountKey, partition: &str) -> String {
+    let hash = key.sign(partition);
+    format!("#{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2], hash[3], hash[4], hash[5])
+}
+
+fn render_engine(text: &mut Text, status: lazuli_engine::Result<Status>) {
+    let takes_writes = status.as_ref().is_ok_and(|status| status.poisoned.is_none());
+    text.gauge("lazuli_engine_takes_writes", "1, or 0 once the storage engine refuses changes.")
+        .sample(&[], u8::from(takes_writes));
+    let Ok(status) = status else { return };
+    if let Some(bytes) = status.disk_bytes {
+        text.gauge("lazuli_engine_disk_bytes", "Space on disk.").sample(&[], bytes);
+    }
+    for figure in &status.figures {
+        text.figure("lazuli_engine_", figure);
+    }
+}
