@@ -37,8 +37,16 @@ pub async fn serve(
     lazuli_server::serve_bare(address, Arc::new(BareHandler { appender }), announce).await
 }
 
-struct BareHandler {
+/// Answers without looking.
+pub struct BareHandler {
     appender: Option<Appender>,
+}
+
+impl BareHandler {
+    /// Answers with a fixed body.
+    pub fn reading() -> Self {
+        Self { appender: None }
+    }
 }
 
 impl Handler for BareHandler {

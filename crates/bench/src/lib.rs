@@ -10,7 +10,7 @@ mod histogram;
 mod load;
 mod process;
 mod report;
-mod request;
+pub mod request;
 mod workload;
 
 use std::path::PathBuf;
