@@ -64,7 +64,7 @@ fn connect<H: Handler>(handler: Arc<H>) -> DuplexStream {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
-        let peer = Peer { address: AUTHORITY.parse().unwrap() };
+        let peer = Peer { address: AUTHORITY.parse().unwrap(), is_tls: false };
         serve(theirs, peer, &*handler, Shared::new(Limits::default(), stopped)).await;
         drop(stop);
     });

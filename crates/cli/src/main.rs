@@ -20,6 +20,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+/// Gives memory back to the system soon after a load, and is faster where threads hand memory to each other.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A durable, fast server that speaks the Azure Storage protocols.
 ///
 /// Without a command, `lazuli [flags]` means `lazuli serve [flags]`.

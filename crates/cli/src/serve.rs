@@ -82,7 +82,7 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
-    /// Memory for cached data: half for blocks of files, half for rows that are scanned again and again
+    /// Memory for cached data: half for blocks of files, half for rows that are read or scanned again and again
     #[arg(long, value_name = "MIB", value_parser = up_to(CACHE_MIB_MAX))]
     cache_mib: Option<u32>,
 

@@ -62,7 +62,7 @@ fn hex(digit: u8) -> Option<u8> {
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text().iter().try_for_each(|&b| fmt::Write::write_char(f, char::from(b)))
+        f.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 

@@ -38,6 +38,11 @@ impl TableName {
         &self.0
     }
 
+    /// Do both name the same table?
+    pub fn is_same(&self, other: &TableName) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+
     /// The form that identifies the table: lower case.
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()

@@ -16,7 +16,7 @@
 
 use bytes::Bytes;
 
-use crate::{DateTime, EdmType, Guid, Properties, ValueRef};
+use crate::{DateTime, EdmType, Guid, Properties, Property, ValueRef};
 
 const FORMAT: u8 = 1;
 const HEAD_BYTES: usize = 7;
@@ -42,11 +42,19 @@ impl std::error::Error for CorruptRow {}
 impl PackedRow {
     /// Packs checked properties in their order.
     pub fn pack(properties: &Properties) -> Self {
-        let mut builder = RowBuilder::default();
-        for property in properties.as_slice() {
-            builder.push(&property.name, property.value.as_ref());
+        let properties = properties.as_slice();
+        let names_bytes: usize = properties.iter().map(|property| property.name.len()).sum();
+        let value_bytes: usize =
+            properties.iter().map(|property| packed_bytes(property.value.as_ref())).sum();
+        let bytes = HEAD_BYTES + properties.len() * ENTRY_BYTES + names_bytes + value_bytes;
+        let mut out = Vec::with_capacity(bytes);
+        push_head(&mut out, u16::try_from(properties.len()).expect("at most 252 properties"), names_bytes);
+        for Property { name, value } in properties {
+            push_entry(&mut out, name, value.kind(), packed_bytes(value.as_ref()));
         }
-        builder.finish()
+        properties.iter().for_each(|property| out.extend_from_slice(property.name.as_bytes()));
+        properties.iter().for_each(|property| push_value(&mut out, property.value.as_ref()));
+        Self(out.into())
     }
 
     /// Takes bytes from storage. Only the head is checked here; the rest is checked as it is read.
@@ -254,41 +262,59 @@ pub struct RowBuilder {
 impl RowBuilder {
     /// Appends a property. Names and values are those of checked [`Properties`] or of another row, so their lengths fit.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
-        let start = self.values.len();
-        self.push_value(value);
-        let name_bytes = u16::try_from(name.len()).expect("a checked name is at most 255 characters");
-        let value_bytes =
-            u32::try_from(self.values.len() - start).expect("a checked value is at most 128 KiB");
-        self.directory.push(value.kind() as u8);
-        self.directory.extend_from_slice(&name_bytes.to_le_bytes());
-        self.directory.extend_from_slice(&value_bytes.to_le_bytes());
+        push_entry(&mut self.directory, name, value.kind(), packed_bytes(value));
         self.names.extend_from_slice(name.as_bytes());
+        push_value(&mut self.values, value);
         self.count += 1;
-    }
-
-    fn push_value(&mut self, value: ValueRef<'_>) {
-        match value {
-            ValueRef::String(text) => self.values.extend_from_slice(text.as_bytes()),
-            ValueRef::Binary(bytes) => self.values.extend_from_slice(bytes),
-            ValueRef::Boolean(value) => self.values.push(u8::from(value)),
-            ValueRef::Int32(value) => self.values.extend_from_slice(&value.to_le_bytes()),
-            ValueRef::Int64(value) => self.values.extend_from_slice(&value.to_le_bytes()),
-            ValueRef::Double(value) => self.values.extend_from_slice(&value.to_le_bytes()),
-            ValueRef::DateTime(value) => self.values.extend_from_slice(&value.ticks().to_le_bytes()),
-            ValueRef::Guid(value) => self.values.extend_from_slice(&value.0),
-        }
     }
 
     /// The packed row.
     pub fn finish(self) -> PackedRow {
-        let names_bytes = u32::try_from(self.names.len()).expect("names are at most 252 times 1 KiB");
         let parts = [&self.directory, &self.names, &self.values];
         let mut bytes = Vec::with_capacity(HEAD_BYTES + parts.iter().map(|part| part.len()).sum::<usize>());
-        bytes.push(FORMAT);
-        bytes.extend_from_slice(&self.count.to_le_bytes());
-        bytes.extend_from_slice(&names_bytes.to_le_bytes());
+        push_head(&mut bytes, self.count, self.names.len());
         parts.iter().for_each(|part| bytes.extend_from_slice(part));
         PackedRow(bytes.into())
+    }
+}
+
+fn push_head(out: &mut Vec<u8>, count: u16, names_bytes: usize) {
+    let names_bytes = u32::try_from(names_bytes).expect("names are at most 252 times 1 KiB");
+    out.push(FORMAT);
+    out.extend_from_slice(&count.to_le_bytes());
+    out.extend_from_slice(&names_bytes.to_le_bytes());
+}
+
+fn push_entry(out: &mut Vec<u8>, name: &str, kind: EdmType, value_bytes: usize) {
+    let name_bytes = u16::try_from(name.len()).expect("a checked name is at most 255 characters");
+    let value_bytes = u32::try_from(value_bytes).expect("a checked value is at most 128 KiB");
+    out.push(kind as u8);
+    out.extend_from_slice(&name_bytes.to_le_bytes());
+    out.extend_from_slice(&value_bytes.to_le_bytes());
+}
+
+fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::String(text) => out.extend_from_slice(text.as_bytes()),
+        ValueRef::Binary(bytes) => out.extend_from_slice(bytes),
+        ValueRef::Boolean(value) => out.push(u8::from(value)),
+        ValueRef::Int32(value) => out.extend_from_slice(&value.to_le_bytes()),
+        ValueRef::Int64(value) => out.extend_from_slice(&value.to_le_bytes()),
+        ValueRef::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
+        ValueRef::DateTime(value) => out.extend_from_slice(&value.ticks().to_le_bytes()),
+        ValueRef::Guid(value) => out.extend_from_slice(&value.0),
+    }
+}
+
+/// How many bytes [`push_value`] appends.
+fn packed_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::String(text) => text.len(),
+        ValueRef::Binary(bytes) => bytes.len(),
+        ValueRef::Boolean(_) => 1,
+        ValueRef::Int32(_) => 4,
+        ValueRef::Int64(_) | ValueRef::Double(_) | ValueRef::DateTime(_) => 8,
+        ValueRef::Guid(_) => 16,
     }
 }
 
@@ -297,7 +323,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Property, Value};
+    use crate::Value;
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![
@@ -322,6 +348,9 @@ mod tests {
             let row = PackedRow::pack(&properties);
             let back: Vec<_> = row.iter().map(Result::unwrap)
                 .map(|(name, value)| Property { name: name.into(), value: value.to_value() }).collect();
+            let mut builder = RowBuilder::default();
+            list.iter().for_each(|property| builder.push(&property.name, property.value.as_ref()));
+            prop_assert_eq!(&builder.finish(), &row);
             prop_assert_eq!(row.count(), list.len());
             for property in &list {
                 prop_assert_eq!(row.find(&property.name).unwrap(), Some(property.value.as_ref()));

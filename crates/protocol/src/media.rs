@@ -80,12 +80,16 @@ pub fn negotiate(
 
 fn classify(range: &str) -> Range {
     let mut parts = range.split(';').map(str::trim);
-    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
-    match kind.as_str() {
-        "application/json" | "json" => json_level(parts),
-        "application/atom+xml" | "application/xml" | "text/xml" | "atom" => Range::Atom,
-        "*/*" | "application/*" => Range::Any,
-        _ => Range::Other,
+    let kind = parts.next().unwrap_or_default();
+    let is = |names: &[&str]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
+    if is(&["application/json", "json"]) {
+        json_level(parts)
+    } else if is(&["application/atom+xml", "application/xml", "text/xml", "atom"]) {
+        Range::Atom
+    } else if is(&["*/*", "application/*"]) {
+        Range::Any
+    } else {
+        Range::Other
     }
 }
 
@@ -95,13 +99,15 @@ fn json_level<'a>(parameters: impl Iterator<Item = &'a str>) -> Range {
         if !name.trim().eq_ignore_ascii_case("odata") {
             continue;
         }
-        return match value.trim().trim_matches('"').to_ascii_lowercase().as_str() {
-            "nometadata" => Range::Json(Metadata::None),
-            "minimalmetadata" => Range::Json(Metadata::Minimal),
-            "fullmetadata" => Range::Json(Metadata::Full),
-            "verbose" => Range::VerboseJson,
-            _ => Range::Other,
-        };
+        let value = value.trim().trim_matches('"');
+        let levels = [
+            ("nometadata", Range::Json(Metadata::None)),
+            ("minimalmetadata", Range::Json(Metadata::Minimal)),
+            ("fullmetadata", Range::Json(Metadata::Full)),
+            ("verbose", Range::VerboseJson),
+        ];
+        let found = levels.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name));
+        return found.map_or(Range::Other, |(_, level)| level);
     }
     Range::Json(Metadata::Minimal)
 }

@@ -8,6 +8,9 @@ use crate::media::Format;
 use crate::url::Base;
 use crate::{ApiVersion, Head};
 
+/// Header fields that most answers have room for without growing.
+const FIELDS_USUAL: usize = 12;
+
 /// A header field of an answer. Names go out as they are written here: old .NET clients look for the documented case.
 pub type Field = (&'static str, Cow<'static, str>);
 
@@ -29,7 +32,7 @@ pub struct Response {
 impl Response {
     /// An answer without body.
     pub fn new(status: u16) -> Self {
-        Self { status, ..Self::default() }
+        Self { status, fields: Vec::with_capacity(FIELDS_USUAL), ..Self::default() }
     }
 
     /// An answer that tells of a failure.

@@ -1,5 +1,6 @@
 //! The `x-ms-version` of a request, and what each era of the service could do.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use lazuli_model::error::Origin;
@@ -68,6 +69,20 @@ impl ApiVersion {
         }
     }
 
+    /// The version as text, borrowed where it is one that clients send often.
+    pub fn text(self) -> Cow<'static, str> {
+        const OFTEN: [(ApiVersion, &str); 4] = [
+            (ApiVersion::V2019_02_02, "2019-02-02"),
+            (ApiVersion::V2020_12_06, "2020-12-06"),
+            (ApiVersion::on(2018, 3, 28), "2018-03-28"),
+            (ApiVersion::on(2019, 7, 7), "2019-07-07"),
+        ];
+        match OFTEN.iter().find(|(version, _)| *version == self) {
+            Some((_, text)) => Cow::Borrowed(text),
+            None => Cow::Owned(self.to_string()),
+        }
+    }
+
     /// Does an update without `If-Match` insert what does not exist?
     pub fn has_upserts(self) -> bool {
         self >= Self::V2011_08_18
@@ -103,8 +118,11 @@ mod tests {
     /// VR-04: any well-formed date is a version, also one from the future.
     #[test]
     fn well_formed_dates_are_versions() {
-        for text in ["2009-04-14", "2019-02-02", "2026-02-06", "2099-12-31"] {
+        for text in
+            ["2009-04-14", "2018-03-28", "2019-02-02", "2019-07-07", "2020-12-06", "2026-02-06", "2099-12-31"]
+        {
             assert_eq!(ApiVersion::parse(text).map(|v| v.to_string()).as_deref(), Some(text));
+            assert_eq!(ApiVersion::parse(text).map(|v| v.text()).as_deref(), Some(text));
         }
         for text in [
             "",

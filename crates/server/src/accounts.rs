@@ -1,7 +1,7 @@
 //! The accounts that the server serves, with their keys ready for checking signatures.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use lazuli_protocol::auth::AccountKey;
 pub use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
@@ -72,7 +72,7 @@ pub struct Entry {
 /// All accounts that are served: those given at start and those kept in the engine.
 pub struct Directory {
     given: Vec<GivenAccount>,
-    entries: RwLock<Arc<HashMap<String, Entry>>>,
+    entries: RwLock<HashMap<String, Entry>>,
 }
 
 impl Directory {
@@ -99,17 +99,17 @@ impl Directory {
             let keys = account.keys.iter().cloned().collect();
             entries.insert(account.name.clone(), Entry { keys, https_only: false });
         }
-        *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(entries);
+        *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = entries;
     }
 
     /// What is known of an account.
     pub fn find(&self, account: &str) -> Option<Entry> {
-        self.snapshot().get(account).cloned()
+        self.read().get(account).cloned()
     }
 
     /// Is there such an account?
     pub fn contains(&self, account: &str) -> bool {
-        self.snapshot().contains_key(account)
+        self.read().contains_key(account)
     }
 
     /// Is the account given at start, so that it cannot be changed?
@@ -117,8 +117,8 @@ impl Directory {
         self.given.iter().any(|given| given.name == account)
     }
 
-    fn snapshot(&self) -> Arc<HashMap<String, Entry>> {
-        self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Entry>> {
+        self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

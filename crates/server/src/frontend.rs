@@ -117,7 +117,7 @@ impl Frontend {
     pub async fn answer(&self, head: &Head<'_>, peer: Peer, body: &mut impl BodySource) -> Response {
         let watch = Stopwatch::start();
         let mut note = Note::new(head);
-        let mut context = self.context(head);
+        let mut context = self.context();
         let response = match self.locate(head, peer, &mut context) {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
             Ok(address) => {
@@ -155,10 +155,10 @@ impl Frontend {
     }
 
     /// What is known before anything is checked.
-    fn context(&self, head: &Head<'_>) -> Context {
+    fn context(&self) -> Context {
         Context {
             account: String::new(),
-            base: Base::new("http", head.get("host").unwrap_or(""), None),
+            base: Base::default(),
             now: clock::now(),
             request_id: self.ids.next().to_string(),
             version: ApiVersion::NONE,
@@ -384,7 +384,7 @@ fn finish(mut response: Response, context: &Context, head: &Head<'_>) -> Respons
     add("Server", server.into());
     add("x-ms-request-id", context.request_id.clone().into());
     if !response.front_end && context.version >= ApiVersion::V2009_09_19 {
-        add("x-ms-version", context.version.to_string().into());
+        add("x-ms-version", context.version.text());
     }
     if let Some(id) = client_request_id(head).filter(|_| context.version >= ApiVersion::V2019_02_02) {
         add("x-ms-client-request-id", id.to_owned().into());
@@ -406,7 +406,7 @@ impl Handler for Frontend {
 
     fn refuse(&self, failure: &Failure, peer: Peer) -> Response {
         let head = Head { method: "-", target: "-", fields: &[] };
-        let context = self.context(&head);
+        let context = self.context();
         let response = finish(error::front_end(&context, None, failure), &context, &head);
         self.tell(&Note::default(), &head, &context, &response, peer, Duration::ZERO);
         response

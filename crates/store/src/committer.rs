@@ -257,6 +257,7 @@ impl Committer {
         self.number += 1;
         // Before anyone can have the view, so that no reader of it takes older rows for its own.
         self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
+        self.files.points.note_writes(self.number, group.batch.keys().map(|key| &**key));
         self.published.publish(View::take(&self.files, self.number));
         self.health.groups.fetch_add(1, Ordering::Relaxed);
         if group.erases {

@@ -21,7 +21,7 @@ use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
 };
 
-use crate::cache::ScanCache;
+use crate::cache::{RowCache, ScanCache};
 use crate::directory::{Directory, sync_dir};
 use crate::error::{OpenError, open_error};
 use crate::limits;
@@ -39,6 +39,8 @@ pub struct Files {
     pub rows: Keyspace,
     /// What scans keep in memory of it.
     pub scans: ScanCache,
+    /// What reads by key keep.
+    pub points: RowCache,
     /// The directory with its lock.
     pub directory: Directory,
 }
@@ -64,7 +66,13 @@ impl Files {
                 sync_dir(&made)?;
             }
         }
-        Ok(Self { db, rows, scans: ScanCache::new(options.scan_cache_bytes), directory })
+        Ok(Self {
+            db,
+            rows,
+            scans: ScanCache::new(options.scan_cache_bytes),
+            points: RowCache::new(options.row_cache_bytes),
+            directory,
+        })
     }
 
     /// New writes should wait, because writing out and merging does not keep up.

@@ -11,6 +11,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Memory for rows in the order of scans, of ranges that are scanned again and again; nothing turns it off.
     pub scan_cache_bytes: u64,
+    /// Memory for single rows that were read by their keys; nothing turns it off.
+    pub row_cache_bytes: u64,
     /// When a commit counts as done.
     pub durability: Durability,
     /// Where versions come from.
@@ -24,7 +26,9 @@ pub struct Options {
 impl Options {
     /// Divides one size among the caches.
     pub fn with_caches(self, bytes: u64) -> Self {
-        Self { cache_bytes: bytes - bytes / 2, scan_cache_bytes: bytes / 2, ..self }
+        let (scan_cache_bytes, row_cache_bytes) = (bytes / 8 * 3, bytes / 8);
+        let cache_bytes = bytes - scan_cache_bytes - row_cache_bytes;
+        Self { cache_bytes, scan_cache_bytes, row_cache_bytes, ..self }
     }
 }
 
@@ -32,7 +36,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: CACHE_BYTES / 2,
-            scan_cache_bytes: CACHE_BYTES / 2,
+            scan_cache_bytes: CACHE_BYTES / 8 * 3,
+            row_cache_bytes: CACHE_BYTES / 8,
             durability: Durability::Full,
             clock: Clock::system(),
             memtable_bytes: MEMTABLE_BYTES,

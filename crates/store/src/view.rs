@@ -54,7 +54,7 @@ impl View {
             .map(|&row| {
                 key.clear();
                 keyspace::row_key_into(&mut key, table, partition, row);
-                let cell = self.cell(&key)?;
+                let cell = self.files.points.get(&key, self.number, || self.cell(&key))?;
                 Ok(cell.map(|Cell { version, value }| Row {
                     partition: partition.into(),
                     row: row.into(),

@@ -3,6 +3,8 @@
 //! Percent-escapes are decoded once, then the path is split at slashes outside quoted key values. The first segment
 //! names the resource; a second one only lends its key predicate, as on the original.
 
+use std::borrow::Cow;
+
 use lazuli_model::error::Origin;
 use lazuli_model::name::NameError;
 use lazuli_model::{ErrorCode, Failure, Key, TableName};
@@ -43,12 +45,13 @@ impl Resource {
 }
 
 /// The keys in the parentheses of a segment: names are `None` for a bare value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Predicate(pub Vec<(Option<String>, String)>);
+struct Predicate<'a>(Vec<PredicateKey<'a>>);
+
+type PredicateKey<'a> = (Option<&'a str>, Cow<'a, str>);
 
 struct Segment<'a> {
     name: &'a str,
-    predicate: Option<Predicate>,
+    predicate: Option<Predicate<'a>>,
 }
 
 /// A path that names nothing, and the table that it would be in: whether that exists is told first.
@@ -78,31 +81,31 @@ pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError>
         name if name.eq_ignore_ascii_case("Tables") => Ok(tables(account, predicate)?),
         name => {
             let table = table_name(name)?;
-            let named = table.clone();
-            entities(account, table, predicate).map_err(|failure| PathError { failure, table: Some(named) })
+            entities(account, table, predicate)
+                .map_err(|failure| PathError { failure, table: TableName::new(name).ok() })
         }
     }
 }
 
-fn tables(account: &str, predicate: Option<&Predicate>) -> Result<Resource, Failure> {
+fn tables(account: &str, predicate: Option<&Predicate<'_>>) -> Result<Resource, Failure> {
     let keys = predicate.map_or(&[][..], |predicate| &predicate.0);
     match keys {
         [] => Ok(Resource::Tables),
-        [(name, value)] if name.as_deref().is_none_or(|name| name == "TableName") => {
+        [(name, value)] if name.is_none_or(|name| name == "TableName") => {
             Ok(Resource::Table(table_name(value)?))
         }
         _ => Err(routing(wrong_number_of_keys(account, "Tables"))),
     }
 }
 
-fn entities(account: &str, table: TableName, predicate: Option<&Predicate>) -> Result<Resource, Failure> {
+fn entities(account: &str, table: TableName, predicate: Option<&Predicate<'_>>) -> Result<Resource, Failure> {
     let keys = predicate.map_or(&[][..], |predicate| &predicate.0);
     let (first, second) = match keys {
         [] => return Ok(Resource::Entities(table)),
         [first, second] => (first, second),
         _ => return Err(routing(wrong_number_of_keys(account, table.as_str()))),
     };
-    let (partition, row) = match (first.0.as_deref(), second.0.as_deref()) {
+    let (partition, row) = match (first.0, second.0) {
         (Some("PartitionKey"), Some("RowKey")) => (&first.1, &second.1),
         (Some("RowKey"), Some("PartitionKey")) => (&second.1, &first.1),
         _ => return Err(routing(Failure::query_syntax())),
@@ -180,8 +183,8 @@ fn parse_segment(text: &str) -> Result<Segment<'_>, Failure> {
     Ok(Segment { name, predicate: Some(parse_predicate(inner)?) })
 }
 
-fn parse_predicate(text: &str) -> Result<Predicate, Failure> {
-    let mut keys = Vec::new();
+fn parse_predicate(text: &str) -> Result<Predicate<'_>, Failure> {
+    let mut keys = Vec::with_capacity(2);
     let mut rest = text.trim();
     while !rest.is_empty() {
         let (name, value, after) = parse_key(rest).ok_or_else(|| routing(Failure::query_syntax()))?;
@@ -197,21 +200,21 @@ fn parse_predicate(text: &str) -> Result<Predicate, Failure> {
 }
 
 /// `[name =] 'value'`, a quote in the value doubled. A name is an identifier: what else stands before a quote is no key.
-fn parse_key(text: &str) -> Option<(Option<String>, String, &str)> {
+fn parse_key(text: &str) -> Option<(Option<&str>, Cow<'_, str>, &str)> {
     let quote = text.find('\'')?;
     let name = match text[..quote].trim_end() {
         "" => None,
-        named => Some(identifier(named.strip_suffix('=')?.trim())?.to_owned()),
+        named => Some(identifier(named.strip_suffix('=')?.trim())?),
     };
-    let mut value = String::new();
+    let mut value = Cow::Borrowed("");
     let mut rest = &text[quote + 1..];
     loop {
         let end = rest.find('\'')?;
-        value.push_str(&rest[..end]);
+        value += &rest[..end];
         rest = &rest[end + 1..];
         match rest.strip_prefix('\'') {
             Some(after) => {
-                value.push('\'');
+                value += "'";
                 rest = after;
             }
             None => return Some((name, value, rest)),

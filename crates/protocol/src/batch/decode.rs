@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use lazuli_model::limits::BATCH_OPERATIONS_MAX;
 use lazuli_model::operation::Write;
-use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, TableName};
+use lazuli_model::{ErrorCode, Failure, Key, Operation, TableName};
 
 use super::inner::{Inner, Outer};
 use super::read::{self, Malformed, Part, Parts};
@@ -107,7 +107,8 @@ fn too_many() -> Failure {
 struct ChangeSet {
     table: Option<TableName>,
     writes: Vec<Write>,
-    keys: HashSet<EntityKey>,
+    /// All in one partition.
+    rows: HashSet<Key>,
 }
 
 impl ChangeSet {
@@ -115,13 +116,13 @@ impl ChangeSet {
     fn add(&mut self, table: TableName, write: Write) -> Result<(), Failure> {
         match &self.table {
             None => self.table = Some(table),
-            Some(first) if first.folded() != table.folded() => return Err(ErrorCode::InvalidInput.into()),
+            Some(first) if !first.is_same(&table) => return Err(ErrorCode::InvalidInput.into()),
             Some(_) => {}
         }
         if self.writes.first().is_some_and(|first| first.key.partition != write.key.partition) {
             return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into());
         }
-        if !self.keys.insert(write.key.clone()) {
+        if !self.rows.insert(write.key.row.clone()) {
             return Err(ErrorCode::InvalidDuplicateRow.into());
         }
         self.writes.push(write);

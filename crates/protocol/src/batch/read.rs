@@ -6,12 +6,16 @@
 //!
 //! Takes linear time: every level looks once at every line of its slice, and there are two levels.
 
+use memchr::memchr;
+
 use crate::head::Field;
 
 /// Longest boundary; the standard says 70.
 const BOUNDARY_BYTES_MAX: usize = 256;
 /// Most header fields of a part, or of a message in it.
 const FIELDS_MAX: usize = 64;
+/// Fields that there is room for without growing.
+const FIELDS_USUAL: usize = 8;
 /// Longest first line of a message, and most bytes of header fields: as much as a request may have alone.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
@@ -107,7 +111,7 @@ impl Delimiter {
 fn next_delimiter(body: &[u8], boundary: &[u8], from: usize) -> Option<Delimiter> {
     let mut start = from;
     while start < body.len() {
-        let end = body[start..].iter().position(|&b| b == b'\n').map_or(body.len(), |at| start + at + 1);
+        let end = memchr(b'\n', &body[start..]).map_or(body.len(), |at| start + at + 1);
         let after = body[start..end].strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary));
         match after.map(<[u8]>::trim_ascii) {
             Some(b"") => return Some(Delimiter { start, end, is_last: false }),
@@ -204,7 +208,7 @@ impl<'a> Message<'a> {
 
 /// Reads header fields up to the empty line, and returns what follows it.
 fn fields(start: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
-    let mut fields = Vec::new();
+    let mut fields = Vec::with_capacity(FIELDS_USUAL);
     let mut rest = start;
     while !rest.is_empty() {
         let (line, after) = split_folded(rest);
@@ -227,7 +231,7 @@ fn fields(start: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
 
 /// A line, and what follows it.
 fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
-    text.split_at(text.iter().position(|&b| b == b'\n').map_or(text.len(), |at| at + 1))
+    text.split_at(memchr(b'\n', text).map_or(text.len(), |at| at + 1))
 }
 
 /// A header line with the lines that continue it: those that start with a blank and are not empty.

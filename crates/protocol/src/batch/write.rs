@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use lazuli_model::operation::Written;
 use lazuli_model::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure, Guid, Outcome};
 
 use super::{Batch, PartShape};
 use crate::response::{Context, Response, odata_fields};
 use crate::{ApiVersion, error, table};
+
+/// About what a part of an answer takes.
+const PART_BYTES_USUAL: usize = 640;
 
 /// The order of the fields of a part.
 const ORDER: [&str; 9] = [
@@ -46,62 +48,101 @@ pub fn encode(
     outcome: Result<&Outcome, &Failure>,
     ids: [Guid; 2],
 ) -> Result<Response, CorruptRow> {
-    let messages = match outcome {
-        Ok(outcome) => successes(context, batch, outcome)?,
+    let mut body = Body::open(batch, ids);
+    match outcome {
+        Ok(outcome) => successes(context, batch, outcome, &mut body)?,
         Err(failure) => match located(batch, failure) {
-            Some(failure) => vec![failed(context, batch, &failure)],
+            Some(failure) => failed(context, batch, &failure, &mut body),
             None => return Ok(error::odata(context, &batch.shape, failure)),
         },
-    };
+    }
     let mut response = Response::new(202)
         .with("Content-Type", format!("multipart/mixed; boundary=batchresponse_{}", ids[0]))
-        .with_body(body(&messages, batch.is_query, ids));
+        .with_body(body.close());
     response.fields.extend(odata_fields(context.version));
     response.error = outcome.err().map(|failure| failure.code);
     Ok(response)
 }
 
-fn body(messages: &[Vec<u8>], is_query: bool, [batch, set]: [Guid; 2]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(messages.iter().map(|message| message.len() + 160).sum::<usize>() + 320);
-    let name = if is_query { format!("batchresponse_{batch}") } else { format!("changesetresponse_{set}") };
-    if !is_query {
-        let opening =
-            format!("--batchresponse_{batch}\r\nContent-Type: multipart/mixed; boundary={name}\r\n\r\n");
-        out.extend_from_slice(opening.as_bytes());
-    }
-    for message in messages {
+/// The body of an answer being written.
+struct Body {
+    out: Vec<u8>,
+    /// What stands before each part.
+    opening: Vec<u8>,
+    /// What stands behind the last one.
+    closing: String,
+}
+
+impl Body {
+    fn open(batch: &Batch, [id, set]: [Guid; 2]) -> Self {
+        let mut out = Vec::with_capacity(batch.parts.len() * PART_BYTES_USUAL + PART_BYTES_USUAL);
+        let name =
+            if batch.is_query { format!("batchresponse_{id}") } else { format!("changesetresponse_{set}") };
+        let mut closing = format!("--{name}--\r\n");
+        if !batch.is_query {
+            let opening =
+                format!("--batchresponse_{id}\r\nContent-Type: multipart/mixed; boundary={name}\r\n\r\n");
+            out.extend_from_slice(opening.as_bytes());
+            closing += &format!("--batchresponse_{id}--\r\n");
+        }
         let opening = format!(
             "--{name}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
         );
-        out.extend_from_slice(opening.as_bytes());
-        out.extend_from_slice(message);
+        Self { out, opening: opening.into_bytes(), closing }
     }
-    out.extend_from_slice(format!("--{name}--\r\n").as_bytes());
-    if !is_query {
-        out.extend_from_slice(format!("--batchresponse_{batch}--\r\n").as_bytes());
-    }
-    out
-}
 
-fn successes(context: &Context, batch: &Batch, outcome: &Outcome) -> Result<Vec<Vec<u8>>, CorruptRow> {
-    match outcome {
-        Outcome::Batch(all) => {
-            batch.parts.iter().zip(all).map(|(part, written)| success(context, part, written)).collect()
+    fn close(mut self) -> Vec<u8> {
+        self.out.extend_from_slice(self.closing.as_bytes());
+        self.out
+    }
+
+    /// Appends an answer as an HTTP message, its fields in the order of the original.
+    fn push(&mut self, context: &Context, part: &PartShape, response: Response) {
+        let has_entity = response.status < 300 && !response.body.is_empty();
+        let order: &[&str] = if has_entity && context.version >= ApiVersion::V2013_08_15 {
+            &ORDER_WITH_ENTITY
+        } else {
+            &ORDER
+        };
+        let mut fields = response.fields;
+        let speaks_v3 = fields.iter().any(|(name, value)| {
+            *name == "Preference-Applied" || (*name == "Content-Type" && value.contains("json"))
+        });
+        fields.push(("DataServiceVersion", Cow::Borrowed(if speaks_v3 { "3.0;" } else { "1.0;" })));
+        if let Some(id) = &part.content_id {
+            fields.push(("Content-ID", Cow::Owned(id.clone())));
         }
-        other => batch
-            .parts
-            .iter()
-            .map(|part| {
-                let response = table::encode::outcome(context, &part.shape, part.table_name(), other)?;
-                Ok(message(context, part, response))
-            })
-            .collect(),
+        self.out.extend_from_slice(&self.opening);
+        self.push_all(&["HTTP/1.1 ", itoa::Buffer::new().format(response.status), " "]);
+        self.push_all(&[reason(response.status), "\r\n"]);
+        for name in order {
+            for (_, value) in fields.iter().filter(|(given, _)| given == name) {
+                self.push_all(&[name, ": ", value, "\r\n"]);
+            }
+        }
+        self.out.extend_from_slice(b"\r\n");
+        self.out.extend_from_slice(&response.body);
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn push_all(&mut self, texts: &[&str]) {
+        texts.iter().for_each(|text| self.out.extend_from_slice(text.as_bytes()));
     }
 }
 
-fn success(context: &Context, part: &PartShape, written: &Written) -> Result<Vec<u8>, CorruptRow> {
-    let response = table::encode::written(context, &part.shape, part.table_name(), written)?;
-    Ok(message(context, part, response))
+fn successes(context: &Context, batch: &Batch, outcome: &Outcome, body: &mut Body) -> Result<(), CorruptRow> {
+    if let Outcome::Batch(all) = outcome {
+        for (part, written) in batch.parts.iter().zip(all) {
+            let response = table::encode::written(context, &part.shape, part.table_name(), written)?;
+            body.push(context, part, response);
+        }
+        return Ok(());
+    }
+    for part in &batch.parts {
+        let response = table::encode::outcome(context, &part.shape, part.table_name(), outcome)?;
+        body.push(context, part, response);
+    }
+    Ok(())
 }
 
 /// The failure with the index of the operation that it belongs to, if it belongs to one. A missing table is found
@@ -117,7 +158,7 @@ fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> 
 
 /// The one part of a failed batch. The original repeats the Content-ID of the last operation; that of the failed one
 /// tells more.
-fn failed(context: &Context, batch: &Batch, failure: &Failure) -> Vec<u8> {
+fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) {
     let index = failure.index.unwrap_or_default();
     let unknown = || PartShape { shape: batch.shape.clone(), table: None, content_id: None };
     let part = batch.parts.get(index).cloned().unwrap_or_else(unknown);
@@ -131,33 +172,7 @@ fn failed(context: &Context, batch: &Batch, failure: &Failure) -> Vec<u8> {
             *value = Cow::Borrowed("application/xml");
         }
     }
-    message(context, &part, response)
-}
-
-/// An answer as an HTTP message, its fields in the order of the original.
-fn message(context: &Context, part: &PartShape, response: Response) -> Vec<u8> {
-    let has_entity = response.status < 300 && !response.body.is_empty();
-    let order: &[&str] =
-        if has_entity && context.version >= ApiVersion::V2013_08_15 { &ORDER_WITH_ENTITY } else { &ORDER };
-    let mut fields = response.fields;
-    let speaks_v3 = fields.iter().any(|(name, value)| {
-        *name == "Preference-Applied" || (*name == "Content-Type" && value.contains("json"))
-    });
-    fields.push(("DataServiceVersion", Cow::Borrowed(if speaks_v3 { "3.0;" } else { "1.0;" })));
-    if let Some(id) = &part.content_id {
-        fields.push(("Content-ID", Cow::Owned(id.clone())));
-    }
-    let mut out = Vec::with_capacity(response.body.len() + 512);
-    out.extend_from_slice(format!("HTTP/1.1 {} {}\r\n", response.status, reason(response.status)).as_bytes());
-    for name in order {
-        for (_, value) in fields.iter().filter(|(given, _)| given == name) {
-            out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(&response.body);
-    out.extend_from_slice(b"\r\n");
-    out
+    body.push(context, &part, response);
 }
 
 /// The words that go with a status.

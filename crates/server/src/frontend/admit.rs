@@ -54,7 +54,8 @@ impl Frontend {
         let Arrival { head, address, peer } = arrival;
         context.version = ApiVersion::of(head)?;
         let credential = auth::credential(head)?;
-        if let (None, Some(token)) = (&credential, Token::parse(address.query)) {
+        let token = if credential.is_none() { Token::parse(address.query) } else { None };
+        if let Some(token) = token {
             context.version = token.request_version(address.query, context.version)?;
             let caller = Caller {
                 now: context.now,

@@ -4,6 +4,10 @@
 //! one length, unknown transfer codings, more than one Host.
 
 use lazuli_protocol::head::Field;
+use memchr::memchr;
+
+/// Fields that most heads do not exceed: those need no memory of their own while the head is taken apart.
+const FIELDS_USUAL: usize = 32;
 
 /// How the body of a request is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
     // Back up over what may be the first half of the empty line.
     let start = from.saturating_sub(3);
     let mut at = start;
-    while let Some(found) = buffer[at..].iter().position(|&b| b == b'\n') {
+    while let Some(found) = memchr(b'\n', &buffer[at..]) {
         let after = at + found + 1;
         match buffer[after..] {
             [b'\n', ..] => return Some(after + 1),
@@ -65,8 +69,17 @@ pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
 impl<'a> RequestHead<'a> {
     /// Takes a whole head apart.
     pub fn parse(bytes: &'a [u8], fields_max: usize) -> Result<Self, HeadError> {
-        let mut slots = vec![httparse::EMPTY_HEADER; fields_max];
-        let mut request = httparse::Request::new(&mut slots);
+        let mut few = [httparse::EMPTY_HEADER; FIELDS_USUAL];
+        match Self::parse_into(bytes, &mut few[..fields_max.min(FIELDS_USUAL)]) {
+            Err(HeadError::TooManyFields) if fields_max > FIELDS_USUAL => {
+                Self::parse_into(bytes, &mut vec![httparse::EMPTY_HEADER; fields_max])
+            }
+            parsed => parsed,
+        }
+    }
+
+    fn parse_into(bytes: &'a [u8], slots: &mut [httparse::Header<'a>]) -> Result<Self, HeadError> {
+        let mut request = httparse::Request::new(slots);
         match request.parse(bytes) {
             // An end elsewhere than where we found it would leave bytes that nobody has read.
             Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}

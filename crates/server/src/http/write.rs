@@ -39,7 +39,7 @@ fn field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     // A value never starts a line of its own, wherever it comes from.
-    if value.bytes().any(|b| b == b'\r' || b == b'\n') {
+    if value.bytes().fold(false, |any, b| any | (b == b'\r') | (b == b'\n')) {
         out.extend(value.bytes().map(|b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
     } else {
         out.extend_from_slice(value.as_bytes());

@@ -12,12 +12,14 @@
 
 mod block;
 mod index;
+mod rows;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use block::Block;
 use index::Index;
+pub use rows::RowCache;
 
 use crate::limits::{SEGMENT_BYTES, SEGMENTS_IN_CACHE_MIN};
 

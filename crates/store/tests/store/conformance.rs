@@ -102,7 +102,10 @@ struct Uncached;
 
 impl Factory for Uncached {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
-        Arc::new(Reopening::new(Options { scan_cache_bytes: 0, ..options(clock) }, u64::MAX))
+        Arc::new(Reopening::new(
+            Options { scan_cache_bytes: 0, row_cache_bytes: 0, ..options(clock) },
+            u64::MAX,
+        ))
     }
 }
 
@@ -111,7 +114,10 @@ struct HardlyCached;
 
 impl Factory for HardlyCached {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
-        Arc::new(Reopening::new(Options { scan_cache_bytes: 4096, ..options(clock) }, u64::MAX))
+        Arc::new(Reopening::new(
+            Options { scan_cache_bytes: 4096, row_cache_bytes: 16 * 1024, ..options(clock) },
+            u64::MAX,
+        ))
     }
 }
 

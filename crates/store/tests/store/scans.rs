@@ -1,4 +1,4 @@
-//! Scans that find rows in memory see what they would see on disk.
+//! Reads that find rows in memory see what they would see on disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,7 +48,7 @@ async fn sum(store: &Store) -> (u64, usize) {
     (page.rows.iter().map(|row| balance(&row.value)).sum(), page.rows.len())
 }
 
-/// CS-04, TX-09: commits move amounts between rows far apart, and move rows. Whatever a scan takes from memory and what
+/// CS-04, TX-09: commits move amounts between rows far apart, and move rows. Whatever a read takes from memory and what
 /// from disk, it sees no commit by half and none that was acknowledged before it missing.
 async fn scans_see_whole_commits(scan_cache_bytes: u64) {
     let dir = directory();
@@ -89,6 +89,21 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
             })
         })
         .collect();
+    let getter = {
+        let (store, acknowledged) = (Arc::clone(&store), Arc::clone(&acknowledged));
+        let is_over = Arc::clone(&is_over);
+        tokio::spawn(async move {
+            let mut last = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                let before = acknowledged.load(Ordering::SeqCst);
+                let rows = store.get(TABLE, "q", &["counter"]).await.expect("a read");
+                let count = balance(&rows[0].as_ref().expect("it is there").value);
+                assert!(count >= before && count >= last, "what was acknowledged or seen is seen");
+                last = count;
+                tokio::task::yield_now().await;
+            }
+        })
+    };
     let mut rng = Rng::new(scan_cache_bytes);
     let mut places: Vec<(String, u64)> = (0..ROWS).map(|number| (row(number), BALANCE)).collect();
     for commit in 1..=COMMITS as u64 {
@@ -115,6 +130,7 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
     for reader in readers {
         reader.await.expect("a reader's assertions hold");
     }
+    getter.await.expect("so do those of the one that gets");
     assert_eq!(sum(&store).await, (ROWS as u64 * BALANCE, ROWS));
     store.close().await.expect("closed");
 }

@@ -1,0 +1,235 @@
+//! Single rows kept in memory, for reads by key.
+//!
+//! The same rule as for blocks: a row is what the reader's view has if nothing was written to it between that view and
+//! the one it was read in. What was written when is remembered by a hash of the key, so that a write to one row may cost
+//! others their place, but never the other way round.
+//!
+//! Rows live in two generations. One that is found in the old one moves to the young one; when that is full, it becomes
+//! the old one, and what nobody asked for meanwhile is gone.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::cell::Cell;
+
+/// Parts with a lock of their own.
+const SHARDS: usize = 16;
+/// Writes are told apart by so many hashes.
+const STRIPES: usize = 16 * 1024;
+/// Memory of a row besides its key and value.
+const ROW_FIXED_BYTES: usize = 128;
+
+/// The cache. A budget of nothing turns it off.
+#[derive(Debug)]
+pub struct RowCache {
+    shards: Vec<Mutex<Shard>>,
+    /// The last group that wrote to a key with that hash.
+    writes: Vec<AtomicU64>,
+    generation_bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    young: Generation,
+    old: Generation,
+}
+
+#[derive(Debug, Default)]
+struct Generation {
+    rows: HashMap<u64, Kept, BuildHasherDefault<Given>>,
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    key: Box<[u8]>,
+    /// The number of the view it was read from.
+    built: u64,
+    cell: Cell,
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        self.key.len() + self.cell.value.len() + ROW_FIXED_BYTES
+    }
+}
+
+/// The keys of the maps are hashes already.
+#[derive(Debug, Default)]
+struct Given(u64);
+
+impl Hasher for Given {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl RowCache {
+    /// A cache of so many bytes.
+    pub fn new(bytes_max: u64) -> Self {
+        let generation_bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX) / (2 * SHARDS);
+        if generation_bytes_max == 0 {
+            return Self { shards: Vec::new(), writes: Vec::new(), generation_bytes_max };
+        }
+        let writes = (0..STRIPES).map(|_| AtomicU64::new(0)).collect();
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, writes, generation_bytes_max }
+    }
+
+    /// The row, if it is known to be what the view `number` has; otherwise what `read` finds, which is remembered.
+    pub fn get<E>(
+        &self,
+        key: &[u8],
+        number: u64,
+        read: impl FnOnce() -> Result<Option<Cell>, E>,
+    ) -> Result<Option<Cell>, E> {
+        if self.shards.is_empty() {
+            return read();
+        }
+        let hash = xxh3_64(key);
+        if let Some(cell) = self.find(hash, key, number) {
+            return Ok(Some(cell));
+        }
+        let found = read()?;
+        if let Some(cell) = &found {
+            // A copy: the value may be a part of something much larger.
+            let cell = Cell { version: cell.version, value: Bytes::copy_from_slice(&cell.value) };
+            self.keep(hash, Kept { key: key.into(), built: number, cell });
+        }
+        Ok(found)
+    }
+
+    /// Notes that the group `number` has written to some keys. Before anyone has a view of the group.
+    pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
+        if !self.writes.is_empty() {
+            keys.for_each(|key| self.stripe(xxh3_64(key)).store(number, Ordering::Release));
+        }
+    }
+
+    fn stripe(&self, hash: u64) -> &AtomicU64 {
+        &self.writes[usize::try_from(hash >> 32).unwrap_or(0) % STRIPES]
+    }
+
+    fn shard(&self, hash: u64) -> std::sync::MutexGuard<'_, Shard> {
+        // The low bits choose a place in the maps.
+        let shard = usize::try_from(hash >> 56).unwrap_or(0) % SHARDS;
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, hash: u64, key: &[u8], number: u64) -> Option<Cell> {
+        let mut shard = self.shard(hash);
+        let is_young = shard.young.rows.contains_key(&hash);
+        let kept = if is_young { shard.young.rows.get(&hash)? } else { shard.old.rows.get(&hash)? };
+        let last_write = self.stripe(hash).load(Ordering::Acquire);
+        if *kept.key != *key || last_write > kept.built || last_write > number {
+            return None;
+        }
+        let cell = kept.cell.clone();
+        if !is_young {
+            let kept = kept.clone();
+            shard.keep(hash, kept, self.generation_bytes_max);
+        }
+        Some(cell)
+    }
+
+    fn keep(&self, hash: u64, kept: Kept) {
+        if kept.bytes() <= self.generation_bytes_max {
+            self.shard(hash).keep(hash, kept, self.generation_bytes_max);
+        }
+    }
+
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        let bytes = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap();
+            let count = |generation: &Generation| generation.rows.values().map(Kept::bytes).sum::<usize>();
+            assert_eq!(count(&shard.young), shard.young.bytes);
+            count(&shard.young) + count(&shard.old)
+        };
+        self.shards.iter().map(bytes).sum()
+    }
+}
+
+impl Shard {
+    fn keep(&mut self, hash: u64, kept: Kept, bytes_max: usize) {
+        if self.young.bytes + kept.bytes() > bytes_max {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.bytes += kept.bytes();
+        if let Some(replaced) = self.young.rows.insert(hash, kept) {
+            self.young.bytes -= replaced.bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::Version;
+
+    use super::*;
+
+    fn cell(version: u64, bytes: usize) -> Cell {
+        Cell { version: Version(version), value: vec![7; bytes].into() }
+    }
+
+    /// What a reader with the view `number` gets if it would find `stored`: which of the two it is.
+    #[track_caller]
+    fn check(cache: &RowCache, number: u64, stored: u64, expected: u64) {
+        let found = cache.get::<()>(b"key", number, || Ok(Some(cell(stored, 5)))).unwrap().unwrap();
+        assert_eq!(found.version, Version(expected), "in view {number}");
+    }
+
+    #[test]
+    fn rows_are_found_by_views_of_the_same_state_only() {
+        let cache = RowCache::new(1 << 20);
+        let write = |number| cache.note_writes(number, [&b"key"[..]].into_iter());
+        write(3);
+        check(&cache, 4, 1, 1);
+        check(&cache, 4, 99, 1);
+        check(&cache, 3, 99, 1);
+        check(&cache, 9, 99, 1);
+        // An older view has something else, and what it finds is of no use to newer ones.
+        check(&cache, 2, 50, 50);
+        check(&cache, 4, 1, 1);
+        write(10);
+        check(&cache, 9, 60, 60);
+        check(&cache, 10, 70, 70);
+        check(&cache, 11, 99, 70);
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_remembered() {
+        let cache = RowCache::new(1 << 20);
+        assert_eq!(cache.get::<()>(b"key", 1, || Ok(None)), Ok(None));
+        check(&cache, 1, 5, 5);
+        let off = RowCache::new(0);
+        check(&off, 1, 5, 5);
+        check(&off, 1, 6, 6);
+    }
+
+    #[test]
+    fn it_stays_within_its_bounds_and_keeps_what_is_asked_for() {
+        const BYTES_MAX: usize = 256 * 1024;
+        let cache = RowCache::new(BYTES_MAX as u64);
+        for number in 0..20_000_u64 {
+            let key = number.to_be_bytes();
+            cache.get::<()>(&key, 1, || Ok(Some(cell(number, 100)))).unwrap();
+            check(&cache, 1, if number == 0 { 4 } else { 99 }, 4);
+        }
+        let bytes = cache.bytes();
+        assert!(bytes <= BYTES_MAX && bytes > BYTES_MAX / 4, "{bytes}");
+    }
+}
