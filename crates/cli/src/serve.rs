@@ -10,6 +10,7 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
 use lazuli_server::config::{AdminPort, Scheme};
+use lazuli_server::throttle::{Rate, Rates};
 use lazuli_server::tls::{Files, self_signed};
 use lazuli_server::{Config, Limits, Running};
 use lazuli_store::Durability;
@@ -29,6 +30,8 @@ pub const LOCATION: &str = "lazuli-data";
 const HEAD_KIB_MAX: i64 = 64 * 1024;
 const BODY_KIB_MAX: i64 = 1024 * 1024;
 const CONNECTIONS_MAX: i64 = 1_000_000;
+const IN_FLIGHT_MIB_MAX: i64 = 1024 * 1024;
+const RATE_MAX: i64 = 1_000_000_000;
 const CACHE_MIB_MAX: i64 = 16 * 1024 * 1024;
 const SECONDS_MAX: i64 = 365 * 24 * 60 * 60;
 
@@ -57,6 +60,7 @@ Examples:
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
   lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
+  lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as the cloud does
   kill -HUP PID                                  reads a renewed certificate; connections stay
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
@@ -171,6 +175,33 @@ struct LimitArgs {
     /// Seconds to answer a request
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
     request_timeout: u32,
+    /// Memory for large requests in flight, and as much for large answers; beyond it clients are told to come later
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 512,
+        value_parser = up_to(IN_FLIGHT_MIB_MAX),
+        env = "LAZULI_MAX_IN_FLIGHT_MIB"
+    )]
+    max_in_flight_mib: u32,
+    /// Requests a second that one account may make [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), env = "LAZULI_ACCOUNT_RATE")]
+    account_rate: Option<u32>,
+    /// Requests that it may make at once after a rest [default: those of a second]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), requires = "account_rate", env = "LAZULI_ACCOUNT_BURST")]
+    account_burst: Option<u32>,
+    /// Entities a second that may be asked of one partition [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), env = "LAZULI_PARTITION_RATE")]
+    partition_rate: Option<u32>,
+    /// Entities that may be asked of it at once after a rest [default: those of a second]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        value_parser = up_to(RATE_MAX),
+        requires = "partition_rate",
+        env = "LAZULI_PARTITION_BURST"
+    )]
+    partition_burst: Option<u32>,
 }
 
 impl LimitArgs {
@@ -184,7 +215,18 @@ impl LimitArgs {
             body_time_max: seconds(self.body_timeout),
             idle_time_max: seconds(self.idle_timeout),
             request_time_max: seconds(self.request_timeout),
+            bodies_bytes_max: self.max_in_flight_mib as usize * 1024 * 1024,
             ..Limits::default()
+        }
+    }
+
+    fn rates(&self) -> Rates {
+        let rate = |per_second: Option<u32>, burst: Option<u32>| {
+            per_second.map(|per_second| Rate { per_second, burst: burst.unwrap_or(per_second) })
+        };
+        Rates {
+            account: rate(self.account_rate, self.account_burst),
+            partition: rate(self.partition_rate, self.partition_burst),
         }
     }
 }
@@ -338,6 +380,7 @@ impl Serve {
         };
         config.trusted_proxies.clone_from(&self.trusted_proxy);
         config.limits = self.limits.limits();
+        config.rates = self.limits.rates();
         config.query_time_max = Duration::from_secs(self.query_time.into());
         config.name_hold = Duration::from_secs(self.table_name_hold.into());
         config.log_requests = self.log_requests || self.azurite.debug.is_some();

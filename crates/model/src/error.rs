@@ -81,6 +81,8 @@ error_codes! {
     InternalError, "InternalError", 500, Later, Unknown, "The server encountered an internal error. Please retry the request.";
     InvalidAuthenticationInfo, "InvalidAuthenticationInfo", 400, Never, No, "The authentication information was not provided in the correct format. Verify the value of Authorization header.";
     InvalidDuplicateRow, "InvalidDuplicateRow", 400, Never, No, "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
+    /// An expectation that is not known.
+    ExpectationFailed, "InvalidHeaderValue", 417, Never, No, "The value for one of the HTTP headers is not in the correct format.";
     InvalidHeaderValue, "InvalidHeaderValue", 400, Never, No, "The value for one of the HTTP headers is not in the correct format.";
     InvalidHttpVerb, "InvalidHttpVerb", 400, Never, No, "The HTTP verb specified was not recognized by the server.";
     InvalidInput, "InvalidInput", 400, Never, No, "One of the request inputs is not valid.";

@@ -34,6 +34,8 @@ impl ApiVersion {
     pub const V2015_04_05: ApiVersion = ApiVersion::on(2015, 4, 5);
     /// JSON only.
     pub const V2015_12_11: ApiVersion = ApiVersion::on(2015, 12, 11);
+    /// Who asks for too much is told what it was too much of.
+    pub const V2017_04_17: ApiVersion = ApiVersion::on(2017, 4, 17);
     /// `x-ms-error-code` on failures.
     pub const V2017_07_29: ApiVersion = ApiVersion::on(2017, 7, 29);
     /// `x-ms-client-request-id` is echoed.
@@ -57,7 +59,9 @@ impl ApiVersion {
                 .try_fold(0_u32, |sum, b| b.is_ascii_digit().then(|| sum * 10 + u32::from(b - b'0')))
         };
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| Self::on(year, month, day))
+        // A version is a date, so it must be one of the calendar.
+        let exists = year > 0 && (1..=days_in(year, month)).contains(&day);
+        exists.then(|| Self::on(year, month, day))
     }
 
     /// The version of a request, by its header.
@@ -99,6 +103,18 @@ impl ApiVersion {
     }
 }
 
+/// How many days a month has; none if there is no such month.
+fn days_in(year: u32, month: u32) -> u32 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
+}
+
 impl fmt::Display for ApiVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.0 / 10_000, self.0 / 100 % 100, self.0 % 100)
@@ -118,9 +134,16 @@ mod tests {
     /// VR-04: any well-formed date is a version, also one from the future.
     #[test]
     fn well_formed_dates_are_versions() {
-        for text in
-            ["2009-04-14", "2018-03-28", "2019-02-02", "2019-07-07", "2020-12-06", "2026-02-06", "2099-12-31"]
-        {
+        for text in [
+            "2009-04-14",
+            "2018-03-28",
+            "2019-02-02",
+            "2019-07-07",
+            "2020-12-06",
+            "2024-02-29",
+            "2026-02-06",
+            "2099-12-31",
+        ] {
             assert_eq!(ApiVersion::parse(text).map(|v| v.to_string()).as_deref(), Some(text));
             assert_eq!(ApiVersion::parse(text).map(|v| v.text()).as_deref(), Some(text));
         }
@@ -131,6 +154,11 @@ mod tests {
             "2019-13-01",
             "2019-00-10",
             "2019-01-32",
+            "2023-02-30",
+            "2023-02-29",
+            "2023-04-31",
+            "2023-01-00",
+            "0000-01-01",
             "banana",
             "2019-02-02x",
             "２019-02-0",

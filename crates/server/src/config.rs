@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::throttle::Rates;
 use crate::tls;
 
 /// Bounds on what a client can make the server hold or wait for.
@@ -33,6 +34,14 @@ pub struct Limits {
 impl Limits {
     /// What is up to this size is not counted against [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
+
+    /// What a page takes while it is made: its rows, and the answer that they become.
+    const PAGE_BYTES: usize = 2 * lazuli_model::limits::PAGE_BYTES_MAX;
+
+    /// Pages that may be made at a time, by the memory for answers: [`Limits::bodies_bytes_max`].
+    pub fn pages_max(&self) -> usize {
+        (self.bodies_bytes_max / Self::PAGE_BYTES).max(1)
+    }
 }
 
 impl Default for Limits {
@@ -99,6 +108,8 @@ pub struct Config {
     pub trusted_proxies: Vec<IpAddr>,
     /// Bounds.
     pub limits: Limits,
+    /// How much accounts and partitions may ask for.
+    pub rates: Rates,
     /// A query that has run so long returns what it has.
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays blocked.
@@ -118,6 +129,7 @@ impl Config {
             public_scheme: Scheme::Http,
             trusted_proxies: Vec::new(),
             limits: Limits::default(),
+            rates: Rates::default(),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
             log_requests: false,

@@ -14,6 +14,7 @@
 //! | tell how it was answered | [`note`], [`log`], [`crate::metrics`] |
 
 mod admit;
+mod busy;
 mod log;
 mod note;
 
@@ -34,6 +35,7 @@ use lazuli_protocol::table::{self, encode};
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, cors, error, xml};
 use lazuli_service::{Grant, Options, Service};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::accounts::Directory;
@@ -42,6 +44,7 @@ use crate::config::Config;
 use crate::entropy::Ids;
 use crate::http::{BodySource, Handler, Peer, RequestHead};
 use crate::metrics::Metrics;
+use crate::throttle::Throttle;
 use note::Note;
 
 /// Longest `x-ms-client-request-id` that is echoed.
@@ -72,6 +75,10 @@ pub struct Frontend {
     config: Config,
     ids: Ids,
     metrics: Metrics,
+    throttle: Throttle,
+    /// Places for pages that are being made.
+    pages: Semaphore,
+    watch: Stopwatch,
 }
 
 impl Frontend {
@@ -80,9 +87,12 @@ impl Frontend {
         Ok(Self {
             service: Arc::new(service),
             directory,
-            config,
             ids: Ids::new()?,
             metrics: Metrics::default(),
+            throttle: Throttle::new(config.rates),
+            pages: Semaphore::new(config.limits.pages_max()),
+            watch: Stopwatch::start(),
+            config,
         })
     }
 
@@ -180,7 +190,8 @@ impl Frontend {
             let answer = cors::preflight(head, &properties.cors);
             return answer.unwrap_or_else(|failure| error::front_end(context, Some(head), &failure));
         }
-        match self.admit(&arrival, properties, context).await {
+        let admitted = self.admit(&arrival, properties, context).await;
+        match admitted.and_then(|grant| self.within_rate(grant, context.version)) {
             Err(failure) => error::front_end(context, Some(head), &failure),
             Ok(grant) => {
                 let Arrival { head, address, .. } = arrival;
@@ -245,6 +256,7 @@ impl Frontend {
         let bytes = if intent.needs_body() { read_body(&request.head, body).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
+        let _place = self.place_for(&operation).await?;
         let outcome = self.execute(request, operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
         note.encode(|| encode::outcome(request.context, shape, name, &outcome))
@@ -283,7 +295,10 @@ impl Frontend {
         let mut batch = batch::decode(head, address, context.version, &bytes)?;
         drop(bytes);
         let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
-            Plan::Run(operation) => self.execute(request, operation, note).await,
+            Plan::Run(operation) => {
+                let _place = self.place_for(&operation).await?;
+                self.execute(request, operation, note).await
+            }
             Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
             Plan::Refused(failure) => Err(self.table_first(grant, batch.table(), failure).await),
         };
@@ -300,6 +315,7 @@ impl Frontend {
         note: &mut Note,
     ) -> Result<Outcome, Failure> {
         let watch = note.begin(&operation);
+        self.partition_within_rate(&request.grant, &operation)?;
         let longest = self.config.limits.request_time_max;
         let time = table::timeout(request.address.query)?.map_or(longest, |wanted| wanted.min(longest));
         let work = self.carry_out(&request.grant, operation, time);

@@ -12,6 +12,7 @@ pub mod http;
 mod listen;
 pub mod metrics;
 mod run;
+pub mod throttle;
 pub mod tls;
 
 pub use accounts::Directory;

@@ -10,6 +10,7 @@ mod error;
 pub mod figures;
 pub mod heat;
 mod keyspace;
+mod partition;
 mod properties;
 mod record;
 pub mod shard;
@@ -26,6 +27,7 @@ pub use access::{Grant, RangeEnds, Scope};
 pub use accounts::{Account, Accounts};
 pub use error::{Error, Result};
 pub use figures::Figures;
+pub use partition::{PartitionUse, partition_of};
 #[doc(hidden)]
 pub use record::check_records;
 pub use sweep::Sweep;

@@ -121,7 +121,7 @@ fn refusal(error: HeadError) -> ErrorCode {
         HeadError::Malformed => ErrorCode::InvalidInput,
         HeadError::TooManyFields => ErrorCode::RequestHeaderTooLarge,
         HeadError::UnknownCoding => ErrorCode::NotImplemented,
-        HeadError::UnknownExpectation => ErrorCode::InvalidHeaderValue,
+        HeadError::UnknownExpectation => ErrorCode::ExpectationFailed,
     }
 }
 

@@ -104,5 +104,5 @@ fn nothing_to_wait_for() {
 fn other_expectations_are_refused() {
     let server = Server::start();
     let mut client = server.connect();
-    check_refused(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 400);
+    check_refused(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 417);
 }

@@ -14,6 +14,7 @@
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
 //! | what is counted, and how it is told | `metrics`, read by `prometheus` |
+//! | too many requests | `busy` |
 //! | TLS | `tls` |
 //! | requests that run out of time | `timeouts` |
 //!
@@ -22,6 +23,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod busy;
 mod chunked;
 mod crowd;
 mod expect;
@@ -34,6 +36,7 @@ mod slow;
 mod smuggling;
 mod spelling;
 mod stop;
+mod stuck;
 mod support;
 mod timeouts;
 mod tls;

@@ -1,82 +1,9 @@
 //! Requests that run out of time: `timeout` in the query, and what is said of a change that may still be made.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use lazuli_engine::memory::Memory;
-use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write};
-
+use crate::stuck::Stuck;
 use crate::support::{Request, Server};
-
-/// An engine that can be told never to answer.
-struct Stuck {
-    memory: Memory,
-    /// Changes are made, and nobody is told.
-    after: AtomicBool,
-    /// Nothing is done at all.
-    before: AtomicBool,
-}
-
-impl Stuck {
-    fn new() -> Arc<Self> {
-        let memory = Memory::new(Clock::system());
-        Arc::new(Self { memory, after: AtomicBool::new(false), before: AtomicBool::new(false) })
-    }
-
-    async fn pass(&self, gate: &AtomicBool) {
-        if gate.load(Ordering::SeqCst) {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-impl Engine for Stuck {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.memory.get(table, partition, rows)
-    }
-
-    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
-        Box::pin(async {
-            self.pass(&self.before).await;
-            self.memory.scan(scan).await
-        })
-    }
-
-    fn apply<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        writes: Vec<Write>,
-    ) -> EngineFuture<'a, Applied> {
-        Box::pin(async move {
-            self.pass(&self.before).await;
-            let applied = self.memory.apply(table, partition, writes).await;
-            self.pass(&self.after).await;
-            applied
-        })
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.memory.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.memory.erase(table)
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.memory.status()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.memory.close()
-    }
-}
 
 /// ER-06, PR-07: whoever waits no longer is told that the outcome is open, and it is: the change may be there.
 #[test]

@@ -1,0 +1,63 @@
+//! Requests that are refused because there are too many: of an account, of a partition, or of all.
+
+use std::time::Duration;
+
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure, Operation};
+use lazuli_protocol::ApiVersion;
+use lazuli_service::{Grant, partition_of};
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+use super::Frontend;
+
+/// How long a query waits for a place among those that are being answered.
+const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
+/// What an account that asks for too much is told from 2017-04-17 on.
+const ACCOUNT_TEXT: &str = "Operations per second is over the account limit.";
+
+impl Frontend {
+    /// Passes a grant on whose account is within its rate. Only now: nobody can use up the rate of another.
+    pub(super) fn within_rate(&self, grant: Grant, version: ApiVersion) -> Result<Grant, Failure> {
+        if self.throttle.account(&grant.account, || self.watch.elapsed()) {
+            return Ok(grant);
+        }
+        let failure = if version >= ApiVersion::V2017_04_17 {
+            Failure::new(ErrorCode::ServerBusy, ACCOUNT_TEXT)
+        } else {
+            ErrorCode::ServerBusy.into()
+        };
+        Err(failure.found_in(Origin::FrontEnd))
+    }
+
+    /// PR-11: a batch counts as its entities.
+    pub(super) fn partition_within_rate(&self, grant: &Grant, operation: &Operation) -> Result<(), Failure> {
+        if !self.throttle.limits_partitions() {
+            return Ok(());
+        }
+        let Some(used) = partition_of(operation) else { return Ok(()) };
+        let name = (&grant.account, used.table.folded(), used.partition);
+        if self.throttle.partition(name, used.entities, || self.watch.elapsed()) {
+            return Ok(());
+        }
+        Err(ErrorCode::ServerBusy.into())
+    }
+
+    /// A place for the page of a query, for as long as it is made: pages are large, and clients are many. Whoever gets
+    /// none soon is told to come again.
+    pub(super) async fn place_for(
+        &self,
+        operation: &Operation,
+    ) -> Result<Option<SemaphorePermit<'_>>, Failure> {
+        if !matches!(operation, Operation::QueryEntities { .. } | Operation::QueryTables(_)) {
+            return Ok(None);
+        }
+        if let Ok(place) = self.pages.try_acquire() {
+            return Ok(Some(place));
+        }
+        match timeout(PLACE_TIME_MAX, self.pages.acquire()).await {
+            Ok(Ok(place)) => Ok(Some(place)),
+            Ok(Err(_)) | Err(_) => Err(ErrorCode::ServerBusy.into()),
+        }
+    }
+}

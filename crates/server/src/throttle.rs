@@ -1,0 +1,170 @@
+//! Token buckets: how many requests an account, and how many entities a partition, may ask for in a second.
+//!
+//! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed size,
+//! without locks, however many accounts and partitions there are. A name has two places, found by hashing with a secret:
+//! it is refused only when both are used up, so that whoever shares a place with someone greedy still has the other.
+
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Places for accounts in each of the two rows.
+const ACCOUNT_PLACES: usize = 1 << 12;
+/// Places for partitions in each of the two rows: 1 MiB together.
+const PARTITION_PLACES: usize = 1 << 16;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// How much may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// So much in every second.
+    pub per_second: u32,
+    /// So much at once, after a time of rest.
+    pub burst: u32,
+}
+
+/// What may be asked for, all off by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Requests of one account.
+    pub account: Option<Rate>,
+    /// Entities of one partition.
+    pub partition: Option<Rate>,
+}
+
+/// Holds accounts and partitions to their rates.
+pub struct Throttle {
+    accounts: Option<Buckets>,
+    partitions: Option<Buckets>,
+}
+
+impl Throttle {
+    /// Full buckets.
+    pub fn new(rates: Rates) -> Self {
+        Self {
+            accounts: rates.account.map(|rate| Buckets::new(rate, ACCOUNT_PLACES)),
+            partitions: rates.partition.map(|rate| Buckets::new(rate, PARTITION_PLACES)),
+        }
+    }
+
+    /// May the account make another request? `now` is any time that never goes back.
+    pub fn account(&self, account: &str, now: impl FnOnce() -> std::time::Duration) -> bool {
+        self.accounts.as_ref().is_none_or(|buckets| buckets.take(account, 1, nanos(now())))
+    }
+
+    /// Are partitions held to a rate at all?
+    pub fn limits_partitions(&self) -> bool {
+        self.partitions.is_some()
+    }
+
+    /// May so many entities of the partition be asked for?
+    pub fn partition(
+        &self,
+        partition: impl Hash,
+        entities: usize,
+        now: impl FnOnce() -> std::time::Duration,
+    ) -> bool {
+        self.partitions.as_ref().is_none_or(|buckets| buckets.take(partition, entities, nanos(now())))
+    }
+}
+
+fn nanos(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+struct Buckets {
+    /// How long it takes to get one token.
+    interval: u64,
+    /// How long it takes to fill a bucket.
+    capacity: u64,
+    places: usize,
+    /// When each will be full. Two rows behind each other.
+    full_at: Box<[AtomicU64]>,
+    secret: RandomState,
+}
+
+impl Buckets {
+    fn new(rate: Rate, places: usize) -> Self {
+        let interval = NANOS_PER_SECOND / u64::from(rate.per_second.max(1));
+        Self {
+            interval,
+            capacity: interval.saturating_mul(rate.burst.max(1).into()),
+            places,
+            full_at: (0..2 * places).map(|_| AtomicU64::new(0)).collect(),
+            secret: RandomState::new(),
+        }
+    }
+
+    /// Takes tokens, or none of them. More than a bucket holds count as a full bucket: else they could never be had.
+    fn take(&self, name: impl Hash, tokens: usize, now: u64) -> bool {
+        let tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
+        let needed = self.interval.saturating_mul(tokens).min(self.capacity);
+        let hash = self.secret.hash_one(name);
+        let (first, second) = ((hash >> 32) as usize, (hash & 0xffff_ffff) as usize);
+        let places = [first % self.places, self.places + second % self.places];
+        // Both are asked in any case: each keeps its own account.
+        places.map(|place| self.take_at(place, needed, now)).contains(&true)
+    }
+
+    fn take_at(&self, place: usize, needed: u64, now: u64) -> bool {
+        let after = |full_at: u64| {
+            let full_at = full_at.max(now).saturating_add(needed);
+            (full_at - now <= self.capacity).then_some(full_at)
+        };
+        self.full_at[place].fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const RATE: Rate = Rate { per_second: 10, burst: 5 };
+
+    /// What each of some requests for tokens at some milliseconds is told.
+    #[track_caller]
+    fn check(requests: &[(u64, usize)], expected: &[bool]) {
+        let throttle = Throttle::new(Rates { partition: Some(RATE), account: None });
+        let told: Vec<bool> = requests
+            .iter()
+            .map(|&(at, tokens)| throttle.partition("p", tokens, || Duration::from_millis(at)))
+            .collect();
+        assert_eq!(told, expected, "{requests:?}");
+    }
+
+    /// PR-11: a burst, then the rate; what was refused costs nothing; rest fills the bucket, and no further.
+    #[test]
+    fn buckets() {
+        check(&[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1)], &[true, true, true, true, true, false]);
+        check(
+            &[(0, 5), (0, 1), (99, 1), (100, 1), (100, 1), (200, 1)],
+            &[true, false, false, true, false, true],
+        );
+        check(&[(0, 3), (0, 3), (0, 2), (0, 1)], &[true, false, true, false]);
+        check(&[(0, 5), (60_000, 5), (60_000, 1)], &[true, true, false]);
+        check(&[(0, 4), (300, 4), (300, 1), (300, 1)], &[true, true, false, false]);
+        // A batch that is larger than the burst waits for a full bucket, and empties it.
+        check(&[(0, 100), (400, 100), (500, 100), (500, 1)], &[true, false, true, false]);
+        check(&[(0, 0), (0, 5), (0, 0)], &[true, true, true]);
+    }
+
+    /// One that takes all it can get is in nobody's way, although the places are few and shared.
+    #[test]
+    fn the_greedy_hurt_only_themselves() {
+        let throttle = Throttle::new(Rates { partition: Some(RATE), account: Some(RATE) });
+        let taken = (0..1000).filter(|_| throttle.partition("greedy", 1, || Duration::ZERO)).count();
+        assert!(taken <= 2 * RATE.burst as usize, "{taken}");
+        let served =
+            (0..1000).filter(|name| throttle.partition(("modest", name), 1, || Duration::ZERO)).count();
+        assert_eq!(served, 1000);
+        assert!(throttle.account("greedy", || Duration::ZERO));
+    }
+
+    #[test]
+    fn without_a_rate_nothing_is_refused_and_no_clock_is_read() {
+        let throttle = Throttle::new(Rates::default());
+        let no_clock = || -> Duration { panic!("nobody needs the time") };
+        assert!(throttle.account("a", no_clock) && throttle.partition("p", usize::MAX, no_clock));
+    }
+}
