@@ -21,11 +21,16 @@ Examples:
   lazuli account list
   lazuli account rotate-key shop --key 2   replaces the second key; the old one is refused
   lazuli account https-only shop on        from now on requests by plain http are refused
+  lazuli account list --engine postgres://lazuli@db/lazuli
   lazuli account remove shop               only when its tables are deleted")]
 pub struct Account {
     /// Directory of the data
     #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION, global = true)]
     location: PathBuf,
+
+    /// Where the data lives, if not in a directory: postgres://…
+    #[arg(long, value_name = "URL", conflicts_with = "location", global = true)]
+    engine: Option<EngineUrl>,
 
     /// Print JSON
     #[arg(long, global = true)]
@@ -110,10 +115,13 @@ impl Account {
                 Call { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
             }
         };
-        if !matches!(self.command, AccountCommand::Add { .. }) && !self.location.exists() {
-            return Err(format!("there is no store in {}", self.location.display()));
+        let url = self.engine.unwrap_or(EngineUrl::File(self.location));
+        if let (EngineUrl::File(location), false) = (&url, matches!(self.command, AccountCommand::Add { .. }))
+            && !location.exists()
+        {
+            return Err(format!("there is no store in {}", location.display()));
         }
-        let answer = admin::call(&EngineUrl::File(self.location), &call)?;
+        let answer = admin::call(&url, &call)?;
         if self.json {
             println!("{answer}");
         } else {

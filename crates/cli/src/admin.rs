@@ -30,15 +30,18 @@ pub struct Call<'a> {
 
 /// Makes a call: on the store itself if nobody has it open, else on the server that has.
 pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
-    let Some(directory) = url.directory() else {
-        return Err("an engine in memory has no accounts to keep; use LAZULI_ACCOUNTS".into());
-    };
-    let (status, value) = match engine::open(url, Durability::Full, None) {
-        Ok(engine) => on_store(engine, call)?,
-        Err(EngineError::InUse(why)) => {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let opened = runtime.block_on(engine::open(url, Durability::Full, None));
+    let (status, value) = match (url, opened) {
+        (EngineUrl::Memory, _) => {
+            return Err("an engine in memory has no accounts to keep; use LAZULI_ACCOUNTS".into());
+        }
+        (_, Ok(engine)) => runtime.block_on(on_engine(engine, call))?,
+        (EngineUrl::File(directory), Err(EngineError::InUse(why))) => {
             on_server(directory, call).map_err(|error| format!("{why}, and {error}"))?
         }
-        Err(EngineError::Failed(why)) => return Err(why),
+        (_, Err(EngineError::InUse(why) | EngineError::Failed(why))) => return Err(why),
     };
     match (status, value.get("error").and_then(Value::as_str)) {
         (200, _) => Ok(value),
@@ -47,20 +50,16 @@ pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     }
 }
 
-fn on_store(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Value), String> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    runtime.block_on(async {
-        let config = Config::new(([127, 0, 0, 1], 0).into());
-        let frontend =
-            Frontend::over(engine.clone(), Directory::new(Vec::new()), config).map_err(|e| e.to_string())?;
-        let accounts = frontend.service().accounts();
-        frontend.directory().refresh(&accounts).await.map_err(|e| e.to_string())?;
-        let admin = Admin::new(Arc::new(frontend)).map_err(|e| e.to_string())?;
-        let answer = admin.call(call.method, &call.path, call.body.as_bytes()).await;
-        engine.close().await.map_err(|e| e.to_string())?;
-        Ok(answer)
-    })
+async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Value), String> {
+    let config = Config::new(([127, 0, 0, 1], 0).into());
+    let frontend =
+        Frontend::over(engine.clone(), Directory::new(Vec::new()), config).map_err(|e| e.to_string())?;
+    let accounts = frontend.service().accounts();
+    frontend.directory().refresh(&accounts).await.map_err(|e| e.to_string())?;
+    let admin = Admin::new(Arc::new(frontend)).map_err(|e| e.to_string())?;
+    let answer = admin.call(call.method, &call.path, call.body.as_bytes()).await;
+    engine.close().await.map_err(|e| e.to_string())?;
+    Ok(answer)
 }
 
 /// A server that has the store open leaves its address and a token in the store's directory.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
+use lazuli_postgres::{Postgres, PostgresUrl};
 use lazuli_store::{Durability, OpenError, Options, Store};
 
 /// Where the data lives.
@@ -15,6 +16,8 @@ pub enum EngineUrl {
     Memory,
     /// `file:DIR`, the embedded store.
     File(PathBuf),
+    /// `postgres://…`, a database that several servers may share.
+    Postgres(Box<PostgresUrl>),
 }
 
 impl FromStr for EngineUrl {
@@ -26,7 +29,8 @@ impl FromStr for EngineUrl {
             Some(("file", path)) if !path.is_empty() => {
                 Ok(EngineUrl::File(path.strip_prefix("//").unwrap_or(path).into()))
             }
-            _ => Err("the engine is memory: or file:DIR".into()),
+            Some(("postgres" | "postgresql", _)) => Ok(EngineUrl::Postgres(Box::new(text.parse()?))),
+            _ => Err("the engine is memory:, file:DIR or postgres://USER@HOST/DATABASE".into()),
         }
     }
 }
@@ -35,7 +39,7 @@ impl EngineUrl {
     /// The directory of the embedded store.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            EngineUrl::Memory => None,
+            EngineUrl::Memory | EngineUrl::Postgres(_) => None,
             EngineUrl::File(path) => Some(path),
         }
     }
@@ -50,15 +54,27 @@ pub enum EngineError {
 }
 
 /// Opens the engine.
-pub fn open(
+pub async fn open(
     url: &EngineUrl,
     durability: Durability,
     cache_bytes: Option<u64>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
-    let path = match url {
-        EngineUrl::Memory => return Ok(Arc::new(Memory::new(Clock::system()))),
-        EngineUrl::File(path) => path,
-    };
+    match url {
+        EngineUrl::Memory => Ok(Arc::new(Memory::new(Clock::system()))),
+        EngineUrl::File(path) => open_store(path, durability, cache_bytes),
+        EngineUrl::Postgres(url) => match Postgres::open(PostgresUrl::clone(url), Clock::system()).await {
+            Ok(engine) => Ok(Arc::new(engine)),
+            Err(error) => Err(EngineError::Failed(format!("{url}: {error}"))),
+        },
+    }
+}
+
+/// Opens the embedded store.
+pub fn open_store(
+    path: &Path,
+    durability: Durability,
+    cache_bytes: Option<u64>,
+) -> Result<Arc<dyn Engine>, EngineError> {
     let mut options = Options { durability, ..Options::default() };
     if let Some(bytes) = cache_bytes {
         options = options.with_caches(bytes);
@@ -79,7 +95,10 @@ mod tests {
         assert_eq!("memory:".parse(), Ok(EngineUrl::Memory));
         assert_eq!("file:data".parse(), Ok(EngineUrl::File("data".into())));
         assert_eq!("file:///var/lib/lazuli".parse(), Ok(EngineUrl::File("/var/lib/lazuli".into())));
-        for bad in ["", "data", "file:", "memory:x", "redis://x"] {
+        let url: EngineUrl = "postgres://me:secret@one,two/db".parse().unwrap();
+        assert!(matches!(&url, EngineUrl::Postgres(url) if url.to_string() == "postgres://me@one,two/db"));
+        assert_eq!(url.directory(), None);
+        for bad in ["", "data", "file:", "memory:x", "redis://x", "postgres://h/db?nonsense=1"] {
             assert!(bad.parse::<EngineUrl>().is_err(), "{bad}");
         }
     }

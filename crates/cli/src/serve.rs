@@ -57,6 +57,7 @@ Examples:
   lazuli                                         tables on 127.0.0.1:10002, data in ./lazuli-data
   lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
   lazuli serve --location /var/lib/lazuli        data in a directory of your choice
+  lazuli serve --engine 'postgres://lazuli@db1,db2,db3/lazuli?sslmode=verify-full'   one of many front ends
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
   lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
@@ -78,7 +79,7 @@ pub struct Serve {
     #[arg(short = 'l', long, value_name = "DIR", conflicts_with = "engine")]
     location: Option<PathBuf>,
 
-    /// Where the data lives: file:DIR, or memory: for nothing on disk
+    /// Where the data lives: file:DIR, memory: for nothing on disk, or postgres://… for a database that servers share
     #[arg(long, value_name = "URL")]
     engine: Option<EngineUrl>,
 
@@ -326,7 +327,7 @@ impl Serve {
         let cache = self.cache_mib.map(|mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
-        let engine = engine::open(&url, durability, cache).map_err(|error| match error {
+        let engine = engine::open(&url, durability, cache).await.map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
         config.tls = self.certificate(&url, config.table.ip())?;
@@ -394,7 +395,7 @@ impl Serve {
         }
         let Some(wanted) = &self.self_signed else { return Ok(None) };
         let Some(directory) = wanted.as_deref().or(url.directory()) else {
-            return Err("data in memory has no directory for a certificate: say --self-signed=DIR".into());
+            return Err("this engine has no directory for a certificate: say --self-signed=DIR".into());
         };
         let made = self_signed::ensure(directory, address);
         made.map(Some).map_err(|error| format!("no certificate in {}: {error}", directory.display()))
@@ -439,6 +440,7 @@ impl Serve {
         let mut lines = vec![format!("Lazuli {version} serves tables on {scheme}://{table}")];
         lines.push(match (url, self.durability) {
             (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
+            (EngineUrl::Postgres(url), _) => format!("  data: {url}, which other servers may share"),
             (EngineUrl::File(path), DurabilityArg::Full) => {
                 format!("  data: {}; every answer waits for the disk", path.display())
             }

@@ -40,11 +40,21 @@ pub struct PostgresUrl {
     pub(crate) pool: usize,
     pub(crate) reads: Reads,
     shown: String,
+    text: String,
 }
+
+impl PartialEq for PostgresUrl {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for PostgresUrl {}
 
 impl PostgresUrl {
     /// The same database, whose sessions run with this setting.
     pub fn with_option(mut self, option: &str) -> Self {
+        self.text = format!("{} {option}", self.text);
         for server in &mut self.servers {
             let options = server.get_options().map_or_else(String::new, |given| format!("{given} "));
             server.options(format!("{options}-c {option}"));
@@ -69,7 +79,8 @@ impl FromStr for PostgresUrl {
         let config: Config = format!("{base}?{}", passed.join("&")).parse().map_err(explain)?;
         let servers = servers(&config, own.mode)?;
         let tls = Tls::new(own.mode, own.root.as_deref())?;
-        Ok(Self { servers, tls, pool: own.pool, reads: own.reads, shown: without_password(text) })
+        let (shown, text) = (without_password(text), text.to_owned());
+        Ok(Self { servers, tls, pool: own.pool, reads: own.reads, shown, text })
     }
 }
 

@@ -73,12 +73,14 @@ pub struct Entry {
 pub struct Directory {
     given: Vec<GivenAccount>,
     entries: RwLock<HashMap<String, Entry>>,
+    /// Up to which change of a shared engine the entries are known to be right.
+    known: tokio::sync::Mutex<Option<u64>>,
 }
 
 impl Directory {
     /// A directory of the accounts given at start.
     pub fn new(given: Vec<GivenAccount>) -> Self {
-        let directory = Self { given, entries: RwLock::default() };
+        let directory = Self { given, entries: RwLock::default(), known: tokio::sync::Mutex::default() };
         directory.set(&[]);
         directory
     }
@@ -86,6 +88,16 @@ impl Directory {
     /// Takes the accounts of the engine over, as they are now.
     pub async fn refresh(&self, accounts: &Accounts) -> lazuli_service::Result<()> {
         self.set(&accounts.list().await?);
+        Ok(())
+    }
+
+    /// Takes the accounts of a shared engine over, unless nothing has changed since that was done.
+    pub async fn refresh_since(&self, changes: u64, accounts: &Accounts) -> lazuli_service::Result<()> {
+        let mut known = self.known.lock().await;
+        if *known != Some(changes) {
+            self.refresh(accounts).await?;
+            *known = Some(changes);
+        }
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_engine::{Clock, Engine};
+use lazuli_engine::{Clock, Engine, SharedState};
 use lazuli_model::error::Origin;
 use lazuli_model::limits::BODY_BYTES_MAX;
 use lazuli_model::row::CorruptRow;
@@ -128,14 +128,22 @@ impl Frontend {
         let watch = Stopwatch::start();
         let mut note = Note::new(head);
         let mut context = self.context();
-        let response = match self.locate(head, peer, &mut context) {
+        let located = match self.freshen().await {
+            Ok(state) => self.locate(head, peer, &mut context).map(|address| (state, address)),
+            Err(failure) => Err(failure),
+        };
+        let response = match located {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
-            Ok(address) => {
+            Ok((state, address)) => {
                 let properties = self.properties(address.account).await;
                 let arrival = Arrival { head: *head, address: address.clone(), peer };
                 let work = self.respond(arrival, &properties, body, &mut context, &mut note);
                 let mut response = finish(work.await, &context, head);
                 note.name(head, &address);
+                if self.service.has_moved(state) {
+                    let failure = ErrorCode::OperationTimedOut.into();
+                    response = finish(error::front_end(&context, Some(head), &failure), &context, head);
+                }
                 note.explain(&mut response);
                 share(response, head, &properties)
             }
@@ -162,6 +170,19 @@ impl Frontend {
         if self.config.log_requests {
             log::write(note, head, context, response, peer.address.ip(), time);
         }
+    }
+
+    /// Learns what other front ends of a shared engine have changed, before anything is decided by what is remembered.
+    async fn freshen(&self) -> Result<Option<SharedState>, Failure> {
+        let logged = |error: lazuli_service::Error| {
+            tracing::error!(%error, "the shared engine cannot be asked");
+            error.failure()
+        };
+        let state = self.service.freshen().await.map_err(logged)?;
+        if let Some(SharedState { changes, .. }) = state {
+            self.directory.refresh_since(changes, &self.service.accounts()).await.map_err(logged)?;
+        }
+        Ok(state)
     }
 
     /// What is known before anything is checked.

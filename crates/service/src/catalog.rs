@@ -74,6 +74,15 @@ impl Catalog {
         self.dropped.clone()
     }
 
+    /// Another process has changed something: what is remembered may be outdated, and tables may have been deleted.
+    pub fn forget_all(&self) {
+        let mut cache = self.locked();
+        cache.changes += 1;
+        cache.tables.clear();
+        cache.count = 0;
+        self.dropped.announce();
+    }
+
     /// Where a table's rows are, and where it is counted.
     pub async fn find(&self, account: &str, table: &TableName) -> Result<Option<Found>> {
         Ok(self.known(account, table).await?.map(|known| Found { id: known.id, slot: known.slot }))

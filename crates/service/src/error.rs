@@ -23,9 +23,9 @@ impl Error {
             Error::Engine(error) => match error {
                 lazuli_engine::Error::Conflict => ErrorCode::ServerBusy.into(),
                 lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
-                // `InternalError` leaves it open whether the change was made, as it must.
-                lazuli_engine::Error::Unknown(_)
-                | lazuli_engine::Error::Unavailable(_)
+                // Both leave it open whether the change was made, as the first must.
+                lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
+                lazuli_engine::Error::Unavailable(_)
                 | lazuli_engine::Error::Corrupt(_)
                 | lazuli_engine::Error::Poisoned(_) => ErrorCode::InternalError.into(),
             },

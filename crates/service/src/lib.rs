@@ -17,10 +17,10 @@ pub mod shard;
 mod sweep;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lazuli_engine::{Clock, Engine};
+use lazuli_engine::{Clock, Engine, SharedState};
 use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdentifier, TableName};
 
 pub use access::{Grant, RangeEnds, Scope};
@@ -56,6 +56,8 @@ pub struct Service {
     properties: Arc<PropertyStore>,
     figures: Arc<Figures>,
     options: Options,
+    /// Up to which change of a shared engine nothing outdated is remembered.
+    known: Mutex<Option<u64>>,
 }
 
 impl Service {
@@ -64,7 +66,25 @@ impl Service {
         let figures: Arc<Figures> = Arc::default();
         let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold, figures.clone());
         let properties = Arc::new(PropertyStore::new(engine.clone()));
-        Self { engine, catalog, properties, figures, options }
+        Self { engine, catalog, properties, figures, options, known: Mutex::default() }
+    }
+
+    /// To be called before a request is looked at: forgets what another process has changed since. Tells where a shared
+    /// engine stands; `None` if nobody else uses it.
+    pub async fn freshen(&self) -> Result<Option<SharedState>> {
+        let Some(state) = self.engine.shared_state().await? else { return Ok(None) };
+        let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if *known != Some(state.changes) {
+            self.catalog.forget_all();
+            self.properties.forget_all();
+            *known = Some(state.changes);
+        }
+        Ok(Some(state))
+    }
+
+    /// Has a shared engine gone over to another server since? Then what was remembered may be news to that one.
+    pub fn has_moved(&self, state: Option<SharedState>) -> bool {
+        state.is_some_and(|state| state.epoch != self.engine.epoch())
     }
 
     /// Carries an operation out, if the grant allows it.

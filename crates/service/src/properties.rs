@@ -54,6 +54,13 @@ impl PropertyStore {
         Ok(properties)
     }
 
+    /// Another process has changed something: what is remembered may be outdated.
+    pub fn forget_all(&self) {
+        let mut cache = self.locked();
+        cache.changes += 1;
+        cache.known.clear();
+    }
+
     /// Changes some of them.
     pub async fn update(&self, account: &str, update: PropertiesUpdate) -> Result<()> {
         loop {

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The server on PostgreSQL: starts one, runs the engine's tests on it, then everything that clients do through two front
+ends at once.
+
+    tests/postgres/run.py --binary target/release/lazuli [PART...]
+
+Parts: engine (cargo test), wire (golden transcripts), trial (histories and invariants), python (the official SDK),
+copy (lazuli engine migrate and copy), together (what two front ends must agree on).
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests", "support"), HERE]
+
+from balancer import Balancer  # noqa: E402
+from lazuli import ACCOUNT, Server  # noqa: E402
+from postgres import Postgres  # noqa: E402
+
+PARTS = ["engine", "wire", "python", "together", "copy"]
+
+
+def engine(postgres, _):
+    """Conformance at two isolation levels, long keys, versions, connections cut at every step."""
+    command = ["cargo", "test", "--quiet", "-p", "lazuli-postgres", "--features", "server-tests"]
+    subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"LAZULI_TEST_POSTGRES": postgres.url()})
+
+
+class FrontEnds:
+    """Two front ends on a database of their own, and one address for both."""
+
+    def __init__(self, postgres, binary, name, count=2, parameters="pool=8"):
+        self.url = f"{postgres.database(name)}?{parameters}"
+        self.servers = [Server(binary, "--engine", self.url) for _ in range(count)]
+        self.balancer = Balancer([(server.host, server.port) for server in self.servers])
+        self.endpoint = f"http://127.0.0.1:{self.balancer.port}/{ACCOUNT}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *_):
+        self.balancer.close()
+        for server in self.servers:
+            code = server.stop()
+            if code and not failed:
+                raise SystemExit(f"a front end ended with {code}: {server.said()}")
+            if failed:
+                print(server.said(), file=sys.stderr)
+
+
+def wire(postgres, binary):
+    """Every golden transcript, each request by another front end."""
+    with FrontEnds(postgres, binary, "wire") as ends:
+        subprocess.run([binary, "conformance", "--endpoint", ends.endpoint], check=True)
+
+
+def python(postgres, binary):
+    """The official Python SDK, each request by another front end."""
+    with FrontEnds(postgres, binary, "python") as ends:
+        subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), "python"], check=True,
+                       env=os.environ | {"LAZULI_ENDPOINT": ends.endpoint})
+
+
+def together(postgres, binary):
+    import together as cases
+    with FrontEnds(postgres, binary, "together") as ends:
+        cases.run(ends)
+
+
+def copy(postgres, binary):
+    import copying
+    copying.run(postgres, binary)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("part", nargs="*", default=PARTS)
+    options = parser.parse_args()
+    binary = os.path.abspath(options.binary)
+    with Postgres() as postgres:
+        for part in options.part:
+            print(f"-- {part}", flush=True)
+            globals()[part](postgres, binary)
+
+
+if __name__ == "__main__":
+    main()
