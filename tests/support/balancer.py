@@ -86,13 +86,20 @@ class Handler(socketserver.BaseRequestHandler):
             servers[address].connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         server = servers[address]
         if b"100-continue" in head.lower():
-            self.request.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        fields, body = client.body(head)
-        server.connection.sendall(head + body)
-        while True:
+            server.connection.sendall(head)
             answer = server.until(b"\r\n\r\n")
-            if answer.split(b" ", 2)[1] != b"100":
-                break
+            if answer.split(b" ", 2)[1] == b"100":
+                self.request.sendall(answer)
+                fields, body = client.body(head)
+                server.connection.sendall(body)
+                answer = server.until(b"\r\n\r\n")
+            else:
+                # Refused before the body: nobody knows whether it still comes.
+                fields = {b"connection": b"close"}
+        else:
+            fields, body = client.body(head)
+            server.connection.sendall(head + body)
+            answer = server.until(b"\r\n\r\n")
         status = answer.split(b" ", 2)[1]
         if head.startswith(b"HEAD ") or status in (b"204", b"304"):
             answered, content = {}, b""
