@@ -1,10 +1,13 @@
 //! The engine on a PostgreSQL server, which `LAZULI_TEST_POSTGRES` names: `tests/run postgres` starts one.
 //!
-//! A test about | belongs in
-//! --- | ---
-//! what every engine does | `lazuli_engine::conformance`, run by `conformance.rs`
-//! long keys, versions, schemas, several engines on one database | `shared.rs`
-//! connections that break | `cut.rs`, by the proxy in `proxy.rs`
+//! | a test about | belongs in |
+//! |---|---|
+//! | what every engine does | `lazuli_engine::conformance`, run by `conformance.rs` |
+//! | long keys, versions, schemas, several engines on one database | `shared.rs` |
+//! | connections that break | `cut.rs`, by the proxy in `proxy.rs` |
 
 mod conformance;
+mod cut;
+mod proxy;
+mod shared;
 mod support;
