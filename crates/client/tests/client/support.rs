@@ -15,7 +15,10 @@ use tokio::runtime::Runtime;
 const ENDPOINT: &str = "LAZULI_CLIENT_ENDPOINT";
 
 /// What Azurite cannot do, by case, with the reason.
-const AZURITE_CANNOT: &[(&str, &str)] = &[];
+const AZURITE_CANNOT: &[(&str, &str)] = &[
+    ("tokens_limit_the_keys", "3.35.0 does not look at the range of keys of a token"),
+    ("a_query_in_a_batch", "3.35.0 answers without the empty line between head and body"),
+];
 
 /// What a case runs on.
 pub struct Setting {
