@@ -44,6 +44,8 @@ pub enum ErrorKind {
     Answer,
     /// The request was not sent, because it is not one that a service would take.
     Input,
+    /// A query would have to hold more rows here than its limit allows: see [`crate::Query::local_limit`].
+    LocalLimit,
 }
 
 /// Was the change made?
@@ -75,6 +77,13 @@ impl Error {
     /// A request that is not sent because something about it is wrong.
     pub fn input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Input, message)
+    }
+
+    /// More rows than a query may hold.
+    pub(crate) fn local_limit(limit: usize, what: &str) -> Self {
+        let message =
+            format!("'{what}' would have to hold more than {limit} rows; filter more, or raise local_limit");
+        Self::new(ErrorKind::LocalLimit, message)
     }
 
     /// An answer that could not be understood. What was asked for has been done.
@@ -154,7 +163,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match (self.0.kind, self.0.code, self.0.status) {
             (ErrorKind::Transport | ErrorKind::Deadline, ..) => true,
-            (ErrorKind::Answer | ErrorKind::Input, ..) => false,
+            (ErrorKind::Answer | ErrorKind::Input | ErrorKind::LocalLimit, ..) => false,
             (_, Some(code), _) => code.retry() == Retry::Later,
             (_, None, Some(status)) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
             (_, None, None) => false,

@@ -193,12 +193,15 @@ impl fmt::Debug for Props {
 #[macro_export]
 macro_rules! props {
     ($($name:ident : $value:expr),* $(,)?) => {
-        (|| -> $crate::Result<$crate::Props> {
-            #[allow(unused_mut)]
-            let mut props = $crate::Props::new();
-            $(props.set(stringify!($name), $value)?;)*
-            Ok(props)
-        })()
+        {
+            let make = || -> $crate::Result<$crate::Props> {
+                #[allow(unused_mut)]
+                let mut props = $crate::Props::new();
+                $(props.set(stringify!($name), $value)?;)*
+                Ok(props)
+            };
+            make()
+        }
     };
 }
 

@@ -1,0 +1,181 @@
+//! Results that are one value: counted, added and compared here, with nothing held.
+//!
+//! Where nothing else runs here, only the property in question is asked for.
+
+use std::hash::Hash;
+
+use lazuli_model::Value;
+use lazuli_model::entity::PARTITION_KEY;
+
+use crate::dynamic::Dynamic;
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+use crate::field::{Field, Named};
+use crate::query::{Query, order};
+use crate::value::{FromValue, WireValue, class};
+
+/// A class of values that can be read back as a Rust type.
+pub trait Native: class::Class {
+    /// The type.
+    type Value: FromValue;
+}
+
+/// A class of values that can be added.
+pub trait Number: Native {
+    /// What a sum is.
+    type Sum: Default;
+
+    /// Adds a value; `None` if that is too large.
+    fn add(sum: Self::Sum, value: Self::Value) -> Option<Self::Sum>;
+
+    /// The sum, for an average.
+    fn to_f64(value: Self::Value) -> f64;
+}
+
+macro_rules! natives {
+    ($($class:ident $type:ty;)*) => {$(
+        impl Native for class::$class {
+            type Value = $type;
+        }
+    )*};
+}
+
+natives! {
+    Text String;
+    Int32 i32;
+    Int64 i64;
+    Double f64;
+    Moment lazuli_model::DateTime;
+}
+
+impl Number for class::Int32 {
+    type Sum = i64;
+
+    fn add(sum: i64, value: i32) -> Option<i64> {
+        sum.checked_add(i64::from(value))
+    }
+
+    fn to_f64(value: i32) -> f64 {
+        f64::from(value)
+    }
+}
+
+impl Number for class::Int64 {
+    type Sum = i64;
+
+    fn add(sum: i64, value: i64) -> Option<i64> {
+        sum.checked_add(value)
+    }
+
+    fn to_f64(value: i64) -> f64 {
+        value as f64
+    }
+}
+
+impl Number for class::Double {
+    type Sum = f64;
+
+    fn add(sum: f64, value: f64) -> Option<f64> {
+        Some(sum + value)
+    }
+
+    fn to_f64(value: f64) -> f64 {
+        value
+    }
+}
+
+impl<T: Entity> Query<T> {
+    /// How many rows there are. They are all read, though not whole.
+    pub async fn count(self) -> Result<u64> {
+        match self.narrowed(PARTITION_KEY) {
+            Ok(narrow) => narrow.stream().count().await,
+            Err(whole) => whole.stream().count().await,
+        }
+    }
+
+    /// The sum of a property over all rows that have it with its type.
+    pub async fn sum<C: Number>(self, property: Field<C>) -> Result<C::Sum> {
+        let mut sum = Some(C::Sum::default());
+        self.each::<C>(property, |value| sum = sum.take().and_then(|sum| C::add(sum, value))).await?;
+        sum.ok_or_else(|| Error::input("the sum is larger than Edm.Int64"))
+    }
+
+    /// The average of a property; `None` if no row has it.
+    pub async fn avg<C: Number>(self, property: Field<C>) -> Result<Option<f64>> {
+        let (mut sum, mut count) = (0.0, 0_u32);
+        self.each::<C>(property, |value| {
+            sum += C::to_f64(value);
+            count += 1;
+        })
+        .await?;
+        Ok((count > 0).then(|| sum / f64::from(count)))
+    }
+
+    /// The least value of a property; `None` if no row has it.
+    pub async fn min<C: Native>(self, property: Field<C>) -> Result<Option<C::Value>> {
+        self.extreme::<C>(property, std::cmp::Ordering::Less).await
+    }
+
+    /// The greatest value of a property; `None` if no row has it.
+    pub async fn max<C: Native>(self, property: Field<C>) -> Result<Option<C::Value>> {
+        self.extreme::<C>(property, std::cmp::Ordering::Greater).await
+    }
+
+    /// Groups by what a function gives, in the order of their first row. All rows are held, up to the local limit.
+    pub async fn group_by<K: Eq + Hash + Clone>(self, key: impl FnMut(&T) -> K) -> Result<Vec<(K, Vec<T>)>> {
+        self.stream().group_by(key).await
+    }
+
+    async fn extreme<C: Native>(
+        self,
+        property: Field<C>,
+        wanted: std::cmp::Ordering,
+    ) -> Result<Option<C::Value>> {
+        let mut best: Option<Value> = None;
+        self.each_value(property.into_name(), |value| {
+            let typed = C::Value::from_value(&WireValue::from(&value)).is_ok();
+            if typed && (best.is_none() || order::compare(Some(&value), best.as_ref()) == wanted) {
+                best = Some(value);
+            }
+        })
+        .await?;
+        Ok(best.and_then(|value| C::Value::from_value(&WireValue::from(&value)).ok()))
+    }
+
+    async fn each<C: Native>(self, property: Field<C>, mut see: impl FnMut(C::Value)) -> Result<()> {
+        self.each_value(property.into_name(), |value| {
+            if let Ok(value) = C::Value::from_value(&WireValue::from(&value)) {
+                see(value);
+            }
+        })
+        .await
+    }
+
+    async fn each_value(self, name: String, mut see: impl FnMut(Value)) -> Result<()> {
+        match self.narrowed(&name) {
+            Ok(narrow) => {
+                let mut rows = narrow.stream();
+                while let Some(row) = rows.try_next().await? {
+                    row.value_of(&name).into_iter().for_each(&mut see);
+                }
+            }
+            Err(whole) => {
+                let mut rows = whole.stream();
+                while let Some(row) = rows.try_next().await? {
+                    row.value_of(&name).into_iter().for_each(&mut see);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same query for one property, if nothing here needs the others.
+    fn narrowed(self, name: &str) -> std::result::Result<Query<Dynamic>, Box<Self>> {
+        if !self.stages.is_empty() {
+            return Err(Box::new(self));
+        }
+        let mut narrow = self.project::<Dynamic>();
+        narrow.pushed.select = vec![name.to_owned()];
+        Ok(narrow)
+    }
+}

@@ -1,0 +1,138 @@
+//! Gets the pages of a query, one when it is needed and not before (LA-28, PG-18).
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use lazuli_model::limits::PAGE_ROWS_MAX;
+
+use crate::decode::decode_page;
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+use crate::page::{Continuation, PageRequest, PageSource, RawPage};
+use crate::query::plan::Ran;
+use crate::transport::BoxFuture;
+
+/// Where rows come from.
+pub(crate) trait Source<T>: Send {
+    /// The next row.
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T>>>;
+
+    /// What it has taken.
+    fn ran(&self) -> &Ran;
+}
+
+/// Reads a table page by page.
+pub(crate) struct Fetch<T> {
+    source: Arc<dyn PageSource>,
+    request: PageRequest,
+    page_size: Option<u32>,
+    /// How many rows may still come; `None` for all.
+    left: Option<u64>,
+    /// A query that cannot be sent says so when it is first polled.
+    refused: Option<Error>,
+    pending: Option<BoxFuture<'static, Result<RawPage>>>,
+    buffer: std::vec::IntoIter<T>,
+    done: bool,
+    ran: Ran,
+}
+
+/// Where a page ended: how many rows are left, and where they start.
+pub(crate) struct End {
+    pub(crate) left: Option<u64>,
+    pub(crate) continuation: Continuation,
+}
+
+/// The rows of a page, and where it ended if there are more.
+pub(crate) type Fetched<T> = (Vec<T>, Option<End>);
+
+impl<T: Entity> Fetch<T> {
+    pub(crate) fn new(
+        source: Arc<dyn PageSource>,
+        request: PageRequest,
+        page_size: Option<u32>,
+        left: Option<u64>,
+    ) -> Self {
+        Self {
+            source,
+            request,
+            page_size,
+            left,
+            refused: None,
+            pending: None,
+            buffer: Vec::new().into_iter(),
+            done: left == Some(0),
+            ran: Ran::default(),
+        }
+    }
+
+    pub(crate) fn refuse(mut self, error: Option<Error>) -> Self {
+        self.done &= error.is_none();
+        self.refused = error;
+        self
+    }
+
+    /// The next page, with where it ended.
+    pub(crate) fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Fetched<T>>>> {
+        if let Some(error) = self.refused.take() {
+            self.done = true;
+            return Poll::Ready(Some(Err(error)));
+        }
+        if self.done {
+            return Poll::Ready(None);
+        }
+        let pending = self.pending.get_or_insert_with(|| {
+            self.request.top = top(self.page_size, self.left);
+            let (source, request) = (self.source.clone(), self.request.clone());
+            self.ran.requests += 1;
+            Box::pin(async move { source.page(request).await })
+        });
+        let answer = ready!(pending.as_mut().poll(cx));
+        self.pending = None;
+        let page = answer.and_then(|page| self.take_in(page));
+        self.done |= page.is_err();
+        Poll::Ready(Some(page))
+    }
+
+    fn take_in(&mut self, page: RawPage) -> Result<Fetched<T>> {
+        let mut rows: Vec<T> = decode_page(&page.body)?;
+        if let Some(left) = &mut self.left {
+            rows.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= u64::try_from(rows.len()).unwrap_or(*left).min(*left);
+        }
+        self.ran.rows_received += u64::try_from(rows.len()).unwrap_or_default();
+        if let Some(explain) = page.explain {
+            *self.ran.rows_read.get_or_insert_default() += explain.rows_read;
+            self.ran.reading = Some(explain.plan);
+        }
+        let continuation = page.continuation.filter(|_| self.left != Some(0));
+        self.done = continuation.is_none();
+        self.request.continuation = continuation.clone();
+        Ok((rows, continuation.map(|continuation| End { left: self.left, continuation })))
+    }
+}
+
+/// `$top` of the next page: a size that was asked for, or what is left if a whole page is more than that.
+fn top(page_size: Option<u32>, left: Option<u64>) -> Option<u32> {
+    let whole = u64::try_from(PAGE_ROWS_MAX).unwrap_or(u64::MAX);
+    let size = page_size.map(u64::from).into_iter().chain(left).min()?;
+    (page_size.is_some() || size < whole).then(|| u32::try_from(size.min(whole)).unwrap_or(u32::MAX))
+}
+
+impl<T: Entity> Source<T> for Fetch<T> {
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        loop {
+            if let Some(row) = self.buffer.next() {
+                return Poll::Ready(Some(Ok(row)));
+            }
+            match ready!(self.poll_page(cx)) {
+                Some(Ok((rows, _))) => self.buffer = rows.into_iter(),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn ran(&self) -> &Ran {
+        &self.ran
+    }
+}

@@ -1,0 +1,135 @@
+//! Queries behind `map`: whatever their rows are, the rest of them runs here.
+
+use std::fmt;
+use std::hash::Hash;
+use std::task::{Context, Poll};
+
+use crate::error::{Error, Result};
+use crate::query::fetch::Source;
+use crate::query::local::{Stage, Work};
+use crate::query::plan::{Plan, Ran};
+use crate::query::rows::Rows;
+use crate::query::{by_key, new_ones};
+
+/// A query whose rows are no longer entities: see [`crate::Query::map`].
+#[must_use = "a query does nothing until its rows are asked for"]
+pub struct Mapped<U> {
+    source: Box<dyn Source<U>>,
+    stages: Vec<Stage<U>>,
+    plan: Plan,
+}
+
+impl<U: Send + 'static> Mapped<U> {
+    pub(crate) fn new<T: Send + 'static>(rows: Rows<T>, make: impl FnMut(T) -> U + Send + 'static) -> Self {
+        let Plan { ran: _, mut local, .. } = rows.explain();
+        local.push("map".to_owned());
+        let plan = Plan { local, ran: None, ..rows.explain() };
+        Self { source: Box::new(Map { rows, make, ran: Ran::default() }), stages: Vec::new(), plan }
+    }
+
+    /// Makes something else of each row.
+    pub fn map<V: Send + 'static>(self, make: impl FnMut(U) -> V + Send + 'static) -> Mapped<V> {
+        Mapped::new(self.stream(), make)
+    }
+
+    /// Rows for which this function says so.
+    pub fn filter(self, test: impl FnMut(&U) -> bool + Send + 'static) -> Self {
+        self.add(Work::Keep(Box::new(test)), "filter by a function".to_owned())
+    }
+
+    /// So many rows at most.
+    pub fn take(self, rows: u64) -> Self {
+        self.add(Work::Take(rows), format!("take {rows}"))
+    }
+
+    /// Leaves the first rows out.
+    pub fn skip(self, rows: u64) -> Self {
+        self.add(Work::Skip(rows), format!("skip {rows}"))
+    }
+
+    /// Each value once.
+    pub fn distinct(self) -> Self
+    where
+        U: Eq + Hash + Clone,
+    {
+        self.add(Work::Distinct { is_new: new_ones(Clone::clone), seen: 0 }, "distinct".to_owned())
+    }
+
+    /// The first row of each value that a function gives.
+    pub fn distinct_by<K: Eq + Hash + Send + 'static>(
+        self,
+        key: impl FnMut(&U) -> K + Send + 'static,
+    ) -> Self {
+        self.add(Work::Distinct { is_new: new_ones(key), seen: 0 }, "distinct by a function".to_owned())
+    }
+
+    /// Sorts by what a function gives.
+    pub fn order_by_key<K: Ord>(self, key: impl Fn(&U) -> K + Send + 'static) -> Self {
+        self.add(Work::Sort { by: vec![by_key(key)], rows: Vec::new() }, "order by a function".to_owned())
+    }
+
+    /// What runs where. Sends nothing.
+    pub fn explain(&self) -> Plan {
+        self.plan.clone()
+    }
+
+    /// The rows, as a stream.
+    pub fn stream(self) -> Rows<U> {
+        Rows::new(self.source, self.stages, self.plan)
+    }
+
+    /// All rows.
+    pub async fn collect(self) -> Result<Vec<U>> {
+        self.stream().collect().await
+    }
+
+    /// The first row, if there is one.
+    pub async fn first(self) -> Result<Option<U>> {
+        self.take(1).stream().try_next().await
+    }
+
+    /// How many rows there are.
+    pub async fn count(self) -> Result<u64> {
+        self.stream().count().await
+    }
+
+    /// Groups by what a function gives, in the order of their first row.
+    pub async fn group_by<K: Eq + Hash + Clone>(self, key: impl FnMut(&U) -> K) -> Result<Vec<(K, Vec<U>)>> {
+        self.stream().group_by(key).await
+    }
+
+    fn add(mut self, work: Work<U>, text: String) -> Self {
+        self.plan.local.push(text.clone());
+        self.stages.push(Stage::new(work, text));
+        self
+    }
+}
+
+impl<U> fmt::Debug for Mapped<U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mapped").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+struct Map<T, F> {
+    rows: Rows<T>,
+    make: F,
+    ran: Ran,
+}
+
+impl<T: 'static, U, F: FnMut(T) -> U + Send> Source<U> for Map<T, F>
+where
+    Rows<T>: Send,
+{
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<U>>> {
+        let row = self.rows.poll_row(cx);
+        if row.is_ready() {
+            self.ran = self.rows.explain().ran.unwrap_or_default();
+        }
+        row.map(|row| row.map(|row: std::result::Result<T, Error>| row.map(&mut self.make)))
+    }
+
+    fn ran(&self) -> &Ran {
+        &self.ran
+    }
+}

@@ -1,0 +1,230 @@
+//! The answer of a query as it is read: rows one by one, or pages with the place to go on from.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::poll_fn;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+use crate::page::Continuation;
+use crate::query::fetch::{Fetch, Source};
+use crate::query::local::{Pipeline, Stage, Work, check};
+use crate::query::plan::Plan;
+
+/// Rows, each gotten when it is asked for. A [`Stream`], with the few methods that most need on it.
+#[must_use = "nothing is sent before the first row is asked for"]
+pub struct Rows<T> {
+    source: Box<dyn Source<T>>,
+    pipeline: Pipeline<T>,
+    plan: Plan,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// More rows may come.
+    Reading,
+    /// None will come; some may be ready.
+    Draining,
+    /// An error was given.
+    Failed,
+}
+
+impl<T> Unpin for Rows<T> {}
+
+impl<T: 'static> Rows<T> {
+    pub(crate) fn new(source: Box<dyn Source<T>>, stages: Vec<Stage<T>>, plan: Plan) -> Self {
+        let pipeline = Pipeline::new(stages, plan.local_limit);
+        Self { source, pipeline, plan, state: State::Reading }
+    }
+
+    /// The next row; `None` behind the last one, and after an error.
+    pub async fn next(&mut self) -> Option<Result<T>> {
+        poll_fn(|cx| self.poll_row(cx)).await
+    }
+
+    /// The next row, with an error outside.
+    pub async fn try_next(&mut self) -> Result<Option<T>> {
+        self.next().await.transpose()
+    }
+
+    /// All rows that are left.
+    pub async fn collect(mut self) -> Result<Vec<T>> {
+        let mut out = Vec::new();
+        while let Some(row) = self.try_next().await? {
+            out.push(row);
+        }
+        Ok(out)
+    }
+
+    /// What runs where, and what it has taken so far.
+    pub fn explain(&self) -> Plan {
+        Plan { ran: Some(self.source.ran().clone()), ..self.plan.clone() }
+    }
+
+    pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T>>> {
+        loop {
+            if let Some(row) = self.pipeline.next() {
+                return Poll::Ready(Some(Ok(row)));
+            }
+            let step = match self.state {
+                State::Draining | State::Failed => return Poll::Ready(None),
+                State::Reading if self.pipeline.stopped() => None,
+                State::Reading => ready!(self.source.poll_row(cx)),
+            };
+            let worked = match step {
+                Some(Ok(row)) => self.pipeline.push(row),
+                Some(Err(error)) => Err(error),
+                None => {
+                    self.state = State::Draining;
+                    self.pipeline.finish()
+                }
+            };
+            if let Err(error) = worked {
+                self.state = State::Failed;
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
+    pub(crate) async fn count(mut self) -> Result<u64> {
+        let mut count = 0;
+        while self.try_next().await?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Groups in the order of their first row; the rows of all groups together are bounded.
+    pub(crate) async fn group_by<K: Eq + Hash + Clone>(
+        mut self,
+        mut key: impl FnMut(&T) -> K,
+    ) -> Result<Vec<(K, Vec<T>)>> {
+        let mut places: HashMap<K, usize> = HashMap::new();
+        let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+        let mut held = 0;
+        while let Some(row) = self.try_next().await? {
+            held += 1;
+            check(held, self.plan.local_limit, "group")?;
+            let key = key(&row);
+            let place = *places.entry(key.clone()).or_insert_with(|| {
+                groups.push((key, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(row);
+        }
+        Ok(groups)
+    }
+}
+
+impl<T: 'static> Stream for Rows<T> {
+    type Item = Result<T>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_row(cx)
+    }
+}
+
+impl<T> fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Pages as the service cuts them, each with the place where the next one starts.
+#[must_use = "nothing is sent before the first page is asked for"]
+pub struct Pages<T> {
+    fetch: Fetch<T>,
+    stages: Vec<Stage<T>>,
+    plan: Plan,
+    fingerprint: u64,
+}
+
+/// One page of a query.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// Its rows; there may be none and still be a next page.
+    pub rows: Vec<T>,
+    /// Where the next page starts; `None` behind the last one.
+    pub next: Option<PageToken>,
+}
+
+impl<T: Entity> Pages<T> {
+    pub(crate) fn new(fetch: Fetch<T>, stages: Vec<Stage<T>>, plan: Plan, fingerprint: u64) -> Self {
+        Self { fetch, stages, plan, fingerprint }
+    }
+
+    /// The next page; `None` behind the last one.
+    pub async fn next(&mut self) -> Option<Result<Page<T>>> {
+        let page = poll_fn(|cx| self.fetch.poll_page(cx)).await?;
+        Some(page.map(|(mut rows, end)| {
+            for stage in &mut self.stages {
+                if let Work::Keep(test) = &mut stage.work {
+                    rows.retain(|row| test(row));
+                }
+            }
+            let fingerprint = self.fingerprint;
+            let next =
+                end.map(|end| PageToken { fingerprint, left: end.left, continuation: end.continuation });
+            Page { rows, next }
+        }))
+    }
+
+    /// The next page, with an error outside.
+    pub async fn try_next(&mut self) -> Result<Option<Page<T>>> {
+        self.next().await.transpose()
+    }
+
+    /// What runs where, and what it has taken so far.
+    pub fn explain(&self) -> Plan {
+        Plan { ran: Some(self.fetch.ran().clone()), ..self.plan.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Where a query goes on, as a text that can be stored and used after a restart (PG-16).
+///
+/// It belongs to one query: another filter, table or selection refuses it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PageToken {
+    pub(crate) fingerprint: u64,
+    pub(crate) left: Option<u64>,
+    pub(crate) continuation: Continuation,
+}
+
+impl fmt::Display for PageToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.left.map_or_else(|| "-".to_owned(), |left| left.to_string());
+        write!(f, "1.{:016x}.{left}.{}", self.fingerprint, self.continuation)
+    }
+}
+
+impl FromStr for PageToken {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let read = || {
+            let mut parts = text.splitn(4, '.');
+            let version = parts.next()?;
+            let fingerprint = u64::from_str_radix(parts.next()?, 16).ok()?;
+            let left = match parts.next()? {
+                "-" => None,
+                number => Some(number.parse().ok()?),
+            };
+            let continuation = parts.next()?.parse().ok()?;
+            (version == "1").then_some(Self { fingerprint, left, continuation })
+        };
+        read().ok_or_else(|| Error::input("this is not the text of a page token"))
+    }
+}

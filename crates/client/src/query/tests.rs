@@ -1,0 +1,509 @@
+//! Queries against a table in memory that counts what is asked of it.
+
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use lazuli_filter::Schema;
+use lazuli_model::{DateTime, Value};
+use proptest::prelude::*;
+
+use super::*;
+use crate::dynamic::Dynamic;
+use crate::error::ErrorKind;
+use crate::field::{prop, row_key};
+use crate::page::{Continuation, Explain, RawPage};
+use crate::transport::BoxFuture;
+use crate::{Props, keys};
+
+/// A table whose rows are in the order of their keys.
+struct Fake {
+    rows: Vec<Dynamic>,
+    asked: Mutex<Vec<PageRequest>>,
+}
+
+impl Fake {
+    fn new(rows: Vec<Dynamic>) -> Arc<Self> {
+        Arc::new(Self { rows, asked: Mutex::default() })
+    }
+
+    fn query<T: Entity>(self: &Arc<Self>) -> Query<T> {
+        Query::new(self.clone(), TableName::new("Fake").unwrap())
+    }
+
+    fn requests(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn answer(&self, request: &PageRequest) -> RawPage {
+        let filter =
+            request.filter.as_deref().map(|text| lazuli_filter::parse(text, Schema::Entity).unwrap());
+        let filter = filter.map_or_else(Filter::all, Filter::from);
+        let start = request.continuation.as_ref().map_or(0, |next| next.partition.parse().unwrap());
+        let top = usize::try_from(request.top.unwrap_or(1000)).unwrap();
+        assert!((1..=1000).contains(&top), "$top is within what services take");
+        let mut body = br#"{"value":["#.to_vec();
+        let (mut count, mut at) = (0, start);
+        while at < self.rows.len() && count < top {
+            if filter.holds(&self.rows[at]) {
+                body.extend(if count > 0 { b"," } else { b" " });
+                body.extend(crate::entity::encode(&selected(&self.rows[at], &request.select)).unwrap().body);
+                count += 1;
+            }
+            at += 1;
+        }
+        body.extend(b"]}");
+        let next = (at < self.rows.len()).then(|| Continuation { partition: at.to_string(), row: None });
+        let explain = request.explain.then(|| Explain {
+            plan: "table".into(),
+            rows_read: u64::try_from(at - start).unwrap(),
+            ..Explain::default()
+        });
+        RawPage { body: body.into(), continuation: next, explain, request_id: None }
+    }
+}
+
+fn selected(row: &Dynamic, names: &[String]) -> Dynamic {
+    let mut out = Dynamic::new(row.partition_key.clone(), row.row_key.clone());
+    for (name, value) in &row.props {
+        if names.is_empty() || names.iter().any(|given| given == name) {
+            out.set(name.to_owned(), value).unwrap();
+        }
+    }
+    out
+}
+
+impl PageSource for Fake {
+    fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
+        Box::pin(async move {
+            let answer = self.answer(&request);
+            self.asked.lock().unwrap().push(request);
+            Ok(answer)
+        })
+    }
+}
+
+/// The fake never waits.
+fn now<F: Future>(future: F) -> F::Output {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("nothing here waits"),
+    }
+}
+
+fn numbers(count: u32) -> Arc<Fake> {
+    let row = |n: u32| {
+        let entity = Dynamic::new("p", keys::padded(n.into(), 6).unwrap());
+        entity
+            .with("N", i32::try_from(n).unwrap())
+            .unwrap()
+            .with("Rest", i32::try_from(n % 7).unwrap())
+            .unwrap()
+    };
+    Fake::new((0..count).map(row).collect())
+}
+
+fn values(rows: &[Dynamic]) -> Vec<i32> {
+    rows.iter().map(|row| row.get("N").unwrap().unwrap()).collect()
+}
+
+/// LA-26, LA-28, PG-18: nothing before the first row is asked for, page 2 not before row 1001.
+#[test]
+fn pages_come_when_they_are_needed() {
+    let table = numbers(1500);
+    let mut rows = table.query::<Dynamic>().stream();
+    assert_eq!(table.requests(), 0);
+    for _ in 0..1000 {
+        now(rows.try_next()).unwrap().unwrap();
+    }
+    assert_eq!(table.requests(), 1);
+    now(rows.try_next()).unwrap().unwrap();
+    assert_eq!(table.requests(), 2);
+    assert_eq!(now(rows.collect()).unwrap().len(), 499);
+    assert_eq!(table.requests(), 2);
+}
+
+/// LA-21, LA-23, LA-24, LA-25: what runs where.
+#[test]
+fn plans() {
+    #[track_caller]
+    fn check(query: Query<Dynamic>, expected: &str) {
+        let plan = query.explain();
+        let take = plan.take.map_or(String::new(), |n| format!(" top {n}"));
+        let select =
+            if plan.select.is_empty() { String::new() } else { format!(" select {}", plan.select.join(",")) };
+        let told = format!("{}{take}{select} | {}", plan.filter.unwrap_or_default(), plan.local.join(" | "));
+        assert_eq!(told, expected);
+    }
+    let query = || numbers(0).query::<Dynamic>();
+    let (a, b) = (|| prop("A").eq(1), || prop("B").lt(2));
+    check(query().filter(a()).filter(b()).take(5), "A eq 1 and B lt 2 top 5 | ");
+    check(query().take(5).take(3), " top 3 | ");
+    check(query().take(5).filter(a()), " top 5 | filter A eq 1");
+    check(query().filter_local(|_| true).take(5), " | filter by a function | take 5");
+    check(query().order_by("A").filter(b()).take(5), "B lt 2 | order by A | take 5");
+    check(query().order_by("A").take(5).filter(b()), " | order by A | take 5 | filter B lt 2");
+    check(query().order_by("A").then_by_desc("B"), " | order by A, then by B descending");
+    check(query().distinct_by("A").filter(b()), " | distinct by A | filter B lt 2");
+    check(query().select(["A"]).order_by("B"), " select PartitionKey,RowKey,A,B,_Type | order by B");
+    check(query().skip(3).take(5), " | skip 3 | take 5");
+    let long = (0..600).map(|n| prop("A").eq(n)).reduce(|all, one| all | one).unwrap();
+    let told = query().filter(long & b()).explain();
+    assert_eq!((told.filter.as_deref(), told.local.len()), (Some("B lt 2"), 1), "too long for a service");
+}
+
+/// The text for people.
+#[test]
+fn explained_in_words() {
+    let table = numbers(50);
+    let query = table.query::<Dynamic>().filter(prop("Rest").eq(3)).explained().order_by_desc("N").take(2);
+    let mut rows = query.stream();
+    while now(rows.try_next()).unwrap().is_some() {}
+    assert_eq!(
+        rows.explain().to_string(),
+        "table Fake\non the service:\n  filter Rest eq 3\nhere, holding at most 100000 rows:\n  order by N descending\n  \
+         take 2\nit took 1 requests for 7 rows; the service read 50 (table)\n"
+    );
+}
+
+/// LA-23, PG-17: `$top` is what is needed, and pages of the size that was asked for.
+#[test]
+fn tops() {
+    #[track_caller]
+    fn check(query: impl FnOnce(Query<Dynamic>) -> Query<Dynamic>, rows: usize, tops: &[Option<u32>]) {
+        let table = numbers(2500);
+        assert_eq!(now(query(table.query()).collect()).unwrap().len(), rows);
+        let asked: Vec<_> = table.asked.lock().unwrap().iter().map(|request| request.top).collect();
+        assert_eq!(asked, tops);
+    }
+    check(|q| q.take(10), 10, &[Some(10)]);
+    check(|q| q.take(1000), 1000, &[None]);
+    check(|q| q.take(1200), 1200, &[None, Some(200)]);
+    check(|q| q.take(120).page_size(50), 120, &[Some(50), Some(50), Some(20)]);
+    check(|q| q.take(0), 0, &[]);
+    check(|q| q.skip(1).take(3), 3, &[None]);
+    check(|q| q.page_size(1000), 2500, &[Some(1000); 3]);
+    check(|q| q, 2500, &[None; 3]);
+}
+
+/// PG-15, PG-16: pages with tokens that are texts, resumed by another process.
+#[test]
+fn pages_are_resumed() {
+    let table = numbers(25);
+    let query = || table.query::<Dynamic>().filter(prop("Rest").ne(0)).take(17).page_size(6);
+    let mut seen = Vec::new();
+    let mut stored: Option<String> = None;
+    loop {
+        let query = match &stored {
+            Some(text) => query().resume(&text.parse().unwrap()),
+            None => query(),
+        };
+        let page = now(query.pages().try_next()).unwrap().unwrap();
+        seen.extend(values(&page.rows));
+        match page.next {
+            Some(token) => stored = Some(token.to_string()),
+            None => break,
+        }
+    }
+    assert_eq!(seen, (0..25).filter(|n| n % 7 != 0).take(17).collect::<Vec<_>>());
+    let token: PageToken = stored.unwrap().parse().unwrap();
+    let other = table.query::<Dynamic>().resume(&token);
+    assert_eq!(now(other.collect()).unwrap_err().kind(), ErrorKind::Input);
+    assert!("1.0.-".parse::<PageToken>().is_err());
+    assert!(now(table.query::<Dynamic>().order_by("N").pages().try_next()).is_err());
+}
+
+/// LA-30: more rows than may be held is an error with a kind of its own.
+#[test]
+fn local_limit() {
+    let table = numbers(50);
+    let limited = || table.query::<Dynamic>().local_limit(20);
+    let kind = |result: Result<()>| result.unwrap_err().kind();
+    assert_eq!(kind(now(limited().order_by("N").collect()).map(drop)), ErrorKind::LocalLimit);
+    assert_eq!(kind(now(limited().distinct_by("N").collect()).map(drop)), ErrorKind::LocalLimit);
+    assert_eq!(kind(now(limited().group_by(|_| 0)).map(drop)), ErrorKind::LocalLimit);
+    assert_eq!(
+        kind(now(limited().map(|row| row.row_key).distinct().collect()).map(drop)),
+        ErrorKind::LocalLimit
+    );
+    assert_eq!(now(limited().distinct_by("Rest").collect()).unwrap().len(), 7);
+    assert_eq!(
+        now(limited().take(20).order_by_desc("N").first()).unwrap().unwrap().get("N").unwrap(),
+        Some(19)
+    );
+}
+
+/// LA-24, LA-27: one value, with nothing but what it needs asked for.
+#[test]
+fn aggregates() {
+    let table = numbers(50);
+    let n = || Field::<class::Int32>::new("N");
+    let query = || table.query::<Dynamic>().filter(prop("Rest").eq(3));
+    assert_eq!(now(query().count()).unwrap(), 7);
+    assert_eq!(now(query().sum(n())).unwrap(), 3 + 10 + 17 + 24 + 31 + 38 + 45);
+    assert_eq!(now(query().avg(n())).unwrap(), Some(24.0));
+    assert_eq!(now(query().min(n())).unwrap(), Some(3));
+    assert_eq!(now(query().max(n())).unwrap(), Some(45));
+    assert_eq!(now(query().max(Field::<class::Text>::new("N"))).unwrap(), None, "no row has such a text");
+    assert_eq!(now(query().filter_local(|row| row.row_key.ends_with('0')).sum(n())).unwrap(), 10);
+    assert!(table.asked.lock().unwrap().iter().take(6).all(|request| !request.select.is_empty()));
+    let groups = now(query().group_by(|row| row.get::<i32>("N").unwrap().unwrap() % 2)).unwrap();
+    assert_eq!(groups.iter().map(|(key, rows)| (*key, rows.len())).collect::<Vec<_>>(), [(1, 4), (0, 3)]);
+    let rests = table.query::<Dynamic>().map(|row| row.get::<i32>("Rest").unwrap()).distinct();
+    assert_eq!(now(rests.order_by_key(|rest| *rest).collect()).unwrap().len(), 7);
+}
+
+use crate::field::Field;
+use crate::value::class;
+
+/// What cannot be asked is an error of the query, not of the caller's process.
+#[test]
+fn impossible_names_are_refused_when_run() {
+    let table = numbers(1);
+    for name in ["a-b", "not", ""] {
+        let error = now(table.query::<Dynamic>().filter(prop(name).eq(1)).collect()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+    }
+    assert_eq!(table.requests(), 0);
+}
+
+/// LA-22: what a filter compares with is taken when it is built.
+#[test]
+fn captured_values_are_taken_once() {
+    let mut limit = 10;
+    let query = numbers(50).query::<Dynamic>().filter(prop("N").lt(limit));
+    limit += 5;
+    assert_eq!(now(query.count()).unwrap(), 10);
+    assert_eq!(limit, 15);
+}
+
+/// A stream can be sent to another task.
+#[test]
+fn streams_are_send() {
+    fn is_send<T: Send>(_: &T) {}
+    let query = numbers(1).query::<Dynamic>().order_by("N").map(|row| row.row_key);
+    is_send(&query);
+    is_send(&query.stream());
+}
+
+/// A condition as plain data, and what it means, said as simply as possible.
+#[derive(Clone, Debug)]
+enum Condition {
+    Compare(&'static str, u8, Value),
+    And(Box<Condition>, Box<Condition>),
+    Or(Box<Condition>, Box<Condition>),
+    Not(Box<Condition>),
+}
+
+impl Condition {
+    fn filter(&self) -> Filter {
+        match self {
+            Condition::Compare(name, operator, value) => {
+                let operator = lazuli_model::filter::Operator::ALL[usize::from(*operator)];
+                Filter::compare((*name).to_owned(), operator, value.clone())
+            }
+            Condition::And(a, b) => a.filter() & b.filter(),
+            Condition::Or(a, b) => a.filter() | b.filter(),
+            Condition::Not(a) => !a.filter(),
+        }
+    }
+
+    fn holds(&self, row: &Dynamic) -> Option<bool> {
+        match self {
+            Condition::Compare(name, operator, value) => {
+                let found = row.value_of(name)?;
+                let order = match (&found, value) {
+                    (Value::Int32(a), Value::Int32(b)) => a.cmp(b),
+                    (Value::String(a), Value::String(b)) => a.encode_utf16().cmp(b.encode_utf16()),
+                    (Value::Boolean(a), Value::Boolean(b)) => a.cmp(b),
+                    _ => return None,
+                };
+                // In the order of Operator::ALL: eq ne gt ge lt le.
+                let truths = [
+                    order.is_eq(),
+                    order.is_ne(),
+                    order.is_gt(),
+                    order.is_ge(),
+                    order.is_lt(),
+                    order.is_le(),
+                ];
+                Some(truths[usize::from(*operator)])
+            }
+            Condition::Not(a) => a.holds(row).map(|value| !value),
+            Condition::And(a, b) => match (a.holds(row), b.holds(row)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Condition::Or(a, b) => match (a.holds(row), b.holds(row)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// One call on a query.
+#[derive(Clone, Debug)]
+enum Call {
+    Filter(Condition),
+    FilterLocal(Condition),
+    Take(u64),
+    Skip(u64),
+    OrderBy(&'static str, bool),
+    ThenBy(&'static str),
+    DistinctBy(&'static str),
+}
+
+fn call(query: Query<Dynamic>, call: &Call) -> Query<Dynamic> {
+    match call.clone() {
+        Call::Filter(condition) => query.filter(condition.filter()),
+        Call::FilterLocal(condition) => query.filter_local(move |row| condition.holds(row) == Some(true)),
+        Call::Take(rows) => query.take(rows),
+        Call::Skip(rows) => query.skip(rows),
+        Call::OrderBy(name, false) => query.order_by(name),
+        Call::OrderBy(name, true) => query.order_by_desc(name),
+        Call::ThenBy(name) => query.then_by(name),
+        Call::DistinctBy(name) => query.distinct_by(name),
+    }
+}
+
+/// All rows, each call carried out on all of them, one after the other.
+fn brute_force(mut rows: Vec<Dynamic>, calls: &[Call]) -> Vec<Dynamic> {
+    // What was sorted by since the last call that was not a sort: `then_by` goes on from there.
+    let mut sorted: Vec<(&str, bool)> = Vec::new();
+    for call in calls {
+        match call {
+            Call::Filter(condition) | Call::FilterLocal(condition) => {
+                rows.retain(|row| condition.holds(row) == Some(true))
+            }
+            Call::Take(count) => rows.truncate(usize::try_from(*count).unwrap()),
+            Call::Skip(count) => drop(rows.drain(..usize::try_from(*count).unwrap().min(rows.len()))),
+            Call::OrderBy(name, descending) => sorted = vec![(name, *descending)],
+            Call::ThenBy(name) => sorted.push((name, false)),
+            Call::DistinctBy(name) => {
+                let mut seen: Vec<Option<Value>> = Vec::new();
+                rows.retain(|row| {
+                    let value = row.value_of(name);
+                    let new = !seen.contains(&value);
+                    seen.push(value);
+                    new
+                });
+            }
+        }
+        match call {
+            Call::OrderBy(..) | Call::ThenBy(_) => rows.sort_by(|a, b| {
+                let by = |(name, descending): &(&str, bool)| {
+                    let order = order::compare(a.value_of(name).as_ref(), b.value_of(name).as_ref());
+                    if *descending { order.reverse() } else { order }
+                };
+                sorted.iter().map(by).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            }),
+            // A condition behind a sort changes nothing about it: `then_by` still refines that sort.
+            Call::Filter(_) | Call::FilterLocal(_) => {}
+            _ => sorted.clear(),
+        }
+    }
+    rows
+}
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("A"), Just("B"), Just("C"), Just("RowKey")]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        (-2..3).prop_map(Value::Int32),
+        prop_oneof![Just("a"), Just("b"), Just("002"), Just("\u{10000}"), Just("\u{e000}")]
+            .prop_map(|text| Value::String(text.into())),
+        any::<bool>().prop_map(Value::Boolean),
+    ]
+}
+
+fn condition() -> impl Strategy<Value = Condition> {
+    let typed_key = |(name, operator, value): (&'static str, u8, Value)| match (name, value) {
+        ("RowKey", Value::String(text)) => Condition::Compare(name, operator, Value::String(text)),
+        // Comparing a key with anything but a text is an error of the service, not a condition.
+        ("RowKey", _) => Condition::Compare(name, operator, Value::String("003".into())),
+        (name, value) => Condition::Compare(name, operator, value),
+    };
+    (name(), 0..6_u8, value()).prop_map(typed_key).prop_recursive(3, 12, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Condition::And(Box::new(a), Box::new(b))),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Condition::Or(Box::new(a), Box::new(b))),
+            inner.prop_map(|a| Condition::Not(Box::new(a))),
+        ]
+    })
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let one = prop_oneof![
+        3 => condition().prop_map(Call::Filter),
+        1 => condition().prop_map(Call::FilterLocal),
+        1 => (0..12_u64).prop_map(Call::Take),
+        1 => (0..4_u64).prop_map(Call::Skip),
+        1 => (name(), any::<bool>()).prop_map(|(name, descending)| Call::OrderBy(name, descending)),
+        1 => name().prop_map(Call::ThenBy),
+        1 => name().prop_map(Call::DistinctBy),
+    ];
+    proptest::collection::vec(one, 0..6)
+}
+
+fn table() -> impl Strategy<Value = Vec<Dynamic>> {
+    proptest::collection::vec(proptest::collection::vec((name(), value()), 0..3), 0..25).prop_map(|rows| {
+        let row = |(index, properties): (usize, Vec<(&'static str, Value)>)| {
+            let mut props = Props::new();
+            for (name, value) in properties.into_iter().filter(|(name, _)| *name != "RowKey") {
+                props.set(name, value).unwrap();
+            }
+            Dynamic { props, ..Dynamic::new("p", format!("{index:03}")) }
+        };
+        rows.into_iter().enumerate().map(row).collect()
+    })
+}
+
+proptest! {
+    /// Whatever goes to the service and whatever stays here, the rows are those of doing everything here.
+    #[test]
+    fn pushed_and_local_together_are_the_whole(rows in table(), calls in calls(), page_size in 1..9_u32) {
+        let fake = Fake::new(rows.clone());
+        let query = calls.iter().fold(fake.query::<Dynamic>().page_size(page_size), call);
+        let plan = query.explain();
+        let found = now(query.collect()).unwrap();
+        prop_assert_eq!(found, brute_force(rows, &calls), "{}", plan);
+    }
+}
+
+/// The kind of a type is a condition of its queries, and `any_kind` lifts it (LA-14, LA-15).
+#[test]
+fn kinds_are_ranges() {
+    #[derive(Debug, crate::Entity)]
+    #[table(kind = "Product")]
+    struct Product {
+        #[table(partition_key)]
+        brand: String,
+        #[table(row_key)]
+        number: String,
+        price: i32,
+    }
+    let row = |number: &str, kind: Option<&str>| {
+        Dynamic::new("b", number)
+            .with("price", 5)
+            .unwrap()
+            .with("_Type", kind.map(ToOwned::to_owned))
+            .unwrap()
+    };
+    let table = Fake::new(vec![
+        row("1", Some("Entity/Product/")),
+        row("2", Some("Entity/Product/Guitar/")),
+        row("3", Some("Entity/Productive/")),
+        row("4", None),
+    ]);
+    let numbers = |rows: Vec<Product>| rows.into_iter().map(|row| row.number).collect::<String>();
+    assert_eq!(numbers(now(table.query().collect()).unwrap()), "12");
+    assert_eq!(numbers(now(table.query().any_kind().collect()).unwrap()), "1234");
+    let one =
+        now(table.query::<Product>().filter(Product::price().eq(5) & row_key().gt("1")).first()).unwrap();
+    assert_eq!(one.map(|row| (row.brand, row.price)), Some(("b".to_owned(), 5)));
+    assert_eq!(DateTime::MIN.ticks(), 0);
+}
