@@ -1,7 +1,7 @@
 //! Signed requests as bytes, ready to send.
 
 use lazuli_model::DateTime;
-use lazuli_protocol::auth::{AccountKey, Scheme, SignedParts, sign, signature_text};
+use lazuli_protocol::auth::{AccountKey, Scheme, SignedParts, authorization};
 use lazuli_protocol::percent;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
@@ -37,11 +37,11 @@ impl Signer {
             path: signed,
             comp: None,
         };
-        let signature = signature_text(&sign(&self.key, Scheme::SharedKeyLite, &parts));
+        let authorization = authorization(&self.key, Scheme::SharedKeyLite, &parts);
         let content_type =
             if headers.contains("Content-Type") { "" } else { "Content-Type: application/json\r\n" };
         format!(
-            "{method} {full} HTTP/1.1\r\nHost: {}\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\nDataServiceVersion: 3.0\r\nAccept: application/json;odata=nometadata\r\nAuthorization: SharedKeyLite {DEVELOPMENT_ACCOUNT}:{signature}\r\n{content_type}{headers}Content-Length: {}\r\n\r\n{body}",
+            "{method} {full} HTTP/1.1\r\nHost: {}\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\nDataServiceVersion: 3.0\r\nAccept: application/json;odata=nometadata\r\nAuthorization: {authorization}\r\n{content_type}{headers}Content-Length: {}\r\n\r\n{body}",
             self.authority,
             body.len()
         )

@@ -58,14 +58,21 @@ pub struct Http {
 }
 
 impl Http {
-    /// A transport. The machine's root certificates are read only if `tls` is asked for; else `https` endpoints cannot
-    /// be reached.
-    pub fn new(options: &HttpOptions, tls: bool) -> Result<Self> {
+    /// A transport that trusts the machine's root certificates and those of the options.
+    pub fn new(options: &HttpOptions) -> Result<Self> {
+        Self::trusting(options, roots(options)?)
+    }
+
+    /// A transport that trusts nobody: for `http` endpoints, where certificates need not even be read.
+    pub fn without_roots(options: &HttpOptions) -> Result<Self> {
+        Self::trusting(options, RootCertStore::empty())
+    }
+
+    fn trusting(options: &HttpOptions, roots: RootCertStore) -> Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_nodelay(options.nodelay);
         connector.set_connect_timeout(Some(options.connect_time_max));
-        let roots = if tls { roots(options)? } else { RootCertStore::empty() };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -78,7 +78,7 @@ mod tests {
             RetryOptions { attempts_max: 9, delay_max: Duration::from_secs(1), ..Default::default() };
         let lost = Error::from(TransportError::lost("gone"));
         let delay = |done, random| options.delay(done, &lost, None, random).map(|d| d.as_millis());
-        assert_eq!(delay(1, u64::MAX), Some(199));
+        assert_eq!(delay(1, u64::MAX), Some(200));
         assert_eq!(delay(1, 0), Some(100));
         assert_eq!(delay(2, 0), Some(200));
         assert_eq!(delay(3, 0), Some(400));

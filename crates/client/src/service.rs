@@ -282,7 +282,8 @@ impl Builder {
         let tls = account.endpoint().is_https() || account.secondary().is_some_and(Endpoint::is_https);
         let transport = match transport {
             Some(transport) => transport,
-            None => Arc::new(Http::new(&http, tls)?),
+            None if tls => Arc::new(Http::new(&http)?),
+            None => Arc::new(Http::without_roots(&http)?),
         };
         let environment = environment.unwrap_or_else(|| Arc::new(System::default()));
         let pipeline = Pipeline { account, transport, environment, retry, read_from, hooks };

@@ -173,9 +173,8 @@ fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result
         path,
         comp: comp.as_deref(),
     };
-    let signature = auth::signature_text(&auth::sign(&target.key, scheme, &parts));
-    let name = if scheme == Scheme::SharedKey { "SharedKey" } else { "SharedKeyLite" };
-    request.headers.push(("Authorization".to_owned(), format!("{name} {}:{signature}", target.account)));
+    let authorization = auth::authorization(&target.key, scheme, &parts);
+    request.headers.push(("Authorization".to_owned(), authorization));
     Ok(())
 }
 

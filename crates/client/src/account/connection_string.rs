@@ -136,7 +136,7 @@ mod tests {
             lite,
         );
         check(
-            "AccountName=abc;AccountKey=YWJj==;TableEndpoint=http://h:1/abc;BlobEndpoint=http://h:2/abc",
+            "AccountName=abc;AccountKey=YWI=;TableEndpoint=http://h:1/abc;BlobEndpoint=http://h:2/abc",
             Some("abc"),
             "http://h:1/abc",
             None,
@@ -162,7 +162,7 @@ mod tests {
             ("AccountName=a;AccountName=b", "twice"),
             ("AccountName=a;AccountKey=YWJj;SharedAccessSignature=sig=x", "both"),
             ("AccountName=a;SharedAccessSignature=secret", "no 'sig'"),
-            ("TableEndpoint=nonsense", "not a URL"),
+            ("TableEndpoint=nonsense", "must start with http"),
         ] {
             let error = text.parse::<Account>().expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");

@@ -11,6 +11,8 @@
 //! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
 //! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod batches;
 mod context;
 mod entities;

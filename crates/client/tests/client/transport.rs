@@ -177,6 +177,36 @@ fn pages_of_proxies() {
     });
 }
 
+/// By TLS, with a certificate that is trusted because it was given; one that nobody trusts is refused before anything
+/// is sent.
+#[test]
+fn tls() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let localhost = std::net::Ipv4Addr::LOCALHOST;
+        let files = lazuli_server::tls::self_signed::ensure(directory.path(), localhost.into()).unwrap();
+        let pem = std::fs::read(&files.certificate).unwrap();
+        let mut config = lazuli_server::Config::new((localhost, 0).into());
+        config.tls = Some(files);
+        let engine = Arc::new(lazuli_engine::memory::Memory::new(lazuli_engine::Clock::system()));
+        let given = vec![lazuli_server::accounts::GivenAccount::development()];
+        let server = lazuli_server::start(config, engine, given).await.unwrap();
+        let endpoint = format!("https://{}/devstoreaccount1", server.table);
+        let account = Account::development_at(&endpoint).unwrap();
+        let options = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
+        let service = TableService::builder(account.clone()).http(options).build().unwrap();
+        let table = service.create_table("People").await.unwrap();
+        table.insert(&person("p", "r", 1)).await.unwrap();
+        table.get::<Dynamic>("p", "r").await.unwrap();
+        let stranger = lazuli_client::Http::without_roots(&HttpOptions::default()).unwrap();
+        let service =
+            TableService::builder(account).transport(stranger).retry(RetryOptions::none()).build().unwrap();
+        let error = service.table("People").unwrap().upsert(&person("p", "r", 2)).await.unwrap_err();
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::Transport, Applied::No), "{error}");
+        server.stop().await.unwrap();
+    });
+}
+
 struct Tokens(AtomicUsize);
 
 impl TokenProvider for Tokens {
