@@ -24,6 +24,11 @@ impl Histogram {
         self.count += 1;
     }
 
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Takes over the counts of another one.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);

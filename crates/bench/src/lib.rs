@@ -6,6 +6,7 @@
 
 pub mod bare;
 pub mod client;
+pub mod growth;
 mod histogram;
 mod load;
 mod process;
@@ -42,13 +43,20 @@ pub struct Options {
     pub location: Option<PathBuf>,
 }
 
+impl Options {
+    /// A folder for the data, gone at the end.
+    fn folder(&self) -> Result<tempfile::TempDir, String> {
+        let folder = match &self.location {
+            Some(path) => tempfile::tempdir_in(path),
+            None => tempfile::tempdir(),
+        };
+        folder.map_err(|error| format!("no folder for the data: {error}"))
+    }
+}
+
 /// Runs the benchmark. `progress` is told what is being done.
 pub async fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<Report, String> {
-    let folder = match &options.location {
-        Some(path) => tempfile::tempdir_in(path),
-        None => tempfile::tempdir(),
-    };
-    let folder = folder.map_err(|error| format!("no folder for the data: {error}"))?;
+    let folder = options.folder()?;
     let mut report = Report::new(options);
     for &workload in &options.workloads {
         progress(&format!("{}: starting the servers", workload.name()));

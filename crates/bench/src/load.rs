@@ -96,11 +96,15 @@ pub async fn run(process: &Process, workload: Workload, options: &Options) -> Re
     })
 }
 
-async fn open(process: &Process) -> Result<Connection, String> {
+pub(crate) async fn open(process: &Process) -> Result<Connection, String> {
     Connection::open(&process.authority).await.map_err(|error| format!("{}: {error}", process.kind.name()))
 }
 
-fn expect(answer: std::io::Result<Answer>, statuses: &[u16], what: &str) -> Result<Answer, String> {
+pub(crate) fn expect(
+    answer: std::io::Result<Answer>,
+    statuses: &[u16],
+    what: &str,
+) -> Result<Answer, String> {
     let answer = answer.map_err(|error| format!("{what}: {error}"))?;
     if statuses.contains(&answer.status) {
         return Ok(answer);

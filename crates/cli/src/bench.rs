@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lazuli_bench::bare::{self, Bare};
+use lazuli_bench::growth::Axis;
 use lazuli_bench::{Options, Workload};
 
 /// Measure how fast it is.
@@ -19,6 +20,8 @@ Examples:
   lazuli bench                                      every workload, a few minutes
   lazuli bench --workload get --workload insert
   lazuli bench --azurite node_modules/.bin/azurite-table --html bench.html
+  lazuli bench --growth                             cost by entities, partitions and tables
+  lazuli bench --growth --long                      up to ten million entities; needs 25 GB of disk
 
 Workloads: insert insert-one upsert get mix egt page scan full hot")]
 pub struct Bench {
@@ -50,6 +53,18 @@ pub struct Bench {
     #[arg(long, value_name = "DIR")]
     location: Option<PathBuf>,
 
+    /// Measure what operations cost as the data grows: more entities, partitions, tables
+    #[arg(long, conflicts_with_all = ["workload", "azurite", "rounds", "entities"])]
+    growth: bool,
+
+    /// Only this axis of growth: entities, partitions or tables; may be repeated
+    #[arg(long, value_name = "NAME", requires = "growth", value_parser = axis)]
+    axis: Vec<Axis>,
+
+    /// Grow up to ten million entities
+    #[arg(long, requires = "growth")]
+    long: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,6 +86,11 @@ enum BareArg {
 
 fn workload(name: &str) -> Result<Workload, String> {
     Workload::from_name(name).ok_or_else(|| format!("there is no workload '{name}'"))
+}
+
+fn axis(name: &str) -> Result<Axis, String> {
+    let found = Axis::ALL.into_iter().find(|axis| axis.to_string() == name);
+    found.ok_or_else(|| format!("nothing grows by '{name}'; entities, partitions or tables do"))
 }
 
 impl Bench {
@@ -98,14 +118,22 @@ impl Bench {
             entities: self.entities.max(1),
             location: self.location,
         };
-        let report = runtime.block_on(lazuli_bench::run(&options, |step| eprintln!("{step}")))?;
+        let progress = |step: &str| eprintln!("{step}");
+        let (text, json, html) = if self.growth {
+            let axes = if self.axis.is_empty() { Axis::ALL.to_vec() } else { self.axis };
+            let found = runtime.block_on(lazuli_bench::growth::run(&options, &axes, self.long, progress))?;
+            (found.text(), found.json(), found.html())
+        } else {
+            let report = runtime.block_on(lazuli_bench::run(&options, progress))?;
+            (report.text(), report.json(), report.html())
+        };
         if let Some(path) = self.html {
-            std::fs::write(&path, report.html()).map_err(|error| format!("{}: {error}", path.display()))?;
+            std::fs::write(&path, html).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         if self.json {
-            println!("{}", report.json());
+            println!("{json}");
         } else {
-            print!("{}", report.text());
+            print!("{text}");
         }
         Ok(ExitCode::SUCCESS)
     }
