@@ -8,6 +8,7 @@ mod backup;
 mod bench;
 mod conformance;
 mod engine;
+mod engines;
 mod log;
 mod progress;
 mod restore;
@@ -47,6 +48,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Account(account::Account),
     Backup(backup::Backup),
+    Engine(engines::Engines),
     Restore(restore::Restore),
     Conformance(conformance::Conformance),
     Sas(sas::Sas),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
         Command::Backup(backup) => backup.run(),
+        Command::Engine(engines) => engines.run(),
         Command::Restore(restore) => restore.run(),
         Command::Conformance(conformance) => conformance.run(),
         Command::Sas(sas) => sas.run(),

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lazuli_engine::{
-    Applied, Clock, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status, TableId, Write,
+    Applied, Clock, Dump, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status, TableId,
+    Write,
 };
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row as PgRow;
 use tokio_postgres::types::ToSql;
 
+use crate::dump::FILLING;
 use crate::key;
 use crate::outcome::Failure;
 use crate::pool::{Pool, pause};
@@ -56,12 +58,28 @@ pub struct Core {
     /// Versions.
     pub versions: Versions,
     has_long: AtomicBool,
-    holder: String,
+    /// Names this process among the front ends.
+    pub holder: String,
 }
 
 impl Postgres {
     /// Opens a database; sets it up if it is empty.
     pub async fn open(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
+        let engine = Self::open_any(url, clock).await?;
+        let filling = "SELECT 1 FROM lazuli_meta WHERE name = $1::text";
+        match engine.core.small(filling, &[&FILLING]).await {
+            Ok(rows) if rows.is_empty() => Ok(engine),
+            Ok(_) => {
+                let why = "a copy into this database was begun and is not complete: finish it with lazuli engine copy";
+                engine.core.leave().await;
+                Err(OpenError::new(why.into()))
+            }
+            Err(error) => Err(OpenError::new(error.to_string())),
+        }
+    }
+
+    /// Opens a database, also one that is not complete.
+    pub(crate) async fn open_any(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
         let pool = Pool::new(url);
         let link = pool.find().await.map_err(OpenError)?;
         schema::check(&link.client, link.identity.flavour).await.map_err(OpenError)?;
@@ -85,6 +103,20 @@ impl Postgres {
     pub async fn migrate(url: PostgresUrl) -> std::result::Result<Option<i64>, OpenError> {
         let link = Pool::new(url).find().await.map_err(OpenError)?;
         schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
+    }
+}
+
+impl Postgres {
+    /// What all parts of the engine work with.
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl OpenError {
+    /// A database cannot be used for this reason.
+    pub(crate) fn new(why: String) -> Self {
+        Self(why)
     }
 }
 
@@ -159,7 +191,7 @@ impl Core {
     }
 
     /// A statement that does no harm if it is done twice.
-    async fn small(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<PgRow>> {
+    pub async fn small(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<PgRow>> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -229,7 +261,8 @@ impl Core {
     }
 }
 
-fn incomplete() -> Error {
+/// The database is not as its schema says.
+pub fn incomplete() -> Error {
     Error::Corrupt("the database lacks a row that its schema has".into())
 }
 
@@ -339,6 +372,10 @@ impl Engine for Postgres {
 
     fn status(&self) -> EngineFuture<'_, Status> {
         Box::pin(self.core.status())
+    }
+
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        Box::pin(async { Ok(Box::new(self.core.dump().await?) as Box<dyn Dump>) })
     }
 
     fn close(&self) -> EngineFuture<'_, ()> {

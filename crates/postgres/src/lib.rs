@@ -7,6 +7,7 @@
 //! - the SQL is the subset that PostgreSQL, YugabyteDB and CockroachDB share ([`sql`]): no procedures, no advisory locks.
 
 mod commit;
+mod dump;
 mod engine;
 mod instance;
 mod key;
@@ -22,6 +23,7 @@ mod turns;
 mod url;
 mod version;
 
+pub use dump::Filler;
 pub use engine::{OpenError, Postgres};
 pub use schema::{Flavour, SCHEMA_VERSION};
 pub use url::{PostgresUrl, Reads};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::rules::Pager;
-use lazuli_engine::{Page, Result, Row, RowView, Scan, TableId, Version};
+use lazuli_engine::{KeyRange, Page, Result, Row, RowView, Scan, TableId, Version};
 
 use crate::engine::Core;
 use crate::instance::Instance;
@@ -29,10 +29,13 @@ const CHUNK_BYTES_MAX: i64 = 4 * 1024 * 1024;
 const POINTS_MAX: usize = 128;
 
 /// A row as it comes from the database.
-struct Fetched {
-    key: Edge,
-    version: Version,
-    value: Bytes,
+pub struct Fetched {
+    /// Its encoded key.
+    pub key: Edge,
+    /// Its version.
+    pub version: Version,
+    /// Its value.
+    pub value: Bytes,
 }
 
 /// Rows in order, and whether there may be more in the span.
@@ -170,7 +173,7 @@ async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result
 }
 
 /// Where a scan stands.
-struct Cursor {
+pub struct Cursor {
     table: i64,
     has_long: bool,
     /// What is left, in order.
@@ -181,8 +184,14 @@ struct Cursor {
 }
 
 impl Cursor {
+    /// At the beginning of a table, to read all of it.
+    pub fn everything(table: i64) -> Self {
+        let spans = VecDeque::from([Span::new(&KeyRange::ALL)]);
+        Self { table, has_long: true, spans, rows: CHUNK_ROWS_MAX, first: None }
+    }
+
     /// The next rows, perhaps none; `None` when nothing is left.
-    async fn next(&mut self, session: &Session) -> std::result::Result<Option<Vec<Fetched>>, Failure> {
+    pub async fn next(&mut self, session: &Session) -> std::result::Result<Option<Vec<Fetched>>, Failure> {
         let Some(front) = self.spans.front() else { return Ok(None) };
         let chunk = if front.point().is_some() {
             self.points(session).await?

@@ -1,0 +1,233 @@
+//! Everything in the database as of one moment, and a database that is filled from elsewhere.
+//!
+//! A database that is being filled carries a mark that keeps servers away until it is complete.
+
+use std::collections::VecDeque;
+
+use lazuli_engine::{Clock, Dump, EngineFuture, Error, Marks, Result, Row, Stored, TableId, Version};
+use tokio_postgres::types::ToSql;
+
+use crate::engine::{Core, OpenError, Postgres, incomplete};
+use crate::key;
+use crate::outcome::{Failure, failure};
+use crate::read::Cursor;
+use crate::session::Session;
+use crate::sql::BEGIN_SNAPSHOT;
+use crate::url::PostgresUrl;
+use crate::version::LEASE;
+
+/// The mark of a database that is being filled.
+pub const FILLING: &str = "filling";
+
+/// The next table that has rows of either kind.
+const NEXT_TABLE: &str = "SELECT (SELECT min(tbl) FROM lazuli_row WHERE tbl > $1::int8 AND tbl >= 0), \
+     (SELECT -1 - max(tbl) FROM lazuli_row WHERE tbl < -1 - $1::int8)";
+
+/// A snapshot of everything, on a connection of its own.
+pub struct Snapshot {
+    session: Session,
+    marks: Marks,
+    /// The table being read.
+    table: i64,
+    cursor: Option<Cursor>,
+    ready: VecDeque<Stored>,
+}
+
+impl Core {
+    /// See [`lazuli_engine::Engine::dump`].
+    pub async fn dump(&self) -> Result<Snapshot> {
+        let instance = self.pool.instance().await.map_err(Failure::of_read)?;
+        let session = instance.connect(&self.pool.url).await.map_err(Failure::of_read)?;
+        let begin = format!("SET idle_in_transaction_session_timeout = 0; {BEGIN_SNAPSHOT}");
+        session.wait(session.client().batch_execute(&begin)).await.map_err(Failure::of_read)?;
+        let read = "SELECT (SELECT value FROM lazuli_meta WHERE name = 'tables'), (SELECT max(high) FROM lazuli_writer)";
+        let row = session.wait(session.client().query_one(read, &[])).await.map_err(Failure::of_read)?;
+        let (tables, high): (i64, i64) = (row.get(0), row.get(1));
+        // After the snapshot was taken, so that none of our own commits in it is above.
+        let own = self.versions.mark().1;
+        let marks = Marks {
+            last_version: Version(high.unsigned_abs().max(own)),
+            last_table: TableId(tables.unsigned_abs()),
+        };
+        Ok(Snapshot { session, marks, table: -1, cursor: None, ready: VecDeque::new() })
+    }
+}
+
+impl Snapshot {
+    async fn some(&mut self, bytes_max: usize) -> Result<Vec<Stored>> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while bytes < bytes_max {
+            match self.ready.pop_front() {
+                Some(stored) => {
+                    bytes += stored.bytes();
+                    rows.push(stored);
+                }
+                None if !self.fetch().await? => break,
+                None => {}
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Makes more rows ready; `false` when there are none.
+    async fn fetch(&mut self) -> Result<bool> {
+        loop {
+            if let Some(cursor) = &mut self.cursor {
+                if let Some(rows) = cursor.next(&self.session).await.map_err(Failure::of_read)? {
+                    for fetched in rows {
+                        let row = Row {
+                            partition: key::text(&fetched.key.0)?.into(),
+                            row: key::text(&fetched.key.1)?.into(),
+                            version: fetched.version,
+                            value: fetched.value,
+                        };
+                        // Other front ends may have come further than they have told yet.
+                        self.marks.last_version = self.marks.last_version.max(row.version);
+                        self.ready.push_back(Stored { table: TableId(self.table.unsigned_abs()), row });
+                    }
+                    return Ok(true);
+                }
+                self.cursor = None;
+            }
+            let next = self.session.client().query_one(NEXT_TABLE, &[&self.table]).await;
+            let row = next.map_err(|error| failure(&error).of_read())?;
+            let (short, long): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
+            let Some(table) = short.into_iter().chain(long).min() else { return Ok(false) };
+            self.table = table;
+            self.cursor = Some(Cursor::everything(table));
+        }
+    }
+}
+
+impl Dump for Snapshot {
+    fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    fn next(&mut self, bytes_max: usize) -> EngineFuture<'_, Vec<Stored>> {
+        Box::pin(self.some(bytes_max))
+    }
+}
+
+/// A database that is being filled.
+pub struct Filler {
+    engine: Postgres,
+}
+
+impl Filler {
+    /// Begins to fill a database, or goes on. It must be empty or have been begun before, and no server may use it.
+    pub async fn begin(url: PostgresUrl) -> std::result::Result<Self, OpenError> {
+        Postgres::migrate(url.clone()).await?;
+        let engine = Postgres::open_any(url, Clock::system()).await?;
+        let begun = Self { engine };
+        begun.claim().await.map_err(|error| OpenError::new(error.to_string()))?;
+        Ok(begun)
+    }
+
+    async fn claim(&self) -> Result<()> {
+        let core = self.engine.core();
+        let others = format!(
+            "SELECT count(*) FROM lazuli_writer WHERE holder <> '' AND holder <> $1::text \
+             AND seen > now() - interval '{} seconds'",
+            LEASE.as_secs()
+        );
+        let rows = core.small(&others, &[&core.holder]).await?;
+        if rows.first().ok_or_else(incomplete)?.get::<_, i64>(0) > 0 {
+            return Err(Error::Unavailable(format!(
+                "servers use this database; stop them (one that was killed is forgotten after {} s)",
+                LEASE.as_secs()
+            )));
+        }
+        let state = "SELECT (SELECT count(*) FROM lazuli_meta WHERE name = $1::text), \
+                     (SELECT count(*) FROM (SELECT 1 FROM lazuli_row LIMIT 1) AS one)";
+        let rows = core.small(state, &[&FILLING]).await?;
+        let row = rows.first().ok_or_else(incomplete)?;
+        match (row.get::<_, i64>(0), row.get::<_, i64>(1)) {
+            (0, 0) => {
+                let mark = "INSERT INTO lazuli_meta (name, value) VALUES ($1::text, 1)";
+                core.small(mark, &[&FILLING]).await?;
+            }
+            (0, _) => {
+                return Err(Error::Unavailable(
+                    "the database has rows already; they are never overwritten".into(),
+                ));
+            }
+            _ => {}
+        }
+        // Whatever comes, a scan looks for long keys: it costs little, and only until the copy is complete.
+        core.announce_long().await
+    }
+
+    /// What it holds so far.
+    pub async fn so_far(&self) -> Result<Box<dyn Dump>> {
+        Ok(Box::new(self.engine.core().dump().await?))
+    }
+
+    /// Puts rows in as they are, in place of those that are there.
+    pub async fn put(&self, rows: &[Stored]) -> Result<()> {
+        let mut columns = Columns::default();
+        for Stored { table, row } in rows {
+            let number = key::table_number(*table)?;
+            let at = key::address(number, &key::encode(&row.partition), &key::encode(&row.row));
+            columns.tables.push(at.table);
+            columns.partitions.push(at.partition);
+            columns.rows.push(at.row);
+            columns
+                .versions
+                .push(i64::try_from(row.version.0).map_err(|_| Error::TooLarge("a version".into()))?);
+            columns.values.push(&row.value[..]);
+            let (long_partition, long_row) = at.long.unzip();
+            columns.long_partitions.push(long_partition);
+            columns.long_rows.push(long_row);
+        }
+        let put = "INSERT INTO lazuli_row (tbl, pk, rk, ver, val, lpk, lrk) SELECT * FROM unnest($1::int8[], \
+                   $2::bytea[], $3::bytea[], $4::int8[], $5::bytea[], $6::bytea[], $7::bytea[]) \
+                   ON CONFLICT (tbl, pk, rk) DO UPDATE SET ver = excluded.ver, val = excluded.val";
+        let Columns { tables, partitions, rows, versions, values, long_partitions, long_rows } = &columns;
+        let parameters: [&(dyn ToSql + Sync); 7] =
+            [tables, partitions, rows, versions, values, long_partitions, long_rows];
+        self.engine.core().small(put, &parameters).await.map(|_| ())
+    }
+
+    /// Takes rows out that do not belong there.
+    pub async fn remove(&self, rows: &[Stored]) -> Result<()> {
+        let mut columns = Columns::default();
+        for Stored { table, row } in rows {
+            let number = key::table_number(*table)?;
+            let at = key::address(number, &key::encode(&row.partition), &key::encode(&row.row));
+            columns.tables.push(at.table);
+            columns.partitions.push(at.partition);
+            columns.rows.push(at.row);
+        }
+        let gone = "DELETE FROM lazuli_row AS e USING unnest($1::int8[], $2::bytea[], $3::bytea[]) AS r(tbl, pk, rk) \
+                    WHERE e.tbl = r.tbl AND e.pk = r.pk AND e.rk = r.rk";
+        let Columns { tables, partitions, rows, .. } = &columns;
+        self.engine.core().small(gone, &[tables, partitions, rows]).await.map(|_| ())
+    }
+
+    /// It is complete: from now on servers may use it, and neither versions nor table ids are given out again.
+    pub async fn finish(self, marks: Marks) -> Result<()> {
+        let core = self.engine.core();
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let tables = "UPDATE lazuli_meta SET value = greatest(value, $1::int8) WHERE name = 'tables'";
+        core.small(tables, &[&number(marks.last_table.0)]).await?;
+        let high = "UPDATE lazuli_writer SET high = greatest(high, $1::int8) WHERE slot = 0";
+        core.small(high, &[&number(marks.last_version.0)]).await?;
+        let long = "UPDATE lazuli_meta SET value = (SELECT count(*) FROM (SELECT 1 FROM lazuli_row WHERE tbl < 0 LIMIT 1) \
+                    AS one) WHERE name = 'long'";
+        core.small(long, &[]).await?;
+        core.small("DELETE FROM lazuli_meta WHERE name = $1::text", &[&FILLING]).await?;
+        lazuli_engine::Engine::close(&self.engine).await
+    }
+}
+
+#[derive(Default)]
+struct Columns<'a> {
+    tables: Vec<i64>,
+    partitions: Vec<Vec<u8>>,
+    rows: Vec<Vec<u8>>,
+    versions: Vec<i64>,
+    values: Vec<&'a [u8]>,
+    long_partitions: Vec<Option<Vec<u8>>>,
+    long_rows: Vec<Option<Vec<u8>>>,
+}
