@@ -19,6 +19,9 @@ use crate::version::LEASE;
 /// The mark of a database that is being filled.
 pub const FILLING: &str = "filling";
 
+/// Stands before the names of processes that copy: one that was killed is not taken for a server.
+const COPIER: &str = "copy ";
+
 /// The next table that has rows of either kind.
 const NEXT_TABLE: &str = "SELECT (SELECT min(tbl) FROM lazuli_row WHERE tbl > $1::int8 AND tbl >= 0), \
      (SELECT -1 - max(tbl) FROM lazuli_row WHERE tbl < -1 - $1::int8)";
@@ -118,20 +121,25 @@ impl Filler {
     /// Begins to fill a database, or goes on. It must be empty or have been begun before, and no server may use it.
     pub async fn begin(url: PostgresUrl) -> std::result::Result<Self, OpenError> {
         Postgres::migrate(url.clone()).await?;
-        let engine = Postgres::open_any(url, Clock::system()).await?;
+        let engine = Postgres::open_any(url, Clock::system(), COPIER).await?;
         let begun = Self { engine };
-        begun.claim().await.map_err(|error| OpenError::new(error.to_string()))?;
-        Ok(begun)
+        match begun.claim().await {
+            Ok(()) => Ok(begun),
+            Err(error) => {
+                begun.engine.core().leave().await;
+                Err(OpenError::new(error.to_string()))
+            }
+        }
     }
 
     async fn claim(&self) -> Result<()> {
         let core = self.engine.core();
         let others = format!(
-            "SELECT count(*) FROM lazuli_writer WHERE holder <> '' AND holder <> $1::text \
+            "SELECT count(*) FROM lazuli_writer WHERE holder <> '' AND holder NOT LIKE '{COPIER}%' \
              AND seen > now() - interval '{} seconds'",
             LEASE.as_secs()
         );
-        let rows = core.small(&others, &[&core.holder]).await?;
+        let rows = core.small(&others, &[]).await?;
         if rows.first().ok_or_else(incomplete)?.get::<_, i64>(0) > 0 {
             return Err(Error::Unavailable(format!(
                 "servers use this database; stop them (one that was killed is forgotten after {} s)",

@@ -59,13 +59,13 @@ pub struct Core {
     pub versions: Versions,
     has_long: AtomicBool,
     /// Names this process among the front ends.
-    pub holder: String,
+    holder: String,
 }
 
 impl Postgres {
     /// Opens a database; sets it up if it is empty.
     pub async fn open(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
-        let engine = Self::open_any(url, clock).await?;
+        let engine = Self::open_any(url, clock, "").await?;
         let filling = "SELECT 1 FROM lazuli_meta WHERE name = $1::text";
         match engine.core.small(filling, &[&FILLING]).await {
             Ok(rows) if rows.is_empty() => Ok(engine),
@@ -78,15 +78,20 @@ impl Postgres {
         }
     }
 
-    /// Opens a database, also one that is not complete.
-    pub(crate) async fn open_any(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
+    /// Opens a database, also one that is not complete. `title` stands before the name of this process.
+    pub(crate) async fn open_any(
+        url: PostgresUrl,
+        clock: Clock,
+        title: &str,
+    ) -> std::result::Result<Self, OpenError> {
         let pool = Pool::new(url);
         let link = pool.find().await.map_err(OpenError)?;
         schema::check(&link.client, link.identity.flavour).await.map_err(OpenError)?;
         drop(link);
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| OpenError(error.to_string()))?;
-        let holder: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let holder = format!("{title}{name}");
         let (slot, high) = take_slot(&pool, &holder).await.map_err(|error| OpenError(error.to_string()))?;
         let core = Arc::new(Core {
             versions: Versions::new(clock, slot, high),
@@ -250,7 +255,8 @@ impl Core {
         Ok(())
     }
 
-    async fn leave(&self) {
+    /// Gives the slot back.
+    pub async fn leave(&self) {
         let (slot, high) = self.versions.mark();
         let (slot, high) = (signed(slot), signed(high));
         let free = "UPDATE lazuli_writer SET holder = '', seen = now(), high = greatest(high, $2::int8) \
