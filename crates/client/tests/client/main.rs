@@ -8,6 +8,7 @@
 //! | `batches.rs` | entity group transactions, work in bulk |
 //! | `pages.rs` | queries, page by page, and explanations |
 //! | `context.rs` | tracked objects |
+//! | `examples.rs` | the examples, which assert what they show |
 //! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
 //! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
 
@@ -16,6 +17,7 @@
 mod batches;
 mod context;
 mod entities;
+mod examples;
 mod pages;
 mod retries;
 mod support;

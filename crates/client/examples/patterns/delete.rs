@@ -1,0 +1,38 @@
+//! PT-13: what is deleted together is stored in a table of its own. A day of logins goes with one request; out of one
+//! big table it takes a scan and a transaction for every hundred.
+
+use lazuli_client::{Dynamic, Result, TableService, keys, partition_key};
+
+use super::shared::fresh;
+
+const LOGINS: u64 = 250;
+const BATCH_MAX: usize = 100;
+
+pub async fn run(service: &TableService) -> Result<()> {
+    let day = fresh(service, "Logins20120229").await?;
+    let all = fresh(service, "LoginsAll").await?;
+    for table in [&day, &all] {
+        let logins = (0..LOGINS)
+            .map(|n| Ok(Dynamic::new("20120229", keys::padded(n, 6)?)))
+            .collect::<Result<Vec<_>>>()?;
+        for part in logins.chunks(BATCH_MAX) {
+            let mut batch = table.partition("20120229")?.batch();
+            part.iter().try_for_each(|login| batch.insert(login).map(drop))?;
+            batch.execute().await?;
+        }
+    }
+    // Scan, and delete by hundreds.
+    let query = all.query::<Dynamic>().filter(partition_key().eq("20120229")).select(["RowKey"]);
+    let mut requests = 1;
+    for part in query.collect().await?.chunks(BATCH_MAX) {
+        let mut batch = all.partition("20120229")?.batch();
+        part.iter().try_for_each(|login| batch.delete(login.row_key.as_str()).map(drop))?;
+        batch.execute().await?;
+        requests += 1;
+    }
+    assert_eq!(all.query::<Dynamic>().count().await?, 0);
+    assert_eq!(requests, 4, "against one for the table of the day");
+    day.delete().await?;
+    assert!(!day.exists().await?);
+    all.delete().await
+}

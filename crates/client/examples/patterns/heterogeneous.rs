@@ -1,0 +1,123 @@
+//! PT-19 to PT-22: entities of several types in one table, told apart by their keys or by a property, read as a bag of
+//! properties or as their own types, and changed by programs that do not know the type.
+
+use lazuli_client::decode::{DecodeError, RawEntity};
+use lazuli_client::entity::Writer;
+use lazuli_client::{Dynamic, Entity, Result, TableService, Value, partition_key, prop, row_key};
+
+use super::shared::{assert_rows_read, fresh, read};
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+#[table(rename_all = "PascalCase")]
+struct Employee {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    key: String,
+    last_name: String,
+    entity_type: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+#[table(rename_all = "PascalCase")]
+struct Department {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    key: String,
+    employee_count: i32,
+    entity_type: String,
+}
+
+pub async fn run(service: &TableService) -> Result<()> {
+    let table = fresh(service, "Heterogeneous").await?;
+    for (number, name) in [("000123", "Jones"), ("000124", "Smith")] {
+        let key = format!("EMPLOYEE_{number}");
+        let (department, last_name) = ("Sales".into(), name.into());
+        table.insert(&Employee { department, key, last_name, entity_type: "Employee_2".into() }).await?;
+    }
+    let (department, key) = ("Sales".into(), "DEPARTMENT_SALES".into());
+    table
+        .insert(&Department { department, key, employee_count: 2, entity_type: "Department_1".into() })
+        .await?;
+
+    // PT-19: the type in the key is a range; the type in a property, with a version, is a filter.
+    let by_key = partition_key().eq("Sales") & row_key().starts_with("EMPLOYEE_");
+    let (employees, ran) = read(table.query::<Employee>().filter(by_key)).await?;
+    assert_eq!(employees.len(), 2);
+    assert_rows_read(&ran, 2);
+    let by_property = partition_key().eq("Sales") & prop("EntityType").eq("Employee_2");
+    let (same, ran) = read(table.query::<Employee>().filter(by_property)).await?;
+    assert_eq!(same, employees);
+    assert_rows_read(&ran, 3);
+
+    // PT-20: a bag of properties, and a switch on the type.
+    let mut told = Vec::new();
+    for row in table.query::<Dynamic>().collect().await? {
+        told.push(match row.get::<String>("EntityType")?.as_deref() {
+            Some("Employee_2") => row.get::<String>("LastName")?.unwrap_or_default(),
+            Some("Department_1") => format!("{:?}", row.get::<i32>("EmployeeCount")?),
+            _ => "unknown".to_owned(),
+        });
+    }
+    assert_eq!(told, ["Some(2)", "Jones", "Smith"]);
+
+    // PT-21: a resolver decides for each row what it is; what it does not know is an error.
+    let resolved = table.query::<Resolved>().collect().await?;
+    assert!(matches!(&resolved[..], [Resolved::Department(_), Resolved::Employee(_), Resolved::Employee(_)]));
+    table.insert(&Dynamic::new("Sales", "ODD").with("EntityType", "Odd")?).await?;
+    assert!(table.query::<Resolved>().collect().await.is_err());
+
+    // PT-22: whatever it is, if it counts employees, count one more.
+    let mut bag = table.get::<Dynamic>("Sales", "DEPARTMENT_SALES").await?;
+    if let Some(count) = bag.value.get::<i32>("EmployeeCount")? {
+        bag.value.set("EmployeeCount", count + 1)?;
+        table.merge_if(&bag.value, &bag.etag).await?;
+    }
+    assert_eq!(table.get::<Department>("Sales", "DEPARTMENT_SALES").await?.value.employee_count, 3);
+    table.delete().await
+}
+
+/// PT-21: what a resolver gives. Where the types have a kind, a derived enum does all of this.
+enum Resolved {
+    Employee(Employee),
+    Department(Department),
+}
+
+impl Entity for Resolved {
+    fn partition_key(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Resolved::Employee(employee) => Entity::partition_key(employee),
+            Resolved::Department(department) => Entity::partition_key(department),
+        }
+    }
+
+    fn row_key(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Resolved::Employee(employee) => Entity::row_key(employee),
+            Resolved::Department(department) => Entity::row_key(department),
+        }
+    }
+
+    fn write(&self, out: &mut Writer) -> Result<()> {
+        match self {
+            Resolved::Employee(employee) => employee.write(out),
+            Resolved::Department(department) => department.write(out),
+        }
+    }
+
+    fn decode(raw: &RawEntity<'_>) -> std::result::Result<Self, DecodeError> {
+        match raw.head.row.split('_').next() {
+            Some("EMPLOYEE") => Employee::decode(raw).map(Resolved::Employee),
+            Some("DEPARTMENT") => Department::decode(raw).map(Resolved::Department),
+            _ => Err(DecodeError::unknown("EntityType")),
+        }
+    }
+
+    fn value_of(&self, name: &str) -> Option<Value> {
+        match self {
+            Resolved::Employee(employee) => employee.value_of(name),
+            Resolved::Department(department) => department.value_of(name),
+        }
+    }
+}

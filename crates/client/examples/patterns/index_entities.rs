@@ -1,0 +1,85 @@
+//! PT-07, PT-09: an entity that lists who has a last name, kept with the employees in one transaction.
+
+use lazuli_client::{Dynamic, ETag, Entity, Result, Table, TableService};
+
+use super::shared::fresh;
+
+/// Who has this last name.
+#[derive(Clone, Debug, Default, Entity)]
+#[table(rename_all = "PascalCase")]
+struct Index {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    last_name: String,
+    #[table(json, default)]
+    employees: Vec<String>,
+}
+
+pub async fn run(service: &TableService) -> Result<()> {
+    let table = fresh(service, "IndexEntities").await?;
+    for (id, name) in [("000152", "Jones"), ("000223", "Jones"), ("000010", "Smith")] {
+        change(&table, id, None, Some(name)).await?;
+    }
+    assert_eq!(look_up(&table, "Jones").await?, ["000152", "000223"]);
+    // Somebody else changes the index between reading and writing: the whole is refused, and done again.
+    let (stale, tag) = index(&table, "Jones").await?;
+    change(&table, "000300", None, Some("Jones")).await?;
+    let mut late = table.partition("Sales")?.batch();
+    put(&mut late, &stale, tag.as_ref())?;
+    assert!(late.execute().await.is_err_and(|error| error.is_precondition_failed()));
+    // Leaving, and marrying: the employee and both lists at once.
+    change(&table, "000152", Some("Jones"), None).await?;
+    change(&table, "000223", Some("Jones"), Some("Smith")).await?;
+    assert_eq!(look_up(&table, "Jones").await?, ["000300"]);
+    assert_eq!(look_up(&table, "Smith").await?, ["000010", "000223"]);
+    table.delete().await
+}
+
+/// PT-09: the list, and then a point for each one that is on it. Beyond 1 MB a list belongs into a blob.
+async fn look_up(table: &Table, last_name: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for id in index(table, last_name).await?.0.employees {
+        found.push(table.get::<Dynamic>("Sales", id).await?.value.row_key);
+    }
+    Ok(found)
+}
+
+async fn index(table: &Table, last_name: &str) -> Result<(Index, Option<ETag>)> {
+    let key = format!("index_{last_name}");
+    Ok(match table.try_get::<Index>("Sales", key.as_str()).await? {
+        Some(found) => (found.value, Some(found.etag)),
+        None => (Index { department: "Sales".into(), last_name: key, employees: Vec::new() }, None),
+    })
+}
+
+fn put(batch: &mut lazuli_client::Batch, index: &Index, tag: Option<&ETag>) -> Result<()> {
+    match tag {
+        Some(tag) => batch.update_if(index, tag).map(drop),
+        None => batch.insert(index).map(drop),
+    }
+}
+
+/// Changes an employee and the lists that it is on; from the first step again where another writer came between.
+async fn change(table: &Table, id: &str, from: Option<&str>, to: Option<&str>) -> Result<()> {
+    const TRIES_MAX: usize = 10;
+    for _ in 0..TRIES_MAX {
+        let mut batch = table.partition("Sales")?.batch();
+        match to {
+            Some(name) => batch.upsert(&Dynamic::new("Sales", id).with("LastName", name)?)?,
+            None => batch.delete(id)?,
+        };
+        for (name, joins) in [(from, false), (to, true)] {
+            let Some(name) = name else { continue };
+            let (mut list, tag) = index(table, name).await?;
+            list.employees.retain(|known| known != id);
+            list.employees.extend(joins.then(|| id.to_owned()));
+            put(&mut batch, &list, tag.as_ref())?;
+        }
+        match batch.execute().await {
+            Err(error) if error.is_precondition_failed() || error.is_conflict() => {}
+            done => return done.map(drop),
+        }
+    }
+    Err(lazuli_client::Error::input("other writers came between every time"))
+}

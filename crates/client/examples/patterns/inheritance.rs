@@ -1,0 +1,64 @@
+//! GD-08: an abstract person, and two kinds of persons in one table.
+
+use lazuli_client::{Dynamic, Entity, Result, TableService};
+
+use super::shared::fresh;
+
+/// What all persons have; there is no entity that is a person and nothing more.
+#[derive(Clone, Debug, Entity)]
+#[table(kind = "Person", rename_all = "PascalCase")]
+struct Person {
+    #[table(partition_key)]
+    company: String,
+    #[table(row_key)]
+    number: String,
+    last_name: String,
+}
+
+#[derive(Clone, Debug, Entity)]
+#[table(kind = "Person.Employee", rename_all = "PascalCase")]
+struct Employee {
+    #[table(flatten)]
+    person: Person,
+    salary: i32,
+}
+
+#[derive(Clone, Debug, Entity)]
+#[table(kind = "Person.Customer", rename_all = "PascalCase")]
+struct Customer {
+    #[table(flatten)]
+    person: Person,
+    credit: i32,
+}
+
+#[derive(Clone, Debug, Entity)]
+#[table(kind = "Person")]
+enum AnyPerson {
+    Employee(Employee),
+    Customer(Customer),
+    #[table(other)]
+    Other(Dynamic),
+}
+
+pub async fn run(service: &TableService) -> Result<()> {
+    let table = fresh(service, "Persons").await?;
+    let person =
+        |number: &str| Person { company: "contoso".into(), number: number.into(), last_name: "Jones".into() };
+    table.insert(&Employee { person: person("1"), salary: 100 }).await?;
+    table.insert(&Customer { person: person("2"), credit: 5 }).await?;
+    table.insert(&Dynamic::new("contoso", "3").with("Note", "not a person")?).await?;
+    assert_eq!(table.query::<Person>().count().await?, 2);
+    assert_eq!(table.query::<Employee>().collect().await?.len(), 1);
+    let credit: i32 = table
+        .query::<AnyPerson>()
+        .collect()
+        .await?
+        .iter()
+        .map(|person| match person {
+            AnyPerson::Customer(customer) => customer.credit,
+            AnyPerson::Employee(_) | AnyPerson::Other(_) => 0,
+        })
+        .sum();
+    assert_eq!(credit, 5);
+    table.delete().await
+}

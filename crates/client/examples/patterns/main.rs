@@ -1,0 +1,50 @@
+//! The patterns of the table design guide that need tables alone, each small, running, and checked by assertions.
+//!
+//! Each file says what it shows. What the service reads is told by the service itself (`explain`), where it is Lazuli.
+//!
+//! Run them with `cargo run -p lazuli-client --example patterns [connection string]`.
+
+#![allow(clippy::print_stdout, dead_code)]
+
+use lazuli_client::{Result, TableService};
+
+mod append;
+mod compound_key;
+mod data_series;
+mod delete;
+mod denormalise;
+mod guidelines;
+mod heterogeneous;
+mod index_entities;
+mod inheritance;
+mod log_tail;
+mod one_filter;
+mod reading;
+mod relations;
+mod secondary_index;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod wide;
+
+fn main() -> Result<()> {
+    shared::start(|service| async move { run(&service).await })
+}
+
+/// All of them.
+pub async fn run(service: &TableService) -> Result<()> {
+    guidelines::run(service).await?;
+    relations::run(service).await?;
+    inheritance::run(service).await?;
+    secondary_index::run(service).await?;
+    index_entities::run(service).await?;
+    denormalise::run(service).await?;
+    compound_key::run(service).await?;
+    log_tail::run(service).await?;
+    delete::run(service).await?;
+    data_series::run(service).await?;
+    wide::run(service).await?;
+    append::run(service).await?;
+    heterogeneous::run(service).await?;
+    one_filter::run(service).await?;
+    reading::run(service).await
+}

@@ -1,0 +1,36 @@
+//! PT-15: more properties than one entity takes. A counter for each day of a year stands in two entities, which change
+//! in one transaction and are read as two points.
+
+use lazuli_client::{Dynamic, Result, TableService};
+
+use super::shared::fresh;
+
+pub async fn run(service: &TableService) -> Result<()> {
+    let table = fresh(service, "Wide").await?;
+    let mut too_wide = Dynamic::new("Sales", "2012");
+    let refused = (1..=365).map(|day| too_wide.set(format!("Day{day:03}"), 1).map(drop)).find(Result::is_err);
+    assert!(refused.is_some(), "252 properties are the most, and that is said when the 253rd is set");
+
+    let mut both = table.partition("Sales")?.batch();
+    for (row, days) in [("2012_01", 1..=200), ("2012_02", 201..=365)] {
+        let mut half = Dynamic::new("Sales", row);
+        for day in days {
+            half.set(format!("Day{day:03}"), day)?;
+        }
+        both.insert(&half)?;
+    }
+    both.execute().await?;
+    let mut both = table.partition("Sales")?.batch();
+    both.merge(&Dynamic::new("Sales", "2012_01").with("Day200", 0)?)?;
+    both.merge(&Dynamic::new("Sales", "2012_02").with("Day201", 0)?)?;
+    both.execute().await?;
+    let mut sum = 0;
+    for row in ["2012_01", "2012_02"] {
+        let half = table.get::<Dynamic>("Sales", row).await?.value;
+        for (name, _) in &half.props {
+            sum += half.get::<i32>(name)?.unwrap_or(0);
+        }
+    }
+    assert_eq!(sum, 365 * 366 / 2 - 200 - 201);
+    table.delete().await
+}
