@@ -137,6 +137,10 @@ pub struct Serve {
     #[arg(long)]
     log_requests: bool,
 
+    /// Directory of the request logs that service properties switch on [default: analytics in the data directory]
+    #[arg(long, value_name = "DIR")]
+    analytics_dir: Option<PathBuf>,
+
     /// How the log looks
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -384,6 +388,8 @@ impl Serve {
         config.rates = self.limits.rates();
         config.query_time_max = Duration::from_secs(self.query_time.into());
         config.name_hold = Duration::from_secs(self.table_name_hold.into());
+        let analytics = || url.directory().map(|path| path.join(lazuli_server::analytics::DIRECTORY));
+        config.analytics = self.analytics_dir.clone().or_else(analytics);
         config.log_requests = self.log_requests || self.azurite.debug.is_some();
         config
     }

@@ -10,6 +10,14 @@ use crate::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName(Box<str>);
 
+/// The tables in which the service itself keeps what it measures: hidden from listings, to be read and pruned only.
+pub const METRICS_TABLES: [&str; 4] = [
+    "$MetricsHourPrimaryTransactionsTable",
+    "$MetricsHourSecondaryTransactionsTable",
+    "$MetricsMinutePrimaryTransactionsTable",
+    "$MetricsMinuteSecondaryTransactionsTable",
+];
+
 /// Why a string is not a table name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
@@ -31,6 +39,17 @@ impl TableName {
             return Err(NameError::Characters);
         }
         Ok(Self(text.into()))
+    }
+
+    /// The name of one of the [`METRICS_TABLES`], in whatever letter case.
+    pub fn of_metrics(text: &str) -> Option<Self> {
+        let name = METRICS_TABLES.iter().find(|name| name.eq_ignore_ascii_case(text))?;
+        Some(Self((*name).into()))
+    }
+
+    /// Is it the service's own?
+    pub fn is_of_metrics(&self) -> bool {
+        self.0.starts_with('$')
     }
 
     /// The name as given.
@@ -64,6 +83,15 @@ impl fmt::Debug for TableName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_service_has_tables_of_its_own() {
+        let name = TableName::of_metrics("$metricsHOURprimaryTransactionsTable").unwrap();
+        assert_eq!(name.as_str(), METRICS_TABLES[0]);
+        assert!(name.is_of_metrics() && !TableName::new("Metrics").unwrap().is_of_metrics());
+        assert_eq!(TableName::of_metrics("$MetricsCapacityBlob"), None);
+        assert_eq!(TableName::new(METRICS_TABLES[0]), Err(NameError::Characters), "nobody creates one");
+    }
 
     /// DM-05, DM-06, DM-07.
     #[test]

@@ -119,6 +119,11 @@ impl Directory {
         self.read().get(account).cloned()
     }
 
+    /// The names of all accounts.
+    pub fn names(&self) -> Vec<String> {
+        self.read().keys().cloned().collect()
+    }
+
     /// Is there such an account?
     pub fn contains(&self, account: &str) -> bool {
         self.read().contains_key(account)

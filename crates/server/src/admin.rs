@@ -175,6 +175,7 @@ impl Admin {
         if !accounts.remove(name).await.map_err(internal)? {
             return Err(Refusal(404, format!("there is no account '{name}'")));
         }
+        self.frontend.service().drop_metrics(name).await.map_err(internal)?;
         self.frontend.directory().refresh(&accounts).await.map_err(internal)?;
         Ok(json!({ "removed": name }))
     }

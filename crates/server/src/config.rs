@@ -116,6 +116,8 @@ pub struct Config {
     pub name_hold: Duration,
     /// Write one line a request to the log.
     pub log_requests: bool,
+    /// Where the request logs go that service properties switch on; without it there are none.
+    pub analytics: Option<PathBuf>,
 }
 
 impl Config {
@@ -133,6 +135,7 @@ impl Config {
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
             log_requests: false,
+            analytics: None,
         }
     }
 }

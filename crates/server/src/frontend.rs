@@ -11,7 +11,7 @@
 //! | may they, do it | `service` |
 //! | encode | `protocol::table::encode`, `protocol::xml` |
 //! | share with web pages | `protocol::cors` |
-//! | tell how it was answered | [`note`], [`log`], [`crate::metrics`] |
+//! | tell how it was answered | [`note`], [`log`], [`crate::metrics`], [`crate::analytics`] |
 
 mod admit;
 mod busy;
@@ -19,6 +19,7 @@ mod log;
 mod note;
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::accounts::Directory;
+use crate::analytics::{self, Analytics, Exchange, Record};
 use crate::clock::{self, Stopwatch};
 use crate::config::Config;
 use crate::entropy::Ids;
@@ -75,6 +77,7 @@ pub struct Frontend {
     config: Config,
     ids: Ids,
     metrics: Metrics,
+    analytics: Analytics,
     throttle: Throttle,
     /// Places for pages that are being made.
     pages: Semaphore,
@@ -89,6 +92,7 @@ impl Frontend {
             directory,
             ids: Ids::new()?,
             metrics: Metrics::default(),
+            analytics: Analytics::default(),
             throttle: Throttle::new(config.rates),
             pages: Semaphore::new(config.limits.pages_max()),
             watch: Stopwatch::start(),
@@ -118,6 +122,11 @@ impl Frontend {
         &self.metrics
     }
 
+    /// Where requests leave records for the logs and metrics that service properties switch on.
+    pub fn analytics(&self) -> &Analytics {
+        &self.analytics
+    }
+
     /// The accounts it serves.
     pub fn directory(&self) -> &Directory {
         &self.directory
@@ -136,6 +145,7 @@ impl Frontend {
             Err(failure) => finish(error::front_end(&context, Some(head), &failure), &context, head),
             Ok((state, address)) => {
                 let properties = self.properties(address.account).await;
+                note.records = analytics::is_wanted(&properties);
                 let arrival = Arrival { head: *head, address: address.clone(), peer };
                 let work = self.respond(arrival, &properties, body, &mut context, &mut note);
                 let mut response = finish(work.await, &context, head);
@@ -145,11 +155,43 @@ impl Frontend {
                     response = finish(error::front_end(&context, Some(head), &failure), &context, head);
                 }
                 note.explain(&mut response);
-                share(response, head, &properties)
+                response = share(response, head, &properties);
+                self.record((head, &address, peer), &context, &note, &response, &properties, &watch);
+                response
             }
         };
         self.tell(&note, head, &context, &response, peer, watch.elapsed());
         response
+    }
+
+    /// Leaves a record of a request that has been answered, if its account wants that.
+    fn record(
+        &self,
+        (head, address, peer): (&Head<'_>, &Address<'_>, Peer),
+        context: &Context,
+        note: &Note,
+        response: &Response,
+        properties: &ServiceProperties,
+        watch: &Stopwatch,
+    ) {
+        if !note.records {
+            return;
+        }
+        let exchange = Exchange {
+            head,
+            address,
+            peer: SocketAddr::new(self.client_address(head, peer), peer.address.port()),
+            context,
+            kind: note.kind,
+            body_bytes: note.body_bytes,
+            body_time: note.body_time,
+            response,
+            time: watch.elapsed(),
+            scheme: self.scheme(head, peer),
+        };
+        if let Some(record) = Record::take(&exchange, properties) {
+            self.analytics.leave(record);
+        }
     }
 
     /// Counts a request that has been answered, and logs it where that is wanted.
@@ -274,7 +316,11 @@ impl Frontend {
         body: &mut impl BodySource,
         note: &mut Note,
     ) -> Result<Response, Failure> {
-        let bytes = if intent.needs_body() { read_body(&request.head, body).await? } else { Vec::new() };
+        let bytes = if intent.needs_body() {
+            note.receive(read_body(&request.head, body)).await?
+        } else {
+            Vec::new()
+        };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
         let _place = self.place_for(&operation).await?;
@@ -289,7 +335,7 @@ impl Frontend {
         let Request { head, address, context, .. } = request;
         let work = async {
             let intent = xml::intent(head, address, context.version)?;
-            let bytes = if intent.needs_body() { body.read().await? } else { Vec::new() };
+            let bytes = if intent.needs_body() { note.receive(body.read()).await? } else { Vec::new() };
             let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, note).await?;
             encode::outcome(context, &Shape::fallback(context.version), "", &outcome)
                 .map_err(|corrupt| unreadable(request, corrupt))
@@ -309,7 +355,7 @@ impl Frontend {
         note: &mut Note,
     ) -> Result<Response, Failure> {
         let Request { head, address, context, grant, .. } = request;
-        let bytes = read_body(head, body).await?;
+        let bytes = note.receive(read_body(head, body)).await?;
         if bytes.len() > BODY_BYTES_MAX {
             return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
         }

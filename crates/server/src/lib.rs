@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod analytics;
 pub mod clock;
 pub mod config;
 mod entropy;

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
+use crate::analytics;
 use crate::config::{AdminPort, Config, Limits};
 use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
@@ -36,6 +37,7 @@ pub struct Running {
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
+    analytics: Option<JoinHandle<()>>,
     admin_file: Option<std::path::PathBuf>,
     tls: Option<Arc<Tls>>,
 }
@@ -57,6 +59,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let mut tasks =
         vec![tokio::spawn(listen(listener, tls.clone(), frontend.clone(), shared, stopped.clone()))];
     tasks.push(tokio::spawn(metrics::keep_turning(frontend.clone(), stopped.clone())));
+    let analytics = analytics::start(frontend.clone(), config.analytics.clone());
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {
         let address = listener.local_addr()?;
@@ -84,6 +87,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         engine,
         stop,
         tasks,
+        analytics,
         admin_file: config.admin_file,
         tls,
     })
@@ -134,6 +138,10 @@ impl Running {
     pub async fn stop(self) -> lazuli_engine::Result<()> {
         let _ = self.stop.send(true);
         for task in self.tasks {
+            let _ = task.await;
+        }
+        self.frontend.analytics().close().await;
+        if let Some(task) = self.analytics {
             let _ = task.await;
         }
         if let Some(path) = self.admin_file {

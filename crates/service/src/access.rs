@@ -106,6 +106,9 @@ impl Grant {
 
 /// Is the operation within the grant?
 pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
+    if changes_metrics(operation) {
+        return Err(ErrorCode::InsufficientAccountPermissions.into());
+    }
     match operation {
         Operation::Batch { table, writes } => writes.iter().enumerate().try_for_each(|(index, write)| {
             authorize_write(grant, table, write).map_err(|failure| failure.at(index))
@@ -196,6 +199,26 @@ fn check(grant: &Grant, needs: &Needs, table: Option<&TableName>) -> Result<(), 
         return Ok(());
     }
     Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+}
+
+/// Would it change what the service has measured? That can be read and deleted, and nothing else.
+fn changes_metrics(operation: &Operation) -> bool {
+    let deletes = |write: &Write| matches!(write.change, Change::Delete(_));
+    match operation {
+        Operation::CreateTable(name) | Operation::DeleteTable(name) | Operation::SetAcl(name, _) => {
+            name.is_of_metrics()
+        }
+        Operation::Write { table, write } => table.is_of_metrics() && !deletes(write),
+        Operation::Batch { table, writes } => table.is_of_metrics() && !writes.iter().all(deletes),
+        Operation::QueryTables(_)
+        | Operation::GetTable(_)
+        | Operation::GetEntity { .. }
+        | Operation::QueryEntities { .. }
+        | Operation::GetAcl(_)
+        | Operation::GetProperties
+        | Operation::SetProperties(_)
+        | Operation::GetStats => false,
+    }
 }
 
 fn table_of(operation: &Operation) -> Option<&TableName> {

@@ -55,9 +55,11 @@ pub fn blocked(folded: &str) -> String {
     format!("b/{folded}")
 }
 
-/// The live tables of an account, from a name on.
+/// The live tables of an account, from a name on. Names start with letters; the service's own tables, which start with
+/// a dollar sign, are not among them.
 pub fn live_from(account: &str, folded: &str) -> KeyRange {
     let partition = tables(account);
+    let folded = if folded < "a" { "a" } else { folded };
     KeyRange {
         start: Bound::Included(Place { partition: partition.clone(), row: live(folded) }),
         end: Bound::Excluded(Place { partition, row: format!("n{AFTER_SLASH}") }),

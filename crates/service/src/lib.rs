@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod accounts;
+mod analytics;
 mod catalog;
 mod deadline;
 mod error;

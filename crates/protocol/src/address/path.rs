@@ -116,7 +116,8 @@ fn entities(account: &str, table: TableName, predicate: Option<&Predicate<'_>>) 
 
 /// A table name in a URL.
 pub fn table_name(text: &str) -> Result<TableName, Failure> {
-    TableName::new(text).map_err(|error| routing(name_failure(error)))
+    let name = TableName::new(text).or_else(|error| TableName::of_metrics(text).ok_or(error));
+    name.map_err(|error| routing(name_failure(error)))
 }
 
 /// What a bad table name is answered with.

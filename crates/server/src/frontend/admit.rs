@@ -140,7 +140,7 @@ impl Frontend {
     }
 
     /// Where the request comes from: from behind a trusted proxy, what the last proxy that is not trusted saw.
-    fn client_address(&self, head: &Head<'_>, peer: Peer) -> IpAddr {
+    pub(super) fn client_address(&self, head: &Head<'_>, peer: Peer) -> IpAddr {
         let trusted = |address: &IpAddr| self.config.trusted_proxies.contains(address);
         let peer = peer.address.ip();
         if !trusted(&peer) {
@@ -152,7 +152,7 @@ impl Frontend {
     }
 
     /// The scheme that the client used, as far as it can be known.
-    fn scheme(&self, head: &Head<'_>, peer: Peer) -> &'static str {
+    pub(super) fn scheme(&self, head: &Head<'_>, peer: Peer) -> &'static str {
         let proxies = &self.config.trusted_proxies;
         let forwarded = head.get("x-forwarded-proto").filter(|_| proxies.contains(&peer.address.ip()));
         match forwarded {

@@ -10,6 +10,7 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use super::Frontend;
+use crate::metrics::Exceeded;
 
 /// How long a query waits for a place among those that are being answered.
 const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
@@ -22,6 +23,7 @@ impl Frontend {
         if self.throttle.account(&grant.account, || self.watch.elapsed()) {
             return Ok(grant);
         }
+        self.metrics.throttled(Exceeded::Account);
         let failure = if version >= ApiVersion::V2017_04_17 {
             Failure::new(ErrorCode::ServerBusy, ACCOUNT_TEXT)
         } else {
@@ -40,6 +42,7 @@ impl Frontend {
         if self.throttle.partition(name, used.entities, || self.watch.elapsed()) {
             return Ok(());
         }
+        self.metrics.throttled(Exceeded::Partition);
         Err(ErrorCode::ServerBusy.into())
     }
 
@@ -57,7 +60,10 @@ impl Frontend {
         }
         match timeout(PLACE_TIME_MAX, self.pages.acquire()).await {
             Ok(Ok(place)) => Ok(Some(place)),
-            Ok(Err(_)) | Err(_) => Err(ErrorCode::ServerBusy.into()),
+            Ok(Err(_)) | Err(_) => {
+                self.metrics.throttled(Exceeded::Load);
+                Err(ErrorCode::ServerBusy.into())
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use lazuli_model::{Class, Effort, ErrorCode, Operation, OperationKind, Outcome};
+use lazuli_model::{Class, Effort, ErrorCode, Failure, Operation, OperationKind, Outcome};
 use lazuli_protocol::table::kind;
 use lazuli_protocol::{Address, Head, Response};
 
@@ -23,6 +23,12 @@ pub struct Note {
     pub effort: Option<Effort>,
     /// How many entities were found.
     pub rows_returned: usize,
+    /// The account wants it logged or measured.
+    pub records: bool,
+    /// How much of a body was read.
+    pub body_bytes: usize,
+    /// How long that took, if it is logged or measured.
+    pub body_time: Duration,
     /// The client wants to know how it was answered.
     explains: bool,
     encode_time: Duration,
@@ -81,6 +87,18 @@ impl Note {
             }
             _ => {}
         }
+    }
+
+    /// Reads a body and notes how much there was of it.
+    pub async fn receive(
+        &mut self,
+        body: impl Future<Output = Result<Vec<u8>, Failure>>,
+    ) -> Result<Vec<u8>, Failure> {
+        let watch = self.records.then(Stopwatch::start);
+        let received = body.await;
+        self.body_bytes = received.as_ref().map_or(0, Vec::len);
+        self.body_time = watch.map_or(Duration::ZERO, |watch| watch.elapsed());
+        received
     }
 
     /// Makes an answer of an outcome and notes how long that takes.

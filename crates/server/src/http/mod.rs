@@ -14,3 +14,4 @@ mod write;
 pub use body::{Chunked, Progress};
 pub use connection::{BodySource, Handler, Peer, Shared, serve, turn_away};
 pub use head::{Framing, HeadError, RequestHead, find_head_end};
+pub use write::reason;

@@ -44,7 +44,7 @@ const CLASSES: usize = Class::ALL.len();
 
 /// Why a request was turned away although nothing is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Throttle {
+pub enum Exceeded {
     /// Its account has had its share.
     Account,
     /// Its partition has.
@@ -53,14 +53,14 @@ pub enum Throttle {
     Load,
 }
 
-impl Throttle {
-    const ALL: [Throttle; 3] = [Throttle::Account, Throttle::Partition, Throttle::Load];
+impl Exceeded {
+    const ALL: [Exceeded; 3] = [Exceeded::Account, Exceeded::Partition, Exceeded::Load];
 
     fn name(self) -> &'static str {
         match self {
-            Throttle::Account => "account",
-            Throttle::Partition => "partition",
-            Throttle::Load => "load",
+            Exceeded::Account => "account",
+            Exceeded::Partition => "partition",
+            Exceeded::Load => "load",
         }
     }
 }
@@ -108,7 +108,7 @@ struct Queries {
 pub struct Metrics {
     requests: Sharded<Requests>,
     traffic: Arc<Traffic>,
-    throttled: [AtomicU64; Throttle::ALL.len()],
+    throttled: [AtomicU64; Exceeded::ALL.len()],
     started: Stopwatch,
     /// Seconds since 1970.
     started_at: i64,
@@ -149,7 +149,7 @@ impl Metrics {
     }
 
     /// Counts a request that was turned away although nothing is wrong with it.
-    pub fn throttled(&self, why: Throttle) {
+    pub fn throttled(&self, why: Exceeded) {
         self.throttled[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -10,7 +10,7 @@ use lazuli_service::figures::{TableCounts, TableFigures};
 use lazuli_service::heat::Hot;
 
 use super::text::Text;
-use super::{Metrics, Throttle, process};
+use super::{Exceeded, Metrics, process};
 use crate::frontend::Frontend;
 
 /// What stands for tables and partitions that are not told by themselves.
@@ -28,6 +28,11 @@ pub async fn render(frontend: &Frontend, disguise: Option<&AccountKey>) -> Strin
     metrics.render_requests(&mut text);
     metrics.render_queries(&mut text);
     metrics.render_traffic(&mut text);
+    let (records, dropped) = frontend.analytics().counts();
+    text.counter("lazuli_analytics_records_total", "Requests taken for the logs and metrics of accounts.")
+        .sample(&[], records);
+    text.counter("lazuli_analytics_dropped_total", "Requests, lines or rows that were lost to them.")
+        .sample(&[], dropped);
     render_tables(&mut text, &figures.tables());
     render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), disguise);
     render_engine(&mut text, frontend.service().engine().status().await);
@@ -70,7 +75,7 @@ impl Metrics {
             "lazuli_throttled_total",
             "Requests turned away because there were too many, by what was exceeded.",
         );
-        for why in Throttle::ALL {
+        for why in Exceeded::ALL {
             text.sample(&[("limit", why.name())], self.throttled[why as usize].load(Ordering::Relaxed));
         }
     }

@@ -13,6 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
+//! | logs and metrics of accounts | `analytics` |
 //! | what is counted, and how it is told | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | TLS | `tls` |
@@ -23,6 +24,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod analytics;
 mod busy;
 mod chunked;
 mod crowd;

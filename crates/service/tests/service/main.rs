@@ -8,10 +8,12 @@
 //! | what a grant allows | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
 //! | what is counted | `figures.rs` |
+//! | the tables of the service's own metrics | `analytics.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
 
 mod access;
+mod analytics;
 mod figures;
 mod queries;
 mod settings;

@@ -1,0 +1,264 @@
+//! What is kept of a request for the log and the metrics, taken while its head is still there.
+//!
+//! Nothing secret: the signature in a URL is struck out, header fields that authenticate are not taken, bodies are not
+//! looked at.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lazuli_model::kind::Access;
+use lazuli_model::service::{Logging, Metrics};
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{DateTime, ErrorCode, OperationKind, ServiceProperties};
+use lazuli_protocol::response::Context;
+use lazuli_protocol::{Address, ApiVersion, Head, Response};
+
+use super::line::Line;
+use super::status::{self, Auth};
+use crate::http;
+
+/// Longest text that is kept of one field.
+const TEXT_BYTES_MAX: usize = 4096;
+
+/// A request that has been answered.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The account whose service was asked.
+    pub account: String,
+    /// At its secondary endpoint?
+    pub secondary: bool,
+    /// What it wanted.
+    pub kind: OperationKind,
+    /// Why it failed, if it did.
+    pub error: Option<ErrorCode>,
+    /// How it said who sends it.
+    pub auth: Auth,
+    /// When it came.
+    pub start: DateTime,
+    /// From its head to its answer.
+    pub time: Duration,
+    /// The same without the time that its body took to come.
+    pub server_time: Duration,
+    /// Bytes that came.
+    pub ingress: u64,
+    /// Bytes that went.
+    pub egress: u64,
+    /// Which figures it counts towards.
+    pub hour_metrics: Metrics,
+    /// The same by the minute.
+    pub minute_metrics: Metrics,
+    /// Its line in the log, if it is to have one.
+    pub line: Option<Line>,
+}
+
+/// A request that has been answered, while all of it is still there.
+pub struct Exchange<'a> {
+    /// What came.
+    pub head: &'a Head<'a>,
+    /// Where it went.
+    pub address: &'a Address<'a>,
+    /// Who sent it.
+    pub peer: SocketAddr,
+    /// When, and under which id.
+    pub context: &'a Context,
+    /// What it wanted.
+    pub kind: OperationKind,
+    /// Bytes of its body that were read.
+    pub body_bytes: usize,
+    /// How long they took to come.
+    pub body_time: Duration,
+    /// What it got.
+    pub response: &'a Response,
+    /// From its head to its answer.
+    pub time: Duration,
+    /// By `https`?
+    pub scheme: &'a str,
+}
+
+/// Do the properties ask for anything to be kept?
+pub fn is_wanted(properties: &ServiceProperties) -> bool {
+    let Logging { read, write, delete, .. } = properties.logging;
+    let measured = |metrics: &Metrics| metrics.include_apis.is_some();
+    read || write || delete || measured(&properties.hour_metrics) || measured(&properties.minute_metrics)
+}
+
+impl Record {
+    /// Keeps what the properties ask for; `None` if that is nothing.
+    pub fn take(exchange: &Exchange<'_>, properties: &ServiceProperties) -> Option<Self> {
+        if !is_wanted(properties) {
+            return None;
+        }
+        let Exchange { head, address, context, kind, response, time, .. } = exchange;
+        let auth = auth_of(head, address);
+        let (request_head, response_head) = (request_head_bytes(head), response_head_bytes(response));
+        let is_logged = logs(&properties.logging, *kind) && status::is_logged(auth, response.error);
+        Some(Self {
+            account: address.account.to_owned(),
+            secondary: address.secondary,
+            kind: *kind,
+            error: response.error,
+            auth,
+            start: context.now,
+            time: *time,
+            server_time: time.saturating_sub(exchange.body_time),
+            ingress: (request_head + exchange.body_bytes) as u64,
+            egress: (response_head + response.body.len()) as u64,
+            hour_metrics: properties.hour_metrics,
+            minute_metrics: properties.minute_metrics,
+            line: is_logged.then(|| line(exchange, auth, request_head, response_head)),
+        })
+    }
+
+    /// When the request was done.
+    pub fn end(&self) -> DateTime {
+        let ticks = u64::try_from(self.time.as_nanos() / 100).unwrap_or(0);
+        DateTime::from_ticks(self.start.ticks().saturating_add(ticks)).unwrap_or(self.start)
+    }
+}
+
+/// Is this kind of operation logged?
+fn logs(logging: &Logging, kind: OperationKind) -> bool {
+    match kind.access() {
+        Access::Read => logging.read,
+        Access::Write => logging.write,
+        Access::Delete => logging.delete,
+    }
+}
+
+/// How a request says who sends it.
+fn auth_of(head: &Head<'_>, address: &Address<'_>) -> Auth {
+    match head.get_filled("authorization") {
+        Some(text) if text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer ")) => {
+            Auth::Bearer
+        }
+        Some(_) => Auth::Key,
+        None if address.query.get("sig").is_some() => Auth::Sas,
+        None => Auth::Anonymous,
+    }
+}
+
+fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head: usize) -> Line {
+    let Exchange { head, address, context, response, .. } = exchange;
+    let header = |name: &str| cut(head.get(name).unwrap_or_default()).into_owned();
+    let millis = |time: Duration| time.as_millis().to_string();
+    let server_time = exchange.time.saturating_sub(exchange.body_time);
+    let requester = if auth == Auth::Key { address.account } else { "" };
+    let version = match context.version {
+        ApiVersion::NONE => String::new(),
+        version => version.to_string(),
+    };
+    let query =
+        if address.query.0.is_empty() { String::new() } else { format!("?{}", redacted(address.query.0)) };
+    let url = format!("{}://{}{}{query}", exchange.scheme, address.authority, address.wire_path);
+    Line(vec![
+        "1.0".into(),
+        context.now.iso_seven_digits().as_str().into(),
+        exchange.kind.name().into(),
+        status::logged(auth, response.error, context.version >= ApiVersion::V2017_04_17),
+        response.status.to_string(),
+        millis(exchange.time),
+        millis(server_time),
+        auth.name().into(),
+        requester.into(),
+        address.account.into(),
+        "table".into(),
+        cut(&url).into_owned(),
+        cut(&format!("/{}{}", address.account, address.resource_path)).into_owned(),
+        context.request_id.clone(),
+        "0".into(),
+        exchange.peer.to_string(),
+        version,
+        request_head.to_string(),
+        exchange.body_bytes.to_string(),
+        response_head.to_string(),
+        response.body.len().to_string(),
+        head.get("content-length").unwrap_or("0").into(),
+        header("content-md5"),
+        String::new(),
+        response.get("ETag").unwrap_or_default().into(),
+        String::new(),
+        conditions(head),
+        header("user-agent"),
+        header("referer"),
+        header("x-ms-client-request-id"),
+    ])
+}
+
+/// `If-Match=*;If-None-Match=…`
+fn conditions(head: &Head<'_>) -> String {
+    let names = ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"];
+    let used =
+        names.iter().filter_map(|name| head.get_filled(name).map(|value| format!("{name}={}", cut(value))));
+    used.collect::<Vec<_>>().join(";")
+}
+
+/// The query with what signs it struck out, as the original does.
+fn redacted(query: &str) -> String {
+    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if name.eq_ignore_ascii_case("sig") || name.contains('%') && is_sig(name) => {
+            "sig=XXXXX"
+        }
+        _ => pair,
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// A name may be written with escapes.
+fn is_sig(name: &str) -> bool {
+    lazuli_protocol::percent::decode_query(name).is_some_and(|name| name.eq_ignore_ascii_case("sig"))
+}
+
+fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return text.into();
+    }
+    let end = (0..=TEXT_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text[..end].into()
+}
+
+/// The request line, the fields, and the empty line.
+fn request_head_bytes(head: &Head<'_>) -> usize {
+    let fields: usize = head.fields.iter().map(|field| field.name.len() + field.value.len() + 4).sum();
+    head.method.len() + head.target.len() + " ".len() + " HTTP/1.1\r\n".len() + fields + 2
+}
+
+fn response_head_bytes(response: &Response) -> usize {
+    let fields: usize = response.fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+    let status = "HTTP/1.1 200 \r\n".len() + http::reason(response.status).len();
+    let length = "Content-Length: \r\n".len() + response.body.len().to_string().len();
+    status + fields + length + 2
+}
+
+/// The start of the hour or minute that a moment lies in: `unit` is in seconds.
+pub fn period_start(moment: DateTime, unit: u64) -> DateTime {
+    let unit = unit * TICKS_PER_SECOND;
+    DateTime::from_ticks(moment.ticks() / unit * unit).unwrap_or(moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing secret gets into the log, however it is spelt.
+    #[test]
+    fn signatures_are_struck_out() {
+        for (query, expected) in [
+            ("sv=2019-02-02&sig=abc%3D&tn=x", "sv=2019-02-02&sig=XXXXX&tn=x"),
+            ("SIG=abc", "sig=XXXXX"),
+            ("%73ig=abc", "sig=XXXXX"),
+            ("$filter=a%20eq%20'sig'", "$filter=a%20eq%20'sig'"),
+            ("signed=1&sig", "signed=1&sig"),
+        ] {
+            assert_eq!(redacted(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = "é".repeat(TEXT_BYTES_MAX);
+        assert_eq!(cut(&text).len(), TEXT_BYTES_MAX);
+        assert_eq!(cut(&format!("a{text}")).len(), TEXT_BYTES_MAX - 1);
+        assert_eq!(cut("short"), "short");
+    }
+}

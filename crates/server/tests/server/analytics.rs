@@ -1,0 +1,183 @@
+//! Storage Analytics: logs and metrics that service properties switch on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
+use lazuli_server::analytics::files::{LOGS, SERVICE, hours, logs_of};
+use lazuli_server::analytics::line::Line;
+
+use crate::support::{Request, Server};
+
+const ACCOUNT: &str = "devstoreaccount1";
+
+fn start(engine: &Arc<dyn Engine>, directory: &Path) -> Server {
+    Server::over(engine.clone(), |config| config.analytics = Some(directory.into()))
+}
+
+fn memory() -> Arc<dyn Engine> {
+    Arc::new(Memory::new(Clock::system()))
+}
+
+fn switch(server: &Server, what: &str) {
+    let body = format!("<StorageServiceProperties>{what}</StorageServiceProperties>");
+    let answer = server.connect().ask(&Request::put("/?restype=service&comp=properties", &body));
+    assert_eq!(answer.status, 202, "{}", answer.text());
+}
+
+fn logging(read: bool, write: bool, delete: bool) -> String {
+    format!(
+        "<Logging><Version>1.0</Version><Delete>{delete}</Delete><Read>{read}</Read><Write>{write}</Write>\
+         <RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></Logging>"
+    )
+}
+
+fn stop(mut server: Server) {
+    let stop = server.begin_stop();
+    server.wait(stop);
+}
+
+/// Every line, oldest first.
+fn lines(directory: &Path) -> Vec<Line> {
+    let logs = directory.join(ACCOUNT).join(LOGS).join(SERVICE);
+    let files = hours(&logs).unwrap().into_iter().flat_map(|hour| logs_of(&hour).unwrap());
+    let text: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    text.lines().map(|line| Line::parse(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+fn shown(line: &Line) -> String {
+    let names = ["operation-type", "request-status", "http-status-code", "authentication-type"];
+    names.map(|name| line.get(name)).join(" ")
+}
+
+/// LG-01, LG-05: one line a request, effective with the request after the one that switches it on; what is not
+/// switched on is not logged, and neither are strangers.
+#[test]
+fn requests_are_logged_as_the_properties_say() {
+    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
+    let server = start(&engine, directory.path());
+    server.create_table("Data");
+    switch(&server, &logging(false, true, true));
+    let mut client = server.connect();
+    let agent = "odd \"agent\"; yes";
+    let insert =
+        Request::insert("Data", "1").with("User-Agent", agent).with("x-ms-client-request-id", "mine");
+    assert_eq!(client.ask(&insert).status, 204);
+    assert_eq!(client.ask(&Request::insert("Data", "1")).status, 409);
+    assert_eq!(client.ask(&Request::insert("Data", "2").unsigned()).status, 403);
+    assert_eq!(client.ask(&Request::point("Data", "1")).status, 200);
+    let delete = Request::new("DELETE", "/Data(PartitionKey='p',RowKey='1')").with("If-Match", "*");
+    assert_eq!(client.ask(&delete).status, 204);
+    let query = "/Data?sv=2019-02-02&tn=data&sp=a&sig=c2VjcmV0";
+    let signed = Request::post(query, "{\"PartitionKey\":\"p\",\"RowKey\":\"3\"}").unsigned();
+    assert_eq!(client.ask(&signed).status, 403);
+    stop(server);
+    let found = lines(directory.path());
+    let statuses: Vec<String> = found.iter().map(shown).collect();
+    assert_eq!(
+        statuses,
+        [
+            "InsertEntity Success 204 authenticated",
+            "InsertEntity EntityAlreadyExists 409 authenticated",
+            "DeleteEntity Success 204 authenticated",
+            "InsertEntity SASAuthorizationError 403 sas",
+        ]
+    );
+    let first = &found[0];
+    for (name, expected) in [
+        ("version-number", "1.0"),
+        ("requester-account-name", ACCOUNT),
+        ("owner-account-name", ACCOUNT),
+        ("service-type", "table"),
+        ("requested-object-key", "/devstoreaccount1/Data"),
+        ("request-url", "http://127.0.0.1/devstoreaccount1/Data"),
+        ("operation-count", "0"),
+        ("request-version-header", "2019-02-02"),
+        ("request-packet-size", "33"),
+        ("request-content-length", "33"),
+        ("user-agent-header", agent),
+        ("client-request-id", "mine"),
+    ] {
+        assert_eq!(first.get(name), expected, "{name}");
+    }
+    assert_eq!(first.get("request-header-size"), (insert.bytes().len() - 33).to_string());
+    assert!(first.get("etag-identifier").starts_with("W/\"datetime'"), "{first:?}");
+    assert_eq!(found[2].get("conditions-used"), "If-Match=*");
+    assert!(found[3].get("request-url").ends_with("sp=a&sig=XXXXX"), "{:?}", found[3]);
+    assert!(!found.iter().any(|line| line.print().contains("c2VjcmV0")));
+}
+
+#[test]
+fn what_is_switched_off_again_is_no_longer_logged() {
+    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
+    let server = start(&engine, directory.path());
+    server.create_table("Data");
+    assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
+    switch(&server, &logging(true, true, true));
+    assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
+    switch(&server, &logging(false, false, false));
+    assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
+    stop(server);
+    let found: Vec<String> = lines(directory.path()).iter().map(shown).collect();
+    // The request that switches it off is judged by what was set when it came.
+    let expected =
+        ["QueryTables Success 200 authenticated", "SetTableServiceProperties Success 202 authenticated"];
+    assert_eq!(found, expected);
+}
+
+fn metrics(name: &str, include_apis: bool) -> String {
+    format!(
+        "<{name}><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>{include_apis}</IncludeAPIs>\
+         <RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></{name}>"
+    )
+}
+
+/// The figures of a table, as `RowKey=TotalRequests/Success/ClientOtherError`, summed up over periods.
+fn figures(server: &Server, table: &str) -> Vec<String> {
+    let answer = server.connect().ask(&Request::get(&format!("/{table}()")));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let mut sums = std::collections::BTreeMap::<String, [u64; 3]>::new();
+    for row in value["value"].as_array().unwrap() {
+        let sum = sums.entry(row["RowKey"].as_str().unwrap().to_owned()).or_default();
+        for (sum, name) in sum.iter_mut().zip(["TotalRequests", "Success", "ClientOtherError"]) {
+            *sum += row[name].as_str().unwrap().parse::<u64>().unwrap();
+        }
+    }
+    sums.into_iter().map(|(row, [total, done, failed])| format!("{row}={total}/{done}/{failed}")).collect()
+}
+
+/// Figures survive a restart and add up; the tables are not listed, and not written by anyone else.
+#[test]
+fn requests_are_measured_as_the_properties_say() {
+    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
+    let hours = "$MetricsHourPrimaryTransactionsTable";
+    for round in 1..=2 {
+        let server = start(&engine, directory.path());
+        if round == 1 {
+            server.create_table("Data");
+            switch(&server, &(metrics("HourMetrics", true) + &metrics("MinuteMetrics", false)));
+        }
+        let mut client = server.connect();
+        let first = client.ask(&Request::insert("Data", "1")).status;
+        assert_eq!(first, if round == 1 { 204 } else { 409 });
+        assert_eq!(client.ask(&Request::point("Data", "1")).status, 200);
+        stop(server);
+    }
+    let server = start(&engine, directory.path());
+    let expected =
+        ["system;All=0/0/0", "user;All=4/3/1", "user;InsertEntity=2/1/1", "user;QueryEntity=2/2/0"];
+    assert_eq!(figures(&server, hours), expected);
+    let minutes = figures(&server, "$MetricsMinutePrimaryTransactionsTable");
+    assert_eq!(minutes, ["system;All=0/0/0", "user;All=4/3/1"]);
+    let mut client = server.connect();
+    let listed = client.ask(&Request::get("/Tables"));
+    assert_eq!(listed.text(), "{\"value\":[{\"TableName\":\"Data\"}]}");
+    assert_eq!(client.ask(&Request::get("/$MetricsHourSecondaryTransactionsTable()")).status, 404);
+    let insert = Request::post(&format!("/{hours}"), "{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}");
+    let answer = client.ask(&insert);
+    assert_eq!((answer.status, answer.code()), (403, "InsufficientAccountPermissions"));
+    let create = Request::post("/Tables", &format!("{{\"TableName\":\"{hours}\"}}"));
+    assert_eq!(client.ask(&create).code(), "InvalidResourceName");
+}

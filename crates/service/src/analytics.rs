@@ -1,0 +1,95 @@
+//! The tables in which the service keeps what it measures for an account.
+//!
+//! They are tables like others, but only the service writes them: see [`crate::access`]. A partition is a period.
+
+use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_model::name::METRICS_TABLES;
+use lazuli_model::operation::{Change, EntityQuery, Match, Page, Stored, Write};
+use lazuli_model::{EntityKey, ErrorCode, Key, Outcome, Properties, TableName};
+
+use crate::{Error, Grant, RangeEnds, Result, Scope, Service};
+
+impl Service {
+    /// The rows of a period.
+    pub async fn metrics_of(&self, account: &str, table: &TableName, period: &str) -> Result<Vec<Stored>> {
+        let ends = RangeEnds { first: (period, ""), last: (period, "") };
+        Ok(self.metrics_page(account, table, ends.window()).await?.rows)
+    }
+
+    /// Writes the rows of a period, over what was there. The table is made if there is none.
+    pub async fn put_metrics(
+        &self,
+        account: &str,
+        table: &TableName,
+        period: &str,
+        rows: Vec<(String, Properties)>,
+    ) -> Result<()> {
+        match self.catalog.create(account, table).await {
+            Ok(_) => {}
+            Err(Error::Refused(failure)) if failure.code == ErrorCode::TableAlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let partition = key(period)?;
+        let writes: Result<Vec<Write>> = rows
+            .into_iter()
+            .map(|(row, properties)| {
+                let key = EntityKey { partition: partition.clone(), row: key(&row)? };
+                Ok(Write { key, change: Change::InsertOrReplace(properties) })
+            })
+            .collect();
+        self.batch(account, table, writes?).await.map(|_| ())
+    }
+
+    /// Deletes the rows of all periods before this one.
+    pub async fn trim_metrics(&self, account: &str, table: &TableName, period: &str) -> Result<()> {
+        let end = Bound::Excluded(Place { partition: period.into(), row: String::new() });
+        loop {
+            let window = KeyRange { start: Bound::Open, end: end.clone() };
+            let page = match self.metrics_page(account, table, window).await {
+                Err(Error::Refused(failure)) if failure.code == ErrorCode::TableNotFound => return Ok(()),
+                page => page?,
+            };
+            let Some(first) = page.rows.first() else { return Ok(()) };
+            // A commit is for one partition.
+            let same = page.rows.iter().filter(|row| row.partition == first.partition);
+            let writes: Result<Vec<Write>> = same
+                .map(|row| {
+                    let key = EntityKey { partition: key(&row.partition)?, row: key(&row.row)? };
+                    Ok(Write { key, change: Change::Delete(Match::Any) })
+                })
+                .collect();
+            match self.batch(account, table, writes?).await {
+                // Someone else deletes, too.
+                Err(Error::Refused(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
+                done => drop(done?),
+            }
+        }
+    }
+
+    /// Deletes all that was measured for an account that is going.
+    pub async fn drop_metrics(&self, account: &str) -> Result<()> {
+        for name in METRICS_TABLES {
+            let Some(table) = TableName::of_metrics(name) else { continue };
+            match self.catalog.drop(account, &table).await {
+                Err(Error::Refused(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
+                done => drop(done?),
+            }
+        }
+        Ok(())
+    }
+
+    async fn metrics_page(&self, account: &str, table: &TableName, window: KeyRange) -> Result<Page> {
+        let scope = Scope::Table { table: table.folded(), permissions: Default::default(), window };
+        let grant = Grant { scope, ..Grant::everything(account) };
+        let query = EntityQuery::default();
+        match self.query_entities(&grant, table, query, self.options.query_time_max).await? {
+            Outcome::Page(page) => Ok(page),
+            _ => Ok(Page::default()),
+        }
+    }
+}
+
+/// The service makes its own keys, and these are legal.
+fn key(text: &str) -> Result<Key> {
+    Key::new(text).map_err(|_| ErrorCode::InternalError.into())
+}

@@ -1,0 +1,76 @@
+//! The tables of the service's own metrics: hidden, readable, prunable, not writable.
+
+use lazuli_model::name::METRICS_TABLES;
+use lazuli_model::operation::{Change, EntityQuery, Match, TableQuery, Write};
+use lazuli_model::{ErrorCode, Operation, Outcome, TableName};
+
+use crate::{World, key, keys, properties};
+
+fn metrics_table() -> TableName {
+    TableName::of_metrics(METRICS_TABLES[0]).unwrap()
+}
+
+async fn world() -> World {
+    let world = World::new();
+    world.create("Data").await.unwrap();
+    for (period, count) in [("20260101T0000", 1), ("20260101T0100", 2), ("20260102T0000", 3)] {
+        let rows = ["user;All", "system;All"].map(|row| (row.to_owned(), properties(&[("Total", count)])));
+        world.service.put_metrics("acct", &metrics_table(), period, rows.to_vec()).await.unwrap();
+    }
+    world
+}
+
+async fn periods(world: &World) -> String {
+    let query = Operation::QueryEntities { table: metrics_table(), query: EntityQuery::default() };
+    match world.run(query).await.unwrap() {
+        Outcome::Page(page) => keys(&page),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn they_are_read_like_others_but_not_listed() {
+    let world = world().await;
+    let list = Operation::QueryTables(TableQuery::default());
+    let expected = Outcome::Tables { names: vec!["Data".into()], next: None };
+    assert_eq!(world.run(list).await, Ok(expected));
+    assert!(
+        periods(&world).await.starts_with("20260101T0000/system;All 20260101T0000/user;All 20260101T0100/")
+    );
+    let found = world.service.metrics_of("acct", &metrics_table(), "20260101T0100").await.unwrap();
+    assert_eq!(found.len(), 2);
+    let none = world.run_as("other", Operation::GetTable(metrics_table())).await;
+    assert_eq!(none, Err(ErrorCode::ResourceNotFound));
+}
+
+#[tokio::test]
+async fn nobody_writes_them() {
+    let world = world().await;
+    let write = |change: Change| Write { key: key(("20260101T0000", "user;All")), change };
+    let put = || write(Change::InsertOrReplace(properties(&[("Total", 0)])));
+    let delete = || write(Change::Delete(Match::Any));
+    let table = metrics_table;
+    for operation in [
+        Operation::Write { table: table(), write: put() },
+        Operation::Batch { table: table(), writes: vec![put()] },
+        Operation::DeleteTable(table()),
+        Operation::CreateTable(table()),
+        Operation::SetAcl(table(), Vec::new()),
+    ] {
+        let found = world.run(operation.clone()).await;
+        assert_eq!(found, Err(ErrorCode::InsufficientAccountPermissions), "{operation:?}");
+    }
+    assert!(world.run(Operation::Write { table: table(), write: delete() }).await.is_ok());
+    assert!(!periods(&world).await.contains("20260101T0000/user;All"));
+}
+
+#[tokio::test]
+async fn old_periods_go_and_so_does_everything_with_its_account() {
+    let world = world().await;
+    world.service.trim_metrics("acct", &metrics_table(), "20260102T0000").await.unwrap();
+    assert_eq!(periods(&world).await, "20260102T0000/system;All 20260102T0000/user;All ");
+    let minutes = TableName::of_metrics(METRICS_TABLES[2]).unwrap();
+    world.service.trim_metrics("acct", &minutes, "20260102T0000").await.unwrap();
+    world.service.drop_metrics("acct").await.unwrap();
+    assert_eq!(world.run(Operation::GetTable(metrics_table())).await, Err(ErrorCode::ResourceNotFound));
+}
