@@ -12,6 +12,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation failed.
 ///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Applied, Dynamic, ErrorCode, ErrorKind};
+///
+/// let table = service.create_table("Things").await?;
+/// table.insert(&Dynamic::new("p", "r")).await?;
+/// let error = table.insert(&Dynamic::new("p", "r")).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Service);
+/// assert_eq!(error.code(), Some(ErrorCode::EntityAlreadyExists));
+/// assert_eq!(error.status(), Some(409));
+/// assert_eq!(error.applied(), Applied::No);
+/// assert!(!error.is_transient());
+/// # Ok(()) })
+/// ```
+///
 /// Small, since results carry it: everything stands behind one pointer.
 pub struct Error(Box<Inner>);
 

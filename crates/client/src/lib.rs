@@ -1,4 +1,45 @@
 //! A typed and flexible client for the Azure Table protocol: Lazuli, the original service and its emulators alike.
+//!
+//! Ten lines to a first query:
+//!
+//! ```
+//! use lazuli_client::{Entity, TableService};
+//!
+//! #[derive(Entity)]
+//! struct Person {
+//!     #[table(partition_key)] city: String,
+//!     #[table(row_key)] name: String,
+//!     age: i32,
+//! }
+//!
+//! # async fn first() -> lazuli_client::Result<()> {
+//! let service = TableService::from_connection_string("UseDevelopmentStorage=true")?;
+//! # drop(service); let service = lazuli_embedded::memory();
+//! let people = service.table("People")?;
+//! people.create_if_missing().await?;
+//! people.upsert(&Person { city: "Delft".into(), name: "Jan".into(), age: 35 }).await?;
+//! let adults = people.query::<Person>().filter(Person::age().ge(18)).collect().await?;
+//! assert_eq!(adults[0].name, "Jan");
+//! # Ok(()) }
+//! # lazuli_embedded::doc_test(|_| first());
+//! ```
+//!
+//! | to | look at |
+//! |---|---|
+//! | connect: connection strings, keys, tokens, TLS | [`Account`], [`Credential`], [`TableService::builder`] |
+//! | say what is stored | [`Entity`] and its derive, [`Props`], [`Dynamic`], [`kind`] |
+//! | read and write one entity | [`Table::get`], [`Table::insert`], [`Table::update_if`], [`Table::modify`], [`Versioned`] |
+//! | change several at once | [`Partition::batch`], [`Table::write_all`] |
+//! | query | [`Table::query`], [`field`], [`query`] |
+//! | track objects and save them later | [`Context`] |
+//! | make keys that sort | [`keys`] |
+//! | know what went wrong, and whether anything was changed | [`Error`], [`Applied`] |
+//! | retry, or not | [`RetryOptions`] |
+//! | test without a server | the crate `lazuli-embedded`: `lazuli_embedded::memory()` is a service in this process |
+//! | wait without async | [`blocking`] |
+//! | bring a transport, a clock, a source of pages | [`Transport`], [`Environment`], [`PageSource`] |
+//!
+//! What the client must do, and which test holds it to that, is listed in `docs/client.md` of the repository.
 
 extern crate self as lazuli_client;
 

@@ -7,6 +7,20 @@ use std::time::Duration;
 use crate::error::Error;
 
 /// How an operation is retried.
+///
+/// What may succeed later is tried again: no connection, no answer, 408, 429, 500, 502, 503, 504, and a table whose
+/// namesake is still being deleted. After a lost answer nobody knows whether the request was carried out, so a repeated
+/// delete that finds nothing counts as done, a repeated insert compares, and everything else that is refused then says
+/// [`crate::Applied::Unknown`].
+///
+/// ```
+/// use std::time::Duration;
+/// use lazuli_client::{Account, RetryOptions, TableService};
+///
+/// let patient = RetryOptions { attempts_max: 10, deadline: Duration::from_secs(600), ..RetryOptions::default() };
+/// let service = TableService::builder(Account::development()).retry(patient).build()?;
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryOptions {
     /// Attempts in all; 1 is none beside the first.

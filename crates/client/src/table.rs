@@ -19,6 +19,29 @@ use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, entity_path, key
 /// A table, which need not exist. Cheap to clone.
 ///
 /// Operations come in pairs: the plain one, and `…_with` for all that can be set about it.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::Dynamic;
+///
+/// let table = service.create_table("Orders").await?;
+/// let first = table.insert(&Dynamic::new("2024", "1").with("Total", 10)?).await?;
+/// let second = table.update_if(&Dynamic::new("2024", "1").with("Total", 12)?, &first).await?;
+///
+/// // Someone who still has the first version is told so, and nothing is changed.
+/// let late = table.delete_entity_if("2024", "1", &first).await.unwrap_err();
+/// assert!(late.is_precondition_failed());
+/// assert_eq!(table.get::<Dynamic>("2024", "1").await?.etag, second);
+/// # Ok(()) })
+/// ```
+///
+/// What is not an entity cannot be written (CL-14):
+///
+/// ```compile_fail
+/// # async fn example(table: lazuli_client::Table) {
+/// table.insert(&"text").await;
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Table {
     service: TableService,
@@ -26,6 +49,18 @@ pub struct Table {
 }
 
 /// How an entity is read.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Dynamic, GetOptions};
+///
+/// let table = service.create_table("Photos").await?;
+/// table.insert(&Dynamic::new("p", "1").with("Title", "Sea")?.with("Size", 9)?).await?;
+/// let options = GetOptions { select: vec!["Title".into()], ..GetOptions::default() };
+/// let found = table.get_with::<Dynamic>("p", "1", &options).await?;
+/// assert_eq!(found.value.get::<i32>("Size")?, None);
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GetOptions {
     /// The properties to read; empty for all.

@@ -32,6 +32,22 @@ pub enum Credential {
 /// Makes bearer tokens.
 ///
 /// It is asked for every request that is sent, so it should remember its token until shortly before it expires.
+///
+/// ```
+/// use lazuli_client::{Account, BoxFuture, Credential, Result, TokenProvider};
+///
+/// struct FromEnvironment;
+///
+/// impl TokenProvider for FromEnvironment {
+///     fn token(&self) -> BoxFuture<'_, Result<String>> {
+///         Box::pin(async { Ok(std::env::var("TOKEN").unwrap_or_default()) })
+///     }
+/// }
+///
+/// let endpoint = "https://shop.table.core.windows.net".parse()?;
+/// let account = Account::new("shop", endpoint, Credential::bearer(FromEnvironment));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub trait TokenProvider: Send + Sync + 'static {
     /// A token that is good now.
     fn token(&self) -> BoxFuture<'_, Result<String>>;

@@ -195,3 +195,43 @@ cases! {
         assert_eq!(found.value.get::<i32>("Age").unwrap(), Some(7));
     }
 }
+
+/// An entity that looks at what came before it makes sense of it.
+struct Watched {
+    seen: Vec<String>,
+}
+
+impl lazuli_client::Entity for Watched {
+    fn partition_key(&self) -> std::borrow::Cow<'_, str> {
+        "p".into()
+    }
+
+    fn row_key(&self) -> std::borrow::Cow<'_, str> {
+        "r".into()
+    }
+
+    fn write(&self, _: &mut lazuli_client::entity::Writer) -> lazuli_client::Result<()> {
+        Ok(())
+    }
+
+    fn decode(
+        raw: &lazuli_client::decode::RawEntity<'_>,
+    ) -> Result<Self, lazuli_client::decode::DecodeError> {
+        Ok(Self { seen: raw.members().map(|(name, value)| format!("{name}={value:?}")).collect() })
+    }
+
+    fn value_of(&self, _: &str) -> Option<Value> {
+        None
+    }
+}
+
+/// CL-11: whoever decodes by hand sees the properties as they came, with their types.
+#[test]
+fn decoding_sees_the_raw_properties() {
+    crate::support::embedded("decoding_sees_the_raw_properties", async |setting: crate::support::Setting| {
+        let table = setting.table().await;
+        table.insert(&Dynamic::new("p", "r").with("Big", 5_i64).unwrap()).await.unwrap();
+        let found: Versioned<Watched> = table.get("p", "r").await.unwrap();
+        assert_eq!(found.value.seen, ["Big=Int64(5)"]);
+    });
+}
