@@ -6,6 +6,7 @@ mod account;
 mod admin;
 mod backup;
 mod bench;
+mod check;
 mod conformance;
 mod engine;
 mod engines;
@@ -50,6 +51,7 @@ enum Command {
     Backup(backup::Backup),
     Engine(engines::Engines),
     Restore(restore::Restore),
+    Check(check::Check),
     Conformance(conformance::Conformance),
     Sas(sas::Sas),
     Bench(bench::Bench),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Backup(backup) => backup.run(),
         Command::Engine(engines) => engines.run(),
         Command::Restore(restore) => restore.run(),
+        Command::Check(check) => check.run(),
         Command::Conformance(conformance) => conformance.run(),
         Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),

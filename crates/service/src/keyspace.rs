@@ -1,5 +1,7 @@
 //! Where the service keeps its own records in the engine: every partition and row name of the system table.
 //!
+//! What is added here is added to [`crate::inspect`], which knows them all.
+//!
 //! | partition | row | record |
 //! |---|---|---|
 //! | `accounts` | account name | [`crate::record::AccountRecord`] |

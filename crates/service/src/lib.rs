@@ -10,6 +10,7 @@ mod deadline;
 mod error;
 pub mod figures;
 pub mod heat;
+pub mod inspect;
 mod keyspace;
 mod partition;
 mod properties;

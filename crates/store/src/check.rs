@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use lazuli_engine::{TableId, keycode};
+use lazuli_engine::{Marks, RowView, TableId, Version, keycode};
 
 use crate::cell;
 use crate::keyspace::{self, Kind};
 use crate::limits::CHECK_FINDINGS_MAX;
+use crate::state::State;
 use crate::view::View;
 
 /// What a check found.
@@ -18,6 +19,8 @@ pub struct Report {
     pub bytes: u64,
     /// Tables that have rows, the service's own included.
     pub tables: u64,
+    /// What the store remembers; none if that is not readable.
+    pub marks: Option<Marks>,
     /// How much is wrong. Nothing of it is ever served.
     pub findings: u64,
     /// What is wrong, up to a limit.
@@ -25,9 +28,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Walks through everything in `view`.
-    pub(crate) fn of(view: &View) -> Self {
+    /// Walks through everything in `view`, and shows each row that is as it was written.
+    pub(crate) fn of(view: &View, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Self {
         let mut report = Self::default();
+        match State::load(view) {
+            Ok(State { last_version, last_table }) => report.marks = Some(Marks { last_version, last_table }),
+            Err(e) => report.find(e.to_string()),
+        }
         let mut last_key = vec![];
         let mut last_table: Option<TableId> = None;
         for item in view.everything() {
@@ -42,25 +49,36 @@ impl Report {
             if !last_key.is_empty() && *key <= *last_key {
                 report.find(format!("the key {} is not after the one before", key.escape_ascii()));
             }
-            if let Err(e) = cell::view(&key, &stored) {
-                report.find(e.to_string());
-            }
-            match keyspace::kind(&key) {
-                Some(Kind::State) => {}
-                Some(Kind::Row(table, encoded)) => {
+            match (keyspace::kind(&key), cell::view(&key, &stored)) {
+                (_, Err(e)) => report.find(e.to_string()),
+                (Some(Kind::State), Ok(_)) => {}
+                (Some(Kind::Row(table, encoded)), Ok((version, value))) => {
                     report.rows += 1;
                     report.bytes += (key.len() + stored.len()) as u64;
                     report.tables += u64::from(last_table != Some(table));
                     last_table = Some(table);
-                    if keycode::decode_key(encoded).is_err() {
-                        report.find(format!("the key {} is not readable", key.escape_ascii()));
+                    report.row(&key, version);
+                    match keycode::decode_key(encoded) {
+                        Ok((partition, row)) => {
+                            see(table, RowView { partition: &partition, row: &row, version, value });
+                        }
+                        Err(_) => report.find(format!("the key {} is not readable", key.escape_ascii())),
                     }
                 }
-                None => report.find(format!("the key {} is of no known kind", key.escape_ascii())),
+                (None, Ok(_)) => {
+                    report.find(format!("the key {} is of no known kind", key.escape_ascii()));
+                }
             }
             last_key = key.to_vec();
         }
         report
+    }
+
+    /// A version that was never given out could be given out again.
+    fn row(&mut self, key: &[u8], version: Version) {
+        if self.marks.is_some_and(|marks| version > marks.last_version) {
+            self.find(format!("the row with the key {}: its version is of the future", key.escape_ascii()));
+        }
     }
 
     /// Nothing is wrong.

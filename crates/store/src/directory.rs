@@ -30,6 +30,12 @@ const DATA: &str = "data";
 const FORMAT_TEXT: &str = "lazuli store\nformat 1\n";
 const FORMAT_BYTES_MAX: u64 = 4096;
 
+/// Has a store ever been begun here?
+pub fn is_store(path: &Path) -> Result<bool, OpenError> {
+    let path = path.join(FORMAT);
+    path.try_exists().map_err(OpenError::io("look at", &path))
+}
+
 /// A store's directory, locked until this is dropped.
 #[derive(Debug)]
 pub struct Directory {

@@ -23,6 +23,8 @@ pub enum OpenError {
         /// What was found.
         found: String,
     },
+    /// There is no store in the directory.
+    NoStore(PathBuf),
     /// A new store was to be made where there is something already.
     NotEmpty(PathBuf),
     /// The store was being made from a backup, and that was interrupted.
@@ -52,6 +54,7 @@ impl fmt::Display for OpenError {
             Self::Format { dir, found } => {
                 write!(f, "{} is not a store of this version: {found}", dir.display())
             }
+            Self::NoStore(dir) => write!(f, "there is no store in {}", dir.display()),
             Self::NotEmpty(dir) => {
                 write!(f, "{} is not empty; a new store goes into a new directory", dir.display())
             }
@@ -70,6 +73,7 @@ impl std::error::Error for OpenError {
             Self::Io { source, .. } => Some(source),
             Self::InUse { .. }
             | Self::Format { .. }
+            | Self::NoStore(_)
             | Self::NotEmpty(_)
             | Self::Unfinished(_)
             | Self::Corrupt(_) => None,

@@ -13,6 +13,7 @@ mod directory;
 mod dump;
 mod error;
 mod files;
+mod inspect;
 mod journal;
 mod keyspace;
 pub mod limits;
@@ -29,6 +30,7 @@ mod view;
 
 pub use check::Report;
 pub use error::OpenError;
+pub use inspect::{Inspection, inspect};
 pub use load::{Loaded, Loader};
 pub use options::{Durability, Options};
 pub use store::Store;

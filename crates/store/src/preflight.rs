@@ -99,7 +99,7 @@ fn cut(path: &Path, end: u64) -> Result<(), OpenError> {
 }
 
 /// Verifies the list of files of every keyspace. A store that was used has at least two: the rows', and one about them.
-fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError> {
+pub fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError> {
     let mut listed = 0;
     for keyspace in list(keyspaces)? {
         if verify_list(&keyspace)? {
@@ -116,10 +116,15 @@ fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError> {
 
 /// Verifies that a keyspace's list of files is as it was written; `false` if there is none.
 fn verify_list(keyspace: &Path) -> Result<bool, OpenError> {
+    Ok(current_list(keyspace)?.is_some())
+}
+
+/// A keyspace's list of files, if there is one and it is as it was written.
+pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     let path = keyspace.join(CURRENT);
     let current = match fs::read(&path) {
         Ok(current) => current,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("read", &path)(e)),
     };
     let Some((number, rest)) = current.split_first_chunk::<8>() else {
@@ -136,7 +141,7 @@ fn verify_list(keyspace: &Path) -> Result<bool, OpenError> {
     if !rest.starts_with(&xxh3_128(&list).to_le_bytes()) {
         return Err(damaged(&listed, "the checksum does not fit"));
     }
-    Ok(true)
+    Ok(Some(list))
 }
 
 fn has_tables(keyspace: &Path) -> Result<bool, OpenError> {
@@ -145,7 +150,7 @@ fn has_tables(keyspace: &Path) -> Result<bool, OpenError> {
 }
 
 /// The log files, oldest first.
-fn logs(data: &Path) -> Result<Vec<PathBuf>, OpenError> {
+pub fn logs(data: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let mut logs: Vec<(u64, PathBuf)> = vec![];
     for path in list(data)? {
         if path.extension().is_some_and(|extension| extension == LOG_EXTENSION) {
@@ -157,7 +162,7 @@ fn logs(data: &Path) -> Result<Vec<PathBuf>, OpenError> {
     Ok(logs.into_iter().map(|(_, path)| path).collect())
 }
 
-fn list(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
+pub fn list(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let entries = fs::read_dir(dir).map_err(OpenError::io("read", dir))?;
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(OpenError::io("read", dir))).collect()
 }

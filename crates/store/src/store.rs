@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use lazuli_engine::figure::COUNTS;
 use lazuli_engine::{
-    Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Page, Result, Row, Scan, Status,
-    TableId, Version, Write,
+    Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Marks, Page, Result, Row, RowView,
+    Scan, Status, TableId, Version, Write,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -109,7 +109,18 @@ impl Store {
     /// Walks through everything, verifying checksums and the order of keys.
     pub async fn check(&self) -> Result<Report> {
         let view = self.published.view()?;
-        blocking(move || Ok(Report::of(&view))).await
+        blocking(move || Ok(Report::of(&view, &mut |_, _| {}))).await
+    }
+
+    /// What the store remembers besides its rows, if that is readable.
+    pub fn check_marks(&self) -> Option<Marks> {
+        let State { last_version, last_table } = self.read(State::load).ok()?;
+        Some(Marks { last_version, last_table })
+    }
+
+    /// The same on this thread, showing each row that is as it was written.
+    pub fn check_each(&self, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Result<Report> {
+        self.read(|view| Ok(Report::of(view, see)))
     }
 
     /// How many commits were made since the store was opened, and in how many batches.

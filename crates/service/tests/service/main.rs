@@ -15,6 +15,7 @@
 mod access;
 mod analytics;
 mod figures;
+mod inspect;
 mod queries;
 mod settings;
 mod tables;

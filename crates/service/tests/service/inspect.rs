@@ -1,0 +1,81 @@
+//! What a look at every row finds, and that it finds nothing in what the service itself has written.
+
+use bytes::Bytes;
+use lazuli_engine::{Marks, RowView, TableId, Version};
+use lazuli_service::inspect::{Findings, Inspector};
+
+const MARKS: Marks = Marks { last_version: Version(100), last_table: TableId(9) };
+
+/// A row: table id, partition, row, version, value.
+type Line<'a> = (u64, &'a str, &'a str, u64, Bytes);
+
+fn look(rows: &[Line<'_>]) -> Findings {
+    let mut inspector = Inspector::new(MARKS);
+    for (table, partition, row, version, value) in rows {
+        let version = Version(*version);
+        inspector.see(TableId(*table), RowView { partition, row, version, value });
+    }
+    inspector.finish()
+}
+
+#[track_caller]
+fn check(rows: &[Line<'_>], wanted: &str) {
+    let found = look(rows);
+    assert!(found.examples.iter().any(|example| example.contains(wanted)), "{wanted}: {found:?}");
+}
+
+/// A live table's record: format, id, length of the name, name.
+fn table(id: u64, name: &str) -> Bytes {
+    let length = u16::try_from(name.len()).unwrap();
+    [&[1][..], &id.to_le_bytes(), &length.to_le_bytes(), name.as_bytes()].concat().into()
+}
+
+fn dropped(id: u64) -> Bytes {
+    [&[1][..], &id.to_le_bytes(), &5_u64.to_le_bytes()].concat().into()
+}
+
+/// An entity without properties.
+fn entity() -> Bytes {
+    Bytes::from_static(&[1, 0, 0, 0, 0, 0, 0])
+}
+
+#[test]
+fn what_is_right_has_no_findings() {
+    let row = "d/00000000000000000002";
+    let found = look(&[
+        (0, "tables/dev", "b/old", 1, dropped(2)),
+        (0, "tables/dev", row, 1, dropped(2)),
+        (0, "tables/dev", "n/people", 2, table(3, "People")),
+        (2, "left", "over", 1, Bytes::from_static(b"whatever")),
+        (3, "", "", 100, entity()),
+    ]);
+    let wanted = Findings { tables: 1, entities: 1, pending: 1, ..Findings::default() };
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn what_is_wrong_is_found() {
+    let people = || (0, "tables/dev", "n/people", 2, table(3, "People"));
+    check(&[(0, "tables/dev", "n/people", 2, table(3, "Others"))], "does not fit its key");
+    check(&[(0, "tables/dev", "n/people", 2, table(10, "People"))], "never given out");
+    check(&[people(), (0, "tables/dev", "n/other", 2, table(3, "Other"))], "two tables have one id");
+    check(&[(0, "tables/dev", "d/00000000000000000003", 1, dropped(3)), people()], "deleted and is not");
+    check(&[(0, "tables/dev", "d/00000000000000000004", 1, dropped(3))], "does not fit its key");
+    check(&[(0, "tables/dev", "x/people", 1, dropped(3))], "no known kind");
+    check(&[(0, "tables/dev", "n/people", 2, Bytes::from_static(b"\x09"))], "catalog record");
+    check(&[(0, "accounts", "dev", 2, Bytes::from_static(b"\x09"))], "catalog record");
+    check(&[(0, "properties", "dev/table", 2, Bytes::from_static(b"\x09"))], "catalog record");
+    check(&[(0, "elsewhere", "", 2, Bytes::new())], "no known kind");
+    check(&[(4, "p", "r", 1, entity())], "out of reach");
+    check(&[people(), (3, "p", "r", 101, entity())], "of the future");
+    check(&[people(), (3, "p/q", "r", 1, entity())], "client can name");
+    check(&[people(), (3, "p", &"x".repeat(1025), 1, entity())], "client can name");
+    check(&[people(), (3, "p", "r", 1, Bytes::from_static(b"\x02"))], "stored row");
+    check(&[people(), (3, "p", "r", 1, Bytes::from_static(&[1, 1, 0, 0, 0, 0, 0]))], "stored row");
+}
+
+#[test]
+fn a_stray_table_is_told_once() {
+    let rows: Vec<Line<'_>> = (0..50).map(|_| (4, "p", "r", 1, entity())).collect();
+    assert_eq!(look(&rows).findings, 1);
+}

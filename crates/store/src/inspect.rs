@@ -1,0 +1,256 @@
+//! Verifies every byte of every file of a store, without opening the store and without changing anything.
+//!
+//! Sorted files: each has a checksum of the whole of it in the list of files, and the list has one in `current`. Logs:
+//! each batch has one. What has none is compared with what must stand there. What nobody reads (lock files, older lists,
+//! files that are on no list) is not looked at, and told as a note.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use lazuli_engine::Version;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::directory::{self, Directory};
+use crate::error::OpenError;
+use crate::journal::{self, Tail};
+use crate::limits::CHECK_FINDINGS_MAX;
+use crate::preflight;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+/// What the sorted store writes into its version file.
+const VERSION_TEXT: &[u8] = b"FJL\x03";
+
+/// What was found in the files of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Files that were read.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How much is wrong.
+    pub findings: u64,
+    /// What is wrong, up to a limit.
+    pub examples: Vec<String>,
+    /// What is worth knowing and no damage, up to a limit.
+    pub notes: Vec<String>,
+    /// What the last clean close left: the version that must be found.
+    pub closed_at: Option<Version>,
+}
+
+/// Verifies the files of the store in `dir`; `see` is told how many bytes were read so far.
+pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenError> {
+    if !directory::is_store(dir)? {
+        return Err(OpenError::NoStore(dir.into()));
+    }
+    let directory = Directory::open(dir)?;
+    let mut inspection = Inspection::default();
+    match directory.closed_at() {
+        Ok(closed) => inspection.closed_at = closed,
+        Err(error) => inspection.find(error.to_string()),
+    }
+    let data = directory.data();
+    if !data.exists() && inspection.closed_at.is_none() {
+        inspection.note("it has no data yet".into());
+        return Ok(inspection);
+    }
+    let result = inspection
+        .version(&data)
+        .and_then(|()| inspection.logs(&data, &mut see))
+        .and_then(|()| inspection.keyspaces(&data.join("keyspaces"), &mut see));
+    match result {
+        Ok(()) => {}
+        Err(OpenError::Corrupt(why)) => inspection.find(why),
+        Err(other) => return Err(other),
+    }
+    Ok(inspection)
+}
+
+impl Inspection {
+    fn find(&mut self, what: String) {
+        self.findings += 1;
+        if self.examples.len() < CHECK_FINDINGS_MAX {
+            self.examples.push(what);
+        }
+    }
+
+    fn note(&mut self, what: String) {
+        if self.notes.len() < CHECK_FINDINGS_MAX {
+            self.notes.push(what);
+        }
+    }
+
+    fn read(&mut self, bytes: u64, see: &mut impl FnMut(u64)) {
+        self.files += 1;
+        self.bytes += bytes;
+        see(self.bytes);
+    }
+
+    fn version(&mut self, data: &Path) -> Result<(), OpenError> {
+        let path = data.join("version");
+        match fs::read(&path) {
+            Ok(text) if text == VERSION_TEXT => {}
+            Ok(_) => self.find(format!("{} is not as it was written", path.display())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                self.find(format!("{} is missing", path.display()));
+            }
+            Err(e) => return Err(OpenError::io("read", &path)(e)),
+        }
+        self.files += 1;
+        Ok(())
+    }
+
+    fn logs(&mut self, data: &Path, see: &mut impl FnMut(u64)) -> Result<(), OpenError> {
+        let logs = preflight::logs(data)?;
+        if logs.is_empty() {
+            self.find(format!("{}: the log is missing", data.display()));
+        }
+        let mut last: Option<u64> = None;
+        for (index, path) in logs.iter().enumerate() {
+            let summary = journal::read(path)?;
+            if let Some((first, end)) = summary.sequence {
+                if last.is_some_and(|last| first <= last) {
+                    self.find(format!("{}: its batches are older than those before", path.display()));
+                }
+                last = Some(end);
+            }
+            let is_last = index + 1 == logs.len();
+            match summary.tail {
+                Tail::Clean => {}
+                Tail::Torn if is_last && self.closed_at.is_none() => {
+                    self.note(format!(
+                        "{}: the last batch was never finished, and does not count",
+                        path.display()
+                    ));
+                }
+                Tail::Torn | Tail::Damaged => self.find(format!(
+                    "{}: what begins at byte {} does not fit its checksum",
+                    path.display(),
+                    summary.end
+                )),
+            }
+            self.read(summary.end, see);
+        }
+        Ok(())
+    }
+
+    fn keyspaces(&mut self, keyspaces: &Path, see: &mut impl FnMut(u64)) -> Result<(), OpenError> {
+        let is_used = self.closed_at.is_some();
+        preflight::verify_keyspaces(keyspaces, is_used)?;
+        for keyspace in preflight::list(keyspaces)? {
+            let Some(list) = preflight::current_list(&keyspace)? else { continue };
+            let Some(listed) = listed_tables(&list) else {
+                self.find(format!("{}: the list of sorted files is not readable", keyspace.display()));
+                continue;
+            };
+            self.tables(&keyspace.join("tables"), listed, see)?;
+        }
+        Ok(())
+    }
+
+    fn tables(
+        &mut self,
+        dir: &Path,
+        listed: BTreeMap<u64, u128>,
+        see: &mut impl FnMut(u64),
+    ) -> Result<(), OpenError> {
+        let found: BTreeSet<PathBuf> =
+            if dir.exists() { preflight::list(dir)?.into_iter().collect() } else { BTreeSet::new() };
+        let wanted: BTreeMap<PathBuf, u128> =
+            listed.into_iter().map(|(id, sum)| (dir.join(id.to_string()), sum)).collect();
+        for path in found.iter().filter(|path| !wanted.contains_key(*path)) {
+            self.note(format!("{} is on no list; the next start removes it", path.display()));
+        }
+        for (path, wanted) in wanted {
+            if !found.contains(&path) {
+                self.find(format!("{} is missing", path.display()));
+                continue;
+            }
+            let (sum, bytes) = checksum(&path)?;
+            if sum != wanted {
+                self.find(format!("{}: the checksum does not fit", path.display()));
+            }
+            self.read(bytes, see);
+        }
+        Ok(())
+    }
+}
+
+fn checksum(path: &Path) -> Result<(u128, u64), OpenError> {
+    let mut file = File::open(path).map_err(OpenError::io("open", path))?;
+    let (mut sum, mut bytes) = (Xxh3::new(), 0);
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let count = file.read(&mut buffer).map_err(OpenError::io("read", path))?;
+        if count == 0 {
+            return Ok((sum.digest128(), bytes));
+        }
+        sum.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+}
+
+/// The sorted files in a list, each with its checksum. The list is an archive of named sections, all numbers
+/// little-endian: at its end `SFA!`, 1, 0, a checksum (16), where the contents begin (8) and their length (8). The
+/// contents: `TOC!`, a count (4), and for each section its start (8), length (8), name length (2) and name.
+///
+/// The section `tables`: levels (1), for each its runs (1), for each its files (4), for each its id (8), 0, its XXH3
+/// (16) and a number (8).
+fn listed_tables(list: &[u8]) -> Option<BTreeMap<u64, u128>> {
+    let trailer = list.get(list.len().checked_sub(38)?..)?;
+    if !trailer.starts_with(b"SFA!\x01\x00") {
+        return None;
+    }
+    let start = usize::try_from(number(trailer, 22, 8)?).ok()?;
+    let mut contents = Bytes(list.get(start..)?);
+    if contents.take(4)? != b"TOC!" {
+        return None;
+    }
+    for _ in 0..contents.number(4)? {
+        let (start, length) = (contents.number(8)?, contents.number(8)?);
+        let name_bytes = usize::try_from(contents.number(2)?).ok()?;
+        if contents.take(name_bytes)? == b"tables" {
+            let start = usize::try_from(start).ok()?;
+            let end = start.checked_add(usize::try_from(length).ok()?)?;
+            return read_tables(Bytes(list.get(start..end)?));
+        }
+    }
+    None
+}
+
+fn read_tables(mut section: Bytes<'_>) -> Option<BTreeMap<u64, u128>> {
+    let mut tables = BTreeMap::new();
+    for _ in 0..section.number(1)? {
+        for _ in 0..section.number(1)? {
+            for _ in 0..section.number(4)? {
+                let id = section.number(8)?;
+                if section.take(1)? != [0] {
+                    return None;
+                }
+                tables.insert(id, u128::from_le_bytes(section.take(16)?.try_into().ok()?));
+                section.take(8)?;
+            }
+        }
+    }
+    section.0.is_empty().then_some(tables)
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, count: usize) -> Option<u64> {
+        number(self.take(count)?, 0, count)
+    }
+}
+
+fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + count)?;
+    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
