@@ -75,6 +75,16 @@ impl Files {
         })
     }
 
+    /// What all caches together hold.
+    pub fn cached_bytes(&self) -> u64 {
+        self.db.cache_size() + (self.scans.bytes() + self.points.bytes()) as u64
+    }
+
+    /// What they hold at most.
+    pub fn cached_bytes_max(&self) -> u64 {
+        self.db.cache_capacity() + (self.scans.bytes_max() + self.points.bytes_max()) as u64
+    }
+
     /// New writes should wait, because writing out and merging does not keep up.
     pub fn is_behind(&self) -> bool {
         self.rows.sealed_memtable_count() > limits::FULL_MEMTABLES_MAX

@@ -355,8 +355,8 @@ fn figures(health: &Health, files: &Files) -> Vec<Figure> {
             "Time to make a group of commits durable, waiting for background work included.",
             health.sync_time.times(),
         ),
-        Figure::gauge("cache_bytes", "Blocks of sorted files held in memory.", files.db.cache_size()),
-        Figure::gauge("cache_capacity_bytes", "Most that is held of them.", files.db.cache_capacity()),
+        Figure::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),
+        Figure::gauge("cache_capacity_bytes", "Most that is held of them.", files.cached_bytes_max()),
         Figure::gauge(
             "write_buffer_bytes",
             "Rows that are in no sorted file yet.",

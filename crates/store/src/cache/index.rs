@@ -134,7 +134,6 @@ impl Index {
     }
 
     /// Bytes in use.
-    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.border_bytes + self.row_bytes
     }

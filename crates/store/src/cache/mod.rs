@@ -103,8 +103,12 @@ impl ScanCache {
         keys.for_each(|key| index.note_write(number, key));
     }
 
+    /// The most that it holds.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// Bytes in use, borders and all.
-    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.read().bytes()
     }

@@ -151,13 +151,16 @@ impl RowCache {
         }
     }
 
-    #[cfg(test)]
-    fn bytes(&self) -> usize {
+    /// The most that it holds.
+    pub fn bytes_max(&self) -> usize {
+        self.generation_bytes_max * 2 * self.shards.len()
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> usize {
         let bytes = |shard: &Mutex<Shard>| {
-            let shard = shard.lock().unwrap();
-            let count = |generation: &Generation| generation.rows.values().map(Kept::bytes).sum::<usize>();
-            assert_eq!(count(&shard.young), shard.young.bytes);
-            count(&shard.young) + count(&shard.old)
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.young.bytes + shard.old.bytes
         };
         self.shards.iter().map(bytes).sum()
     }
@@ -228,6 +231,12 @@ mod tests {
             let key = number.to_be_bytes();
             cache.get::<()>(&key, 1, || Ok(Some(cell(number, 100)))).unwrap();
             check(&cache, 1, if number == 0 { 4 } else { 99 }, 4);
+        }
+        for shard in &cache.shards {
+            let shard = shard.lock().unwrap();
+            for generation in [&shard.young, &shard.old] {
+                assert_eq!(generation.rows.values().map(Kept::bytes).sum::<usize>(), generation.bytes);
+            }
         }
         let bytes = cache.bytes();
         assert!(bytes <= BYTES_MAX && bytes > BYTES_MAX / 4, "{bytes}");
