@@ -4,8 +4,8 @@ ends at once.
 
     tests/postgres/run.py --binary target/release/lazuli [PART...]
 
-Parts: engine (cargo test), wire (golden transcripts), trial (histories and invariants), python (the official SDK),
-copy (lazuli engine migrate and copy), together (what two front ends must agree on).
+Parts: engine (cargo test), wire (golden transcripts), python (the official SDK), together (what two front ends must agree
+on), copy (lazuli engine migrate and copy), tls.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
-PARTS = ["engine", "wire", "python", "together", "copy"]
+PARTS = ["engine", "wire", "python", "together", "copy", "tls"]
 
 
 def engine(postgres, _):
@@ -74,6 +74,11 @@ def together(postgres, binary):
 def copy(postgres, binary):
     import copying
     copying.run(postgres, binary)
+
+
+def tls(_, binary):
+    import encrypted
+    encrypted.run(binary)
 
 
 def main():
