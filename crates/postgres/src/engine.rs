@@ -32,6 +32,8 @@ const RENEW_EVERY: Duration = Duration::from_secs(20);
 const ERASE_ROWS_MAX: i64 = 2_000;
 /// How often small statements of the engine's own are tried.
 const ATTEMPTS_MAX: usize = 20;
+/// How often a request asks where the database stands before it fails.
+const QUESTIONS_MAX: usize = 3;
 
 /// Why a database cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,15 +156,13 @@ impl Core {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let lease = self.pool.take().await?;
-            let instance = lease.instance.clone();
-            lease.give_back();
+            let instance = self.pool.instance_soon().await?;
             match instance.meta(&self.pool.url).await {
                 Ok(meta) => {
                     self.has_long.fetch_or(meta.has_long, Ordering::SeqCst);
                     return Ok(SharedState { changes: meta.changes, epoch: instance.epoch });
                 }
-                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => instance.suspect(),
+                Err(failure) if failure.is_transient() && attempts < QUESTIONS_MAX => instance.suspect(),
                 Err(failure) => return Err(failure.of_read()),
             }
         }

@@ -100,6 +100,18 @@ impl Pool {
         }
     }
 
+    /// The server that takes writes; waits a while for one to appear.
+    pub async fn instance_soon(&self) -> Result<Arc<Instance>> {
+        let deadline = Instant::now() + ACQUIRE_TIME_MAX;
+        loop {
+            match self.instance().await {
+                Ok(instance) => return Ok(instance),
+                Err(failure) if Instant::now() >= deadline => return Err(failure.of_read()),
+                Err(_) => pause(SEARCH_EVERY).await,
+            }
+        }
+    }
+
     /// An idle connection, or a new one.
     async fn ready(&self) -> std::result::Result<Session, Failure> {
         let instance = self.instance().await?;
