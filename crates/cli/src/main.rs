@@ -8,13 +8,23 @@ mod backup;
 mod bench;
 mod check;
 mod conformance;
+mod csv;
+mod edm;
 mod engine;
 mod engines;
+mod entity;
+mod export;
+mod import;
 mod log;
+mod output;
 mod progress;
+mod query;
 mod restore;
 mod sas;
 mod serve;
+mod state;
+mod table;
+mod target;
 mod trial;
 
 use std::ffi::OsString;
@@ -37,6 +47,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     after_help = "\
 Examples:
   lazuli                                 tables on 127.0.0.1:10002, data in ./lazuli-data
+  lazuli table create animals            on that server, or on any other that speaks the protocol
   lazuli serve --help                    flags, and more examples; so for every command"
 )]
 struct Cli {
@@ -48,6 +59,11 @@ struct Cli {
 enum Command {
     Serve(Box<serve::Serve>),
     Account(account::Account),
+    Table(table::Table),
+    Entity(entity::Entity),
+    Query(query::Query),
+    Export(export::Export),
+    Import(import::Import),
     Backup(backup::Backup),
     Engine(engines::Engines),
     Restore(restore::Restore),
@@ -64,6 +80,11 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
+        Command::Table(table) => table.run(),
+        Command::Entity(entity) => entity.run(),
+        Command::Query(query) => query.run(),
+        Command::Export(export) => export.run(),
+        Command::Import(import) => import.run(),
         Command::Backup(backup) => backup.run(),
         Command::Engine(engines) => engines.run(),
         Command::Restore(restore) => restore.run(),

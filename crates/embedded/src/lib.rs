@@ -90,7 +90,17 @@ impl Embedded {
 
     /// On any engine, with the development account.
     pub fn new(engine: Arc<dyn Engine>) -> std::io::Result<Self> {
-        let directory = Directory::new(vec![GivenAccount::development()]);
+        Self::with(engine, GivenAccount::development())
+    }
+
+    /// On any engine, with an account of any name in place of the development account. Its key is the one that everyone
+    /// knows: who has the engine in the own process needs none.
+    pub fn for_account(engine: Arc<dyn Engine>, name: &str) -> std::io::Result<Self> {
+        Self::with(engine, GivenAccount { name: name.to_owned(), ..GivenAccount::development() })
+    }
+
+    fn with(engine: Arc<dyn Engine>, account: GivenAccount) -> std::io::Result<Self> {
+        let directory = Directory::new(vec![account]);
         // Nothing listens at the address.
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         let frontend = Frontend::over(engine, directory, config)?;

@@ -109,7 +109,7 @@ fn convert(raw: Raw, kind: Option<EdmType>) -> Result<Option<Value>, Failure> {
 }
 
 /// Reads a value that was sent as text with a type.
-pub(crate) fn parse(kind: EdmType, text: &str) -> Option<Value> {
+pub fn parse(kind: EdmType, text: &str) -> Option<Value> {
     match kind {
         EdmType::Binary => STANDARD.decode(text).ok().map(Value::Binary),
         EdmType::Boolean => match text {

@@ -1,0 +1,250 @@
+//! Entities as text: values with their types, one entity as a line of JSON, assignments of the command line.
+//!
+//! Whatever is written is read back as it was, bit by bit: types, signs of zero, empty texts.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_client::Dynamic;
+use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::{DateTime, EdmType, Failure, Value};
+use lazuli_protocol::json;
+
+/// The type of that name: `Edm.Int32`, or `Int32` for short.
+pub fn kind(name: &str) -> Option<EdmType> {
+    EdmType::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name || kind.name().strip_prefix("Edm.") == Some(name))
+}
+
+/// A value as text, without its type.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Binary(bytes) => STANDARD.encode(bytes),
+        Value::Boolean(value) => value.to_string(),
+        Value::DateTime(time) => time.iso().as_str().to_owned(),
+        Value::Double(number) if number.is_nan() => "NaN".into(),
+        Value::Double(number) if number.is_infinite() => {
+            if *number > 0.0 { "Infinity" } else { "-Infinity" }.into()
+        }
+        Value::Double(number) => format!("{number:?}"),
+        Value::Guid(guid) => String::from_utf8_lossy(&guid.text()).into_owned(),
+        Value::Int32(number) => number.to_string(),
+        Value::Int64(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+    }
+}
+
+/// The value of that type which the text stands for.
+pub fn parse(kind: EdmType, text: &str) -> Result<Value, String> {
+    json::read::parse(kind, text).ok_or_else(|| format!("'{text}' is not an {}", kind.name()))
+}
+
+/// An entity as a line of JSON, without the line's end: members of the protocol, values that a reader could mistake annotated
+/// with their type.
+pub fn to_line(entity: &Dynamic) -> Vec<u8> {
+    let mut out = json::send::Entity::new(&entity.partition_key, &entity.row_key);
+    if let Some(time) = entity.timestamp {
+        out.property(TIMESTAMP, lazuli_model::ValueRef::DateTime(time));
+    }
+    for (name, value) in &entity.props {
+        out.property(name, value.as_ref());
+    }
+    out.finish()
+}
+
+/// Reads an entity from a line of JSON. The Timestamp, if there is one, is read too.
+pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
+    let said = |failure: Failure| failure.message.into_owned();
+    let draft = json::read::entity(line)
+        .map_err(|_| "not an entity in JSON: an object whose members are texts, numbers, true or false, with types such as \"Age@odata.type\":\"Edm.Int64\"".to_owned())?;
+    let partition = draft.partition.ok_or("there is no PartitionKey")?;
+    let row = draft.row.ok_or("there is no RowKey")?;
+    let mut entity = Dynamic::new(partition, row);
+    for property in draft.properties {
+        lazuli_model::entity::check_property(&property.name, &property.value).map_err(said)?;
+        set(&mut entity, &property.name, property.value)?;
+    }
+    entity.timestamp = timestamp_of(line);
+    Ok(entity)
+}
+
+/// The reader of the protocol ignores the Timestamp, as the service does.
+fn timestamp_of(line: &[u8]) -> Option<DateTime> {
+    if !line.windows(TIMESTAMP.len()).any(|part| part == TIMESTAMP.as_bytes()) {
+        return None;
+    }
+    let object: serde_json::Value = serde_json::from_slice(line).ok()?;
+    object.get(TIMESTAMP).and_then(serde_json::Value::as_str).and_then(DateTime::parse)
+}
+
+/// Sets a property, a key or the Timestamp.
+pub fn set(entity: &mut Dynamic, name: &str, value: Value) -> Result<(), String> {
+    match (name, value) {
+        (PARTITION_KEY, Value::String(text)) => entity.partition_key = text,
+        (ROW_KEY, Value::String(text)) => entity.row_key = text,
+        (TIMESTAMP, Value::DateTime(time)) => entity.timestamp = Some(time),
+        (PARTITION_KEY | ROW_KEY, _) => return Err(format!("{name} must be an Edm.String")),
+        (name, value) => {
+            entity.set(name.to_owned(), value).map_err(|error| format!("{name}: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads an assignment: `Name=text`, `Age:Int64=5`, or `Age:=5` whose value is JSON.
+pub fn assignment(text: &str) -> Result<(String, Value), String> {
+    let (left, right) = text
+        .split_once('=')
+        .ok_or_else(|| format!("'{text}' is no property: write Name=text, Age:Int64=5 or Age:=5"))?;
+    let (name, value) = match left.split_once(':') {
+        None => (left, Value::String(right.to_owned())),
+        Some((name, "")) => (name, json_value(right)?),
+        Some((name, given)) => {
+            let known = || EdmType::ALL.map(|kind| kind.name().trim_start_matches("Edm.")).join(", ");
+            let kind =
+                kind(given).ok_or_else(|| format!("'{given}' is not a type; there are {}", known()))?;
+            (name, parse(kind, right)?)
+        }
+    };
+    Ok((name.to_owned(), value))
+}
+
+fn json_value(text: &str) -> Result<Value, String> {
+    let wrong = || format!("'{text}' is neither a JSON text, number, true nor false");
+    match serde_json::from_str(text).map_err(|_| wrong())? {
+        serde_json::Value::Bool(value) => Ok(Value::Boolean(value)),
+        serde_json::Value::String(text) => Ok(Value::String(text)),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Ok(i32::try_from(whole).map_or(Value::Int64(whole), Value::Int32)),
+            None => number.as_f64().map(Value::Double).ok_or_else(wrong),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values of all types, with a liking for extremes.
+    pub fn any_value() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![
+            "\\PC{0,12}".boxed(),
+            "[,\"\\r\\n\\t';:@\\\\ \u{0}\u{feff}\u{2028}😀a]{0,8}".boxed(),
+            Just(String::new()).boxed(),
+            Just("NULL".to_owned()).boxed(),
+        ];
+        let least = DateTime::STORABLE_MIN.ticks();
+        let ticks = prop_oneof![Just(least), Just(DateTime::MAX.ticks()), least..=DateTime::MAX.ticks()];
+        prop_oneof![
+            proptest::collection::vec(any::<u8>(), 0..20).prop_map(Value::Binary),
+            any::<bool>().prop_map(Value::Boolean),
+            ticks.prop_map(|ticks| Value::DateTime(DateTime::from_ticks(ticks).unwrap())),
+            any::<f64>().prop_map(Value::Double),
+            prop_oneof![
+                Just(f64::NAN),
+                Just(f64::INFINITY),
+                Just(f64::NEG_INFINITY),
+                Just(-0.0),
+                Just(f64::MIN_POSITIVE),
+                Just(5e-324),
+                Just(f64::MAX),
+                Just(1e21),
+                Just(5.0)
+            ]
+            .prop_map(Value::Double),
+            any::<u128>().prop_map(|bits| Value::Guid(uuid_text(bits).parse().unwrap())),
+            prop_oneof![Just(i32::MIN), Just(i32::MAX), any::<i32>()].prop_map(Value::Int32),
+            prop_oneof![Just(i64::MIN), Just(i64::MAX), any::<i64>()].prop_map(Value::Int64),
+            text.prop_map(Value::String),
+        ]
+    }
+
+    fn uuid_text(bits: u128) -> String {
+        let hex = format!("{bits:032x}");
+        format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    }
+
+    /// Entities with some of a few properties, of changing types.
+    pub fn any_entity() -> impl Strategy<Value = Dynamic> {
+        let key = || "[^/\\\\#?\u{0}-\u{1f}\u{7f}-\u{9f}]{0,6}";
+        let name = prop_oneof![Just("A"), Just("B"), Just("_c"), Just("Ünï"), Just("D1")];
+        (key(), key(), proptest::collection::vec((name, any_value()), 0..6)).prop_map(
+            |(partition, row, list)| {
+                let mut entity = Dynamic::new(partition, row);
+                for (name, value) in list {
+                    entity.set(name, value).unwrap();
+                }
+                entity
+            },
+        )
+    }
+
+    /// Are they the same, bit by bit? A NaN equals no other one.
+    pub fn same(a: &Dynamic, b: &Dynamic) -> bool {
+        let list = |entity: &Dynamic| -> Vec<(String, String)> {
+            let mut list: Vec<_> =
+                entity.props.iter().map(|(name, value)| (name.to_owned(), format!("{value:?}"))).collect();
+            list.sort();
+            list
+        };
+        (&a.partition_key, &a.row_key, list(a)) == (&b.partition_key, &b.row_key, list(b))
+    }
+
+    proptest! {
+        #[test]
+        fn values_are_read_back(value in any_value()) {
+            let again = parse(value.kind(), &text(&value)).unwrap();
+            prop_assert_eq!(format!("{:?}", again), format!("{:?}", value));
+        }
+
+        #[test]
+        fn lines_are_read_back(entity in any_entity(), time in proptest::option::of(0..=DateTime::MAX.ticks())) {
+            let mut entity = entity;
+            entity.timestamp = time.and_then(DateTime::from_ticks);
+            let line = to_line(&entity);
+            prop_assert!(!line.contains(&b'\n'), "one line");
+            let again = from_line(&line).unwrap();
+            prop_assert!(same(&entity, &again), "{:?} {:?}", entity, again);
+            prop_assert_eq!(again.timestamp, entity.timestamp);
+        }
+    }
+
+    #[test]
+    fn assignments() {
+        for (text, name, value) in [
+            ("Name=Ada", "Name", Value::String("Ada".into())),
+            ("Name=", "Name", Value::String(String::new())),
+            ("Formula=a=b:c", "Formula", Value::String("a=b:c".into())),
+            ("Age:Int64=5", "Age", Value::Int64(5)),
+            ("Age:Edm.Int32=-5", "Age", Value::Int32(-5)),
+            ("Age:=5", "Age", Value::Int32(5)),
+            ("Age:=5000000000", "Age", Value::Int64(5_000_000_000)),
+            ("Size:=0.5", "Size", Value::Double(0.5)),
+            ("Good:=true", "Good", Value::Boolean(true)),
+            ("Text:=\"a\\nb\"", "Text", Value::String("a\nb".into())),
+            ("Bytes:Binary=AQI=", "Bytes", Value::Binary(vec![1, 2])),
+            ("Number:Double=NaN", "Number", Value::Double(f64::NAN)),
+        ] {
+            let (found, given) = assignment(text).unwrap();
+            assert_eq!((found.as_str(), format!("{given:?}")), (name, format!("{value:?}")), "{text}");
+        }
+        for bad in
+            ["", "Name", "Age:Int=5", "Age:Int32=x", "Age:=x", "Age:=null", "Age:=[1]", "When:DateTime=now"]
+        {
+            assert!(assignment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn lines_that_are_none() {
+        for bad in ["", "x", "[]", "{}", "{\"PartitionKey\":\"a\"}", "{\"PartitionKey\":\"a\",\"RowKey\":1}"]
+        {
+            assert!(from_line(bad.as_bytes()).is_err(), "{bad}");
+        }
+        let nested = r#"{"PartitionKey":"a","RowKey":"b","C":{}}"#;
+        assert!(from_line(nested.as_bytes()).is_err());
+    }
+}

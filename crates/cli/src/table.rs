@@ -1,0 +1,122 @@
+//! `lazuli table`: which tables there are.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::output::Format;
+use crate::target::{EXIT_CODES, Target, found};
+
+/// List, create and delete tables.
+///
+/// Works with this server, with the original service and with its emulators.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli table create animals
+  lazuli table list
+  lazuli table exists animals && lazuli table delete animals")]
+pub struct Table {
+    #[command(subcommand)]
+    command: TableCommand,
+}
+
+#[derive(Subcommand)]
+enum TableCommand {
+    /// Print the names of all tables
+    #[command(after_help = format!("Examples:\n  lazuli table list\n  lazuli table list --prefix pe --output json\n\n{EXIT_CODES}"))]
+    List {
+        /// Only those whose names start with this
+        #[arg(long, value_name = "TEXT")]
+        prefix: Option<String>,
+        /// How to print them [default: table on a terminal, jsonl elsewhere]
+        #[arg(short, long, value_enum)]
+        output: Option<Format>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Create a table
+    #[command(after_help = format!("Examples:\n  lazuli table create animals\n  lazuli table create animals --if-missing\n\n{EXIT_CODES}"))]
+    Create {
+        /// Its name
+        name: String,
+        /// It is good if it is there already
+        #[arg(long)]
+        if_missing: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Delete a table with all that is in it
+    #[command(after_help = format!("Examples:\n  lazuli table delete people\n  lazuli table delete people --if-exists\n\n{EXIT_CODES}"))]
+    Delete {
+        /// Its name
+        name: String,
+        /// It is good if it is not there
+        #[arg(long)]
+        if_exists: bool,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Say whether there is such a table: the exit code is 3 if not
+    #[command(after_help = format!("Examples:\n  lazuli table exists people\n\n{EXIT_CODES}"))]
+    Exists {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+impl Table {
+    /// Carries the command out.
+    pub fn run(self) -> Result<ExitCode, String> {
+        match self.command {
+            TableCommand::List { prefix, output, target } => target.run(async |service| {
+                let names = match &prefix {
+                    Some(prefix) => service.table_names_with_prefix(prefix).await?,
+                    None => service.table_names().await?,
+                };
+                print(&names, Format::or_default(output))?;
+                Ok(ExitCode::SUCCESS)
+            }),
+            TableCommand::Create { name, if_missing, target } => target.run(async |service| {
+                let table = service.table(&name)?;
+                if if_missing {
+                    table.create_if_missing().await?;
+                } else {
+                    table.create().await?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }),
+            TableCommand::Delete { name, if_exists, target } => target.run(async |service| {
+                let table = service.table(&name)?;
+                if if_exists {
+                    table.delete_if_exists().await?;
+                } else {
+                    table.delete().await?;
+                }
+                Ok(ExitCode::SUCCESS)
+            }),
+            TableCommand::Exists { name, target } => target.run(async |service| {
+                let exists = service.table(&name)?.exists().await?;
+                println!("{exists}");
+                Ok(found(exists))
+            }),
+        }
+    }
+}
+
+fn print(names: &[String], format: Format) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Table => names.iter().try_for_each(|name| writeln!(out, "{name}")),
+        Format::Json => writeln!(out, "{}", json!(names)),
+        Format::Jsonl => names.iter().try_for_each(|name| writeln!(out, "{}", json!({ "TableName": name }))),
+        Format::Csv => {
+            writeln!(out, "TableName")?;
+            names.iter().try_for_each(|name| writeln!(out, "{name}"))
+        }
+    }
+}
