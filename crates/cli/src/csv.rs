@@ -105,6 +105,8 @@ pub struct Reader<R> {
     pub offset: u64,
     /// The line in which the next record starts.
     pub line: u64,
+    /// The line in which the last record started.
+    pub record_line: u64,
 }
 
 /// What a column is for.
@@ -119,7 +121,7 @@ enum Meaning {
 impl<R: BufRead> Reader<R> {
     /// Reads the first line.
     pub fn new(input: R) -> Result<Self, String> {
-        let mut reader = Self { input, header: Vec::new(), offset: 0, line: 1 };
+        let mut reader = Self { input, header: Vec::new(), offset: 0, line: 1, record_line: 1 };
         let first = reader.record()?.ok_or("it is empty: the first line must name the columns")?;
         reader.header = first.iter().map(meaning).collect::<Result<_, _>>()?;
         for key in [PARTITION_KEY, ROW_KEY] {
@@ -174,6 +176,7 @@ impl<R: BufRead> Reader<R> {
 
     /// The next record: fields up to the end of a line that is not between quotes.
     fn record(&mut self) -> Result<Option<Vec<Field>>, String> {
+        self.record_line = self.line;
         let mut bytes = Vec::new();
         let mut lines = 0;
         loop {

@@ -179,6 +179,8 @@ struct Lines {
     input: BufReader<File>,
     offset: u64,
     line: u64,
+    /// The line of the last entity.
+    entity_line: u64,
 }
 
 impl Source {
@@ -188,7 +190,7 @@ impl Source {
         let length = file.metadata().map_err(said)?.len();
         let input = BufReader::new(file);
         let reader = match format {
-            FileFormat::Jsonl => SourceReader::Lines(Lines { input, offset: 0, line: 1 }),
+            FileFormat::Jsonl => SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1 }),
             FileFormat::Csv => SourceReader::Csv(
                 csv::Reader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
             ),
@@ -228,16 +230,14 @@ impl Source {
         let mut window = Vec::new();
         let start = self.place().0;
         while window.len() < WINDOW_ENTITIES_MAX && self.place().0 - start < WINDOW_BYTES_MAX {
-            let line = self.place().1;
-            let said = |why: String| Fault::Said(format!("{}:{line}: {why}", self.path.display()));
-            let next = match &mut self.reader {
-                SourceReader::Lines(lines) => lines.next_entity(),
-                SourceReader::Csv(reader) => reader.next_entity(),
+            let (next, line) = match &mut self.reader {
+                SourceReader::Lines(lines) => (lines.next_entity(), lines.entity_line),
+                SourceReader::Csv(reader) => (reader.next_entity(), reader.record_line),
             };
+            let said = |why: String| Fault::Said(format!("{}:{line}: {why}", self.path.display()));
             let Some(mut entity) = next.map_err(said)? else { break };
             if let (Some(name), Some(time)) = (timestamp_as, entity.timestamp) {
-                edm::set(&mut entity, name, Value::DateTime(time))
-                    .map_err(|why| Fault::Said(format!("{}:{line}: {why}", self.path.display())))?;
+                edm::set(&mut entity, name, Value::DateTime(time)).map_err(said)?;
             }
             window.push(entity);
         }
@@ -261,6 +261,7 @@ impl Lines {
                 (self.offset, self.line) = (self.offset + read, self.line + 1);
                 continue;
             }
+            self.entity_line = self.line;
             let entity = edm::from_line(&line)?;
             (self.offset, self.line) = (self.offset + read, self.line + 1);
             return Ok(Some(entity));

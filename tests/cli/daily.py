@@ -1,0 +1,249 @@
+"""`lazuli table|entity|query|export|import`: daily work on a server, by a token, and on a stopped store."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+
+from common import contains, equal, free_port, run, serve, serve_memory
+from lazuli import HANG_SECONDS, KEY, Client
+
+ALL_TYPES = ["Text=a, \"b\"\n", "Empty=", "Small:Int32=-2147483648", "Big:Int64=9223372036854775807", "Real:Double=-0.0",
+             "Nan:Double=NaN", "Far:Double=-Infinity", "Yes:Boolean=true", "When:DateTime=9999-12-31T23:59:59.9999999Z",
+             "Id:Guid=c9da6455-213d-42c9-9a79-3e9149a57833", "Bytes:Binary=AAH/", "None:Binary="]
+
+
+class Shell:
+    """Runs commands on one server, or on one store."""
+
+    def __init__(self, binary, directory, server=None, store=None):
+        self.binary, self.directory, self.store = binary, directory, store
+        self.env = {"AZURE_STORAGE_CONNECTION_STRING": connection_string(server) if server else ""}
+
+    def __call__(self, *args, code=0):
+        if self.store:
+            args = (*args, "--location", self.store)
+        found, output, errors = run(self.binary, self.directory, *args, env=self.env)
+        equal(found, code, f"{args}: {output}{errors}")
+        return output if code == 0 else output + errors
+
+    def rows(self, *args):
+        return [json.loads(line) for line in self(*args).splitlines()]
+
+
+def connection_string(server):
+    return (f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};"
+            f"TableEndpoint=http://127.0.0.1:{server.port}/devstoreaccount1;")
+
+
+def values(entity):
+    return {name: value for name, value in entity.items() if not name.startswith(("Timestamp", "odata."))}
+
+
+def fill(shell, table, count, partitions=3):
+    """Entities in some partitions, by an import."""
+    path = os.path.join(shell.directory, f"{table}.jsonl")
+    with open(path, "w") as file:
+        for number in range(count):
+            entity = {"PartitionKey": f"p{number % partitions}", "RowKey": f"{number:06}", "N": number, "Text": "x" * 50}
+            file.write(json.dumps(entity) + "\n")
+    shell("import", path, "--quiet")
+    os.remove(path)
+
+
+def daily_work(shell):
+    equal(shell("table", "exists", "people", code=3), "false\n")
+    shell("table", "create", "people")
+    contains(shell("table", "create", "people", code=4), "TableAlreadyExists")
+    shell("table", "create", "people", "--if-missing")
+    equal(shell.rows("table", "list"), [{"TableName": "people"}])
+    equal(shell("table", "list", "-o", "table"), "people\n")
+    equal(shell("table", "exists", "people"), "true\n")
+    told = json.loads(shell("entity", "insert", "people", "PartitionKey=a", "RowKey=1", "Name=Ada", "Age:=36"))
+    contains(told["odata.etag"], "datetime")
+    contains(shell("entity", "insert", "people", "PartitionKey=a", "RowKey=1", code=4), "EntityAlreadyExists")
+    shell("entity", "merge", "people", "PartitionKey=a", "RowKey=1", "Visits:Int64=5")
+    contains(shell("entity", "merge", "people", "PartitionKey=a", "RowKey=1", "A=b", "--if-match", told["odata.etag"], code=4),
+             "UpdateConditionNotSatisfied")
+    equal(values(shell.rows("entity", "get", "people", "a", "1")[0]),
+          {"PartitionKey": "a", "RowKey": "1", "Name": "Ada", "Age": 36, "Visits@odata.type": "Edm.Int64", "Visits": "5"})
+    shell("entity", "update", "people", "PartitionKey=a", "RowKey=1", "Name=Ada L.")
+    shell("entity", "upsert", "people", '{"PartitionKey":"b","RowKey":"2","Name":"Bo","Age":20}')
+    shell("entity", "upsert", "people", "--merge", "PartitionKey=b", "RowKey=2", "Town=Oslo")
+    contains(shell("entity", "update", "people", "PartitionKey=x", "RowKey=1", code=3), "ResourceNotFound")
+    contains(shell("query", "people", "--output", "table", "--select", "Name,Town"),
+             "PartitionKey  RowKey  Name    Town\n", "b             2       Bo      Oslo\n")
+    equal([row["Name"] for row in shell.rows("query", "people", "--filter", "Age lt 30")], ["Bo"])
+    equal(len(shell.rows("query", "people", "--top", "1")), 1)
+    equal(len(json.loads(shell("query", "people", "-o", "json"))), 2)
+    contains(shell("query", "people", "--filter", "Age is old", code=1), "InvalidInput")
+    contains(shell("query", "nobody", code=3), "TableNotFound")
+    contains(shell("entity", "get", "people", "a", "1", "-o", "table"), "ETag", "Ada L.")
+    shell("entity", "delete", "people", "b", "2")
+    shell("entity", "delete", "people", "b", "2", code=3)
+    shell("entity", "get", "people", "b", "2", code=3)
+    contains(shell("entity", "insert", "people", "Name=x", code=1), "PartitionKey=")
+    shell("table", "delete", "people")
+    shell("table", "delete", "people", code=3)
+    shell("table", "delete", "people", "--if-exists")
+
+
+def test_daily_work_on_a_server(binary, directory):
+    with serve_memory(binary, directory) as server:
+        daily_work(Shell(binary, directory, server))
+
+
+def test_daily_work_on_a_stopped_store(binary, directory):
+    with serve(binary, directory) as server:
+        shell = Shell(binary, directory, store="data")
+        contains(shell("table", "list", code=1), "stop it, or talk to it")
+        equal(server.stop(), 0)
+    daily_work(shell)
+    contains(Shell(binary, directory, store="nothing")("table", "list", code=1), "no store")
+    equal(os.path.exists(os.path.join(directory, "nothing")), False)
+
+
+def test_with_a_token_and_without_an_answer(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        fill(shell, "people", 5)
+        url = run(binary, directory, "sas", "table", "people", "-p", "r")[1].splitlines()[1].replace("10002", str(server.port))
+        equal(len(shell.rows("query", "people", "-c", url)), 5)
+        contains(shell("entity", "delete", "people", "p0", "000000", "-c", url, code=5), "AuthorizationPermissionMismatch")
+        shell("table", "list", "-c", url, code=5)
+        wrong = connection_string(server).replace(KEY, "AAAA" + KEY[4:])
+        contains(shell("table", "list", "-c", wrong, code=5), "AuthenticationFailed")
+    contains(shell("table", "list", "-c", "nonsense", code=1), "connection string")
+    nobody = connection_string(server).replace(str(server.port), str(free_port()))
+    contains(shell("table", "list", "-c", nobody, code=6), "no answer from")
+
+
+def test_all_types_there_and_back(binary, directory):
+    """In both formats, from a server into a stopped store and back, bit by bit."""
+    with serve_memory(binary, directory) as server:
+        shell, store = Shell(binary, directory, server), Shell(binary, directory, store="copy")
+        shell("table", "create", "first")
+        shell("entity", "insert", "first", "PartitionKey=it's", "RowKey=", *ALL_TYPES)
+        shell("entity", "insert", "first", "PartitionKey=ü😀", "RowKey= ", "Small=now a text", "Other:=true")
+        wanted = [values(row) for row in shell.rows("query", "first")]
+        equal(len(wanted[0]), 22)
+        for kind in ("jsonl", "csv"):
+            shell("export", "first", "--format", kind, "--directory", kind, "--timestamps")
+            store("import", f"{kind}/first.{kind}", "--table", f"from{kind}")
+            store("export", f"from{kind}", "--format", kind, "--directory", "back")
+            shell("import", f"back/from{kind}.{kind}")
+            equal([values(row) for row in shell.rows("query", f"from{kind}")], wanted, kind)
+            equal(sorted(os.listdir(os.path.join(directory, kind))), [f"first.{kind}"])
+        with open(os.path.join(directory, "csv", "first.csv"), newline="", encoding="utf-8") as file:
+            header = next(csv.reader(file))
+        contains(",".join(header), "PartitionKey,RowKey,Timestamp:Edm.DateTime", "Small:Edm.Int32", "Small:Edm.String")
+
+
+def test_timestamps(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        shell("table", "create", "first")
+        shell("entity", "insert", "first", "PartitionKey=a", "RowKey=1")
+        old = shell.rows("entity", "get", "first", "a", "1")[0]["Timestamp"]
+        for kind in ("jsonl", "csv"):
+            shell("export", "first", "--timestamps", "--format", kind)
+            shell("import", f"first.{kind}", "--table", kind, "--timestamp-as", "WrittenAt")
+            new = shell.rows("entity", "get", kind, "a", "1")[0]
+            equal(new["WrittenAt"], old)
+            assert new["Timestamp"] > old, new
+        shell("export", "first", "--overwrite")
+        with open(os.path.join(directory, "first.jsonl")) as file:
+            assert "Timestamp" not in file.read()
+
+
+def test_several_tables_filters_and_files_that_are_there(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        contains(shell("export", "--all"), "no tables")
+        for table in ("one", "two"):
+            fill(shell, table, 30)
+        contains(shell("export", "--all", "--directory", "out"), "30 entities")
+        equal(sorted(os.listdir(os.path.join(directory, "out"))), ["one.jsonl", "two.jsonl"])
+        contains(shell("export", "one", "--directory", "out", code=1), "exists already")
+        shell("export", "one", "--directory", "out", "--overwrite", "--filter", "N lt 3")
+        with open(os.path.join(directory, "out", "one.jsonl")) as file:
+            equal(len(file.readlines()), 3)
+        shell("export", "nobody", code=3)
+        shell("table", "delete", "two")
+        shell("import", "out/one.jsonl", "out/two.jsonl")
+        equal(len(shell.rows("query", "two", "--all")), 30)
+        shell("import", "out/two.jsonl", "--existing", "refuse", code=4)
+
+
+def test_mistakes_in_files_are_told(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        for name, text, why in [("bad.jsonl", '{"PartitionKey":"a","RowKey":"1"}\n\n{"PartitionKey":"a"}\n',
+                                 "bad.jsonl:3: there is no RowKey"),
+                                ("bad.csv", "PartitionKey,RowKey,N:Edm.Int32\np,1,x\n", "bad.csv:2: N: 'x' is not an Edm.Int32"),
+                                ("cols.csv", "Name\nx\n", "no column PartitionKey"), ("text.txt", "", "--format"),
+                                ("1.jsonl", "", "name")]:
+            with open(os.path.join(directory, name), "w") as file:
+                file.write(text)
+            contains(shell("import", name, code=1), why)
+        # What is mended goes on behind what is done.
+        with open(os.path.join(directory, "aaa.jsonl"), "w") as file:
+            file.write('{"PartitionKey":"a","RowKey":"1"}\n')
+        shell("import", "aaa.jsonl")
+        equal(len(shell.rows("query", "aaa")), 1)
+
+
+def killed(shell, args, reached):
+    """Starts a command, kills it once it has come so far."""
+    process = subprocess.Popen([shell.binary, *args], cwd=shell.directory, env=os.environ | shell.env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not reached():
+        pass
+    process.send_signal(signal.SIGKILL)
+    return process.wait(HANG_SECONDS) == -signal.SIGKILL
+
+
+def saved_rows(path):
+    try:
+        with open(path) as file:
+            return json.load(file)["content"]["rows"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def test_a_killed_transfer_goes_on(binary, directory):
+    """Export and import are killed after some pages; what they had is not read or written again, and nothing is missing."""
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        fill(shell, "many", 20000, partitions=7)
+        export, state = ("export", "many", "--directory", "out"), os.path.join(directory, "out", "many.export-state")
+        assert killed(shell, export, lambda: saved_rows(state) >= 2000), "it was done before it could be killed"
+        had = saved_rows(state)
+        assert 2000 <= had < 20000, had
+        contains(shell("export", "many", "--directory", "out", "--filter", "N gt 5", code=1), "other work")
+        with Client(server) as client:
+            # A row before the place that was reached is not seen any more; it would be if the export started anew.
+            equal(client.ask("POST", "/many", {"PartitionKey": "p", "RowKey": "early"}).status, 204)
+        shell(*export)
+        with open(os.path.join(directory, "out", "many.jsonl")) as file:
+            rows = [json.loads(line) for line in file]
+        equal((len(rows), len({row["N"] for row in rows})), (20000, 20000))
+        equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
+        imports, state = ("import", "out/many.jsonl", "--table", "again"), os.path.join(directory, "out", "many.jsonl.import-state")
+        assert killed(shell, imports, lambda: saved_rows(state) >= 2000), "it was done before it could be killed"
+        # The first row is taken away: it would come back if the import started anew.
+        first = rows[0]
+        shell("entity", "delete", "again", first["PartitionKey"], first["RowKey"])
+        shell(*imports)
+        equal({row["N"] for row in shell.rows("query", "again", "--all")}, {row["N"] for row in rows[1:]})
+        equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
+
+
+def test_the_end_of_a_pipe_is_no_error(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        fill(shell, "many", 5000)
+        done = subprocess.run(["bash", "-c", "set -o pipefail; \"$0\" query many --all | head -1", binary],
+                              cwd=directory, env=os.environ | shell.env, capture_output=True, timeout=HANG_SECONDS)
+        equal((done.returncode, done.stderr), (0, b""))
