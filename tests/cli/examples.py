@@ -28,6 +28,7 @@ SHORT = {
 # What an example needs that is not there, by a part of it: it is not run.
 NOT_RUN = {
     "--ca-file front.pem": "a front that speaks TLS for another name",
+    "postgres://": "a database",
 }
 # Commands that work on a store that no server has open.
 STOPPED = set()
@@ -62,20 +63,23 @@ class Sandbox:
     """A directory, a server with something in it, and a shell."""
 
     def __init__(self, binary, directory, command):
-        self.binary, self.directory, self.server = binary, directory, None
+        self.binary, self.directory, self.server, self.data = binary, directory, None, "lazuli-data"
         os.mkdir(directory)
         os.mkdir(os.path.join(directory, "bin"))
         os.symlink(binary, os.path.join(directory, "bin", "lazuli"))
         if command == "serve":
             certificate, key = openssl_certificate(directory, "chain")
             shutil.copy(key, os.path.join(directory, "key.pem"))
-        if command in ("serve", "bench", "trial", "soak", None):
+        if command in ("serve", "bench", "trial", "soak"):
             return
         self.server = Server(binary, directory=directory)
         if command != "account":
             equal(run(binary, directory, "account", "add", "shop", "--key1", KEY, "--key2", KEY)[0], 0)
         if command != "conformance":
             self.fill()
+        if command == "export":
+            self.run("lazuli export people --directory seed && lazuli import seed/people.jsonl --location stopped")
+            self.data = "stopped"
         if command == "restore":
             self.run("lazuli backup /backups/monday")
         if command in STOPPED:
@@ -91,7 +95,7 @@ class Sandbox:
 
     def local(self, text):
         """The example as it is in this sandbox."""
-        data = "lazuli-data" if self.server else "elsewhere"
+        data = self.data if self.server else "elsewhere"
         for shown, here in [("BASE64KEY", KEY), ("/var/lib/lazuli", f"{self.directory}/{data}"), ("/var/tmp", self.directory),
                             ("/backups", f"{self.directory}/backups"), ("/etc/lazuli", self.directory)]:
             text = text.replace(shown, here)
@@ -139,6 +143,7 @@ class Sandbox:
         command = self.local(example)
         command += "" if "--table-port" in command else " --table-port 0"
         command += "" if "--admin-port" in command or "--engine" in command else " --admin-port 0"
+        command += f" --location {self.directory}/elsewhere" if self.server and "--location" not in command else ""
         command = re.sub(r"\blazuli\b(?=( |$))", "exec lazuli", command, count=1)
         process = subprocess.Popen(["bash", "-c", command], cwd=self.directory, env=self.environment(),
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -57,7 +57,7 @@ Examples:
   lazuli                                         tables on 127.0.0.1:10002, data in ./lazuli-data
   lazuli serve --engine memory: --table-port 0   throw-away data on a free port, which is printed
   lazuli serve --location /var/lib/lazuli        data in a directory of your choice
-  lazuli serve --engine 'postgres://lazuli@db1,db2,db3/lazuli?sslmode=verify-full'   one of many front ends
+  lazuli serve --engine 'postgres://lazuli@db1,db2,db3/lazuli?sslmode=verify-full'   one of many
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
   lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
