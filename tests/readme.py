@@ -48,12 +48,14 @@ def main():
         for line in server.stdout:
             found = re.search(r"TableEndpoint=http://([^/]+)/", line)
             if found:
-                endpoint = found.group(1)
+                endpoint, connection = found.group(1), line.strip()
                 break
         binaries = os.path.dirname(os.path.abspath(options.binary))
         local = lambda text: text.replace("127.0.0.1:10002", endpoint)
         results = [
             run("curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'),
+            run("daily work", ["bash", "-ec", f"PATH={binaries}:$PATH\nexport AZURE_STORAGE_CONNECTION_STRING='{connection}'\n"
+                               + block("sh", "lazuli table create")], '"Name":"Bubo"', cwd=folder),
             run("sas", ["bash", "-c", f"PATH={binaries}:$PATH\n{block('sh', 'lazuli sas')}"], "allows     query"),
             run("python", [f"{options.venv}/bin/python", "-c", local(block("python", "TableServiceClient"))], "Ada"),
         ]

@@ -20,9 +20,9 @@ const PAGE_BYTES: usize = 1024 * 1024;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli engine migrate postgres://lazuli@db/lazuli              brings the tables of a database up to date
+  lazuli engine migrate postgres://lazuli@db/lazuli   brings the tables up to date
   lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli
-  lazuli engine copy postgres://lazuli@db1,db2/lazuli file:copy  and back")]
+  lazuli engine copy postgres://lazuli@db1,db2/lazuli file:copy   and back")]
 pub struct Engines {
     #[command(subcommand)]
     command: EnginesCommand,
@@ -33,6 +33,7 @@ enum EnginesCommand {
     /// Bring the tables of a database to the version that this program works with
     ///
     /// An empty database is set up; servers do that by themselves when they start.
+    #[command(after_help = "Examples:\n  lazuli engine migrate postgres://lazuli@db/lazuli")]
     Migrate {
         /// The database: postgres://…
         url: EngineUrl,
@@ -43,6 +44,7 @@ enum EnginesCommand {
     /// the servers of FROM, or what they write meanwhile stays behind. TO must be empty. A copy into a database that was
     /// interrupted goes on where it was when the same command is given again, and until it is complete no server starts on
     /// it; one into a directory is begun anew, after the directory was removed.
+    #[command(after_help = "Examples:\n  lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli")]
     Copy {
         /// Where the data is: file:DIR or postgres://…
         from: EngineUrl,

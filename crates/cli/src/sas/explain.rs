@@ -291,6 +291,14 @@ mod tests {
         explain(&token, DEVELOPMENT_ACCOUNT, key, DateTime::parse("2026-06-15T12:00:00Z").unwrap())
     }
 
+    proptest::proptest! {
+        /// Whatever is given is explained.
+        #[test]
+        fn any_token_is_explained(query in "((sv|tn|sp|st|se|si|ss|srt|sip|spr|spk|srk|epk|erk|ses|x)=[-a-z0-9:,.+%éZ]{0,9}&){0,9}") {
+            explained(&format!("{query}sig=x"), Some(&key()));
+        }
+    }
+
     #[track_caller]
     fn check(query: &str, lines: &[(&str, &str)], problems: &[&str]) {
         let found = explained(&format!("{query}&sig=x"), None);
