@@ -16,6 +16,7 @@ mod entity;
 mod export;
 mod import;
 mod log;
+mod oauth;
 mod output;
 mod progress;
 mod query;

@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::engine::{self, EngineError, EngineUrl};
 use crate::log::{self, LogFormat};
+use crate::oauth::OauthArgs;
 
 /// The port that SDKs and Azurite use for tables.
 pub const TABLE_PORT: u16 = 10002;
@@ -62,6 +63,8 @@ Examples:
   lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
   lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as the cloud does
+  lazuli serve --self-signed --oauth-issuer https://login.example.org/T --oauth-audience https://storage.azure.com \\
+      --oauth-jwks jwks.json                       accept bearer tokens; see docs/operate.md for roles
   kill -HUP PID                                  reads a renewed certificate; connections stay
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
@@ -151,6 +154,9 @@ pub struct Serve {
 
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
+
+    #[command(flatten, next_help_heading = "Bearer tokens (OAuth), off unless an issuer is named")]
+    oauth: OauthArgs,
 
     #[command(flatten)]
     azurite: AzuriteArgs,
@@ -348,7 +354,7 @@ impl Serve {
         loop {
             tokio::select! {
                 () = signals.next() => break,
-                () = received(&mut hangup) => running.reload(),
+                () = received(&mut hangup) => running.reload().await,
             }
         }
         if !self.quiet {
@@ -386,6 +392,7 @@ impl Serve {
         config.trusted_proxies.clone_from(&self.trusted_proxy);
         config.limits = self.limits.limits();
         config.rates = self.limits.rates();
+        config.oauth = self.oauth.settings();
         config.query_time_max = Duration::from_secs(self.query_time.into());
         config.name_hold = Duration::from_secs(self.table_name_hold.into());
         let analytics = || url.directory().map(|path| path.join(lazuli_server::analytics::DIRECTORY));

@@ -80,6 +80,8 @@ error_codes! {
     InsufficientAccountPermissions, "InsufficientAccountPermissions", 403, Never, No, "The account being accessed does not have sufficient permissions to execute this operation.";
     InternalError, "InternalError", 500, Later, Unknown, "The server encountered an internal error. Please retry the request.";
     InvalidAuthenticationInfo, "InvalidAuthenticationInfo", 400, Never, No, "The authentication information was not provided in the correct format. Verify the value of Authorization header.";
+    /// A bearer token that is not accepted.
+    InvalidBearerToken, "InvalidAuthenticationInfo", 401, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     InvalidDuplicateRow, "InvalidDuplicateRow", 400, Never, No, "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
     /// An expectation that is not known.
     ExpectationFailed, "InvalidHeaderValue", 417, Never, No, "The value for one of the HTTP headers is not in the correct format.";

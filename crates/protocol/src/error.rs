@@ -62,7 +62,7 @@ pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) 
     let json = speaks_json("accept") || speaks_json("content-type");
     let mut response = Response::refusal(failure.code).with("x-ms-error-code", failure.code.name());
     response.front_end = true;
-    if failure.code == ErrorCode::NoAuthenticationInformation {
+    if matches!(failure.code, ErrorCode::NoAuthenticationInformation | ErrorCode::InvalidBearerToken) {
         response = response.with("WWW-Authenticate", CHALLENGE);
     }
     if json {

@@ -38,6 +38,8 @@ impl ApiVersion {
     pub const V2017_04_17: ApiVersion = ApiVersion::on(2017, 4, 17);
     /// `x-ms-error-code` on failures.
     pub const V2017_07_29: ApiVersion = ApiVersion::on(2017, 7, 29);
+    /// Bearer tokens.
+    pub const V2017_11_09: ApiVersion = ApiVersion::on(2017, 11, 9);
     /// `x-ms-client-request-id` is echoed.
     pub const V2019_02_02: ApiVersion = ApiVersion::on(2019, 2, 2);
     /// A request without credentials is challenged with 401.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::throttle::Rates;
-use crate::tls;
+use crate::{oauth, tls};
 
 /// Bounds on what a client can make the server hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub struct Config {
     pub public_scheme: Scheme,
     /// Proxies whose `X-Forwarded-Proto` is believed.
     pub trusted_proxies: Vec<IpAddr>,
+    /// Whose bearer tokens are accepted.
+    pub oauth: Option<oauth::Settings>,
     /// Bounds.
     pub limits: Limits,
     /// How much accounts and partitions may ask for.
@@ -130,6 +132,7 @@ impl Config {
             tls: None,
             public_scheme: Scheme::Http,
             trusted_proxies: Vec::new(),
+            oauth: None,
             limits: Limits::default(),
             rates: Rates::default(),
             query_time_max: Duration::from_secs(5),

@@ -46,6 +46,7 @@ use crate::config::Config;
 use crate::entropy::Ids;
 use crate::http::{BodySource, Handler, Peer, RequestHead};
 use crate::metrics::Metrics;
+use crate::oauth::Oauth;
 use crate::throttle::Throttle;
 use note::Note;
 
@@ -78,6 +79,7 @@ pub struct Frontend {
     ids: Ids,
     metrics: Metrics,
     analytics: Analytics,
+    oauth: Option<Arc<Oauth>>,
     throttle: Throttle,
     /// Places for pages that are being made.
     pages: Semaphore,
@@ -93,6 +95,7 @@ impl Frontend {
             ids: Ids::new()?,
             metrics: Metrics::default(),
             analytics: Analytics::default(),
+            oauth: None,
             throttle: Throttle::new(config.rates),
             pages: Semaphore::new(config.limits.pages_max()),
             watch: Stopwatch::start(),
@@ -110,6 +113,11 @@ impl Frontend {
             name_hold: config.name_hold,
         };
         Self::new(Service::new(engine, options), directory, config)
+    }
+
+    /// The same, accepting bearer tokens.
+    pub fn with_oauth(self, oauth: Option<Arc<Oauth>>) -> Self {
+        Self { oauth, ..self }
     }
 
     /// The service behind it.
@@ -255,7 +263,7 @@ impl Frontend {
         }
         let admitted = self.admit(&arrival, properties, context).await;
         match admitted.and_then(|grant| self.within_rate(grant, context.version)) {
-            Err(failure) => error::front_end(context, Some(head), &failure),
+            Err(failure) => self.challenge(error::front_end(context, Some(head), &failure)),
             Ok(grant) => {
                 let Arrival { head, address, .. } = arrival;
                 let request = Request { head, address, grant, context };

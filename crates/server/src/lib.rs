@@ -12,6 +12,7 @@ pub mod frontend;
 pub mod http;
 mod listen;
 pub mod metrics;
+pub mod oauth;
 mod run;
 pub mod throttle;
 pub mod tls;

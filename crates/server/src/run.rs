@@ -18,6 +18,7 @@ use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
 use crate::metrics;
+use crate::oauth::Oauth;
 use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
@@ -40,6 +41,7 @@ pub struct Running {
     analytics: Option<JoinHandle<()>>,
     admin_file: Option<std::path::PathBuf>,
     tls: Option<Arc<Tls>>,
+    oauth: Option<Arc<Oauth>>,
 }
 
 /// Starts a server on an engine.
@@ -47,9 +49,14 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let mut config = config;
     config.limits.connections_max = connections_possible(config.limits.connections_max);
     let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
+    let oauth = match config.oauth.clone() {
+        Some(settings) => Some(Arc::new(Oauth::open(settings).await?)),
+        None => None,
+    };
     let listener = bind(config.table).await?;
     let table = listener.local_addr()?;
-    let frontend = Arc::new(Frontend::over(engine.clone(), Directory::new(given), config.clone())?);
+    let frontend = Frontend::over(engine.clone(), Directory::new(given), config.clone())?;
+    let frontend = Arc::new(frontend.with_oauth(oauth.clone()));
     let accounts = frontend.service().accounts();
     frontend.directory().refresh(&accounts).await.map_err(io::Error::other)?;
     let (stop, stopped) = watch::channel(false);
@@ -90,6 +97,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         analytics,
         admin_file: config.admin_file,
         tls,
+        oauth,
     })
 }
 
@@ -119,17 +127,23 @@ impl Running {
 
     /// Is there anything to [`Running::reload`]?
     pub fn reloads(&self) -> bool {
-        self.tls.is_some()
+        self.tls.is_some() || self.oauth.is_some()
     }
 
-    /// Reads again what lies in files beside the data: the certificate. What cannot be used is told to the log, and
-    /// what was read before stays.
-    pub fn reload(&self) {
+    /// Reads again what lies beside the data: the certificate, and the keys of the issuer of bearer tokens. What cannot
+    /// be used is told to the log, and what was read before stays.
+    pub async fn reload(&self) {
         if let Some(tls) = &self.tls {
             let file = tls.files().certificate.display();
             match tls.reload() {
                 Ok(()) => tracing::info!(%file, "the certificate was read again"),
                 Err(error) => tracing::error!(%error, "the certificate stays as it was"),
+            }
+        }
+        if let Some(oauth) = &self.oauth {
+            match oauth.reload().await {
+                Ok(()) => tracing::info!("the keys for bearer tokens were read again"),
+                Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
             }
         }
     }

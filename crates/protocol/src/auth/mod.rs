@@ -1,5 +1,6 @@
 //! Who sent a request: account keys and the signatures made with them.
 
+pub mod bearer;
 pub mod sas;
 mod shared_key;
 

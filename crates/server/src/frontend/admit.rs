@@ -6,14 +6,16 @@ use std::sync::Arc;
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, Permissions, ServiceProperties, SignedIdentifier, TableName};
 use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::auth::bearer;
 use lazuli_protocol::auth::sas::{Caller, Kind, Token};
-use lazuli_protocol::response::Context;
+use lazuli_protocol::response::{Context, Response};
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, auth};
 use lazuli_service::{Grant, RangeEnds, Scope};
 
 use super::{Arrival, Frontend};
 use crate::http::Peer;
+use crate::oauth::Oauth;
 
 impl Frontend {
     /// The account and the resource that are addressed.
@@ -53,6 +55,9 @@ impl Frontend {
     ) -> Result<Grant, Failure> {
         let Arrival { head, address, peer } = arrival;
         context.version = ApiVersion::of(head)?;
+        if let (Some(oauth), Some(token)) = (&self.oauth, bearer::token_of(head)) {
+            return self.admit_bearer(oauth, token, arrival, context).await;
+        }
         let credential = auth::credential(head)?;
         let token = if credential.is_none() { Token::parse(address.query) } else { None };
         if let Some(token) = token {
@@ -78,6 +83,46 @@ impl Frontend {
         };
         auth::verify(head, address, &credential, &self.keys(arrival)?, context.now)?;
         Ok(Grant { read_only: address.secondary, ..Grant::everything(address.account) })
+    }
+
+    /// What a bearer token grants. Like the original, it is refused where others could read it, and before there were
+    /// such tokens; a challenge came later still.
+    async fn admit_bearer(
+        &self,
+        oauth: &Oauth,
+        token: &str,
+        arrival: &Arrival<'_>,
+        context: &Context,
+    ) -> Result<Grant, Failure> {
+        let Arrival { head, address, peer } = arrival;
+        self.keys(arrival)?;
+        let is_safe = oauth.allows_http() || self.scheme(head, *peer) == "https";
+        if !is_safe || context.version < ApiVersion::V2017_11_09 {
+            return Err(refuse(ErrorCode::AuthenticationFailed));
+        }
+        let roles = oauth.verify(token, address.account, context.now).await.map_err(|why| {
+            tracing::debug!(request_id = %context.request_id, %why, "a bearer token was refused");
+            let challenged = context.version >= ApiVersion::V2020_12_06;
+            refuse(if challenged { ErrorCode::InvalidBearerToken } else { ErrorCode::AuthenticationFailed })
+        })?;
+        Ok(Grant {
+            account: address.account.to_owned(),
+            read_only: address.secondary,
+            scope: Scope::Account { resources: Permissions::of("sco"), permissions: roles.permissions() },
+            hides_refusals: false,
+        })
+    }
+
+    /// Tells whoever is to get a token where to get it.
+    pub(super) fn challenge(&self, mut response: Response) -> Response {
+        if let Some(oauth) = &self.oauth {
+            for (name, value) in &mut response.fields {
+                if *name == "WWW-Authenticate" {
+                    *value = oauth.challenge().to_owned().into();
+                }
+            }
+        }
+        response
     }
 
     /// What a shared access signature grants: its signature first, then its terms, which may stand in a stored policy.

@@ -16,6 +16,7 @@
 //! | logs and metrics of accounts | `analytics` |
 //! | what is counted, and how it is told | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
+//! | bearer tokens | `bearer` |
 //! | TLS | `tls` |
 //! | requests that run out of time | `timeouts` |
 //!
@@ -25,6 +26,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod analytics;
+mod bearer;
 mod busy;
 mod chunked;
 mod crowd;

@@ -69,6 +69,11 @@ impl Server {
         self.running.as_ref().expect("the server runs")
     }
 
+    /// What SIGHUP does.
+    pub fn reload(&self) {
+        self.runtime.block_on(self.running().reload());
+    }
+
     /// What the admin listener says to a bare GET.
     pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
         let stream = TcpStream::connect(self.admin.expect("there is an admin listener")).unwrap();

@@ -1,0 +1,203 @@
+//! Bearer tokens of a configured issuer: its keys, kept up to date, and what clients without a good token are told.
+//!
+//! Anyone can send a token that names an unknown key. Such a token makes the server look for new keys, but not more
+//! often than [`REFETCH_EVERY`], and one request at a time.
+
+mod fetch;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use lazuli_model::DateTime;
+use lazuli_protocol::auth::bearer::{KeySet, Policy, Refusal, Roles, Token};
+use tokio::sync::Mutex;
+
+use crate::clock::Stopwatch;
+pub use fetch::Url;
+
+/// New keys are looked for no more often, whatever tokens come.
+const REFETCH_EVERY: Duration = Duration::from_secs(30);
+/// A set of keys takes kilobytes.
+const JWKS_BYTES_MAX: usize = 256 * 1024;
+
+/// Where the issuer's keys are: a JSON Web Key Set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Jwks {
+    /// In a file.
+    File(PathBuf),
+    /// Where the issuer publishes them.
+    Url(Url),
+}
+
+impl FromStr for Jwks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") { text.parse().map(Jwks::Url) } else { Ok(Jwks::File(text.into())) }
+    }
+}
+
+impl fmt::Display for Jwks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Jwks::File(path) => path.display().fmt(f),
+            Jwks::Url(url) => url.fmt(f),
+        }
+    }
+}
+
+/// Whose tokens are accepted, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What a good token says.
+    pub policy: Policy,
+    /// Where the issuer's keys are.
+    pub jwks: Jwks,
+    /// Where clients get tokens, as the challenge tells them; made from the issuer if nothing is said.
+    pub authorization_uri: Option<String>,
+    /// Accept tokens by plain HTTP, where others can read them.
+    pub allow_http: bool,
+}
+
+/// The keeper of an issuer's keys.
+pub struct Oauth {
+    settings: Settings,
+    challenge: String,
+    keys: RwLock<Arc<KeySet>>,
+    /// When keys were last looked for because of a token. Held while they are looked for at all.
+    looked: Mutex<Option<Stopwatch>>,
+}
+
+impl Oauth {
+    /// Reads the keys. A file must be good; an issuer that does not answer now may do so later.
+    pub async fn open(settings: Settings) -> io::Result<Self> {
+        let challenge = challenge(&settings);
+        let keys = RwLock::new(Arc::new(KeySet::empty()));
+        let oauth = Self { settings, challenge, keys, looked: Mutex::new(None) };
+        match (oauth.reload().await, &oauth.settings.jwks) {
+            (Err(error), Jwks::File(_)) => return Err(error),
+            (Err(error), Jwks::Url(_)) => {
+                tracing::warn!(%error, "no keys for bearer tokens yet");
+            }
+            (Ok(()), _) => {}
+        }
+        Ok(oauth)
+    }
+
+    /// The `WWW-Authenticate` of a refusal.
+    pub fn challenge(&self) -> &str {
+        &self.challenge
+    }
+
+    /// May tokens come by plain HTTP?
+    pub fn allows_http(&self) -> bool {
+        self.settings.allow_http
+    }
+
+    /// What the sender of a token may do in an account.
+    pub async fn verify(&self, token: &str, account: &str, now: DateTime) -> Result<Roles, Refusal> {
+        let token = Token::parse(token)?;
+        let keys = self.keys();
+        match token.verify(&keys, &self.settings.policy, account, now) {
+            Err(Refusal::UnknownKey) => {}
+            decided => return decided,
+        }
+        self.look_for_new(&keys).await;
+        token.verify(&self.keys(), &self.settings.policy, account, now)
+    }
+
+    /// Reads the keys again. If that fails, those from before stay.
+    pub async fn reload(&self) -> io::Result<()> {
+        let _looked = self.looked.lock().await;
+        self.read().await
+    }
+
+    /// Reads the keys again if nobody else has done so meanwhile, or not long ago.
+    async fn look_for_new(&self, seen: &Arc<KeySet>) {
+        let mut looked = self.looked.lock().await;
+        let recently = looked.is_some_and(|watch| watch.elapsed() < REFETCH_EVERY);
+        if recently || !Arc::ptr_eq(seen, &self.keys()) {
+            return;
+        }
+        *looked = Some(Stopwatch::start());
+        match self.read().await {
+            Ok(()) => {
+                tracing::info!(jwks = %self.settings.jwks, "the keys for bearer tokens were read again")
+            }
+            Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+        }
+    }
+
+    async fn read(&self) -> io::Result<()> {
+        let source = &self.settings.jwks;
+        let text = match source {
+            Jwks::File(path) => read_file(path.clone()).await,
+            Jwks::Url(url) => fetch::get(url, JWKS_BYTES_MAX).await,
+        };
+        let named = |why: String| io::Error::other(format!("{source}: {why}"));
+        let text = text.map_err(|error| named(error.to_string()))?;
+        let keys = KeySet::from_jwks(&text).map_err(|error| named(error.to_string()))?;
+        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(keys);
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<KeySet> {
+        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+async fn read_file(path: PathBuf) -> io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let read = move || {
+        let mut text = Vec::new();
+        std::fs::File::open(path)?.take(JWKS_BYTES_MAX as u64).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+}
+
+/// SDKs split it at blanks, and take the tenant from the path of the first address and the scope from the second: its
+/// form is that of the original.
+fn challenge(settings: &Settings) -> String {
+    let issuer = settings.policy.issuer.trim_end_matches('/');
+    let authority = issuer.strip_suffix("/v2.0").unwrap_or(issuer);
+    let made = || format!("{authority}/oauth2/authorize");
+    let uri = settings.authorization_uri.clone().unwrap_or_else(made);
+    let audience = settings.policy.audiences.first().map_or("", |audience| audience.trim_end_matches('/'));
+    format!("Bearer authorization_uri={uri} resource_id={audience}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges() {
+        let check = |issuer: &str, uri: Option<&str>, expected: &str| {
+            let policy = Policy {
+                issuer: issuer.into(),
+                audiences: vec!["https://a/".into()],
+                roles_claim: String::new(),
+            };
+            let jwks = Jwks::File("x".into());
+            let settings =
+                Settings { policy, jwks, authorization_uri: uri.map(str::to_owned), allow_http: false };
+            let expected = format!("Bearer authorization_uri={expected} resource_id=https://a");
+            assert_eq!(challenge(&settings), expected);
+        };
+        check("https://l/t/v2.0", None, "https://l/t/oauth2/authorize");
+        check("https://sts.example.org/t/", None, "https://sts.example.org/t/oauth2/authorize");
+        check("https://l/t/v2.0", Some("https://other/x"), "https://other/x");
+    }
+
+    #[test]
+    fn sources() {
+        assert_eq!("keys.json".parse(), Ok(Jwks::File("keys.json".into())));
+        assert!(matches!("https://l/keys".parse(), Ok(Jwks::Url(_))));
+        assert!("ftp://l/keys".parse::<Jwks>().is_err());
+    }
+}

@@ -1,0 +1,299 @@
+//! Bearer tokens on real sockets: who is let in, what they may do, and where the issuer's keys come from.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
+use lazuli_server::clock;
+use lazuli_server::oauth::{Jwks, Settings};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Request, Server};
+
+const ISSUER: &str = "https://login.example.org/tenant/v2.0";
+const AUDIENCE: &str = "https://storage.azure.com";
+const READER: &str = "Storage Table Data Reader";
+const CONTRIBUTOR: &str = "Storage Table Data Contributor";
+const CHALLENGE: &str = "Bearer authorization_uri=https://login.example.org/tenant/oauth2/authorize resource_id=https://storage.azure.com";
+
+/// An issuer with one key.
+struct Issuer {
+    id: &'static str,
+    key: EcdsaKeyPair,
+}
+
+impl Issuer {
+    fn new(id: &'static str) -> Self {
+        let random = SystemRandom::new();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &random);
+        Self { id, key: key.unwrap() }
+    }
+
+    fn jwk(&self) -> Value {
+        let point = &self.key.public_key().as_ref()[1..];
+        let [x, y] = [&point[..32], &point[32..]].map(|number| URL_SAFE_NO_PAD.encode(number));
+        json!({ "kty": "EC", "crv": "P-256", "kid": self.id, "x": x, "y": y })
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&json!({ "alg": "ES256", "kid": self.id })), part(claims));
+        let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    /// A token that is good for an hour.
+    fn token(&self, roles: &[&str]) -> String {
+        let end = clock::now().unix_seconds() + 3600;
+        self.sign(&json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": end, "roles": roles }))
+    }
+}
+
+fn jwks(issuers: &[&Issuer]) -> String {
+    json!({ "keys": issuers.iter().map(|issuer| issuer.jwk()).collect::<Vec<_>>() }).to_string()
+}
+
+fn settings(jwks: Jwks) -> Settings {
+    let policy =
+        Policy { issuer: ISSUER.into(), audiences: vec![AUDIENCE.into()], roles_claim: ROLES_CLAIM.into() };
+    Settings { policy, jwks, authorization_uri: None, allow_http: true }
+}
+
+fn server(settings: Settings) -> Server {
+    Server::with_config(|config| {
+        config.oauth = Some(settings);
+        config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()];
+    })
+}
+
+/// A server with the keys of an issuer in a file.
+fn with_file(issuer: &Issuer) -> (Server, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("jwks.json");
+    std::fs::write(&file, jwks(&[issuer])).unwrap();
+    (server(settings(Jwks::File(file))), directory)
+}
+
+fn bearing(request: Request, token: &str) -> Request {
+    request.unsigned().set("x-ms-version", "2020-12-06").with("Authorization", &format!("Bearer {token}"))
+}
+
+fn ask(server: &Server, request: Request, token: &str) -> Answer {
+    server.connect().ask(&bearing(request, token))
+}
+
+/// Each role against each kind of operation, section 6.7 of the protocol.
+#[test]
+fn roles_allow_operations() {
+    let issuer = Issuer::new("key");
+    let (server, _directory) = with_file(&issuer);
+    server.create_table("shared");
+    let entity = "/shared(PartitionKey='p',RowKey='r')";
+    let upsert = || Request::post(entity, "{}").with("X-HTTP-Method", "PUT");
+    let delete = || Request::new("DELETE", entity).with("If-Match", "*");
+    let drop = || Request::new("DELETE", "/Tables('made')");
+    let create = || Request::post("/Tables", "{\"TableName\":\"made\"}");
+    let reader = issuer.token(&[READER]);
+    let contributor = issuer.token(&[CONTRIBUTOR]);
+    let writer = issuer.token(&["Table.Write"]);
+    let deleter = issuer.token(&["Table.Delete"]);
+    let elsewhere = issuer.token(&["Storage Table Data Contributor/another"]);
+    let nobody = issuer.token(&[]);
+    for (request, token, expected) in [
+        (upsert(), &reader, 403),
+        (upsert(), &deleter, 403),
+        (upsert(), &writer, 204),
+        (upsert(), &contributor, 204),
+        (Request::get(entity), &reader, 200),
+        (Request::get(entity), &contributor, 200),
+        (Request::get(entity), &writer, 403),
+        (Request::get(entity), &nobody, 403),
+        (Request::get(entity), &elsewhere, 403),
+        (Request::get("/shared()"), &reader, 200),
+        (Request::get("/shared()"), &deleter, 403),
+        (Request::get("/Tables"), &reader, 200),
+        (Request::get("/Tables"), &writer, 403),
+        (create(), &reader, 403),
+        (create(), &writer, 201),
+        (drop(), &writer, 403),
+        (drop(), &deleter, 204),
+        (delete(), &writer, 403),
+        (delete(), &reader, 403),
+        (delete(), &contributor, 204),
+    ] {
+        let told = format!("{} with {token}", request.head().lines().next().unwrap());
+        let answer = ask(&server, request, token);
+        assert_eq!(answer.status, expected, "{told}");
+        if expected == 403 {
+            assert_eq!(answer.code(), "AuthorizationPermissionMismatch", "{told}");
+        }
+    }
+    let acl = ask(&server, Request::get("/shared?comp=acl"), &contributor);
+    assert_eq!((acl.status, acl.code()), (403, "AuthorizationFailure"));
+}
+
+/// A token that is not good is told so as the original does; old clients are told less.
+#[test]
+fn refusals_challenge() {
+    let issuer = Issuer::new("key");
+    let (server, _directory) = with_file(&issuer);
+    let good = issuer.token(&[READER]);
+    let tampered = format!("{}A{}", &good[..good.len() - 10], &good[good.len() - 9..]);
+    let late = issuer.sign(&json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": 1, "roles": [READER] }));
+    let stranger = Issuer::new("key").token(&[READER]);
+    assert_eq!(ask(&server, Request::get("/Tables"), &good).status, 200);
+    for token in [tampered.as_str(), late.as_str(), stranger.as_str(), "nonsense", "a.b.c"] {
+        let answer = ask(&server, Request::get("/Tables"), token);
+        assert_eq!((answer.status, answer.code()), (401, "InvalidAuthenticationInfo"), "{token}");
+        assert_eq!(answer.field("WWW-Authenticate"), Some(CHALLENGE), "{token}");
+        assert!(answer.text().contains("Please refer to the information in the www-authenticate header."));
+        let old = bearing(Request::get("/Tables"), token).set("x-ms-version", "2019-02-02");
+        let answer = server.connect().ask(&old);
+        assert_eq!((answer.status, answer.code()), (403, "AuthenticationFailed"), "{token}");
+        assert_eq!(answer.field("WWW-Authenticate"), None, "{token}");
+    }
+    let nothing = Request::get("/Tables").unsigned().set("x-ms-version", "2020-12-06");
+    let answer = server.connect().ask(&nothing);
+    assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
+    assert_eq!(answer.field("WWW-Authenticate"), Some(CHALLENGE));
+    // Good tokens are good from 2017-11-09 on.
+    for (version, status) in [("2017-11-09", 200), ("2017-11-08", 403), ("2019-02-02", 200)] {
+        let request = bearing(Request::get("/Tables"), &good).set("x-ms-version", version);
+        assert_eq!(server.connect().ask(&request).status, status, "{version}");
+    }
+    // Keys go on as before.
+    server.assert_alive();
+}
+
+/// Where others can read it a token is refused, unless that was asked for.
+#[test]
+fn tokens_need_https() {
+    let issuer = Issuer::new("key");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("jwks.json");
+    std::fs::write(&file, jwks(&[&issuer])).unwrap();
+    let server = server(Settings { allow_http: false, ..settings(Jwks::File(file)) });
+    let token = issuer.token(&[READER]);
+    let answer = ask(&server, Request::get("/Tables"), &token);
+    assert_eq!((answer.status, answer.code()), (403, "AuthenticationFailed"));
+    let proxied = Request::get("/Tables").with("X-Forwarded-Proto", "https");
+    assert_eq!(ask(&server, proxied, &token).status, 200);
+}
+
+/// Without an issuer a bearer token is nothing that the server knows.
+#[test]
+fn off_by_default() {
+    let answer = ask(&Server::start(), Request::get("/Tables"), &Issuer::new("key").token(&[READER]));
+    assert_eq!((answer.status, answer.code()), (400, "InvalidAuthenticationInfo"));
+}
+
+/// Publishes keys, and counts how often they are asked for.
+struct Publisher {
+    url: String,
+    keys: Arc<Mutex<String>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Publisher {
+    fn new(keys: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/keys", listener.local_addr().unwrap());
+        let (keys, asked) = (Arc::new(Mutex::new(keys)), Arc::new(AtomicUsize::new(0)));
+        let publisher = Self { url, keys: keys.clone(), asked: asked.clone() };
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                asked.fetch_add(1, Ordering::SeqCst);
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                let keys = keys.lock().unwrap().clone();
+                write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{keys}", keys.len()).unwrap();
+            }
+        });
+        publisher
+    }
+
+    fn server(&self) -> Server {
+        server(settings(self.url.parse().unwrap()))
+    }
+
+    fn publish(&self, issuers: &[&Issuer]) {
+        *self.keys.lock().unwrap() = jwks(issuers);
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// A new key is found by the first token that it has signed.
+#[test]
+fn keys_rotate() {
+    let (old, new) = (Issuer::new("old"), Issuer::new("new"));
+    let publisher = Publisher::new(jwks(&[&old]));
+    let server = publisher.server();
+    assert_eq!(ask(&server, Request::get("/Tables"), &old.token(&[READER])).status, 200);
+    publisher.publish(&[&new]);
+    assert_eq!(
+        ask(&server, Request::get("/Tables"), &old.token(&[READER])).status,
+        200,
+        "nobody has asked yet"
+    );
+    assert_eq!(publisher.asked(), 1);
+    assert_eq!(ask(&server, Request::get("/Tables"), &new.token(&[READER])).status, 200);
+    assert_eq!(publisher.asked(), 2);
+    assert_eq!(ask(&server, Request::get("/Tables"), &old.token(&[READER])).status, 401);
+}
+
+/// Tokens of unknown keys, which anyone can send, do not make the server ask again and again. An operator can.
+#[test]
+fn strangers_do_not_make_the_server_ask() {
+    let (known, unknown) = (Issuer::new("known"), Issuer::new("unknown"));
+    let publisher = Publisher::new(jwks(&[&known]));
+    let server = publisher.server();
+    for _ in 0..20 {
+        assert_eq!(ask(&server, Request::get("/Tables"), &unknown.token(&[READER])).status, 401);
+        assert_eq!(ask(&server, Request::get("/Tables"), &known.token(&[READER])).status, 200);
+    }
+    assert_eq!(publisher.asked(), 2);
+    publisher.publish(&[&unknown]);
+    server.reload();
+    assert_eq!(publisher.asked(), 3);
+    assert_eq!(ask(&server, Request::get("/Tables"), &unknown.token(&[READER])).status, 200);
+    // What is no set of keys replaces nothing.
+    *publisher.keys.lock().unwrap() = "nonsense".into();
+    server.reload();
+    assert_eq!(ask(&server, Request::get("/Tables"), &unknown.token(&[READER])).status, 200);
+}
+
+/// An issuer that cannot be reached is no reason not to start.
+#[test]
+fn an_issuer_may_be_away() {
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = server(settings(format!("http://{nowhere}/keys").parse().unwrap()));
+    assert_eq!(ask(&server, Request::get("/Tables"), &Issuer::new("key").token(&[READER])).status, 401);
+    server.assert_alive();
+}
+
+/// A key file is read again when the operator says so.
+#[test]
+fn a_key_file_is_read_again() {
+    let (old, new) = (Issuer::new("old"), Issuer::new("new"));
+    let (server, directory) = with_file(&old);
+    let file = directory.path().join("jwks.json");
+    std::fs::write(&file, jwks(&[&new])).unwrap();
+    server.reload();
+    assert_eq!(ask(&server, Request::get("/Tables"), &new.token(&[READER])).status, 200);
+    assert_eq!(ask(&server, Request::get("/Tables"), &old.token(&[READER])).status, 401);
+}
