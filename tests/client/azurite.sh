@@ -18,4 +18,5 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
   kill -0 $pid 2>/dev/null || { cat "$log"; exit 1; }
   sleep 0.05
 done
-LAZULI_CLIENT_ENDPOINT=http://127.0.0.1:$port/devstoreaccount1 cargo test --quiet -p lazuli-client --test client elsewhere
+LAZULI_CLIENT_ENDPOINT=http://127.0.0.1:$port/devstoreaccount1 \
+  cargo test --quiet --workspace --test client elsewhere # the workspace, so that nothing is built twice

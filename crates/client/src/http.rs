@@ -26,7 +26,8 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What can be set about connections.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// Connections at a time to all endpoints together; requests beyond wait (HT-04).
+    /// Requests under way at a time, each on a connection of its own; more wait. As many idle connections are kept for
+    /// each endpoint (HT-04).
     pub connections_max: usize,
     /// How long making a connection may take.
     pub connect_time_max: Duration,

@@ -45,9 +45,23 @@ pub fn memory() -> TableService {
     over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for the ids of requests")
 }
 
-/// A service on the files of a directory, durable as a server's.
+/// A service on the files of a directory, durable as a server's. A directory is open once at a time, until the last clone
+/// of its service is gone.
 ///
-/// A directory is open once at a time. Drop the service and [`lazuli_engine::Engine::close`] the store to let it go.
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap().block_on(async {
+/// # let directory = tempfile::tempdir().unwrap();
+/// use lazuli_client::Dynamic;
+///
+/// let service = lazuli_embedded::open(directory.path())?;
+/// service.create_table("People").await?.insert(&Dynamic::new("a", "1")).await?;
+/// drop(service);
+///
+/// let again = lazuli_embedded::open(directory.path())?;
+/// again.table("People")?.get::<Dynamic>("a", "1").await?;
+/// # Ok::<(), lazuli_client::Error>(())
+/// # }).unwrap();
+/// ```
 #[cfg(feature = "store")]
 pub fn open(directory: impl AsRef<std::path::Path>) -> lazuli_client::Result<TableService> {
     let store = lazuli_store::Store::open(directory.as_ref(), lazuli_store::Options::default());
