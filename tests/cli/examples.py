@@ -29,9 +29,10 @@ SHORT = {
 NOT_RUN = {
     "--ca-file front.pem": "a front that speaks TLS for another name",
     "postgres://": "a database",
+    "lazuli bench --growth": "minutes, for hundreds of thousands of entities",
 }
 # Commands that work on a store that no server has open.
-STOPPED = set()
+STOPPED = {"check"}
 
 
 def helps(binary, directory, path=()):
@@ -65,9 +66,11 @@ class Sandbox:
     def __init__(self, binary, directory, command):
         self.binary, self.directory, self.server, self.data = binary, directory, None, "lazuli-data"
         os.mkdir(directory)
-        os.mkdir(os.path.join(directory, "bin"))
+        for folder in ("bin", "backups"):
+            os.mkdir(os.path.join(directory, folder))
         os.symlink(binary, os.path.join(directory, "bin", "lazuli"))
         if command == "serve":
+            self.data = "elsewhere"
             certificate, key = openssl_certificate(directory, "chain")
             shutil.copy(key, os.path.join(directory, "key.pem"))
         if command in ("serve", "bench", "trial", "soak"):
@@ -80,7 +83,7 @@ class Sandbox:
         if command == "export":
             self.run("lazuli export people --directory seed && lazuli import seed/people.jsonl --location stopped")
             self.data = "stopped"
-        if command == "restore":
+        if command in ("check", "restore"):
             self.run("lazuli backup /backups/monday")
         if command in STOPPED:
             self.close()
@@ -95,8 +98,7 @@ class Sandbox:
 
     def local(self, text):
         """The example as it is in this sandbox."""
-        data = self.data if self.server else "elsewhere"
-        for shown, here in [("BASE64KEY", KEY), ("/var/lib/lazuli", f"{self.directory}/{data}"), ("/var/tmp", self.directory),
+        for shown, here in [("BASE64KEY", KEY), ("/var/lib/lazuli", f"{self.directory}/{self.data}"), ("/var/tmp", self.directory),
                             ("/backups", f"{self.directory}/backups"), ("/etc/lazuli", self.directory)]:
             text = text.replace(shown, here)
         if "node_modules/.bin/azurite-table" in text:
@@ -132,8 +134,8 @@ class Sandbox:
         equal(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
 
     def signal(self, example):
-        """A signal to a server."""
-        with serve(self.binary, self.directory) as self.server:
+        """A signal to a server with files that it reads again."""
+        with serve(self.binary, self.directory, "--tls-cert", "chain.pem", "--tls-key", "key.pem") as self.server:
             self.run(example)
             self.close()
         self.server = None
