@@ -8,17 +8,20 @@
 //! | `batches.rs` | entity group transactions, work in bulk |
 //! | `pages.rs` | queries, page by page, and explanations |
 //! | `context.rs` | tracked objects |
+//! | `queries.rs` | typed entities and queries, references |
 //! | `examples.rs` | the examples, which assert what they show |
 //! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
 //! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::duplicate_mod, reason = "each example brings what it shares with the others")]
 
 mod batches;
 mod context;
 mod entities;
 mod examples;
 mod pages;
+mod queries;
 mod retries;
 mod support;
 mod tables;
