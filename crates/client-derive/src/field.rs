@@ -1,8 +1,9 @@
 //! The code of one field: its place while reading, how it is written, and its name in queries.
 
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
+use syn::spanned::Spanned;
 use syn::{Error, Ident, Result, Type, Visibility};
 
 use crate::attribute::{FieldAttribute, Role};
@@ -50,7 +51,7 @@ impl Member {
     pub fn take_arm(&self) -> Option<TokenStream> {
         let (ident, name) = (&self.ident, &self.attribute.name);
         let fill = match self.role() {
-            Role::Plain => quote!(__l::fill),
+            Role::Plain => quote_spanned!(self.span()=> __l::fill),
             Role::Json => quote!(__l::fill_json),
             Role::Text if self.is_option() => quote!(__l::fill_text_option),
             Role::Text => quote!(__l::fill_text),
@@ -60,7 +61,7 @@ impl Member {
             }
             _ => return None,
         };
-        Some(quote!(#name => return #fill(&mut self.#ident, name, value),))
+        Some(quote_spanned!(self.span()=> #name => return #fill(&mut self.#ident, name, value),))
     }
 
     /// What is tried when no name fits.
@@ -118,7 +119,7 @@ impl Member {
             Role::Json | Role::Plain | Role::Wire(_) | Role::Text if self.attribute.default => {
                 quote!(self.#ident.unwrap_or_default())
             }
-            Role::Plain => quote!(__l::settle(self.#ident, #name)?),
+            Role::Plain => quote_spanned!(self.span()=> __l::settle(self.#ident, #name)?),
             Role::Json => quote!(__l::settle_json(self.#ident, #name)?),
             Role::Text if self.is_option() => quote!(self.#ident.unwrap_or_default()),
             Role::Text => quote!(self.#ident.ok_or_else(|| __l::DecodeError::missing(#name))?),
@@ -152,7 +153,7 @@ impl Member {
     fn value(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         Some(match self.role() {
-            Role::Plain => quote!(__l::plain(&self.#ident)),
+            Role::Plain => quote_spanned!(self.span()=> __l::plain(&self.#ident)),
             Role::Json => quote!(__l::to_json(&self.#ident)),
             Role::Text if self.is_option() => quote!(__l::to_text_option(&self.#ident)),
             Role::Text => quote!(__l::to_text(&self.#ident)),
@@ -219,7 +220,7 @@ impl Member {
             Role::PartitionKey => (quote!(<#ty as __l::KeyText>::Class), "PartitionKey"),
             Role::RowKey => (quote!(<#ty as __l::KeyText>::Class), "RowKey"),
             Role::Timestamp => (quote!(__l::class::Moment), "Timestamp"),
-            Role::Plain => (quote!(<#ty as __l::FieldType>::Class), own.as_str()),
+            Role::Plain => (quote_spanned!(self.span()=> <#ty as __l::FieldType>::Class), own.as_str()),
             Role::Text => (quote!(__l::class::Text), own.as_str()),
             Role::Wire(class) => {
                 let class = format_ident!("{class}");
@@ -238,6 +239,11 @@ impl Member {
                 }
             }
         })
+    }
+
+    /// Where an error about the field's type is shown: at the type.
+    fn span(&self) -> Span {
+        self.ty.span().resolved_at(Span::call_site())
     }
 
     fn indexed_prefix(&self) -> String {

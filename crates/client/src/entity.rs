@@ -19,6 +19,54 @@ use crate::value::WireValue;
 
 /// Something that is stored as an entity. Derive it.
 ///
+/// | `#[table(…)]` on a type | |
+/// |---|---|
+/// | `name = "Products"` | its table |
+/// | `kind = "Product.Guitar"` | its kind, base first; stored as a lineage in `_Type`: see [`crate::kind`] |
+/// | `rename_all = "PascalCase"` | names of properties from names of fields; also `camelCase`, `lowercase`, … |
+/// | `partition_key = function`, `row_key = function` | keys made of other fields |
+/// | `strict` | a property without a field is an error; otherwise it is ignored, or kept by `extra` |
+/// | `eq_by_key` | `Eq` and `Hash` by the two keys |
+///
+/// | on a field | |
+/// |---|---|
+/// | `partition_key`, `row_key` | a key; any [`crate::keys::KeyText`] |
+/// | `timestamp`, `etag` | what the service says of the entity (`Option<DateTime>`, `Option<String>`); not sent |
+/// | `rename = "Name"` | the property's name |
+/// | `skip` | not stored; `Default` when read |
+/// | `default` | `Default` if there is no such property |
+/// | `int64`, `double`, `guid`, `binary`, `datetime` | stored as this type rather than the field's own |
+/// | `string` | stored as text, by `Display` and `FromStr` |
+/// | `json` | stored as JSON text, by serde |
+/// | `indexed` | a `Vec`, one property for each item: `Tags_0`, `Tags_1`, … |
+/// | `flatten`, `flatten, prefix = "Home_"` | the properties of another struct; without a prefix it can be the one that this extends, keys included |
+/// | `extra` | [`Props`] for all other properties |
+/// | `no_field` | no function of the field's name for queries |
+///
+/// An enum of entities with kinds reads each row as its own: `enum Any { Guitar(Guitar), #[table(other)] Other(Dynamic) }`.
+/// What has no kind among them, or does not fit its type, goes to `other`.
+///
+/// What is wrong does not compile:
+///
+/// ```compile_fail
+/// #[derive(lazuli_client::Entity)]
+/// struct NoRowKey { #[table(partition_key)] city: String }
+/// ```
+/// ```compile_fail
+/// #[derive(lazuli_client::Entity)]
+/// struct BadName { #[table(partition_key)] a: String, #[table(row_key)] b: String, #[table(rename = "a-b")] c: i32 }
+/// ```
+/// ```compile_fail
+/// #[derive(lazuli_client::Entity)]
+/// struct NoWireType { #[table(partition_key)] a: String, #[table(row_key)] b: String, c: u64 } // int64? string?
+/// ```
+/// ```compile_fail
+/// # #[derive(lazuli_client::Entity)]
+/// # struct Plain { #[table(partition_key)] a: String, #[table(row_key)] b: String }
+/// #[derive(lazuli_client::Entity)]
+/// enum Any { Plain(Plain) } // a variant without a kind would never be read
+/// ```
+///
 /// ```
 /// use lazuli_client::{Entity, Props};
 ///

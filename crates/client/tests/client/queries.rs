@@ -104,6 +104,19 @@ cases! {
         assert_eq!(last.unwrap(), ["01499", "01498", "01497"]);
     }
 
+    /// LA-29: compared with another type, a property is not found, and that is no error.
+    async fn other_types_find_nothing(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2).unwrap()).await.unwrap();
+        let speakers = || prop("NoOfSpeakers");
+        for (filter, found) in
+            [(speakers().eq(2), 1), (speakers().eq(2.0), 0), (speakers().eq("2"), 0), (speakers().eq(true), 0)]
+        {
+            let told = filter.to_string();
+            assert_eq!(table.query::<Dynamic>().filter(filter).count().await.unwrap(), found, "{told}");
+        }
+    }
+
     /// CC-09: entities come with their versions where those are asked for.
     async fn versions_come_along(setting: Setting) {
         let table = setting.table().await;
