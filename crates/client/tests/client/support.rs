@@ -88,7 +88,7 @@ pub fn account_at(address: SocketAddr) -> Account {
     Account::development_at(&format!("http://{address}/devstoreaccount1")).unwrap()
 }
 
-/// One server for all cases, which runs until the tests are over.
+/// One server for all cases, which runs until the tests are over. Not to be called inside a runtime.
 pub fn server() -> SocketAddr {
     static SERVER: OnceLock<(Runtime, Running)> = OnceLock::new();
     let start = || {

@@ -93,8 +93,9 @@ fn connections_are_pooled_and_bounded() {
 /// HT-02: a body is sent at once; nobody is asked whether it may.
 #[test]
 fn nothing_waits_for_continue() {
-    run(async {
-        let service = TableService::new(account_at(server())).unwrap();
+    let address = server();
+    run(async move {
+        let service = TableService::new(account_at(address)).unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = seen.clone();
         let hooked = TableService::builder(service.account().clone())
