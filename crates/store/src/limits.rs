@@ -47,6 +47,8 @@ pub const SEGMENT_BYTES: usize = 128 * 1024;
 pub const SEGMENTS_IN_CACHE_MIN: usize = 16;
 /// The share of the scan cache for the borders of segments, one in so many bytes.
 pub const SEGMENT_BORDERS_SHARE: usize = 8;
+/// And at most so many bytes: about 80,000 segments, or 10 GB of rows.
+pub const SEGMENT_BORDERS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A stretch of keys with less than this share of a segment's bytes is not made a segment: finding it would cost as much
 /// as reading it.
 pub const SEGMENT_SHARE_MIN: usize = 16;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::{Block, Found};
-use crate::limits::{CACHE_DECLINES_MAX, CACHE_PROBES_MAX, SEGMENT_BORDERS_SHARE};
+use crate::limits::{CACHE_DECLINES_MAX, CACHE_PROBES_MAX, SEGMENT_BORDERS_BYTES_MAX, SEGMENT_BORDERS_SHARE};
 
 /// Memory of a segment besides its keys and its rows: about what the ordered map takes for it.
 const SEGMENT_FIXED_BYTES: usize = 160;
@@ -164,7 +164,7 @@ impl Index {
     /// `false` if there are none among a few.
     fn make_room(&mut self, wanting: &[u8], bytes: usize, heat: u8, bytes_max: usize) -> bool {
         let mut probes = 0;
-        while self.row_bytes + bytes > bytes_max - bytes_max / SEGMENT_BORDERS_SHARE {
+        while self.row_bytes + bytes > bytes_max - borders_bytes_max(bytes_max) {
             probes += 1;
             let Some(key) = self.turn().filter(|_| probes <= CACHE_PROBES_MAX) else {
                 self.decline();
@@ -184,7 +184,7 @@ impl Index {
     /// that one long scan does not push out what is scanned often.
     fn make_room_for_border(&mut self, bytes: usize, bytes_max: usize) -> bool {
         let mut probes = 0;
-        while self.border_bytes + bytes > bytes_max / SEGMENT_BORDERS_SHARE {
+        while self.border_bytes + bytes > borders_bytes_max(bytes_max) {
             probes += 1;
             let Some(key) = self.turn().filter(|_| probes <= CACHE_PROBES_MAX) else {
                 self.decline();
@@ -227,6 +227,11 @@ impl Index {
             last = &segment.end;
         }
     }
+}
+
+/// The share of borders in a cache of so many bytes.
+fn borders_bytes_max(bytes_max: usize) -> usize {
+    (bytes_max / SEGMENT_BORDERS_SHARE).min(SEGMENT_BORDERS_BYTES_MAX)
 }
 
 fn border_bytes(start: &[u8], end: &[u8]) -> usize {
