@@ -33,6 +33,9 @@ const PAGERS: usize = 4;
 /// The part of a slice that an operation runs before it is measured.
 const WARM_SHARE: u32 = 4;
 
+/// Distinguishes the entities that are inserted.
+static INSERTED: AtomicU64 = AtomicU64::new(0);
+
 /// What grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
@@ -344,7 +347,8 @@ impl Worker {
             Operation::Get => self.signer.request("GET", &path(), "", ""),
             Operation::Upsert => self.signer.request("PUT", &path(), "", &entity(&partition, &key(number))),
             Operation::Insert => {
-                let row = format!("{}-{:016x}", key(number), self.next_random());
+                let unique = INSERTED.fetch_add(1, Ordering::Relaxed);
+                let row = format!("{}-{unique:012}", key(number));
                 let prefer = "Prefer: return-no-content\r\n";
                 self.signer.request("POST", &format!("/{table}"), prefer, &entity(&partition, &row))
             }
