@@ -73,7 +73,10 @@ class Sandbox:
             self.data = "elsewhere"
             certificate, key = openssl_certificate(directory, "chain")
             shutil.copy(key, os.path.join(directory, "key.pem"))
-        if command in ("serve", "bench", "trial", "soak"):
+        if command == "config":
+            with open(os.path.join(directory, "lazuli.toml"), "w") as file:
+                file.write("quiet = true\nmax-connections = 500\n")
+        if command in ("serve", "config", "bench", "trial", "soak"):
             return
         self.server = Server(binary, directory=directory)
         if command != "account":

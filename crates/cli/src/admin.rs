@@ -63,7 +63,7 @@ async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Val
 }
 
 /// A server that has the store open leaves its address and a token in the store's directory.
-fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), String> {
+pub fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), String> {
     let (address, token) = address_and_token(directory)?;
     exchange(&address, &token, call).map_err(|error| format!("the server did not answer: {error}"))
 }

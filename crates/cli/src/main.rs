@@ -7,6 +7,7 @@ mod admin;
 mod backup;
 mod bench;
 mod check;
+mod config;
 mod conformance;
 mod csv;
 mod edm;
@@ -14,6 +15,7 @@ mod engine;
 mod engines;
 mod entity;
 mod export;
+mod health;
 mod import;
 mod log;
 mod oauth;
@@ -69,6 +71,8 @@ enum Command {
     Engine(engines::Engines),
     Restore(restore::Restore),
     Check(check::Check),
+    Config(config::ConfigArgs),
+    Health(health::Health),
     Conformance(conformance::Conformance),
     Sas(sas::Sas),
     Bench(bench::Bench),
@@ -77,7 +81,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(with_command(std::env::args_os()));
+    let args = match completed(with_command(std::env::args_os())) {
+        Ok(args) => args,
+        Err(message) => {
+            eprintln!("lazuli: error: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    let cli = Cli::parse_from(args);
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
@@ -90,6 +101,8 @@ fn main() -> ExitCode {
         Command::Engine(engines) => engines.run(),
         Command::Restore(restore) => restore.run(),
         Command::Check(check) => check.run(),
+        Command::Config(config) => config.run(&Cli::command()),
+        Command::Health(health) => health.run(),
         Command::Conformance(conformance) => conformance.run(),
         Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),
@@ -103,6 +116,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Adds to `serve` what the environment and the configuration file say.
+fn completed(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let asks_for_help = args.iter().any(|arg| arg == "--help" || arg == "-h");
+    if args.get(1).is_none_or(|command| command != "serve") || asks_for_help {
+        return Ok(args);
+    }
+    Ok(config::complete(&Cli::command(), args, &|name| std::env::var_os(name))?.args)
 }
 
 /// Puts `serve` in front of flags that stand alone.

@@ -1,0 +1,194 @@
+//! The configuration file: TOML, flat, each key a flag of `serve`. Reads it and explains what is wrong with it.
+
+use std::fmt;
+
+use clap::Command;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Setting, Shape};
+
+/// The longest distance at which a key is taken for a misspelt one.
+const MISSPELT_MAX: usize = 3;
+
+/// A file that was read.
+#[derive(Debug, Default)]
+pub struct File(Vec<Entry>);
+
+/// A line of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What it says.
+    pub value: Value,
+    /// What kind of value that is, for people.
+    kind: &'static str,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// True or false.
+    Switch(bool),
+    /// One value or, from a list, several.
+    Texts(Vec<String>),
+}
+
+/// Something wrong with the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl File {
+    /// Reads the text of a file.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let line = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+        let table = DeTable::parse(text).map_err(|error| Mistake {
+            line: error.span().map_or(1, |span| line(span.start)),
+            what: error.message().to_owned(),
+        })?;
+        let mut entries = Vec::new();
+        for (key, value) in table.get_ref() {
+            let line = line(key.span().start);
+            let (kind, value) =
+                read(value).map_err(|what| Mistake { line, what: format!("{}: {what}", key.get_ref()) })?;
+            entries.push(Entry { key: key.get_ref().to_string(), line, value, kind });
+        }
+        entries.sort_by_key(|entry| entry.line);
+        Ok(Self(entries))
+    }
+
+    /// Its lines.
+    pub fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+
+    /// Everything that is wrong with it.
+    pub fn mistakes(&self, serve: &Command, settings: &[Setting]) -> Vec<Mistake> {
+        let mut mistakes: Vec<Mistake> = self
+            .0
+            .iter()
+            .filter_map(|entry| {
+                let what = wrong(entry, serve, settings)?;
+                Some(Mistake { line: entry.line, what })
+            })
+            .collect();
+        if mistakes.is_empty() {
+            mistakes.extend(self.conflict(serve, settings));
+        }
+        mistakes
+    }
+
+    /// Each line is right by itself, but not all together.
+    fn conflict(&self, serve: &Command, settings: &[Setting]) -> Option<Mistake> {
+        let args = self.0.iter().filter_map(|entry| {
+            let setting = settings.iter().find(|setting| setting.key == entry.key)?;
+            Some(setting.args_of_entry(entry))
+        });
+        let what = refused(serve, args.flatten())?;
+        let named = self.0.iter().rev().find(|entry| what.contains(&format!("--{}", entry.key)));
+        Some(Mistake { line: named.map_or(1, |entry| entry.line), what })
+    }
+}
+
+fn read(value: &Spanned<DeValue<'_>>) -> Result<(&'static str, Value), String> {
+    let one = |kind, text: String| Ok((kind, Value::Texts(vec![text])));
+    match value.get_ref() {
+        DeValue::Boolean(switch) => Ok(("true or false", Value::Switch(*switch))),
+        DeValue::Array(items) => {
+            let texts = items.iter().map(|item| match item.get_ref() {
+                DeValue::String(text) => Ok(text.to_string()),
+                DeValue::Integer(number) => Ok(number.as_str().replace('_', "")),
+                _ => Err("a list holds texts or numbers".to_owned()),
+            });
+            Ok(("a list", Value::Texts(texts.collect::<Result<_, _>>()?)))
+        }
+        DeValue::String(text) => one("a text", text.to_string()),
+        DeValue::Integer(number) => one("a number", number.as_str().replace('_', "")),
+        DeValue::Float(number) => one("a number", number.as_str().replace('_', "")),
+        DeValue::Datetime(_) => Err("no setting is a time; put texts in quotes".into()),
+        DeValue::Table(_) => {
+            Err("there are no sections; every key stands by itself, as the flag is called".into())
+        }
+    }
+}
+
+/// What is wrong with a line, if anything.
+fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String> {
+    let Entry { key, value, kind, .. } = entry;
+    let Some(setting) = settings.iter().find(|setting| setting.key == *key).filter(|setting| setting.is_key)
+    else {
+        return Some(unknown(key, settings));
+    };
+    let wanted = match (setting.shape, value) {
+        (Shape::Switch, Value::Texts(_)) => Some("true or false"),
+        (Shape::Value, Value::Switch(_)) => Some("a value"),
+        (Shape::Value | Shape::MaybeValue, Value::Texts(texts)) if texts.len() != 1 || *kind == "a list" => {
+            Some("one value")
+        }
+        (Shape::List, Value::Switch(_)) => Some("a list of texts"),
+        _ => None,
+    };
+    if let Some(wanted) = wanted {
+        return Some(format!("{key} wants {wanted}, not {kind}"));
+    }
+    refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains("required"))
+}
+
+/// What the command line would say to these flags, in a line.
+fn refused(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
+    let words = std::iter::once("serve".into()).chain(args);
+    let error = serve.clone().no_binary_name(false).try_get_matches_from(words).err()?;
+    let text = error.to_string();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more"));
+    let line: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    Some(line.join(" ").trim_start_matches("error: ").to_owned())
+}
+
+fn unknown(key: &str, settings: &[Setting]) -> String {
+    if key == super::CONFIG {
+        return "config: a file cannot name another one".into();
+    }
+    let dashed = key.replace('_', "-");
+    let nearest = settings
+        .iter()
+        .filter(|setting| setting.is_key)
+        .map(|setting| (distance(&dashed, &setting.key), &setting.key))
+        .min();
+    match nearest {
+        Some((far, near)) if far <= MISSPELT_MAX => format!("there is no setting {key}; is {near} meant?"),
+        _ => format!("there is no setting {key}; `lazuli config show` lists them all"),
+    }
+}
+
+/// How many letters must be changed, added or removed to make one text of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let change = corner + usize::from(a != *b);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[other.len()]
+}

@@ -1,0 +1,118 @@
+//! Every flag is a variable and a key; the stronger source wins; mistakes are explained with their line.
+
+use super::*;
+use clap::CommandFactory as _;
+
+fn root() -> Command {
+    let mut root = crate::Cli::command();
+    root.build();
+    root
+}
+
+fn serve() -> Command {
+    root().find_subcommand("serve").unwrap().clone()
+}
+
+/// The command line that comes of these flags, variables and file.
+fn merged(flags: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Vec<String>, String> {
+    let args = ["lazuli", "serve"].iter().chain(flags).map(OsString::from).collect();
+    let find = |name: &str| {
+        variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| OsString::from(value))
+    };
+    let file = File::parse(file).map_err(|mistake| mistake.to_string())?;
+    let merged = merge(&root(), args, &find, Some(&file))?;
+    Ok(merged.args[2..].iter().map(|arg| arg.to_str().unwrap().to_owned()).collect())
+}
+
+/// The table of names: for every flag that help shows there is a variable and a key, and both arrive.
+#[test]
+fn every_flag_is_a_variable_and_a_key() {
+    let settings = settings(&serve());
+    assert!(settings.len() > 20, "{}", settings.len());
+    for setting in settings.iter().filter(|setting| setting.is_key) {
+        let Setting { key, flag, variable, .. } = setting;
+        let (text, toml, wanted) = match setting.shape {
+            Shape::Switch => ("true", "true", flag.clone()),
+            Shape::Value | Shape::MaybeValue => ("7", "7", format!("{flag}=7")),
+            Shape::List => ("7", "['7']", format!("{flag}=7")),
+        };
+        assert_eq!(merged(&[], &[(variable, text)], ""), Ok(vec![wanted.clone()]), "{variable}");
+        let from_file = merged(&[], &[], &format!("{key} = {toml}"));
+        match from_file {
+            Ok(args) => assert_eq!(args, [wanted], "{key}"),
+            // Seven is not a value that everything takes; but it is known, and refused for what it is.
+            Err(why) => assert!(why.contains("invalid value '7'"), "{key}: {why}"),
+        }
+    }
+    let mut names: Vec<&str> = settings.iter().map(|setting| setting.variable.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), settings.len(), "no two share a name");
+    assert!(!names.contains(&"LAZULI_ACCOUNTS"), "that one means something else");
+}
+
+/// Where a flag names a variable of its own, it is the one that the table says.
+#[test]
+fn flags_name_no_other_variables() {
+    let serve = serve();
+    for setting in settings(&serve) {
+        let arg = serve.get_arguments().find(|arg| arg.get_id().as_str() == setting.id).unwrap();
+        if let Some(own) = arg.get_env() {
+            assert_eq!(own.to_str(), Some(setting.variable.as_str()));
+        }
+    }
+}
+
+#[test]
+fn the_stronger_source_wins() {
+    let file = "table-port = 3\nquery-time = 3";
+    let variables = [("LAZULI_TABLE_PORT", "2")];
+    assert_eq!(
+        merged(&["--table-port", "1"], &variables, file).unwrap(),
+        ["--table-port", "1", "--query-time=3"]
+    );
+    assert_eq!(merged(&["--tablePort=1"], &variables, "").unwrap(), ["--tablePort=1"]);
+    assert_eq!(merged(&[], &variables, file).unwrap(), ["--table-port=2", "--query-time=3"]);
+    assert_eq!(
+        merged(&[], &[("LAZULI_TABLE_PORT", "")], file).unwrap(),
+        ["--table-port=3", "--query-time=3"]
+    );
+    assert_eq!(merged(&[], &[("LAZULI_QUIET", "false")], "quiet = true").unwrap(), [""; 0]);
+    // What excludes each other is one question, and the stronger source answers it.
+    assert_eq!(merged(&["--engine", "memory:"], &[], "location = 'x'").unwrap(), ["--engine", "memory:"]);
+    assert_eq!(merged(&["-l", "x"], &[("LAZULI_ENGINE", "memory:")], "").unwrap(), ["-l", "x"]);
+}
+
+#[test]
+fn values_take_the_forms_of_toml() {
+    let check = |file: &str, wanted: &[&str]| assert_eq!(merged(&[], &[], file).unwrap(), wanted, "{file}");
+    check("max-connections = 1_000", &["--max-connections=1000"]);
+    check("location = '/var/lib/a b'", &["--location=/var/lib/a b"]);
+    check("trusted-proxy = ['10.0.0.1', '::1']", &["--trusted-proxy=10.0.0.1", "--trusted-proxy=::1"]);
+    check("trusted-proxy = '10.0.0.1'", &["--trusted-proxy=10.0.0.1"]);
+    check("quiet = false # not now", &[]);
+    check("", &[]);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let check = |file: &str, wanted: &str| {
+        let why = merged(&[], &[], file).unwrap_err();
+        assert!(why.contains(wanted), "{file}: {why}");
+    };
+    check("\ntabel-port = 1", "line 2: there is no setting tabel-port; is table-port meant?");
+    check("table_port = 1", "is table-port meant?");
+    check("colour = 'blue'", "config show");
+    check("table-port = true", "line 1: table-port wants a value, not true or false");
+    check("quiet = 1", "quiet wants true or false, not a number");
+    check("table-port = [1, 2]", "wants one value, not a list");
+    check("a = 1\n[limits]\nmax-connections = 5", "line 1: there is no setting a");
+    check("[limits]\nmax-connections = 5", "line 1: limits: there are no sections");
+    check("table-port = 70000", "70000");
+    check("durability = 'never'", "[possible values: full, relaxed]");
+    check("x = ", "line 1: ");
+    check("table-port = 1\ntable-port = 2", "line 2: ");
+    check("config = 'x'", "cannot name another");
+    check("host = '127.0.0.1'\nlocation = 'a'\nengine = 'memory:'", "line 3: ");
+    assert!(merged(&[], &[("LAZULI_QUIET", "perhaps")], "").unwrap_err().contains("LAZULI_QUIET"));
+}
