@@ -146,7 +146,8 @@ pub fn merge(
     let Some(serve) = root.find_subcommand("serve") else { return Err("there is no such command".into()) };
     let settings = settings(serve);
     if let Some(file) = file
-        && let Some(mistake) = file.mistakes(serve, &settings).into_iter().next()
+        // What one setting needs of another may come from a flag or a variable.
+        && let Some(mistake) = file.mistakes(serve, &settings).into_iter().find(|mistake| !mistake.is_of_absence())
     {
         return Err(format!("{mistake}; `lazuli config check` tells of all mistakes in the file"));
     }

@@ -11,6 +11,9 @@ use super::{Setting, Shape};
 /// The longest distance at which a key is taken for a misspelt one.
 const MISSPELT_MAX: usize = 3;
 
+/// What the command line says where a flag wants another one.
+const NOT_PROVIDED: &str = "arguments were not provided";
+
 /// A file that was read.
 #[derive(Debug, Default)]
 pub struct File(Vec<Entry>);
@@ -44,6 +47,13 @@ pub struct Mistake {
     pub line: usize,
     /// What is wrong.
     pub what: String,
+}
+
+impl Mistake {
+    /// A setting wants another one, which is not in the file.
+    pub fn is_of_absence(&self) -> bool {
+        self.what.contains(NOT_PROVIDED)
+    }
 }
 
 impl fmt::Display for Mistake {
@@ -145,7 +155,7 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
     if let Some(wanted) = wanted {
         return Some(format!("{key} wants {wanted}, not {kind}"));
     }
-    refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains("required"))
+    refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
 }
 
 /// What the command line would say to these flags, in a line.

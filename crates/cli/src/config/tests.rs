@@ -83,6 +83,16 @@ fn the_stronger_source_wins() {
     assert_eq!(merged(&["-l", "x"], &[("LAZULI_ENGINE", "memory:")], "").unwrap(), ["-l", "x"]);
 }
 
+/// One of two that belong together may come from elsewhere.
+#[test]
+fn what_belongs_together_may_come_from_different_sources() {
+    let args = merged(&["--tls-key", "k"], &[], "tls-cert = 'c'").unwrap();
+    assert_eq!(args, ["--tls-key", "k", "--tls-cert=c"]);
+    let serve = serve();
+    let mistakes = File::parse("tls-cert = 'c'").unwrap().mistakes(&serve, &settings(&serve));
+    assert!(mistakes.len() == 1 && mistakes[0].what.contains("--tls-key"), "{mistakes:?}");
+}
+
 #[test]
 fn values_take_the_forms_of_toml() {
     let check = |file: &str, wanted: &[&str]| assert_eq!(merged(&[], &[], file).unwrap(), wanted, "{file}");
@@ -106,7 +116,7 @@ fn mistakes_are_explained() {
     check("table-port = true", "line 1: table-port wants a value, not true or false");
     check("quiet = 1", "quiet wants true or false, not a number");
     check("table-port = [1, 2]", "wants one value, not a list");
-    check("a = 1\n[limits]\nmax-connections = 5", "line 1: there is no setting a");
+    check("quiet = true\n[limits]\nmax-connections = 5", "line 2: limits: there are no sections");
     check("[limits]\nmax-connections = 5", "line 1: limits: there are no sections");
     check("table-port = 70000", "70000");
     check("durability = 'never'", "[possible values: full, relaxed]");
