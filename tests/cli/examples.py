@@ -30,6 +30,7 @@ NOT_RUN = {
     "--ca-file front.pem": "a front that speaks TLS for another name",
     "postgres://": "a database",
     "lazuli bench --growth": "minutes, for hundreds of thousands of entities",
+    "--follow": "it goes on until it is stopped; watching.py does that",
 }
 # Commands that work on a store that no server has open.
 STOPPED = {"check"}

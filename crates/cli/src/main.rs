@@ -18,6 +18,7 @@ mod export;
 mod health;
 mod import;
 mod log;
+mod logs;
 mod oauth;
 mod output;
 mod progress;
@@ -69,6 +70,7 @@ enum Command {
     Import(import::Import),
     Backup(backup::Backup),
     Engine(engines::Engines),
+    Logs(logs::Logs),
     Restore(restore::Restore),
     Check(check::Check),
     Config(config::ConfigArgs),
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Command::Import(import) => import.run(),
         Command::Backup(backup) => backup.run(),
         Command::Engine(engines) => engines.run(),
+        Command::Logs(logs) => logs.run(),
         Command::Restore(restore) => restore.run(),
         Command::Check(check) => check.run(),
         Command::Config(config) => config.run(&Cli::command()),
