@@ -5,6 +5,7 @@ line that ends in a backslash goes on in the next one. It runs in a directory wi
 that server were at the default port. What is long by nature is made short, by flags of the same command.
 """
 
+import json
 import os
 import re
 import shutil
@@ -61,6 +62,11 @@ def examples(text):
     return found
 
 
+# A key of an issuer, as the standard's own example has it.
+PUBLIC_KEY = {"kty": "EC", "crv": "P-256", "use": "sig", "kid": "1", "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+              "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}
+
+
 class Sandbox:
     """A directory, a server with something in it, and a shell."""
 
@@ -74,6 +80,8 @@ class Sandbox:
             self.data = "elsewhere"
             certificate, key = openssl_certificate(directory, "chain")
             shutil.copy(key, os.path.join(directory, "key.pem"))
+            with open(os.path.join(directory, "jwks.json"), "w") as file:
+                json.dump({"keys": [PUBLIC_KEY]}, file)
         if command == "config":
             with open(os.path.join(directory, "lazuli.toml"), "w") as file:
                 file.write("quiet = true\nmax-connections = 500\n")

@@ -63,8 +63,8 @@ Examples:
   lazuli serve --self-signed                     https with a certificate of its own making
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
   lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as the cloud does
-  lazuli serve --self-signed --oauth-issuer https://login.example.org/T --oauth-audience https://storage.azure.com \\
-      --oauth-jwks jwks.json                       accept bearer tokens; see docs/operate.md for roles
+  lazuli serve --self-signed --oauth-issuer https://login.example.org/T \\
+      --oauth-audience https://storage.azure.com --oauth-jwks jwks.json
   kill -HUP PID                                  reads a renewed certificate; connections stay
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,

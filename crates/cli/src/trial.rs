@@ -207,6 +207,12 @@ impl Soak {
             );
         }))?;
         print!("{}", report.text());
+        if !report.tells_growth() {
+            println!(
+                "nothing lost, nothing wrong; too short to tell whether anything grows (10 minutes are not)"
+            );
+            return Ok(ExitCode::SUCCESS);
+        }
         let growth = report.growth();
         if growth.is_empty() {
             println!("nothing lost, nothing wrong, nothing grew");

@@ -14,6 +14,9 @@ const HANDLES_SPARE: u64 = 32;
 const DISK_SPARE: u64 = 256 << 20;
 const MICROS_SPARE: u64 = 20_000;
 
+/// A soak that is shorter says nothing about growth.
+const TELLING: Duration = Duration::from_mins(10);
+
 /// Counts what the workers do. Reading it starts it anew.
 #[derive(Default)]
 pub struct Meter {
@@ -115,6 +118,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Was it long enough to tell growth from a server that warms up?
+    pub fn tells_growth(&self) -> bool {
+        self.gauges.last().is_some_and(|gauge| gauge.at >= TELLING)
+    }
+
     /// What grew between the second quarter and the last: the worst of each, with room for noise.
     pub fn growth(&self) -> Vec<String> {
         let quarter = self.gauges.len() / 4;
