@@ -15,7 +15,7 @@ const DISK_SPARE: u64 = 256 << 20;
 const MICROS_SPARE: u64 = 20_000;
 
 /// A soak that is shorter says nothing about growth.
-const TELLING: Duration = Duration::from_mins(10);
+const TELLING: Duration = Duration::from_secs(600);
 
 /// Counts what the workers do. Reading it starts it anew.
 #[derive(Default)]
