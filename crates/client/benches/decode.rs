@@ -1,16 +1,21 @@
 //! What it costs to read a page into the caller's type: `cargo bench -p lazuli-client`.
 //!
 //! A page of 1000 entities with 10 properties each is read again and again; the best round counts, since everything
-//! else is the machine's noise.
+//! else is the machine's noise. Then 100 such pages are streamed, and the memory of the process is looked at: it must be
+//! that of one page.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lazuli_client::decode::decode_page;
 use lazuli_client::entity::encode;
-use lazuli_client::{DateTime, Dynamic, Entity, Guid, Result};
+use lazuli_client::{
+    BoxFuture, Continuation, DateTime, Dynamic, Entity, Error, Guid, PageRequest, PageSource, Query, RawPage,
+    Result, TableName,
+};
 
 const ROWS: u32 = 1000;
 const ROUNDS: u32 = 200;
@@ -66,7 +71,52 @@ fn main() -> Result<()> {
     page.extend(b"]}");
     println!("a page of {ROWS} entities with 10 properties: {} bytes", page.len());
     measure::<Order>("into a struct", &page)?;
-    measure::<Dynamic>("into Dynamic", &page)
+    measure::<Dynamic>("into Dynamic", &page)?;
+    stream(page)
+}
+
+/// The same page, so many times.
+struct Repeated {
+    page: Vec<u8>,
+    times: u32,
+}
+
+impl PageSource for Repeated {
+    fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
+        let number: u32 = request.continuation.map_or(0, |at| at.partition.parse().unwrap_or(self.times));
+        let next = (number + 1 < self.times)
+            .then(|| Continuation { partition: (number + 1).to_string(), row: None });
+        let body = self.page.clone().into();
+        Box::pin(async move { Ok(RawPage { body, continuation: next, explain: None, request_id: None }) })
+    }
+}
+
+/// Streams 100,000 entities and tells how the memory of the process grew between the first page and the last.
+fn stream(page: Vec<u8>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(|error| Error::input(error.to_string()))?;
+    let table = TableName::new("Orders").map_err(|_| Error::input("a table name"))?;
+    let mut rows = Query::<Order>::new(Arc::new(Repeated { page, times: 100 }), table).stream();
+    runtime.block_on(async {
+        let (mut count, mut first) = (0_u64, None);
+        let start = Instant::now();
+        while rows.try_next().await?.is_some() {
+            count += 1;
+            if count == 2000 {
+                first = peak_kib();
+            }
+        }
+        let took = start.elapsed().as_millis();
+        println!("a stream of {count} entities: {took} ms, peak memory {first:?} KiB after 2 pages, {:?} at the end", peak_kib());
+        Ok(())
+    })
+}
+
+/// The most memory that the process has had, where the system tells.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn measure<T: Entity>(what: &str, page: &[u8]) -> Result<()> {
