@@ -35,4 +35,9 @@ fi
 
 program=$LAZULI_TEST_CACHE/sdk-mono-suite.exe
 "${compile[@]}" -warnaserror -out:"$program" -r:System.Data.Services.Client.dll -r:System.Core.dll "$sdk_dir"/mono/*.cs
+# On a starved machine Mono's asynchronous SaveChanges trips over itself now and then ("internal error 60": two of its own
+# callbacks at once). Nothing that a server says does that, so such a run is repeated, once.
+output=$(mktemp)
+if "${mono[@]}" "$program" "$@" | tee "$output"; then exit 0; fi
+grep -q 'System.Data.Services.Client internal error' "$output" || exit 1
 exec "${mono[@]}" "$program" "$@"
