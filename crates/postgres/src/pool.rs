@@ -5,7 +5,7 @@
 //! be replaced under way: then all of them end at once.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub struct Pool {
     current: Mutex<Option<Arc<Instance>>>,
     search: tokio::sync::Mutex<()>,
     epochs: AtomicU64,
+    /// The latest history that was used.
+    timeline: AtomicI64,
 }
 
 /// A connection that goes back to the pool if its user says so; dropped otherwise, with whatever it was doing.
@@ -72,6 +74,7 @@ impl Pool {
             current: Mutex::default(),
             search: tokio::sync::Mutex::default(),
             epochs: AtomicU64::new(0),
+            timeline: AtomicI64::new(0),
             url,
         })
     }
@@ -159,6 +162,7 @@ impl Pool {
             }
             known.retire();
         }
+        self.timeline.fetch_max(link.identity.timeline, Ordering::SeqCst);
         let epoch = self.epochs.fetch_add(1, Ordering::SeqCst) + 1;
         let instance = Arc::new(Instance::new(link, epoch));
         if let Some(before) = current.replace(instance.clone()) {
@@ -191,6 +195,13 @@ impl Pool {
                 None => break,
                 Some(Ok(Ok(link))) if !link.identity.is_writable => {
                     whys.push("it takes no writes".to_owned())
+                }
+                // A server that was deposed has come back as leader and lacks what was acknowledged since.
+                Some(Ok(Ok(link))) if link.identity.timeline < self.timeline.load(Ordering::SeqCst) => {
+                    whys.push(
+                        "its history is older than one that was in use: acknowledged data may be missing"
+                            .to_owned(),
+                    );
                 }
                 Some(Ok(Ok(link))) => {
                     if best.as_ref().is_none_or(|known| known.identity.timeline < link.identity.timeline) {
