@@ -105,13 +105,25 @@ impl Import {
             self.table.clone().or_else(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
         let table = service.table(&name.unwrap_or_default())?;
         let mut source = Source::open(path, self.format_of(path)?)?;
-        let purpose =
-            json!({ "import": table.name(), "to": service.endpoint().as_str(), "bytes": source.length });
+        // A file that was changed since is another file.
+        let changed = std::fs::metadata(path).and_then(|data| data.modified()).ok();
+        let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let changed = changed.map(|time| time.as_micros().to_string());
+        let purpose = json!({
+            "import": table.name(), "to": service.endpoint().as_str(), "bytes": source.length, "changed": changed,
+        });
         let mut place = path.as_os_str().to_owned();
         place.push(".import-state");
         let mut state = StateFile::open(place.into(), purpose, self.overwrite)?;
+        if create(&table).await? && state.is_resumed() {
+            // What was imported before went with its table.
+            state.forget();
+        }
         source.resume(state.content())?;
-        create(&table).await?;
+        if state.is_resumed() && !self.quiet {
+            let rows = thousands(number(state.content(), "rows"));
+            eprintln!("{}: going on after {rows} entities that an earlier run imported", table.name());
+        }
         let rows = self.copy(&table, &mut source, &mut state).await?;
         state.remove()?;
         if !self.quiet {
@@ -156,10 +168,11 @@ impl Import {
 }
 
 /// Makes the table if it can be made: a signature of a table is not good for that.
-async fn create(table: &Table) -> Result<(), Fault> {
+/// `true` if it was not there.
+async fn create(table: &Table) -> Result<bool, Fault> {
     match table.create_if_missing().await {
-        Err(error) if error.status() == Some(403) => Ok(()),
-        other => Ok(other.map(|_| ())?),
+        Err(error) if error.status() == Some(403) => Ok(false),
+        other => Ok(other?),
     }
 }
 

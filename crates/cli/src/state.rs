@@ -37,6 +37,12 @@ impl StateFile {
         Ok(Self { path, purpose, content, is_resumed })
     }
 
+    /// Begins anew, whatever was saved.
+    pub fn forget(&mut self) {
+        self.content = Json::Null;
+        self.is_resumed = false;
+    }
+
     /// Did earlier work get so far?
     pub fn is_resumed(&self) -> bool {
         self.is_resumed

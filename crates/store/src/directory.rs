@@ -5,14 +5,16 @@
 //! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
 //! | `format` | says that this is a store, and of which format |
 //! | `closed` | exists after a clean close: the last version that must be found again |
+//! | `relaxed` | exists from an opening on in which commits did not wait for the disk: the end of the log may be in any state |
 //! | `restoring` | exists while the store is made from a backup: what is there does not count |
+//! | `cut-N` | the unfinished end of a log that was left out at an opening |
 //! | `data/` | the sorted store with its log |
 //!
 //! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use lazuli_engine::Version;
@@ -23,6 +25,7 @@ use crate::pressure::{self, Point};
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";
 const CLOSED: &str = "closed";
+const RELAXED: &str = "relaxed";
 const RESTORING: &str = "restoring";
 const DATA: &str = "data";
 
@@ -54,7 +57,17 @@ impl Directory {
             return Err(OpenError::Unfinished(path.into()));
         }
         directory.check_format()?;
+        directory.keep_to_owner()?;
         Ok(directory)
+    }
+
+    /// The directory itself may be somebody's who lets others in; what holds account keys is for its owner alone.
+    pub fn keep_to_owner(&self) -> Result<(), OpenError> {
+        let data = self.data();
+        if !data.exists() {
+            return Ok(());
+        }
+        fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(OpenError::io("protect", &data))
     }
 
     /// Creates the directory if need be, locks it, and marks it as one that does not count yet.
@@ -110,6 +123,22 @@ impl Directory {
             Ok(()) => sync_dir(&self.path),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
             Err(e) => Err(OpenError::io("remove", &path)(e)),
+        }
+    }
+
+    /// Did commits not wait for the disk when the store was last open?
+    pub fn was_relaxed(&self) -> Result<bool, OpenError> {
+        let path = self.path.join(RELAXED);
+        path.try_exists().map_err(OpenError::io("look at", &path))
+    }
+
+    /// Says whether commits wait for the disk from now on.
+    pub fn mark_relaxed(&self, is_relaxed: bool) -> Result<(), OpenError> {
+        let path = self.path.join(RELAXED);
+        match (is_relaxed, self.was_relaxed()?) {
+            (true, false) => replace(&self.path, RELAXED, "commits did not wait for the disk\n"),
+            (false, true) => fs::remove_file(&path).map_err(OpenError::io("remove", &path)),
+            _ => Ok(()),
         }
     }
 

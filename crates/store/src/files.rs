@@ -55,12 +55,15 @@ impl Files {
     pub fn open_in(directory: Directory, options: &Options) -> Result<Self, OpenError> {
         let data = directory.data();
         let is_new = !data.exists();
-        preflight::verify(&data, options.durability, directory.closed_at()?.is_some())?;
+        // What was written under the rule of the last opening counts, not under that of this one.
+        preflight::verify(&data, directory.was_relaxed()?, directory.closed_at()?.is_some())?;
+        directory.mark_relaxed(options.durability == Durability::Relaxed)?;
         // Recovery of the sorted store asserts some of what it finds in its files.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options)));
         let (db, rows) =
             opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;
         if is_new {
+            directory.keep_to_owner()?;
             // The sorted store syncs what it puts into its directories, but not that they are in theirs.
             for made in [data.join("keyspaces"), data, directory.path().into()] {
                 sync_dir(&made)?;

@@ -6,15 +6,14 @@
 //! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
 //! - A missing log would be taken for an empty one.
 
-use std::fs::{self, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::OpenError;
 use crate::journal::{self, Summary, Tail};
-use crate::options::Durability;
 
 const VERSION: &str = "version";
 const KEYSPACES: &str = "keyspaces";
@@ -25,11 +24,13 @@ const LOG_EXTENSION: &str = "jnl";
 const CURRENT_BYTES: usize = 8 + 16 + 1;
 
 /// Verifies the files in `data`. `was_closed` says that the store was closed in good order.
-pub fn verify(data: &Path, durability: Durability, was_closed: bool) -> Result<(), OpenError> {
+///
+/// `was_relaxed` says that commits did not wait for the disk when it was last open.
+pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<(), OpenError> {
     if !is_begun(data)? {
         return discard_unfinished(data, was_closed);
     }
-    let is_used = verify_logs(data, durability, was_closed)?;
+    let is_used = verify_logs(data, was_relaxed, was_closed)?;
     verify_keyspaces(&data.join(KEYSPACES), is_used || was_closed)
 }
 
@@ -61,7 +62,7 @@ fn discard_unfinished(data: &Path, was_closed: bool) -> Result<(), OpenError> {
 }
 
 /// Verifies all logs; `true` if there is a batch in any.
-fn verify_logs(data: &Path, durability: Durability, was_closed: bool) -> Result<bool, OpenError> {
+fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool, OpenError> {
     let logs = logs(data)?;
     if logs.is_empty() {
         // There is one from the beginning, and it is removed only after the next was made.
@@ -81,7 +82,7 @@ fn verify_logs(data: &Path, durability: Durability, was_closed: bool) -> Result<
             Tail::Clean => {}
             Tail::Torn if is_last && !was_closed => cut(path, summary.end)?,
             // Where commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
-            Tail::Damaged if is_last && !was_closed && durability == Durability::Relaxed => {
+            Tail::Damaged if is_last && !was_closed && was_relaxed => {
                 cut(path, summary.end)?;
             }
             Tail::Torn | Tail::Damaged => {
@@ -92,8 +93,27 @@ fn verify_logs(data: &Path, durability: Durability, was_closed: bool) -> Result<
     Ok(last.is_some())
 }
 
-/// Removes an unfinished batch from the end of a log.
+/// Removes an unfinished batch from the end of a log. It is kept beside the data: whether it was never finished or was
+/// damaged later cannot always be told.
 fn cut(path: &Path, end: u64) -> Result<(), OpenError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let aside = path.parent().and_then(Path::parent).unwrap_or(Path::new(".")).join(format!("cut-{name}"));
+    let mut rest = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(end))?;
+        file.read_to_end(&mut rest)
+    });
+    read.map_err(OpenError::io("read", path))?;
+    if rest.iter().any(|&byte| byte != 0) {
+        let used = rest.len() - rest.iter().rev().take_while(|&&byte| byte == 0).count();
+        fs::write(&aside, &rest[..used]).map_err(OpenError::io("write", &aside))?;
+        tracing::warn!(
+            bytes = used,
+            log = %path.display(),
+            kept = %aside.display(),
+            "the last batch of the log is not whole and is left out: its writer died, or the file was damaged"
+        );
+    }
     let file = OpenOptions::new().write(true).open(path).map_err(OpenError::io("open", path))?;
     file.set_len(end).and_then(|()| file.sync_all()).map_err(OpenError::io("cut", path))
 }

@@ -330,3 +330,38 @@ async fn a_row_with_a_wrong_checksum_is_never_served() {
     assert_eq!(crate::support::get(&store, "bad").await.as_deref(), Some("3"));
     assert!(store.check().await.unwrap().is_clean());
 }
+
+/// A log that was damaged under a store whose commits waited for the disk is refused, also by an opening that asks for
+/// less: it would cut off everything behind the damage.
+#[tokio::test]
+async fn a_relaxed_opening_does_not_cut_what_was_synced() {
+    let temporary = directory();
+    let (crashed, copy) = (temporary.path().join("crashed"), temporary.path().join("copy"));
+    let (store, _) = make(&crashed).await;
+    let files = originals(&crashed, &crashed);
+    let log = files.iter().rfind(|file| file.name.extension().is_some_and(|name| name == "jnl")).unwrap();
+    // In the first batch of the last log, far from its end.
+    write(&files, &copy, &log.name, 8 * 60);
+    drop(store);
+    let relaxed = Options { durability: lazuli_store::Durability::Relaxed, ..options() };
+    for _ in 0..2 {
+        let error = Store::open(&copy, relaxed.clone()).err().expect("a damaged log is refused").to_string();
+        assert!(error.contains("not readable"), "{error}");
+    }
+    assert!(!copy.join("relaxed").exists(), "a refused opening changes nothing");
+}
+
+/// Account keys lie in the data: whoever may look into the directory around it may not look there.
+#[tokio::test]
+async fn data_in_an_open_directory_is_for_its_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let temporary = directory();
+    fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for _ in 0..2 {
+        let store = Store::open(temporary.path(), options()).unwrap();
+        store.close().await.unwrap();
+        let data = temporary.path().join("data");
+        assert_eq!(fs::metadata(&data).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
