@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import subprocess
 
 from common import contains, equal, run, serve_memory
 from lazuli import KEY, Client
@@ -120,3 +122,16 @@ def test_mistakes_are_told(binary, directory):
         contains(sas(binary, directory, *args, code=1), why)
     for args in (["table", "people"], ["table"], ["account", "-p", "r"], []):
         contains(sas(binary, directory, *args, code=2), "Usage")
+
+
+def test_output_that_nobody_takes(binary, directory):
+    """A reader that is gone has what it wanted; a full disk is told. Neither is a panic."""
+    command = [os.path.abspath(binary), "sas", "table", "people", "--permissions", "r"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    gone = subprocess.run(command, cwd=directory, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    equal((gone.returncode, "panicked" in gone.stderr), (0, False), gone.stderr)
+    with open("/dev/full", "w") as full:
+        lost = subprocess.run(command, cwd=directory, stdout=full, stderr=subprocess.PIPE, text=True)
+    equal((lost.returncode, "panicked" in lost.stderr), (1, False), lost.stderr)

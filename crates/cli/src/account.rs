@@ -123,7 +123,7 @@ impl Account {
         }
         let answer = admin::call(&url, &call)?;
         if self.json {
-            println!("{answer}");
+            say!("{answer}");
         } else {
             show(&answer);
         }
@@ -142,20 +142,20 @@ fn account_name(text: &str) -> Result<String, String> {
 fn show(answer: &Value) {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or("-").to_owned();
     if let Some(removed) = answer.get("removed").and_then(Value::as_str) {
-        println!("removed {removed}");
+        say!("removed {removed}");
         return;
     }
     let one = std::slice::from_ref(answer);
     let accounts = answer.get("accounts").and_then(Value::as_array).map_or(one, Vec::as_slice);
     if accounts.is_empty() {
-        println!("no accounts are kept in this store");
+        say!("no accounts are kept in this store");
     }
     for account in accounts {
         let https_only = account.get("httpsOnly").and_then(Value::as_bool).unwrap_or_default();
         let note = if https_only { "  https only" } else { "" };
-        println!("{}  created {}{note}", text(account, "name"), text(account, "created"));
+        say!("{}  created {}{note}", text(account, "name"), text(account, "created"));
         for (index, key) in account.get("keys").and_then(Value::as_array).into_iter().flatten().enumerate() {
-            println!("  key{} {}", index + 1, key.as_str().unwrap_or_default());
+            say!("  key{} {}", index + 1, key.as_str().unwrap_or_default());
         }
     }
 }

@@ -63,10 +63,10 @@ impl Backup {
         let manifest = result?;
         let done = progress.finish();
         if self.json {
-            println!("{}", describe(&manifest, &self.target.display().to_string()));
+            say!("{}", describe(&manifest, &self.target.display().to_string()));
         } else if !self.quiet {
-            println!("{done}, as of {}", moment(&manifest));
-            println!("the backup is whole: {}", self.target.display());
+            say!("{done}, as of {}", moment(&manifest));
+            say!("the backup is whole: {}", self.target.display());
         }
         Ok(ExitCode::SUCCESS)
     }

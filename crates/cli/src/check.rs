@@ -68,7 +68,7 @@ impl Check {
             None => check_store(&self.location, quiet)?,
         };
         if self.json {
-            println!("{}", json!({ "findings": outcome.findings, "examples": outcome.examples }));
+            say!("{}", json!({ "findings": outcome.findings, "examples": outcome.examples }));
         } else {
             outcome.show(self.quiet);
         }
@@ -79,21 +79,21 @@ impl Check {
 impl Outcome {
     fn show(&self, quiet: bool) {
         if !quiet {
-            self.lines.iter().for_each(|line| println!("{line}"));
+            self.lines.iter().for_each(|line| say!("{line}"));
         }
         if self.findings == 0 {
             if !quiet {
-                println!("all as written");
+                say!("all as written");
             }
             return;
         }
-        println!("{} found to be wrong:", thousands(self.findings));
-        self.examples.iter().for_each(|example| println!("  {example}"));
+        say!("{} found to be wrong:", thousands(self.findings));
+        self.examples.iter().for_each(|example| say!("  {example}"));
         let left = self.findings - self.examples.len() as u64;
         if left > 0 {
-            println!("  and {} more", thousands(left));
+            say!("  and {} more", thousands(left));
         }
-        self.advice.iter().for_each(|advice| println!("what to do: {advice}"));
+        self.advice.iter().for_each(|advice| say!("what to do: {advice}"));
     }
 
     fn add(&mut self, findings: u64, examples: Vec<String>) {

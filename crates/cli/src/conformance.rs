@@ -71,7 +71,7 @@ impl Conformance {
             );
         }
         if self.json {
-            println!("{}", report.json());
+            say!("{}", report.json());
         } else {
             print!("{}", report.table());
         }

@@ -100,7 +100,7 @@ impl Export {
                 self.table(service, name).await?;
             }
             if names.is_empty() && !self.quiet {
-                println!("there are no tables");
+                say!("there are no tables");
             }
             Ok(ExitCode::SUCCESS)
         })
@@ -115,7 +115,7 @@ impl Export {
         self.complete(&part, &path, &state)?;
         state.remove()?;
         if !self.quiet {
-            println!("{}: {} entities", path.display(), thousands(rows));
+            say!("{}: {} entities", path.display(), thousands(rows));
         }
         Ok(())
     }

@@ -127,7 +127,7 @@ impl Import {
         let rows = self.copy(&table, &mut source, &mut state).await?;
         state.remove()?;
         if !self.quiet {
-            println!("{}: {} entities", table.name(), thousands(rows));
+            say!("{}: {} entities", table.name(), thousands(rows));
         }
         Ok(())
     }

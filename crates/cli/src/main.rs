@@ -2,6 +2,9 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
 
+#[macro_use]
+mod say;
+
 mod account;
 mod admin;
 mod backup;
@@ -113,6 +116,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak.run(),
     };
     match result {
+        Ok(_) if say::failed() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(message) => {
             eprintln!("lazuli: {message}");

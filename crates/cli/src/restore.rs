@@ -54,10 +54,10 @@ impl Restore {
             .map_err(|e| format!("{e}; what was begun in {} is not a store", self.location.display()))?;
         let done = progress.finish();
         if self.json {
-            println!("{}", describe(&manifest, &self.location.display().to_string()));
+            say!("{}", describe(&manifest, &self.location.display().to_string()));
         } else if !self.quiet {
-            println!("{done}, as of {}", moment(&manifest));
-            println!("the store is ready: {}", self.location.display());
+            say!("{done}, as of {}", moment(&manifest));
+            say!("the store is ready: {}", self.location.display());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -139,7 +139,7 @@ impl Sequences {
         let (mut process, _folder) = start(&self.place)?;
         let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.place.seed);
         outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
-        println!("{} sequences of up to {} steps: every answer agreed", self.count, self.steps);
+        say!("{} sequences of up to {} steps: every answer agreed", self.count, self.steps);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -156,9 +156,12 @@ impl Histories {
             total.unknown += seen.unknown;
             total.transactions += seen.transactions;
         }
-        println!(
+        say!(
             "{} histories, {} answers, {} transactions, {} unknown outcomes: all have an order",
-            self.count, total.answered, total.transactions, total.unknown
+            self.count,
+            total.answered,
+            total.transactions,
+            total.unknown
         );
         Ok(ExitCode::SUCCESS)
     }
@@ -171,7 +174,7 @@ impl Invariants {
         let time = Duration::from_secs(self.seconds);
         let effort = invariant::Effort { writers: self.writers, time, kills: self.kills };
         let done = invariant::run(&mut process, invariant, TABLE, self.place.seed, effort).await?;
-        println!(
+        say!(
             "{}: {} transactions applied, {} came too late, {} reads, {} kills: it always held",
             I::NAME,
             done.applied,
@@ -208,14 +211,14 @@ impl Soak {
         }))?;
         print!("{}", report.text());
         if !report.tells_growth() {
-            println!(
+            say!(
                 "nothing lost, nothing wrong; too short to tell whether anything grows (10 minutes are not)"
             );
             return Ok(ExitCode::SUCCESS);
         }
         let growth = report.growth();
         if growth.is_empty() {
-            println!("nothing lost, nothing wrong, nothing grew");
+            say!("nothing lost, nothing wrong, nothing grew");
             return Ok(ExitCode::SUCCESS);
         }
         Err(growth.join("; "))

@@ -61,7 +61,7 @@ impl ConfigArgs {
 fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Result<ExitCode, String> {
     let path = config::find_file(file.as_deref().map(AsRef::as_ref), variables);
     let Some(path) = path else {
-        println!("there is no configuration file: {}", config::PLACES.join(", "));
+        say!("there is no configuration file: {}", config::PLACES.join(", "));
         return Ok(ExitCode::SUCCESS);
     };
     let mut root = root.clone();
@@ -69,10 +69,10 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
     let mistakes = config::read(&path)?.mistakes(serve, &config::settings(serve));
     for mistake in &mistakes {
-        println!("{}, {mistake}", path.display());
+        say!("{}, {mistake}", path.display());
     }
     if mistakes.is_empty() {
-        println!("{}: nothing is wrong", path.display());
+        say!("{}: nothing is wrong", path.display());
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)
@@ -97,7 +97,7 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
             Some(Origin::Flag) => setting.flag.clone(),
             None => "default".into(),
         };
-        println!("{:<20} = {:<24} # {origin}", setting.key, value(setting, matches));
+        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, matches));
     }
     Ok(ExitCode::SUCCESS)
 }

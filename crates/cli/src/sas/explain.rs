@@ -62,7 +62,7 @@ impl Explain {
         if self.json {
             let terms: serde_json::Map<_, _> =
                 found.lines.iter().map(|(topic, text)| ((*topic).to_owned(), json!(text))).collect();
-            println!("{}", json!({ "terms": terms, "problems": found.problems }));
+            say!("{}", json!({ "terms": terms, "problems": found.problems }));
         } else {
             found.print();
         }
@@ -81,10 +81,10 @@ impl Explanation {
 
     fn print(&self) {
         for (topic, text) in &self.lines {
-            println!("{topic:<10} {text}");
+            say!("{topic:<10} {text}");
         }
         for problem in &self.problems {
-            println!("{:<10} {problem}", "refused");
+            say!("{:<10} {problem}", "refused");
         }
     }
 }

@@ -186,9 +186,9 @@ fn show(signer: &Signer, token: &Token, address: &str) {
     let query = token.to_query();
     let url = format!("{address}?{query}");
     if signer.json {
-        println!("{}", json!({ "token": query, "url": url, "expires": token.se }));
+        say!("{}", json!({ "token": query, "url": url, "expires": token.se }));
     } else {
-        println!("{query}\n{url}");
+        say!("{query}\n{url}");
     }
 }
 
