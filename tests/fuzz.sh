@@ -30,7 +30,7 @@ for target in "${targets[@]}"; do
       exit 1
     fi
     # At least one, so that a target which only waits comes to an end.
-    spent=$((spent + $(awk '{ n = int($1 + $2 + 0.5); print n > 0 ? n : 1 }' "$used")))
+    spent=$((spent + $(awk '{ n = int($1 + $2 + 0.5); print (n > 0 ? n : 1) }' "$used")))
     inputs=$((inputs + $(sed -n 's/^stat::number_of_executed_units: *//p' "$log")))
   done
   echo "$target: $inputs inputs in $spent s of processor time, nothing found"
