@@ -21,6 +21,9 @@ NODES = (1, 2, 3)
 # Seconds without a sign of life after which a leader is replaced; Patroni allows no less.
 TTL = 20
 PATIENCE = 120
+# The section of Patroni's configuration that names etcd: its first API (`etcd`) or its second (`etcd3`). Before 3.0.3
+# an agent that slept past its term takes the lead back through the second, without asking who has it: docs/scale-out.md.
+STORES = ("etcd", "etcd3")
 
 
 def ip(*args, check=True):
@@ -41,8 +44,9 @@ def wait_for(what, seen, seconds=PATIENCE):
 class Node:
     """A machine."""
 
-    def __init__(self, number, directory):
+    def __init__(self, number, directory, store, agent):
         self.number, self.name, self.address = number, f"lz{number}", f"{NET}.{10 + number}"
+        self.store, self.agent = store, agent
         self.directory = os.path.join(directory, self.name)
         os.makedirs(self.directory)
         shutil.chown(self.directory, "postgres", "postgres")
@@ -77,7 +81,7 @@ class Node:
         config = {
             "scope": "lazuli", "name": self.name,
             "restapi": {"listen": f"{self.address}:8008", "connect_address": f"{self.address}:8008"},
-            "etcd3": {"hosts": [f"{NET}.{10 + n}:2379" for n in NODES]},
+            self.store: {"hosts": [f"{NET}.{10 + n}:2379" for n in NODES]},
             "bootstrap": {
                 "dcs": {"ttl": TTL, "loop_wait": 2, "retry_timeout": 5, "maximum_lag_on_failover": 0,
                         "synchronous_mode": True, "synchronous_mode_strict": True,
@@ -94,7 +98,7 @@ class Node:
         path = os.path.join(self.directory, "patroni.yml")
         with open(path, "w") as file:
             json.dump(config, file)
-        self.patroni = self.run(["patroni", path], "patroni.log")
+        self.patroni = self.run([self.agent, path], "patroni.log")
 
     def pids(self, word):
         """The processes of this machine whose command holds a word."""
@@ -125,14 +129,14 @@ class Node:
 class Cluster:
     """The three of them, with a leader and a standby that confirms."""
 
-    def __init__(self):
+    def __init__(self, store="etcd", agent="patroni"):
         self.directory = tempfile.mkdtemp(prefix="lazuli-cluster-")
         os.chmod(self.directory, 0o755)
         self.remove_nets()
         ip("link", "add", BRIDGE, "type", "bridge")
         ip("addr", "add", f"{NET}.1/24", "dev", BRIDGE)
         ip("link", "set", BRIDGE, "up")
-        self.nodes = [Node(number, self.directory) for number in NODES]
+        self.nodes = [Node(number, self.directory, store, agent) for number in NODES]
         for node in self.nodes:
             node.make()
             node.start_etcd()
@@ -142,8 +146,10 @@ class Cluster:
         self.sql(self.leader(), "CREATE USER lazuli")
         self.sql(self.leader(), "CREATE DATABASE lazuli OWNER lazuli")
 
-    def url(self, parameters="pool=8"):
-        return f"postgres://lazuli@{','.join(node.address for node in self.nodes)}/lazuli?target_session_attrs=read-write&{parameters}"
+    def url(self, parameters="pool=8", nodes=None):
+        """Where the database is, for a front end that knows all machines or only some."""
+        hosts = ",".join(node.address for node in nodes or self.nodes)
+        return f"postgres://lazuli@{hosts}/lazuli?target_session_attrs=read-write&{parameters}"
 
     def sql(self, node, text):
         command = ["psql", "-qAtX", "-v", "ON_ERROR_STOP=1", f"postgres://postgres@{node.address}/postgres?connect_timeout=3", "-c", text]
@@ -174,7 +180,7 @@ class Cluster:
             roles = self.roles()
             states = [role.get("state") for role in roles.values()]
             confirms = any(role.get("sync_standby") for role in roles.values())
-            leads = sum(role.get("role") == "master" for role in roles.values())
+            leads = sum(role.get("role") in ("master", "primary") for role in roles.values())
             if len(roles) != len(NODES) or any(state not in ("running", "streaming") for state in states) or leads != 1 or not confirms:
                 return False
             leader = self.leader()

@@ -5,7 +5,7 @@ ends at once.
     tests/postgres/run.py --binary target/release/lazuli [PART...]
 
 Parts: engine (cargo test), wire (golden transcripts), python (the official SDK), together (what two front ends must agree
-on), copy (lazuli engine migrate and copy), tls.
+on), copy (lazuli engine migrate and copy), tls, history (a database that went back in time).
 """
 
 import argparse
@@ -21,7 +21,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
-PARTS = ["engine", "wire", "python", "together", "copy", "tls"]
+PARTS = ["engine", "wire", "python", "together", "copy", "tls", "history"]
 
 
 def engine(postgres, _):
@@ -79,6 +79,11 @@ def copy(postgres, binary):
 def tls(_, binary):
     import encrypted
     encrypted.run(binary)
+
+
+def history(_, binary):
+    import history as cases
+    cases.run(binary)
 
 
 def main():

@@ -45,11 +45,15 @@ class Postgres:
         self.port = free_port()
         if os.geteuid() == 0:
             shutil.chown(self.directory, "postgres", "postgres")
-        self.run("initdb", "-D", self.data, "-U", "lazuli", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync",
-                 stdout=subprocess.DEVNULL)
+        self.make()
         values = SETTINGS | {"unix_socket_directories": f"'{self.directory}'", "port": str(self.port)} | settings
         self.configure(values)
         self.start()
+
+    def make(self):
+        """The files of the server."""
+        self.run("initdb", "-D", self.data, "-U", "lazuli", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync",
+                 stdout=subprocess.DEVNULL)
 
     def run(self, program, *args, **options):
         return subprocess.run([*as_postgres(), os.path.join(programs(), program), *args], check=True, cwd="/", **options)

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::instance::Instance;
 use crate::outcome::Failure;
-use crate::session::{Link, Session};
+use crate::session::{Identity, Link, Session};
 use crate::url::PostgresUrl;
 
 /// Longest to wait for a connection, which includes finding a server that takes writes.
@@ -193,21 +193,13 @@ impl Pool {
             };
             match next {
                 None => break,
-                Some(Ok(Ok(link))) if !link.identity.is_writable => {
-                    whys.push("it takes no writes".to_owned())
-                }
-                // A server that was deposed has come back as leader and lacks what was acknowledged since.
-                Some(Ok(Ok(link))) if link.identity.timeline < self.timeline.load(Ordering::SeqCst) => {
-                    whys.push(
-                        "its history is older than one that was in use: acknowledged data may be missing"
-                            .to_owned(),
-                    );
-                }
-                Some(Ok(Ok(link))) => {
-                    if best.as_ref().is_none_or(|known| known.identity.timeline < link.identity.timeline) {
+                Some(Ok(Ok(link))) => match unfit(&link.identity, self.timeline.load(Ordering::SeqCst)) {
+                    Some(why) => whys.push(why.to_owned()),
+                    None if best.as_ref().is_none_or(|best| best.identity.is_older(&link.identity)) => {
                         best = Some(link);
                     }
-                }
+                    None => {}
+                },
                 Some(Ok(Err(why))) => whys.push(why),
                 Some(Err(error)) => whys.push(error.to_string()),
             }
@@ -225,6 +217,16 @@ impl Pool {
     }
 }
 
+/// Why a server is not the one to use, if it is not. `seen`: the latest history that was in use.
+fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
+    if !server.is_writable {
+        return Some("it takes no writes");
+    }
+    // A server that was deposed has come back as leader and lacks what was acknowledged since.
+    (server.timeline < seen)
+        .then_some("its history is older than one that was in use: acknowledged data may be missing")
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -233,4 +235,39 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[allow(clippy::disallowed_methods, reason = "nothing tells when another server or another commit is done")]
 pub async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Flavour;
+
+    fn server(is_writable: bool, timeline: i64) -> Identity {
+        Identity {
+            key: String::new(),
+            is_writable,
+            timeline,
+            is_replicated: true,
+            flavour: Flavour::Postgres,
+            version: String::new(),
+        }
+    }
+
+    /// CS-06: what was acknowledged on a newer history is not on an older one, whoever leads now.
+    #[test]
+    fn a_history_older_than_the_one_in_use_is_refused() {
+        #[track_caller]
+        fn check(server: &Identity, seen: i64, why: Option<&str>) {
+            let found = unfit(server, seen);
+            assert_eq!(found.is_some(), why.is_some(), "{found:?}");
+            assert!(why.is_none_or(|why| found.is_some_and(|found| found.contains(why))), "{found:?}");
+        }
+        check(&server(true, 1), 0, None);
+        check(&server(true, 2), 2, None);
+        check(&server(true, 3), 2, None);
+        check(&server(true, 1), 2, Some("older"));
+        check(&server(false, 3), 2, Some("no writes"));
+        check(&server(false, 0), 2, Some("no writes"));
+        assert!(server(true, 1).is_older(&server(true, 2)) && !server(true, 2).is_older(&server(true, 2)));
+    }
 }

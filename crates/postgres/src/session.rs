@@ -39,6 +39,13 @@ pub struct Identity {
     pub version: String,
 }
 
+impl Identity {
+    /// Has the database changed hands since, as the other one says?
+    pub fn is_older(&self, other: &Self) -> bool {
+        self.timeline < other.timeline
+    }
+}
+
 const WHO: &str = "SELECT NOT (pg_is_in_recovery() OR current_setting('transaction_read_only')::bool), \
      coalesce(host(inet_server_addr()), 'local') || ':' || coalesce(inet_server_port(), 0)::text || '/' \
      || extract(epoch FROM pg_postmaster_start_time())::text, \

@@ -1,0 +1,109 @@
+"""A database whose history went back: front ends that have used the newer one refuse the older one.
+
+Two servers, the second a copy that is promoted. The first then comes back as if it led, without what the second has
+acknowledged: what an agent does that was deposed and does not know (docs/scale-out.md).
+"""
+
+import subprocess
+import time
+
+from lazuli import Client, Server, entity_path
+from postgres import Postgres
+
+TABLE = "history"
+# A front end looks for another server for 10 s before it gives up.
+PATIENCE = 60
+REFUSED = "its history is older than one that was in use"
+
+
+class Copy(Postgres):
+    """A standby of another server, until it is promoted."""
+
+    def __init__(self, other):
+        self.other = other
+        super().__init__()
+
+    def make(self):
+        self.run("pg_basebackup", "-d", self.other.url(), "-D", self.data, "-R", "--checkpoint=fast", "--no-sync")
+
+    def wait_until_level(self):
+        """Waits until it has all that the other server has."""
+        there = self.other.sql("SELECT pg_current_wal_lsn()")
+        end = time.monotonic() + PATIENCE
+        while self.sql(f"SELECT pg_last_wal_replay_lsn() >= '{there}'") != "t":
+            if time.monotonic() > end:
+                raise SystemExit("the standby does not follow")
+            time.sleep(0.02)
+
+    def promote(self):
+        self.run("pg_ctl", "-D", self.data, "-w", "promote", stdout=subprocess.DEVNULL)
+
+
+def asked(server, method, row, body=None):
+    with Client(server, timeout=PATIENCE) as client:
+        return client.ask(method, entity_path(TABLE, "p", row), body)
+
+
+def until(status, server, method, row, body=None):
+    """Asks again until the answer is the expected one: servers change meanwhile."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        answer = asked(server, method, row, body)
+        if answer.status == status:
+            return answer
+        if answer.status < 500 or time.monotonic() > end:
+            raise SystemExit(f"{method} {row}: {answer.status} {answer.text}, expected {status}")
+
+
+def refused(server, method, row, body=None):
+    answer = asked(server, method, row, body)
+    if answer.status < 500 or answer.status == 500 and method != "GET" and "OperationTimedOut" in answer.text:
+        raise SystemExit(f"{method} {row} on the older history: {answer.status} {answer.text}")
+
+
+def run(binary):
+    with Postgres() as first:
+        first.database("history")
+        with Copy(first) as second:
+            url = f"postgres://lazuli@127.0.0.1:{first.port},127.0.0.1:{second.port}/history?pool=4"
+            front = Server(binary, "--engine", url)
+            try:
+                there_and_back(first, second, front)
+                later_wins(first, second, Server(binary, "--engine", url))
+            finally:
+                front.close()
+
+
+def there_and_back(first, second, front):
+    """Takes the front end to the newer history, the older one back to the front end, and then the newer one."""
+    with Client(front) as client:
+        created = client.ask("POST", "/Tables", {"TableName": TABLE})
+    if created.status != 204:
+        raise SystemExit(f"no table: {created.status} {created.text}")
+    until(204, front, "PUT", "before", {"n": 1})
+    second.wait_until_level()
+    first.stop()
+    second.promote()
+    until(204, front, "PUT", "after", {"n": 2})
+    # The one that was deposed comes back, and the newer one is gone.
+    second.stop()
+    first.start()
+    refused(front, "GET", "before")
+    refused(front, "PUT", "lost", {"n": 3})
+    if REFUSED not in front.said():
+        raise SystemExit(f"the log does not say why: {front.said()}")
+    # The newer history again: nothing was lost and nothing was added.
+    second.start()
+    for row, status in (("before", 200), ("after", 200), ("lost", 404)):
+        until(status, front, "GET", row)
+
+
+def later_wins(first, second, fresh):
+    """Both take writes: a front end that has seen neither uses the later one."""
+    try:
+        for server in (first, second):
+            if server.sql("SELECT pg_is_in_recovery()") != "f":
+                raise SystemExit("both servers should take writes")
+        until(200, fresh, "GET", "after")
+    finally:
+        fresh.close()
