@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::commit::{Changed, Commit};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
+use crate::keyspace;
 use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, STALL_POLL};
 use crate::options::Durability;
 use crate::pressure::{self, Point};
@@ -252,8 +253,12 @@ impl Committer {
         if group.erases {
             pressure::pass(Point::BeforeErase);
         }
+        pressure::pass_while(Point::BeforeCatalog, || group.changes_catalog());
         self.append(group)?;
         pressure::pass(Point::AfterSync);
+        pressure::pass_while(Point::AfterCatalog, || group.changes_catalog());
+        pressure::pass_while(Point::WritingOut, || self.files.is_writing_out());
+        pressure::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
         self.number += 1;
         // Before anyone can have the view, so that no reader of it takes older rows for its own.
         self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
@@ -306,6 +311,11 @@ impl Committer {
 }
 
 impl Group {
+    fn changes_catalog(&self) -> bool {
+        let prefix = keyspace::table_prefix(TableId::SYSTEM);
+        self.batch.keys().any(|key| key.starts_with(&prefix))
+    }
+
     /// Tells everyone what came of the group.
     fn answer(self, result: Result<()>) {
         for (index, answer) in self.answers.into_iter().enumerate() {

@@ -28,6 +28,14 @@ pub enum Point {
     BeforeErase,
     /// Some rows of a dropped table are removed.
     AfterErase,
+    /// A change of the catalog is decided; nothing of it is written.
+    BeforeCatalog,
+    /// The disk has a change of the catalog; no reader sees it.
+    AfterCatalog,
+    /// A group is on the disk while rows before it are being written to a sorted file.
+    WritingOut,
+    /// A group is on the disk while sorted files are being merged.
+    Merging,
     /// The store is being closed; its log is synced.
     Closing,
     /// Some rows of a backup are about to be read.
@@ -44,7 +52,7 @@ pub enum Point {
 
 impl Point {
     /// Places in the life of a store that is written to, in the order in which a commit comes by.
-    pub const COMMIT: [Point; 9] = [
+    pub const COMMIT: [Point; 13] = [
         Point::Created,
         Point::BeforeAppend,
         Point::AfterAppend,
@@ -53,6 +61,10 @@ impl Point {
         Point::AmidAnswers,
         Point::BeforeErase,
         Point::AfterErase,
+        Point::BeforeCatalog,
+        Point::AfterCatalog,
+        Point::WritingOut,
+        Point::Merging,
         Point::Closing,
     ];
 
@@ -75,6 +87,10 @@ impl Point {
             Point::AmidAnswers => "amid-answers",
             Point::BeforeErase => "before-erase",
             Point::AfterErase => "after-erase",
+            Point::BeforeCatalog => "before-catalog",
+            Point::AfterCatalog => "after-catalog",
+            Point::WritingOut => "writing-out",
+            Point::Merging => "merging",
             Point::Closing => "closing",
             Point::DumpPage => "dump-page",
             Point::BackupBlock => "backup-block",
@@ -99,12 +115,21 @@ pub fn pass(point: Point) {
     }
 }
 
+/// Passes a place that is one only while something is going on, which is looked at only if the place is armed.
+pub(crate) fn pass_while(point: Point, is_going_on: impl FnOnce() -> bool) {
+    if armed().is_some_and(|armed| armed.point == point) && is_going_on() {
+        pass(point);
+    }
+}
+
 /// Counts a pass; `true` if this is where the process is to end, which the caller then does.
 pub(crate) fn is_due(point: Point) -> bool {
-    let armed = ARMED.get_or_init(|| parse(&std::env::var(VARIABLE).ok()?));
-    armed
-        .as_ref()
+    armed()
         .is_some_and(|armed| armed.point == point && armed.passes_left.fetch_sub(1, Ordering::Relaxed) == 1)
+}
+
+fn armed() -> Option<&'static Armed> {
+    ARMED.get_or_init(|| parse(&std::env::var(VARIABLE).ok()?)).as_ref()
 }
 
 fn parse(text: &str) -> Option<Armed> {

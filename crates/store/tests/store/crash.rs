@@ -18,6 +18,8 @@ use crate::support::directory;
 const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
 const WRITERS: usize = 4;
 const COMMITS: u64 = 30;
+/// Where the process is to end during background work, which comes when it likes.
+const COMMITS_MAX: u64 = 3000;
 /// Not one that the store gives out here.
 const TABLE: TableId = TableId(1 << 40);
 /// The last number of each writer.
@@ -50,10 +52,14 @@ fn options() -> Options {
 async fn write(store: &Store, writer: usize) -> Result<(), Error> {
     let partition = writer.to_string();
     let start = latest(store, writer).await.map_or(0, |number| number + 1);
-    for number in start..start + COMMITS {
+    let at = std::env::var(VARIABLE).unwrap_or_default();
+    let waits = [Point::WritingOut, Point::Merging].iter().any(|point| at.starts_with(point.name()));
+    for number in start..start + if waits { COMMITS_MAX } else { COMMITS } {
         let value = format!("{number} {}", "x".repeat(200));
         let mut writes: Vec<_> = ROWS.iter().map(|row| upsert(row, &value)).collect();
         writes.push(upsert(&format!("n{number}"), &value));
+        // Of the catalog, or what stands for it here: before the rows, so that it is never behind them.
+        store.apply(TableId::SYSTEM, &partition, vec![upsert("latest", &value)]).await?;
         let Applied::Done { .. } = store.apply(TABLE, &partition, writes).await? else { panic!("refused") };
         say(&format!("{writer} {number}"));
         if number % 5 == 0 {
@@ -71,15 +77,15 @@ fn say(line: &str) {
     std::io::stdout().write_all(format!("\nack {line}\n").as_bytes()).unwrap();
 }
 
+/// The number in a value.
+fn number(value: &[u8]) -> u64 {
+    let text = String::from_utf8_lossy(value).into_owned();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
 async fn latest(store: &Store, writer: usize) -> Option<u64> {
     let rows = store.get(TABLE, &writer.to_string(), &ROWS).await.unwrap();
-    let numbers: Vec<Option<u64>> = rows
-        .iter()
-        .map(|row| {
-            let text = String::from_utf8_lossy(&row.as_ref()?.value).into_owned();
-            text.split(' ').next().unwrap().parse().ok()
-        })
-        .collect();
+    let numbers: Vec<Option<u64>> = rows.iter().map(|row| Some(number(&row.as_ref()?.value))).collect();
     assert!(numbers.iter().all(|number| *number == numbers[0]), "part of a commit: {numbers:?}");
     numbers[0]
 }
@@ -133,6 +139,10 @@ async fn verify(dir: &Path, before: Latest, acknowledged: Latest, context: &str)
             let row = store.get(TABLE, &writer.to_string(), &[&format!("n{number}")]).await.unwrap();
             assert!(row[0].is_some(), "{context}: commit {number} of writer {writer} is missing");
         }
+        let catalog = store.get(TableId::SYSTEM, &writer.to_string(), &["latest"]).await.unwrap();
+        let catalog = catalog[0].as_ref().map(|row| number(&row.value));
+        assert!(catalog >= latest, "{context}: the catalog says {catalog:?}, the rows {latest:?}");
+        assert!(catalog <= Some(latest.map_or(0, |latest| latest + 1)), "{context}: {catalog:?}, {latest:?}");
         found[writer] = latest;
     }
     let report = store.check().await.unwrap();
