@@ -198,6 +198,46 @@ def test_check_finds_damage_in_a_store_and_serve_never_serves_it(binary, directo
     refused(binary, directory, "check", "-l", "nowhere", why="there is no store")
 
 
+def test_check_finds_damage_in_the_last_change_of_a_killed_server(binary, directory):
+    """What a kill leaves of a change that was being written is fine; what was acknowledged and damaged later is not."""
+    with serve(binary, directory) as server:
+        with Client(server) as client:
+            equal(client.ask("POST", "/Tables", {"TableName": PEOPLE}).status, 204)
+            equal(client.ask("POST", f"/{PEOPLE}", {"PartitionKey": "first", "RowKey": "1"}).status, 204)
+        before = content(server)
+        log = os.path.join(directory, "data", "data", "0.jnl")
+        start = len(read(log).rstrip(b"\0"))
+        with Client(server) as client:
+            equal(client.ask("POST", f"/{PEOPLE}", {"PartitionKey": "last", "RowKey": "1", "Text": "x" * 300}).status, 204)
+        end = len(read(log).rstrip(b"\0"))
+        server.kill()
+    whole = read(log)
+    shutil.copytree(os.path.join(directory, "data"), os.path.join(directory, "copy"))
+    succeed(binary, directory, "check", "-l", "copy")
+    for at in (start, start + 20, start + 200, end - 1):
+        write(log, whole[:at] + bytes([whole[at] ^ 0x21]) + whole[at + 1:])
+        refused(binary, directory, "check", "-l", "data", why=f"truncate --size={start}")
+        try:
+            with serve(binary, directory):
+                raise AssertionError("a damaged store was served")
+        except NotStarted as refusal:
+            contains(str(refusal), "damaged", f"truncate --size={start}")
+    write(log, whole[:start + 100])
+    contains(succeed(binary, directory, "check", "-l", "data"), "never finished", "all as written")
+    with serve(binary, directory) as server:
+        equal(content(server), before)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+
+
 def test_the_examples_in_help_run(binary, directory):
     with serve_at(binary, directory, "lazuli-data") as server:
         fill(server)

@@ -157,6 +157,91 @@ def test_timestamps(binary, directory):
             assert "Timestamp" not in file.read()
 
 
+def read_stamps(server, table):
+    """Timestamp and ETag of each entity, as the wire shows them."""
+    with Client(server) as client:
+        answer = client.ask("GET", f"/{table}()", headers={"Accept": "application/json;odata=fullmetadata"})
+        return {(row["PartitionKey"], row["RowKey"]): (row["Timestamp"], row["odata.etag"]) for row in answer.json["value"]}
+
+
+def test_timestamps_are_kept_by_a_direct_import(binary, directory):
+    """What a server shows of the imported entities, Timestamp and ETag, is what the first one showed; later changes are later."""
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        fill(shell, "first", 300, partitions=7)
+        for kind in ("jsonl", "csv"):
+            shell("export", "first", "--timestamps", "--format", kind)
+        wanted = read_stamps(server, "first")
+        equal(len(wanted), 300)
+        contains(shell("import", "first.jsonl", "--table", "wire", "--keep-timestamp", code=1), "--timestamp-as", "--location")
+        shell("table", "exists", "wire", code=3)
+    store = Shell(binary, directory, store="data")
+    contains(store("import", "first.jsonl", "--keep-timestamp", "--existing", "merge", code=1), "merge")
+    for kind in ("jsonl", "csv"):
+        store("import", f"first.{kind}", "--table", kind, "--keep-timestamp")
+        # Again is no change, also where nothing may be replaced.
+        store("import", f"first.{kind}", "--table", kind, "--keep-timestamp", "--existing", "refuse")
+    with serve(binary, directory) as server:
+        for kind in ("jsonl", "csv"):
+            equal(read_stamps(server, kind), wanted, kind)
+        key, (old, etag) = min(wanted.items())
+        shell = Shell(binary, directory, server)
+        shell("entity", "merge", "jsonl", f"PartitionKey={key[0]}", f"RowKey={key[1]}", "New=1", "--if-match", etag)
+        now = read_stamps(server, "jsonl")
+        assert now[key][0] > max(old for old, _ in wanted.values()), "later than all that there is"
+        equal({k: v for k, v in now.items() if k != key}, {k: v for k, v in wanted.items() if k != key})
+    code, output, errors = run(binary, directory, "check", "--location", "data")
+    equal(code, 0, output + errors)
+    contains(store("import", "first.jsonl", "--table", "jsonl", "--keep-timestamp", code=1), "first.jsonl:", "is newer")
+
+
+def test_timestamps_that_cannot_be_kept(binary, directory):
+    """Each is told with its line; what stood before it in its partition is as it was."""
+    store = Shell(binary, directory, store="data")
+
+    def lines(*times):
+        with open(os.path.join(directory, "ttt.jsonl"), "w") as file:
+            for number, time in enumerate(times):
+                timestamp = {"Timestamp": time} if time else {}
+                file.write(json.dumps({"PartitionKey": "a", "RowKey": str(number % 3)} | timestamp) + "\n")
+
+    day, none, future = "2020-02-29T12:00:00.1234567Z", None, "2999-01-01T00:00:00Z"
+    for times, line, why in [((day, none), 2, "--timestamps"), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "line before")]:
+        lines(*times)
+        contains(store("import", "ttt.jsonl", "--keep-timestamp", code=1), f"ttt.jsonl:{line}: ", why)
+        assert "RowKey" not in run(binary, directory, "query", "ttt", "--location", "data")[1], "all or nothing"
+    lines(day)
+    store("import", "ttt.jsonl", "--keep-timestamp")
+    equal(store.rows("query", "ttt")[0]["Timestamp"], day)
+    lines("2020-02-29T12:00:00.1234566Z")
+    contains(store("import", "ttt.jsonl", "--keep-timestamp", code=1), "ttt.jsonl:1: ", day)
+    lines("2020-02-29T12:00:00.1234568Z")
+    contains(store("import", "ttt.jsonl", "--keep-timestamp", "--existing", "refuse", code=1), "there already")
+    store("import", "ttt.jsonl", "--keep-timestamp")
+    equal(store.rows("query", "ttt")[0]["Timestamp"], "2020-02-29T12:00:00.1234568Z")
+
+
+def test_a_killed_import_of_timestamps_goes_on(binary, directory):
+    path = os.path.join(directory, "many.jsonl")
+    with open(path, "w") as file:
+        for number in range(20000):
+            file.write(json.dumps({"PartitionKey": f"p{number // 1000}", "RowKey": str(number), "N": number,
+                                   "Timestamp": f"2020-01-01T00:00:00.{number:07}Z"}) + "\n")
+    shell = Shell(binary, directory)
+    args = ("import", "many.jsonl", "--location", "data", "--keep-timestamp")
+    assert killed(shell, args, lambda: saved_rows(path + ".import-state") >= 2000), "it was done before it could be killed"
+    contains(shell(*args[:-1], code=1), "other work")
+    shell(*args)
+    with serve(binary, directory) as server:
+        rows = Shell(binary, directory, server).rows("query", "many", "--all")
+    equal(len(rows), 20000)
+    for row in rows:
+        # Zeros at the end are not written.
+        found = (row["Timestamp"].rstrip("Z") + "." * ("." not in row["Timestamp"])).ljust(27, "0")
+        equal(found, f"2020-01-01T00:00:00.{row['N']:07}", "the Timestamp of the file")
+    equal(sorted(os.listdir(directory)), ["data", "many.jsonl"])
+
+
 def test_several_tables_filters_and_files_that_are_there(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
@@ -182,11 +267,18 @@ def test_mistakes_in_files_are_told(binary, directory):
         for name, text, why in [("bad.jsonl", '{"PartitionKey":"a","RowKey":"1"}\n\n{"PartitionKey":"a"}\n',
                                  "bad.jsonl:3: there is no RowKey"),
                                 ("bad.csv", "PartitionKey,RowKey,N:Edm.Int32\np,1,x\n", "bad.csv:2: N: 'x' is not an Edm.Int32"),
+                                ("big.jsonl", '{"PartitionKey":"a","RowKey":"1","N":5000000000}\n',
+                                 "big.jsonl:1: N: 5000000000 does not fit Edm.Int32"),
                                 ("cols.csv", "Name\nx\n", "no column PartitionKey"), ("text.txt", "", "--format"),
                                 ("1.jsonl", "", "name")]:
             with open(os.path.join(directory, name), "w") as file:
                 file.write(text)
             contains(shell("import", name, code=1), why)
+        equal(shell("table", "list"), "", "a file that cannot be read makes no table")
+        long = [json.dumps({"PartitionKey": "a", "RowKey": str(number)}) for number in range(2100)]
+        with open(os.path.join(directory, "long.jsonl"), "w") as file:
+            file.write("\n".join([*long, "{}"]))
+        assert "was made" not in shell("import", "long.jsonl", code=1), "it has entities by then"
         # What is mended goes on behind what is done.
         with open(os.path.join(directory, "aaa.jsonl"), "w") as file:
             file.write('{"PartitionKey":"a","RowKey":"1"}\n')

@@ -60,12 +60,56 @@ pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
     let partition = draft.partition.ok_or("there is no PartitionKey")?;
     let row = draft.row.ok_or("there is no RowKey")?;
     let mut entity = Dynamic::new(partition, row);
+    if draft.properties.iter().any(|property| property.value.kind() == EdmType::Double) {
+        check_integers(line)?;
+    }
     for property in draft.properties {
         lazuli_model::entity::check_property(&property.name, &property.value).map_err(said)?;
         set(&mut entity, &property.name, property.value)?;
     }
     entity.timestamp = timestamp_of(line);
     Ok(entity)
+}
+
+/// The protocol takes a bare integer that is too large for its type for a Double, which can lose digits; whoever writes a file
+/// has meant something else.
+fn check_integers(line: &[u8]) -> Result<(), String> {
+    let (mut name, mut rest) = (&line[..0], line);
+    while let Some((&first, behind)) = rest.split_first() {
+        rest = behind;
+        if first == b'"' {
+            let end = end_of_text(behind);
+            (name, rest) = (&behind[..end], behind.get(end + 1..).unwrap_or_default());
+        } else if first == b'-' || first.is_ascii_digit() {
+            let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+            let length = behind.iter().take_while(|byte| is_part(byte)).count();
+            let number = &line[line.len() - behind.len() - 1..][..=length];
+            rest = &behind[length..];
+            let number = String::from_utf8_lossy(number);
+            let is_integer = number.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+            let annotation = [b"\"", name, b"@odata.type\""].concat();
+            let has_type = || line.windows(annotation.len()).any(|part| part == annotation);
+            if is_integer && number.parse::<i32>().is_err() && !has_type() {
+                let name = String::from_utf8_lossy(name);
+                return Err(format!(
+                    "{name}: {number} does not fit Edm.Int32; write \"{name}@odata.type\":\"Edm.Int64\",\"{name}\":\"{number}\", or the \
+                     same with Edm.Double"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a text of JSON ends that begins here, behind its quote.
+fn end_of_text(bytes: &[u8]) -> usize {
+    let mut is_escaped = false;
+    let is_end = |&byte: &u8| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    };
+    bytes.iter().position(is_end).unwrap_or(bytes.len())
 }
 
 /// The reader of the protocol ignores the Timestamp, as the service does.
@@ -235,6 +279,34 @@ pub mod tests {
             ["", "Name", "Age:Int=5", "Age:Int32=x", "Age:=x", "Age:=null", "Age:=[1]", "When:DateTime=now"]
         {
             assert!(assignment(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// A bare integer is an Int32 or nothing: as a Double it could lose digits.
+    #[test]
+    fn integers_that_are_too_large() {
+        for (members, expected) in [
+            (r#""N":2147483647"#, Ok(Value::Int32(i32::MAX))),
+            (r#""N":2147483648"#, Err("N: 2147483648 does not fit Edm.Int32")),
+            (r#""N":-9223372036854775809"#, Err("N: -9223372036854775809 does not fit")),
+            (r#""N":99999999999999999999999"#, Err("N: 99999999999999999999999 does not fit")),
+            (r#""A":"\\\" 5000000000","D":0.5,"N":1"#, Ok(Value::Int32(1))),
+            (r#""A":"\\","N":5000000000"#, Err("N: 5000000000")),
+            (r#""N":5000000000,"N@odata.type":"Edm.Double""#, Ok(Value::Double(5e9))),
+            (r#""N@odata.type":"Edm.Int64","N":5000000000"#, Ok(Value::Int64(5_000_000_000))),
+            (r#""N@odata.type":"Edm.Int64","N":"5000000000""#, Ok(Value::Int64(5_000_000_000))),
+            (r#""N":5e9"#, Ok(Value::Double(5e9))),
+            (r#""N":-5000000000.0"#, Ok(Value::Double(-5e9))),
+            (r#""N@odata.type":"Edm.Int32","N":2147483648"#, Err("not an entity")),
+            (r#""N@odata.type":"Edm.Int64","N":"9223372036854775808""#, Err("not an entity")),
+        ] {
+            let line = format!(r#"{{"PartitionKey":"a","RowKey":"1",{members}}}"#);
+            let found = from_line(line.as_bytes());
+            match (found, expected) {
+                (Ok(entity), Ok(value)) => assert_eq!(entity.props.value("N"), Some(&value), "{members}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{members}: {why}"),
+                (found, _) => panic!("{members}: {found:?}"),
+            }
         }
     }
 

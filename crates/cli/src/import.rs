@@ -3,42 +3,42 @@
 //! Entities are upserted, so that what is written twice is as if written once. A window of entities is held in memory, put in
 //! the order of their partitions and written; then a state file says how much of the file is done.
 
+mod dated;
+mod source;
+
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use lazuli_client::{BulkOptions, Dynamic, Table, TableService, WriteMode};
+use lazuli_engine::Engine;
 use lazuli_model::Value;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use crate::csv;
 use crate::edm;
 use crate::export::FileFormat;
 use crate::progress::{Progress, thousands};
 use crate::state::{StateFile, number};
 use crate::target::{EXIT_CODES, Fault, Target};
 
-/// So many entities are held at a time, at most.
-const WINDOW_ENTITIES_MAX: usize = 2000;
-/// And so many bytes of the file.
-const WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Larger than any entity can be as JSON.
-const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+use dated::{Dated, Wanted};
+use source::Source;
 
 /// Read tables from files.
 ///
 /// TABLE.jsonl and TABLE.csv become table TABLE, which is created if it is not there. Entities replace those with the same
 /// keys. An import that was interrupted goes on where it was when it is started again. The service gives each entity a new
-/// Timestamp; --timestamp-as keeps the old one in a property. A backup (lazuli backup, lazuli restore) keeps Timestamps.
+/// Timestamp; --timestamp-as keeps the old one in a property. Into the store of a stopped server, --keep-timestamp keeps the
+/// Timestamps of the file, and with them the ETags.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
   lazuli export people --timestamps && lazuli import people.jsonl
   lazuli import people.jsonl --table persons --timestamp-as WrittenAt
   lazuli import people.jsonl --location copied-data     into a store that no server has open
+  lazuli import people.jsonl --location kept-data --keep-timestamp     and keep ETags too
 
 {EXIT_CODES}"))]
 pub struct Import {
@@ -61,6 +61,11 @@ pub struct Import {
     /// Keep the Timestamp of the file in a property of this name
     #[arg(long, value_name = "NAME")]
     timestamp_as: Option<String>,
+
+    /// Give each entity the Timestamp of the file, and with it its ETag; only with --location. One that would go back behind that
+    /// of the entity that is there, or lies in the future, is refused
+    #[arg(long, conflicts_with = "timestamp_as")]
+    keep_timestamp: bool,
 
     /// Start anew, if an earlier import was interrupted
     #[arg(long)]
@@ -92,30 +97,56 @@ impl Import {
             return Err("--table is for one file".into());
         }
         self.target = self.target.or_new();
-        self.target.run(async |service| {
-            for path in &self.files {
-                self.file(service, path).await?;
-            }
-            Ok(ExitCode::SUCCESS)
-        })
+        if !self.keep_timestamp {
+            return self.target.run(async |service| self.all(service, None).await);
+        }
+        if !self.target.is_direct() {
+            return Err("over the wire the service sets the Timestamp: --keep-timestamp is for the store of a stopped server \
+                        (--location DIR); --timestamp-as NAME keeps the old Timestamp in a property"
+                .into());
+        }
+        if self.existing == Existing::Merge {
+            return Err("what is merged is neither of its two versions: --keep-timestamp goes with --existing replace or refuse"
+                .into());
+        }
+        let wanted = Arc::new(Wanted::default());
+        let dated = |engine| Arc::new(Dated::new(engine, Arc::clone(&wanted))) as Arc<dyn Engine>;
+        self.target.run_over(dated, async |service| self.all(service, Some(&wanted)).await)
     }
 
-    async fn file(&self, service: &TableService, path: &Path) -> Result<(), Fault> {
+    async fn all(&self, service: &TableService, wanted: Option<&Wanted>) -> Result<ExitCode, Fault> {
+        for path in &self.files {
+            self.file(service, path, wanted).await?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn file(&self, service: &TableService, path: &Path, wanted: Option<&Wanted>) -> Result<(), Fault> {
         let name =
             self.table.clone().or_else(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
         let table = service.table(&name.unwrap_or_default())?;
-        let mut source = Source::open(path, self.format_of(path)?)?;
+        let format = self.format_of(path)?;
+        let mut source = Source::open(path, format)?;
         // A file that was changed since is another file.
         let changed = std::fs::metadata(path).and_then(|data| data.modified()).ok();
         let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let changed = changed.map(|time| time.as_micros().to_string());
-        let purpose = json!({
+        let mut purpose = json!({
             "import": table.name(), "to": service.endpoint().as_str(), "bytes": source.length, "changed": changed,
         });
+        if wanted.is_some() {
+            purpose["keepTimestamp"] = true.into();
+        }
         let mut place = path.as_os_str().to_owned();
         place.push(".import-state");
         let mut state = StateFile::open(place.into(), purpose, self.overwrite)?;
-        if create(&table).await? && state.is_resumed() {
+        if !state.is_resumed() {
+            // A file that is not readable from its start makes no table.
+            let window = Source::open(path, format)?.window()?;
+            self.entities(window, &source, wanted)?;
+        }
+        let is_new = create(&table).await?;
+        if is_new {
             // What was imported before went with its table.
             state.forget();
         }
@@ -124,7 +155,14 @@ impl Import {
             let rows = thousands(number(state.content(), "rows"));
             eprintln!("{}: going on after {rows} entities that an earlier run imported", table.name());
         }
-        let rows = self.copy(&table, &mut source, &mut state).await?;
+        let copied = self.copy(&table, &mut source, &mut state, wanted).await;
+        if copied.is_err() && is_new && state.content().is_null() {
+            eprintln!(
+                "lazuli: table {} was made for this import and stays; mend the file and import it again",
+                table.name()
+            );
+        }
+        let rows = copied?;
         state.remove()?;
         if !self.quiet {
             say!("{}: {} entities", table.name(), thousands(rows));
@@ -141,7 +179,13 @@ impl Import {
         }
     }
 
-    async fn copy(&self, table: &Table, source: &mut Source, state: &mut StateFile) -> Result<u64, Fault> {
+    async fn copy(
+        &self,
+        table: &Table,
+        source: &mut Source,
+        state: &mut StateFile,
+        wanted: Option<&Wanted>,
+    ) -> Result<u64, Fault> {
         let mode = match self.existing {
             Existing::Replace => WriteMode::UpsertReplace,
             Existing::Merge => WriteMode::UpsertMerge,
@@ -151,19 +195,42 @@ impl Import {
         let mut rows = number(state.content(), "rows");
         let mut progress = Progress::start("import", self.quiet);
         loop {
-            let mut window = source.window(self.timestamp_as.as_deref())?;
+            let window = source.window()?;
             if window.is_empty() {
                 let _ = progress.finish();
                 return Ok(rows);
             }
             rows += window.len() as u64;
+            let mut entities = self.entities(window, source, wanted)?;
             // Stable, so that of two entities with the same keys the later one stays.
-            window.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
-            table.write_all(window, options, |_| {}).await.map_err(|stopped| stopped.error)?;
+            entities.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
+            if let Err(stopped) = table.write_all(entities, options, |_| {}).await {
+                let refused = wanted.and_then(Wanted::refused);
+                return Err(refused.map_or(stopped.error.into(), |(line, why)| source.at(line, &why)));
+            }
             let (bytes, line) = source.place();
             state.save(json!({ "rows": rows, "bytes": bytes, "line": line }))?;
             progress.reach(rows, bytes, Some(source.length));
         }
+    }
+
+    /// The entities to write; what becomes of their Timestamps is said to `wanted`.
+    fn entities(
+        &self,
+        window: Vec<(Dynamic, u64)>,
+        source: &Source,
+        wanted: Option<&Wanted>,
+    ) -> Result<Vec<Dynamic>, Fault> {
+        if let Some(wanted) = wanted {
+            wanted.set(&window).map_err(|(line, why)| source.at(line, why))?;
+        }
+        let keep = |(mut entity, line): (Dynamic, u64)| {
+            if let (Some(name), Some(time)) = (&self.timestamp_as, entity.timestamp) {
+                edm::set(&mut entity, name, Value::DateTime(time)).map_err(|why| source.at(line, &why))?;
+            }
+            Ok(entity)
+        };
+        window.into_iter().map(keep).collect()
     }
 }
 
@@ -173,111 +240,5 @@ async fn create(table: &Table) -> Result<bool, Fault> {
     match table.create_if_missing().await {
         Err(error) if error.status() == Some(403) => Ok(false),
         other => Ok(other?),
-    }
-}
-
-/// A file being read.
-struct Source {
-    path: PathBuf,
-    length: u64,
-    reader: SourceReader,
-}
-
-enum SourceReader {
-    Lines(Lines),
-    Csv(csv::Reader<BufReader<File>>),
-}
-
-struct Lines {
-    input: BufReader<File>,
-    offset: u64,
-    line: u64,
-    /// The line of the last entity.
-    entity_line: u64,
-}
-
-impl Source {
-    fn open(path: &Path, format: FileFormat) -> Result<Self, Fault> {
-        let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(said)?;
-        let length = file.metadata().map_err(said)?.len();
-        let input = BufReader::new(file);
-        let reader = match format {
-            FileFormat::Jsonl => SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1 }),
-            FileFormat::Csv => SourceReader::Csv(
-                csv::Reader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
-            ),
-        };
-        Ok(Self { path: path.to_owned(), length, reader })
-    }
-
-    /// Goes on behind what is done.
-    fn resume(&mut self, content: &Json) -> Result<(), Fault> {
-        let (bytes, line) = (number(content, "bytes"), number(content, "line"));
-        if bytes == 0 {
-            return Ok(());
-        }
-        match &mut self.reader {
-            SourceReader::Lines(lines) => {
-                lines.input.seek(SeekFrom::Start(bytes))?;
-                (lines.offset, lines.line) = (bytes, line);
-            }
-            SourceReader::Csv(reader) => {
-                reader.input_mut().seek(SeekFrom::Start(bytes))?;
-                reader.resume(bytes, line);
-            }
-        }
-        Ok(())
-    }
-
-    /// How much was read: bytes, and the line that comes next.
-    fn place(&self) -> (u64, u64) {
-        match &self.reader {
-            SourceReader::Lines(lines) => (lines.offset, lines.line),
-            SourceReader::Csv(reader) => (reader.offset, reader.line),
-        }
-    }
-
-    /// The next entities; none at the end.
-    fn window(&mut self, timestamp_as: Option<&str>) -> Result<Vec<Dynamic>, Fault> {
-        let mut window = Vec::new();
-        let start = self.place().0;
-        while window.len() < WINDOW_ENTITIES_MAX && self.place().0 - start < WINDOW_BYTES_MAX {
-            let (next, line) = match &mut self.reader {
-                SourceReader::Lines(lines) => (lines.next_entity(), lines.entity_line),
-                SourceReader::Csv(reader) => (reader.next_entity(), reader.record_line),
-            };
-            let said = |why: String| Fault::Said(format!("{}:{line}: {why}", self.path.display()));
-            let Some(mut entity) = next.map_err(said)? else { break };
-            if let (Some(name), Some(time)) = (timestamp_as, entity.timestamp) {
-                edm::set(&mut entity, name, Value::DateTime(time)).map_err(said)?;
-            }
-            window.push(entity);
-        }
-        Ok(window)
-    }
-}
-
-impl Lines {
-    fn next_entity(&mut self) -> Result<Option<Dynamic>, String> {
-        loop {
-            let mut line = Vec::new();
-            let read = self.input.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
-            let read = read.map_err(|error| error.to_string())? as u64;
-            if read == 0 {
-                return Ok(None);
-            }
-            if read > LINE_BYTES_MAX {
-                return Err("the line is too long to be an entity".into());
-            }
-            if line.trim_ascii().is_empty() {
-                (self.offset, self.line) = (self.offset + read, self.line + 1);
-                continue;
-            }
-            self.entity_line = self.line;
-            let entity = edm::from_line(&line)?;
-            (self.offset, self.line) = (self.offset + read, self.line + 1);
-            return Ok(Some(entity));
-        }
     }
 }

@@ -1,5 +1,7 @@
-//! How far a long transfer has come, in a small file beside its data: written whole or not at all.
+//! How far a long transfer has come, in a small file beside its data: written whole or not at all. While it is written it has
+//! `.partial` behind its name; what a kill leaves of that, the next run writes over.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -57,17 +59,31 @@ impl StateFile {
     pub fn save(&mut self, content: Json) -> Result<(), Fault> {
         let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", self.path.display()));
         let whole = json!({ "version": VERSION, "purpose": self.purpose, "content": content });
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(said)?;
-        file.write_all(whole.to_string().as_bytes()).map_err(said)?;
-        file.as_file().sync_data().map_err(said)?;
-        file.persist(&self.path).map_err(|error| said(error.error))?;
+        let partial = self.partial();
+        let written = File::create(&partial).and_then(|mut file| {
+            file.write_all(whole.to_string().as_bytes())?;
+            file.sync_data()?;
+            std::fs::rename(&partial, &self.path)
+        });
+        if let Err(error) = written {
+            // What is left of it, the next run writes over.
+            let _ = std::fs::remove_file(&partial);
+            return Err(said(error));
+        }
         self.content = content;
         Ok(())
     }
 
+    fn partial(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".partial");
+        path.into()
+    }
+
     /// The work is done.
     pub fn remove(self) -> Result<(), Fault> {
+        // Of a run that was killed while it saved.
+        let _ = std::fs::remove_file(self.partial());
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),

@@ -124,15 +124,29 @@ impl Target {
         self
     }
 
+    /// Is it a store that is opened here, without a server?
+    pub fn is_direct(&self) -> bool {
+        self.location.is_some()
+    }
+
     /// Does the work with a client of these tables; errors are told, and are the exit code.
     pub fn run(
         &self,
         work: impl AsyncFnOnce(&TableService) -> Result<ExitCode, Fault>,
     ) -> Result<ExitCode, String> {
+        self.run_over(|engine| engine, work)
+    }
+
+    /// The same, with something between the client and a store that is opened here.
+    pub fn run_over(
+        &self,
+        between: impl FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
+        work: impl AsyncFnOnce(&TableService) -> Result<ExitCode, Fault>,
+    ) -> Result<ExitCode, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         runtime.block_on(async {
-            let (service, engine) = self.open()?;
+            let (service, engine) = self.open(between)?;
             let done = work(&service).await;
             if let Some(engine) = engine {
                 drop(service);
@@ -143,7 +157,10 @@ impl Target {
         })
     }
 
-    fn open(&self) -> Result<(TableService, Option<Arc<dyn Engine>>), String> {
+    fn open(
+        &self,
+        between: impl FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
+    ) -> Result<(TableService, Option<Arc<dyn Engine>>), String> {
         let Some(location) = &self.location else {
             return Ok((self.connect().map_err(|error| error.to_string())?, None));
         };
@@ -158,6 +175,7 @@ impl Target {
             EngineError::InUse(text) => format!("{text}; stop it, or talk to it: leave --location out"),
             EngineError::Failed(text) => text,
         })?;
+        let engine = between(engine);
         let service = direct(engine.clone(), &self.account).map_err(|error| error.to_string())?;
         Ok((service, Some(engine)))
     }

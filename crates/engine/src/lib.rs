@@ -3,6 +3,7 @@
 //! An engine sees keys, values and versions; never an entity, a header or an ETag. There are no interactive
 //! transactions: each call is one round trip on any engine.
 
+pub mod adopt;
 pub mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -17,6 +18,7 @@ pub mod types;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use adopt::{Adopted, Unfit};
 pub use clock::Clock;
 pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
@@ -57,6 +59,14 @@ pub trait Engine: Send + Sync + 'static {
         partition: &'a str,
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied>;
+
+    /// Puts rows of one partition in with the versions that they have elsewhere: all or, if one may not, none. Those that are
+    /// there already are no change. See [`adopt`](mod@adopt) for what may not. When it returns [`Adopted::Done`] all are durable,
+    /// and every later commit has a greater version. An engine may take none, and none is taken by the system's table.
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        drop((table, rows));
+        Box::pin(std::future::ready(Err(adopt::unsupported())))
+    }
 
     /// A table id that was never given out before.
     fn fresh_table(&self) -> EngineFuture<'_, TableId>;

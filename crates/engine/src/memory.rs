@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
+use crate::adopt::{self, Adopted};
 use crate::clock::Clock;
 use crate::dump::{Dump, Marks, Stored};
 use crate::keycode::{self, Span};
@@ -134,6 +135,30 @@ impl State {
         Applied::Done { version, updated }
     }
 
+    fn adopt(&mut self, table: TableId, offered: &[Row], ticks: u64) -> Adopted {
+        let latest = Version(ticks.max(self.last_version.0));
+        let rows = self.tables.entry(table).or_default();
+        let mut changed: BTreeMap<Box<[u8]>, Cell> = BTreeMap::new();
+        for (index, Row { partition, row, version, value }) in offered.iter().enumerate() {
+            let mut key = vec![];
+            keycode::encode_key_into(&mut key, partition, row);
+            let current = changed.get(&*key).or_else(|| rows.get(&*key));
+            let current = current.map(|cell| (cell.version, &cell.value));
+            match adopt::judge(current, (*version, value), latest) {
+                Ok(true) => {
+                    changed.insert(key.into(), Cell { version: *version, value: value.clone() });
+                }
+                Ok(false) => {}
+                Err(reason) => return Adopted::Refused { index, reason },
+            }
+        }
+        for (key, cell) in changed {
+            self.last_version = self.last_version.max(cell.version);
+            rows.insert(key, cell);
+        }
+        Adopted::Done
+    }
+
     fn dump(&self) -> Result<MemoryDump> {
         let mut ids: Vec<TableId> = self.tables.keys().copied().collect();
         ids.sort();
@@ -187,6 +212,16 @@ impl Engine for Memory {
         Box::pin(async move {
             let ticks = self.clock.ticks();
             Ok(self.write().apply(table, partition, &writes, ticks))
+        })
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        Box::pin(async move {
+            if table == TableId::SYSTEM {
+                return Err(adopt::unsupported());
+            }
+            let ticks = self.clock.ticks();
+            Ok(self.write().adopt(table, &rows, ticks))
         })
     }
 

@@ -17,7 +17,7 @@ impl TableId {
     pub const SYSTEM: TableId = TableId(0);
 }
 
-/// When a row was last changed: 100 ns ticks since the year 1, unique to its commit.
+/// When a row was last changed: 100 ns ticks since the year 1, unique to its commit unless it was taken over from elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 

@@ -149,7 +149,8 @@ impl Decided {
     }
 }
 
-fn check_size(value: &Bytes) -> Result<()> {
+/// Does a value fit?
+pub fn check_size(value: &Bytes) -> Result<()> {
     if value.len() > VALUE_BYTES_MAX {
         return Err(Error::TooLarge(format!("a value of {} bytes; {VALUE_BYTES_MAX} fit", value.len())));
     }

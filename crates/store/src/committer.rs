@@ -12,9 +12,10 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use fjall::{PersistMode, Slice};
 use lazuli_engine::figure::{COUNTS, Histogram, MICROS};
-use lazuli_engine::{Applied, Clock, Error, Result, TableId, rules};
+use lazuli_engine::{Adopted, Applied, Clock, Error, Result, TableId, Version, rules};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use crate::adopt::Adoption;
 use crate::commit::{Changed, Commit};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
@@ -35,6 +36,15 @@ pub enum Job {
         commit: Commit,
         /// Who waits for it.
         answer: oneshot::Sender<Result<Applied>>,
+        /// Its place in the queue.
+        place: OwnedSemaphorePermit,
+    },
+    /// Decide and write rows with versions from elsewhere.
+    Adopt {
+        /// The rows.
+        adoption: Adoption,
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<Adopted>>,
         /// Its place in the queue.
         place: OwnedSemaphorePermit,
     },
@@ -113,6 +123,7 @@ struct Group {
 /// What someone will be told once the group is durable.
 enum Answer {
     Commit(oneshot::Sender<Result<Applied>>, Result<Applied>),
+    Adopted(oneshot::Sender<Result<Adopted>>, Result<Adopted>),
     Table(oneshot::Sender<Result<TableId>>, TableId),
     Erased(oneshot::Sender<Result<()>>),
 }
@@ -199,6 +210,11 @@ impl Committer {
                     group.answers.push(Answer::Commit(answer, applied));
                     group.places.push(place);
                 }
+                Job::Adopt { adoption, answer, place } => {
+                    let adopted = self.adopt(&mut group, adoption, ticks);
+                    group.answers.push(Answer::Adopted(answer, adopted));
+                    group.places.push(place);
+                }
                 Job::FreshTable(answer) => {
                     self.state.last_table.0 += 1;
                     group.must_sync = true;
@@ -221,15 +237,34 @@ impl Committer {
             Ok(decided) => decided,
             Err((index, reason)) => return Ok(Applied::Refused { index, reason }),
         };
-        for Changed { key, state } in decided.changes {
+        self.change(group, decided.changes);
+        self.state.last_version = version;
+        Ok(Applied::Done { version, updated: decided.updated })
+    }
+
+    /// The versions that it takes over are never given out: the last one is at least the greatest of them.
+    fn adopt(&mut self, group: &mut Group, adoption: Adoption, ticks: u64) -> Result<Adopted> {
+        let latest = Version(ticks.max(self.state.last_version.0));
+        let changes = match adoption.decide(latest, |key| self.current(key, None))? {
+            Ok(changes) => changes,
+            Err((index, reason)) => return Ok(Adopted::Refused { index, reason }),
+        };
+        let versions = changes.iter().filter_map(|change| Some(change.state.as_ref()?.1.version));
+        self.state.last_version = versions.fold(self.state.last_version, Version::max);
+        if !changes.is_empty() {
+            self.change(group, changes);
+        }
+        Ok(Adopted::Done)
+    }
+
+    fn change(&mut self, group: &mut Group, changes: Vec<Changed>) {
+        for Changed { key, state } in changes {
             let (stored, cell) = state.unzip();
             group.batch.insert(key.clone(), stored);
             self.recent.put(key, cell);
         }
-        self.state.last_version = version;
         group.must_sync = true;
         group.commits += 1;
-        Ok(Applied::Done { version, updated: decided.updated })
     }
 
     /// The state of a row after all that was decided so far.
@@ -336,6 +371,12 @@ impl Answer {
                 // Nothing of this one was in the batch, whatever became of that.
                 (Ok(Applied::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
                 (Ok(Applied::Done { .. }), Err(error)) => Err(error.clone()),
+                (Err(error), Err(_)) => Err(error),
+            })),
+            Answer::Adopted(answer, adopted) => drop(answer.send(match (adopted, result) {
+                (adopted, Ok(())) => adopted,
+                (Ok(Adopted::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
+                (Ok(Adopted::Done), Err(error)) => Err(error.clone()),
                 (Err(error), Err(_)) => Err(error),
             })),
             Answer::Table(answer, table) => drop(answer.send(result.clone().map(|()| table))),

@@ -124,7 +124,14 @@ impl Inspection {
                         path.display()
                     ));
                 }
-                Tail::Torn | Tail::Damaged => self.find(format!(
+                Tail::Holed if is_last && self.closed_at.is_none() => self.find(format!(
+                    "{}: the last batch, at byte {}, has holes. A loss of power can leave that, of changes that were never \
+                     acknowledged, and so can damage; the next start leaves the batch out and keeps it in a file cut-N",
+                    path.display(),
+                    summary.end
+                )),
+                Tail::Altered if is_last => self.find(preflight::altered(path, summary.end)),
+                Tail::Torn | Tail::Holed | Tail::Altered | Tail::Damaged => self.find(format!(
                     "{}: what begins at byte {} does not fit its checksum",
                     path.display(),
                     summary.end

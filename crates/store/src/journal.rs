@@ -2,8 +2,8 @@
 //! cannot read, and with it everything that was acknowledged after.
 //!
 //! A log ends in one of three ways: with nothing (zeros, the file is made longer than needed), with a batch that a
-//! crash left unfinished, or with damage. The last two are told apart by what follows: each batch is synced before the
-//! next is written, so after an unfinished one there is none that is whole.
+//! crash left unfinished, or with damage. What lies behind the last whole batch tells the last two apart: see
+//! [`tail`](mod@tail).
 //!
 //! The format, all numbers little-endian:
 //!
@@ -12,6 +12,8 @@
 //! | start | 1, number of items (4), sequence number (8) |
 //! | item | 2, kind (1), compression (1), keyspace (8), key length (2), value length (4), stored length (4), key, value |
 //! | end | 3, XXH3 of all item entries (8), "FJL", 3 |
+
+mod tail;
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -35,8 +37,12 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub enum Tail {
     /// Nothing follows the last whole batch.
     Clean,
-    /// What follows can be a batch that a crash left unfinished.
+    /// What follows is the beginning of a batch: its writer died.
     Torn,
+    /// What follows is a batch with holes, as a loss of power leaves them; damage can look like that too.
+    Holed,
+    /// What follows is a batch that was written to its end and changed later.
+    Altered,
     /// A whole batch follows something that is none.
     Damaged,
 }
@@ -82,11 +88,12 @@ pub fn read(path: &Path) -> Result<Summary, OpenError> {
 fn follow(sequence: Option<(u64, u64)>, number: u64) -> Option<(u64, u64)> {
     match sequence {
         None => Some((number, number)),
-        Some((first, last)) => (number > last).then_some((first, number)),
+        Some((first, last)) => is_near(last, number).then_some((first, number)),
     }
 }
 
-/// A later batch of the same log can have this number: what looks like a batch by chance has not.
+/// A later batch of the same log can have this number: what looks like a batch by chance has not, nor one whose number was
+/// damaged in its high bytes.
 fn is_near(last: u64, number: u64) -> bool {
     number > last && number - last < 1 << 24
 }
@@ -104,7 +111,7 @@ fn tail(file: &mut File, summary: Summary) -> std::io::Result<Tail> {
         rest.first() == Some(&START)
             && matches!(read_batch(&mut rest, length), Ok(Some((number, _))) if is_near(last, number))
     };
-    Ok(if (1..rest.len()).any(is_batch) { Tail::Damaged } else { Tail::Torn })
+    Ok(if (1..rest.len()).any(is_batch) { Tail::Damaged } else { tail::classify(summary.end, &rest) })
 }
 
 /// The bytes from `start` on, without zeros at the end: there may be a lot of them.

@@ -4,6 +4,7 @@
 //! that waits, decides them in order, writes one batch, syncs once, publishes, and answers. Readers use the view that
 //! was published last and never wait for writes.
 
+mod adopt;
 mod cache;
 mod cell;
 mod check;

@@ -80,17 +80,29 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
         let is_last = index + 1 == logs.len();
         match summary.tail {
             Tail::Clean => {}
-            Tail::Torn if is_last && !was_closed => cut(path, summary.end)?,
+            Tail::Torn | Tail::Holed if is_last && !was_closed => cut(path, summary.end)?,
             // Where commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
-            Tail::Damaged if is_last && !was_closed && was_relaxed => {
+            Tail::Altered | Tail::Damaged if is_last && !was_closed && was_relaxed => {
                 cut(path, summary.end)?;
             }
-            Tail::Torn | Tail::Damaged => {
+            Tail::Altered if is_last => {
+                return Err(OpenError::Corrupt(altered(path, summary.end)));
+            }
+            Tail::Torn | Tail::Holed | Tail::Altered | Tail::Damaged => {
                 return Err(damaged(path, &format!("what begins at byte {} is not readable", summary.end)));
             }
         }
     }
     Ok(last.is_some())
+}
+
+/// What to say of a last batch that was damaged. It may have been acknowledged, so that leaving it out is for people to decide.
+pub fn altered(path: &Path, end: u64) -> String {
+    let path = path.display();
+    format!(
+        "{path}: the last batch, at byte {end}, was written to its end, but is not readable: it was damaged later. To go on without \
+         the changes in it, keep a copy of the file and cut it there: truncate --size={end} {path}"
+    )
 }
 
 /// Removes an unfinished batch from the end of a log. It is kept beside the data: whether it was never finished or was

@@ -94,6 +94,7 @@ impl Waiting {
             match next {
                 Job::Stop => return Taken::Last,
                 Job::Commit { ref commit, .. } => bytes += commit.bytes,
+                Job::Adopt { ref adoption, .. } => bytes += adoption.bytes,
                 Job::FreshTable(_) | Job::Erase { .. } => {}
             }
             jobs.push(next);

@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use lazuli_engine::figure::COUNTS;
 use lazuli_engine::{
-    Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Marks, Page, Result, Row, RowView,
-    Scan, Status, TableId, Version, Write,
+    Adopted, Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Marks, Page, Result, Row,
+    RowView, Scan, Status, TableId, Version, Write,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
+use crate::adopt::Adoption;
 use crate::check::Report;
 use crate::commit::Commit;
 use crate::committer::{Committer, Health, Job, PanicGuard};
@@ -140,11 +141,15 @@ impl Store {
         self.health.poison().map_or(Ok(()), |why| Err(poisoned(why)))
     }
 
-    async fn submit(&self, commit: Commit) -> Result<Applied> {
-        let units = commit.bytes.max(COMMIT_BYTES_MIN).div_ceil(QUEUE_UNIT_BYTES);
+    /// A place in the queue for a commit of so many bytes.
+    async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
+        let units = bytes.max(COMMIT_BYTES_MIN).div_ceil(QUEUE_UNIT_BYTES);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let queue = Arc::clone(&self.queue);
-        let place = queue.acquire_many_owned(units).await.map_err(|_| closed())?;
+        Arc::clone(&self.queue).acquire_many_owned(units).await.map_err(|_| closed())
+    }
+
+    async fn submit(&self, commit: Commit) -> Result<Applied> {
+        let place = self.place(commit.bytes).await?;
         let (answer, answered) = oneshot::channel();
         self.send(Job::Commit { commit, answer, place })?;
         self.wait_for(answered).await
@@ -240,6 +245,17 @@ impl Engine for Store {
             self.check_writable()?;
             let commit = self.read(|view| Commit::prepare(view, table, partition, writes))?;
             self.submit(commit).await
+        })
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        Box::pin(async move {
+            self.check_writable()?;
+            let adoption = Adoption::prepare(table, rows)?;
+            let place = self.place(adoption.bytes).await?;
+            let (answer, answered) = oneshot::channel();
+            self.send(Job::Adopt { adoption, answer, place })?;
+            self.wait_for(answered).await
         })
     }
 

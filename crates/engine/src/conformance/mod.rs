@@ -3,6 +3,7 @@
 //! Each function takes a factory, asks it for an empty engine and panics at the first thing that is not as the trait
 //! says. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
 
+mod adopting;
 mod concurrent;
 mod dumping;
 mod random;
@@ -14,6 +15,7 @@ mod support;
 use std::future::Future;
 use std::sync::Arc;
 
+pub use adopting::*;
 pub use concurrent::*;
 pub use dumping::*;
 pub use random::*;
@@ -66,6 +68,8 @@ macro_rules! conformance_tests {
             concurrent_compare_and_swap_lets_one_through,
             concurrent_commits_have_different_versions,
             scans_see_one_state,
+            adopted_rows_keep_their_versions,
+            adopted_rows_are_refused_together,
             a_dump_is_one_moment,
             a_dump_has_every_row_in_order,
             random_operations_match_memory,

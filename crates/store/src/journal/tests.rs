@@ -48,20 +48,75 @@ fn whole_logs() {
     check(&[two.clone(), vec![0; 300_000]].concat(), two.len(), Some((5, 9)), Tail::Clean);
 }
 
+/// What a killed writer leaves: the beginning of a batch, in a file that ends there or is longer.
 #[test]
 fn unfinished_batches() {
     let one = batch(5, &[b"value"]);
-    let next = batch(6, &[b"first", b"second"]);
-    for length in 1..next.len() {
-        let torn = [&one[..], &next[..length]].concat();
-        check(&torn, one.len(), Some((5, 5)), Tail::Torn);
-        check(&[torn, vec![0; 5000]].concat(), one.len(), Some((5, 5)), Tail::Torn);
-        // Blocks reach the disk in any order: the end of a batch may be there without its beginning.
-        let mut holed = [&one[..], &next[..]].concat();
-        holed[one.len()..one.len() + length].fill(0);
-        check(&holed, one.len(), Some((5, 5)), Tail::Torn);
+    for (next, step) in
+        [(batch(6, &[b"first", b"second"]), 1), (batch(6, &[&[7; 3000], &[0; 3000], b"x"]), 19)]
+    {
+        for length in (1..next.len()).step_by(step) {
+            let torn = [&one[..], &next[..length]].concat();
+            // The checksum is there and fits: a byte of the end has become zero, rather than that the writer died just there.
+            let tail = if length >= next.len() - MAGIC.len() { Tail::Holed } else { Tail::Torn };
+            check(&torn, one.len(), Some((5, 5)), tail);
+            check(&[torn, vec![0; 5000]].concat(), one.len(), Some((5, 5)), tail);
+        }
     }
-    check(&next[..20], 0, None, Tail::Torn);
+    check(&batch(6, &[b"first"])[..20], 0, None, Tail::Torn);
+}
+
+/// What a loss of power leaves: any sectors may be missing, wherever the batch starts.
+#[test]
+fn lost_sectors() {
+    for length in [1, 100, 430, 431, 432, 440, 446, 447, 448, 500] {
+        let one = batch(5, &[&vec![7; length]]);
+        let whole = [&one[..], &batch(6, &[&[7; 700], &[9; 1000]])].concat();
+        let sectors: Vec<_> = (one.len() / 512..whole.len().div_ceil(512)).collect();
+        for lost in 1_u32..1 << sectors.len() {
+            let mut left = whole.clone();
+            for (_, sector) in sectors.iter().enumerate().filter(|(index, _)| lost & 1 << index != 0) {
+                left[(sector * 512).max(one.len())..((sector + 1) * 512).min(whole.len())].fill(0);
+            }
+            let found = summary(&left);
+            let context = format!("{length}: {lost:b} {found:?}");
+            assert_eq!((found.end, found.sequence), (one.len() as u64, Some((5, 5))), "{context}");
+            assert!(matches!(found.tail, Tail::Clean | Tail::Torn | Tail::Holed), "{context}");
+            assert_eq!(
+                found.tail == Tail::Clean,
+                left[one.len()..].iter().all(|&byte| byte == 0),
+                "{context}"
+            );
+        }
+    }
+}
+
+/// Whatever becomes of a byte of the last batch is told from what a crash leaves; only its number can change unnoticed, if it
+/// is still behind that of the batch before.
+#[test]
+fn damage_at_the_end() {
+    // It begins in one sector and ends in the next.
+    let (one, next) = (batch(5, &[&[7; 350]]), batch(6, &[b"first", &[7; 100]]));
+    let log = [&one[..], &next[..]].concat();
+    for at in one.len()..log.len() {
+        for change in [1, 2, 0x80, 0xff, log[at]].into_iter().filter(|&change| change != 0) {
+            let mut damaged = log.clone();
+            damaged[at] ^= change;
+            for zeros in [0, 5000] {
+                damaged.resize(log.len() + zeros, 0);
+                let found = summary(&damaged);
+                let context = format!("byte {at} ^ {change}: {found:?}");
+                let is_number = (5..START_BYTES).contains(&(at - one.len()));
+                let is_last_byte_gone = at + 1 == log.len() && damaged[at] == 0;
+                match found.tail {
+                    Tail::Altered => assert!(!is_number, "{context}"),
+                    Tail::Clean | Tail::Damaged => assert!(is_number, "{context}"),
+                    Tail::Holed => assert!(is_last_byte_gone, "{context}"),
+                    Tail::Torn => panic!("{context}"),
+                }
+            }
+        }
+    }
 }
 
 /// Every flipped bit of a batch is noticed if another batch follows; only its number can change unnoticed, as long as

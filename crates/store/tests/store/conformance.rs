@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::conformance::Factory;
 use lazuli_engine::{
-    Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write, conformance_tests,
+    Adopted, Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write, conformance_tests,
 };
 use lazuli_store::{Options, Store};
 use tempfile::TempDir;
@@ -66,6 +66,10 @@ impl Engine for Reopening {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         Box::pin(async move { self.store().await.apply(table, partition, writes).await })
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        Box::pin(async move { self.store().await.adopt(table, rows).await })
     }
 
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {

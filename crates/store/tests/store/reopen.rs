@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::{Clock, Engine, Error, Version};
+use lazuli_engine::{Adopted, Clock, Engine, Error, Row, Version};
 use lazuli_store::{OpenError, Options, Store};
 
 use crate::support::{TABLE, directory, get, open, open_at, set};
@@ -106,4 +106,24 @@ async fn concurrent_commits_share_a_sync() {
     let (commits, groups) = store.commits_and_groups();
     assert_eq!(commits, 640);
     assert!(groups * 2 < commits, "{groups} syncs for {commits} commits");
+}
+
+/// What was taken over from elsewhere with its version is there again, and no later change gets that version, even if the clock
+/// was set back while the store was closed or killed.
+#[tokio::test]
+async fn versions_from_elsewhere_are_never_given_out() {
+    for closes in [true, false] {
+        let dir = directory();
+        let store = open_at(&dir, Clock::new(|| 1000));
+        let row = Row { partition: "p".into(), row: "a".into(), version: Version(1000), value: "x".into() };
+        assert_eq!(store.adopt(TABLE, vec![row.clone()]).await, Ok(Adopted::Done));
+        if closes {
+            store.close().await.unwrap();
+        }
+        drop(store);
+        let store = open_at(&dir, Clock::new(|| 7));
+        assert_eq!(store.get(TABLE, "p", &["a"]).await, Ok(vec![Some(row)]));
+        assert_eq!(set(&store, "b", "y").await, Version(1001));
+        assert!(store.check().await.unwrap().is_clean());
+    }
 }

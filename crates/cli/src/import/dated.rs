@@ -1,0 +1,181 @@
+//! An engine in front of a store, for imports that keep Timestamps: it gives the rows of entities the versions that the file
+//! says instead of new ones.
+//!
+//! Everything else of a write, its rules and its limits, is as for any other: the entity goes through the whole service, and
+//! only the last step is another one. The store is open here alone, so what was looked at before stays as it was.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lazuli_client::Dynamic;
+use lazuli_engine::{
+    Adopted, Applied, Change, Condition, Dump, Engine, EngineFuture, Error, Page, Reason, Result, Row, Scan,
+    SharedState, Status, TableId, Unfit, Version, Write,
+};
+use lazuli_model::DateTime;
+
+type Key = (Box<str>, Box<str>);
+
+/// The Timestamps of the entities that are being written, and why one was refused.
+#[derive(Default)]
+pub struct Wanted {
+    rows: Mutex<HashMap<Key, (Version, u64)>>,
+    refused: Mutex<Option<(u64, String)>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wanted {
+    /// The entities that will be written next, each with its line; an error names the line.
+    pub fn set(&self, window: &[(Dynamic, u64)]) -> std::result::Result<(), (u64, &'static str)> {
+        let mut rows = HashMap::with_capacity(window.len());
+        for (entity, line) in window {
+            let time = entity
+                .timestamp
+                .ok_or((*line, "there is no Timestamp to keep; lazuli export --timestamps writes them"))?;
+            let key = (entity.partition_key.as_str().into(), entity.row_key.as_str().into());
+            if rows.insert(key, (Version(time.ticks()), *line)).is_some() {
+                return Err((*line, "an entity with these keys stands in a line before"));
+            }
+        }
+        *locked(&self.rows) = rows;
+        Ok(())
+    }
+
+    /// The line that was refused, and why.
+    pub fn refused(&self) -> Option<(u64, String)> {
+        locked(&self.refused).clone()
+    }
+
+    fn refuse(&self, line: u64, why: String) {
+        *locked(&self.refused) = Some((line, why));
+    }
+
+    /// The row that is to be, and its line.
+    fn row(&self, partition: &str, write: &Write) -> Result<(Row, u64)> {
+        let unexpected = || Error::Unavailable("an import writes entities that it has read".into());
+        let Change::Put(value) = &write.change else { return Err(unexpected()) };
+        let key: Key = (partition.into(), write.row.clone());
+        let (version, line) = locked(&self.rows).get(&key).copied().ok_or_else(unexpected)?;
+        Ok((Row { partition: key.0, row: key.1, version, value: value.clone() }, line))
+    }
+}
+
+/// The engine.
+pub struct Dated {
+    engine: Arc<dyn Engine>,
+    wanted: Arc<Wanted>,
+}
+
+impl Dated {
+    /// In front of `engine`, with the Timestamps of `wanted`.
+    pub fn new(engine: Arc<dyn Engine>, wanted: Arc<Wanted>) -> Self {
+        Self { engine, wanted }
+    }
+
+    async fn put(&self, table: TableId, partition: &str, writes: Vec<Write>) -> Result<Applied> {
+        let (mut rows, mut lines) = (Vec::new(), Vec::new());
+        for (index, write) in writes.iter().enumerate() {
+            let (row, line) = self.wanted.row(partition, write)?;
+            if write.condition == Condition::Absent && self.is_another(table, &row).await? {
+                self.wanted.refuse(line, "an entity with these keys is there already".into());
+                return Ok(Applied::Refused { index, reason: Reason::Exists });
+            }
+            rows.push(row);
+            lines.push(line);
+        }
+        let version = rows.iter().map(|row| row.version).max().unwrap_or(Version(0));
+        match self.engine.adopt(table, rows).await? {
+            Adopted::Done => Ok(Applied::Done { version, updated: vec![None; lines.len()] }),
+            Adopted::Refused { index, reason } => {
+                let line = lines.get(index).copied().unwrap_or_default();
+                self.wanted.refuse(line, describe(reason));
+                Ok(Applied::Refused { index, reason: Reason::Mismatch })
+            }
+        }
+    }
+
+    /// Is there a row with the keys of this one that is not this one?
+    async fn is_another(&self, table: TableId, row: &Row) -> Result<bool> {
+        let found = self.engine.get(table, &row.partition, &[&row.row]).await?;
+        Ok(found.into_iter().flatten().any(|found| found != *row))
+    }
+}
+
+fn describe(reason: Unfit) -> String {
+    let text = |version: Version| match DateTime::from_ticks(version.0) {
+        Some(time) => time.iso().as_str().to_owned(),
+        None => version.0.to_string(),
+    };
+    match reason {
+        Unfit::Older(found) => format!(
+            "the entity that is there is newer ({}), and a Timestamp never goes back: delete it first, or leave this line out",
+            text(found)
+        ),
+        Unfit::Differs => {
+            "the entity that is there has the same Timestamp and other properties; one ETag cannot stand for both".into()
+        }
+        Unfit::Future(latest) => format!("the Timestamp lies in the future: now is {}", text(latest)),
+    }
+}
+
+impl Engine for Dated {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.engine.get(table, partition, rows)
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        self.engine.scan(scan)
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        if table == TableId::SYSTEM {
+            return self.engine.apply(table, partition, writes);
+        }
+        Box::pin(self.put(table, partition, writes))
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        self.engine.adopt(table, rows)
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        self.engine.fresh_table()
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        self.engine.erase(table)
+    }
+
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        self.engine.shared_state()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.engine.epoch()
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        self.engine.status()
+    }
+
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        self.engine.dump()
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        self.engine.close()
+    }
+}

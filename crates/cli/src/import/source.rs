@@ -1,0 +1,130 @@
+//! The file that an import reads: entities with their lines, a window at a time, from any place where an earlier run was.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use lazuli_client::Dynamic;
+use serde_json::Value as Json;
+
+use crate::csv;
+use crate::edm;
+use crate::export::FileFormat;
+use crate::state::number;
+use crate::target::Fault;
+
+/// So many entities are held at a time, at most.
+const WINDOW_ENTITIES_MAX: usize = 2000;
+/// And so many bytes of the file.
+const WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Larger than any entity can be as JSON.
+const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// A file being read.
+pub struct Source {
+    path: PathBuf,
+    /// Its bytes.
+    pub length: u64,
+    reader: SourceReader,
+}
+
+enum SourceReader {
+    Lines(Lines),
+    Csv(csv::Reader<BufReader<File>>),
+}
+
+struct Lines {
+    input: BufReader<File>,
+    offset: u64,
+    line: u64,
+    /// The line of the last entity.
+    entity_line: u64,
+}
+
+impl Source {
+    /// Opens it at its start.
+    pub fn open(path: &Path, format: FileFormat) -> Result<Self, Fault> {
+        let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", path.display()));
+        let file = File::open(path).map_err(said)?;
+        let length = file.metadata().map_err(said)?.len();
+        let input = BufReader::new(file);
+        let reader = match format {
+            FileFormat::Jsonl => SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1 }),
+            FileFormat::Csv => SourceReader::Csv(
+                csv::Reader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
+            ),
+        };
+        Ok(Self { path: path.to_owned(), length, reader })
+    }
+
+    /// Goes on behind what is done.
+    pub fn resume(&mut self, content: &Json) -> Result<(), Fault> {
+        let (bytes, line) = (number(content, "bytes"), number(content, "line"));
+        if bytes == 0 {
+            return Ok(());
+        }
+        match &mut self.reader {
+            SourceReader::Lines(lines) => {
+                lines.input.seek(SeekFrom::Start(bytes))?;
+                (lines.offset, lines.line) = (bytes, line);
+            }
+            SourceReader::Csv(reader) => {
+                reader.input_mut().seek(SeekFrom::Start(bytes))?;
+                reader.resume(bytes, line);
+            }
+        }
+        Ok(())
+    }
+
+    /// How much was read: bytes, and the line that comes next.
+    pub fn place(&self) -> (u64, u64) {
+        match &self.reader {
+            SourceReader::Lines(lines) => (lines.offset, lines.line),
+            SourceReader::Csv(reader) => (reader.offset, reader.line),
+        }
+    }
+
+    /// The next entities, each with its line; none at the end.
+    pub fn window(&mut self) -> Result<Vec<(Dynamic, u64)>, Fault> {
+        let mut window = Vec::new();
+        let start = self.place().0;
+        while window.len() < WINDOW_ENTITIES_MAX && self.place().0 - start < WINDOW_BYTES_MAX {
+            let (next, line) = match &mut self.reader {
+                SourceReader::Lines(lines) => (lines.next_entity(), lines.entity_line),
+                SourceReader::Csv(reader) => (reader.next_entity(), reader.record_line),
+            };
+            let Some(entity) = next.map_err(|why| self.at(line, &why))? else { break };
+            window.push((entity, line));
+        }
+        Ok(window)
+    }
+
+    /// What is wrong with a line.
+    pub fn at(&self, line: u64, why: &str) -> Fault {
+        Fault::Said(format!("{}:{line}: {why}", self.path.display()))
+    }
+}
+
+impl Lines {
+    fn next_entity(&mut self) -> Result<Option<Dynamic>, String> {
+        loop {
+            let mut line = Vec::new();
+            let read = self.input.by_ref().take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
+            let read = read.map_err(|error| error.to_string())? as u64;
+            if read == 0 {
+                return Ok(None);
+            }
+            if read > LINE_BYTES_MAX {
+                return Err("the line is too long to be an entity".into());
+            }
+            if line.trim_ascii().is_empty() {
+                (self.offset, self.line) = (self.offset + read, self.line + 1);
+                continue;
+            }
+            self.entity_line = self.line;
+            let entity = edm::from_line(&line)?;
+            (self.offset, self.line) = (self.offset + read, self.line + 1);
+            return Ok(Some(entity));
+        }
+    }
+}
