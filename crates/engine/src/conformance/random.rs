@@ -9,9 +9,10 @@ use super::Factory;
 use super::rng::Rng;
 use super::support::Add;
 use super::support::{append, delete, everything, put, range, scan_of, update};
+use crate::adopt::{Adopted, Unfit};
 use crate::memory::Memory;
 use crate::types::{Applied, Bound, Condition, KeyRange, Place, Row, Scan, TableId, Verdict, Version, Write};
-use crate::{Clock, Engine};
+use crate::{Clock, Engine, Error};
 
 /// Names the one seed to run, to repeat a failure.
 const SEED_VARIABLE: &str = "LAZULI_SEED";
@@ -60,10 +61,11 @@ impl Pair {
     }
 
     async fn step(&mut self) -> Result<(), String> {
-        match self.rng.below(20) {
+        match self.rng.below(22) {
             0..12 => self.apply().await,
             12..15 => self.get().await,
             15..19 => self.scan().await,
+            19..21 => self.adopt().await,
             _ => self.erase().await,
         }
     }
@@ -120,6 +122,40 @@ impl Pair {
             5 => (update(row, ours, Add(1)), update(row, theirs, Add(1))),
             _ => (delete(row, ours), delete(row, theirs)),
         }
+    }
+
+    /// Rows with versions of long ago, or with those of commits that both have made.
+    async fn adopt(&mut self) -> Result<(), String> {
+        let (table, partition) = (*self.rng.pick(&TABLES), self.text());
+        let (mut ours, mut theirs) = (vec![], vec![]);
+        for _ in 0..=self.rng.below(4) {
+            let versions = match self.versions.len() {
+                count if count > 0 && self.rng.one_in(2) => {
+                    self.versions[count - 1 - self.rng.below(count.min(6))]
+                }
+                _ => {
+                    let old = Version(1 + self.rng.below(5) as u64);
+                    self.by_engine.insert(old, old);
+                    (old, old)
+                }
+            };
+            let (row, value) = (self.text().into(), Bytes::from_static(self.rng.pick(&VALUES).as_bytes()));
+            let offered = Row { partition: partition.into(), row, version: versions.0, value };
+            theirs.push(Row { version: versions.1, ..offered.clone() });
+            ours.push(offered);
+        }
+        let context = format!("adopt {table:?} {ours:?}");
+        let found = match self.engine.adopt(table, ours).await {
+            Ok(Adopted::Refused { index, reason: Unfit::Older(version) }) => {
+                Adopted::Refused { index, reason: Unfit::Older(self.version(version)) }
+            }
+            Ok(adopted) => adopted,
+            // It takes none.
+            Err(Error::Unavailable(_)) => return Ok(()),
+            Err(error) => return Err(format!("{context}: {error}")),
+        };
+        let expected = self.oracle.adopt(table, theirs).await.map_err(|e| e.to_string())?;
+        agree(&context, &found, &expected)
     }
 
     async fn get(&mut self) -> Result<(), String> {
@@ -201,8 +237,12 @@ impl Pair {
 
     /// A row of the engine as the oracle would have it.
     fn translate(&self, row: Row) -> Row {
-        let version = self.by_engine.get(&row.version).copied().unwrap_or(Version(u64::MAX));
-        Row { version, value: Bytes::copy_from_slice(&row.value), ..row }
+        Row { version: self.version(row.version), value: Bytes::copy_from_slice(&row.value), ..row }
+    }
+
+    /// The oracle's version of the same change.
+    fn version(&self, version: Version) -> Version {
+        self.by_engine.get(&version).copied().unwrap_or(Version(u64::MAX))
     }
 }
 
