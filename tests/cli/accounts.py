@@ -6,7 +6,8 @@ import os
 import stat
 
 from common import contains, equal, run, serve, serve_memory, status
-from lazuli import Client
+from lazuli import ACCOUNT as DEVELOPMENT
+from lazuli import KEY, Client
 
 ONE, TWO, THREE = (base64.b64encode(bytes([n]) * 64).decode() for n in (1, 2, 3))
 
@@ -130,6 +131,20 @@ def test_mistakes_in_the_environment_are_told(binary, directory):
         equal((code, output), (1, ""), text)
         contains(errors, "LAZULI_ACCOUNTS")
         assert ONE not in errors, "keys are secrets"
+
+
+def test_keys_that_can_be_guessed_are_refused(binary, directory):
+    short, least = (base64.b64encode(bytes(n)).decode() for n in (31, 32))
+    for keys in (("YQ==", ONE), (ONE, "YQ=="), (short, short)):
+        why = account(binary, directory, "add", "shop", "--key1", keys[0], "--key2", keys[1], code=1)
+        contains(why, "at least 32")
+        assert short not in why, "keys are secrets"
+    equal(account(binary, directory, "add", "shop", "--key1", least, "--key2", ONE)["keys"], [least, ONE])
+    equal(account(binary, directory, "add", DEVELOPMENT, "--key1", KEY, "--key2", KEY)["keys"], [KEY, KEY])
+    with serve_memory(binary, directory, env={"LAZULI_ACCOUNTS": f"one:YQ==;two:{ONE}"}) as server:
+        equal((status(server, account="one", key="YQ=="), status(server, account="two", key=ONE)), (200, 200))
+        contains(server.said(), "a key of account 'one'")
+        assert "'two'" not in server.said() and "YQ==" not in server.said(), server.said()
 
 
 def admin_call(server, directory, path, token=None, method="GET"):

@@ -60,6 +60,18 @@ def serve_at(binary, directory, name):
     return Server(binary, "--location", os.path.join(directory, name), directory=directory)
 
 
+def test_a_backup_is_for_its_owner_alone(binary, directory):
+    with serve(binary, directory) as server:
+        equal(status(server, "POST", "/Tables", {"TableName": PEOPLE}), 204)
+        os.mkdir(os.path.join(directory, "open"), 0o755)
+        os.chmod(os.path.join(directory, "open"), 0o755)
+        for name in ("open", "new"):
+            target = os.path.join(directory, name)
+            equal(run(binary, directory, "backup", target, "-l", "data")[0], 0)
+            modes = {os.stat(os.path.join(target, file)).st_mode & 0o777 for file in os.listdir(target)}
+            equal((os.stat(target).st_mode & 0o777, modes), (0o700, {0o600}), name)
+
+
 def test_a_backup_of_a_running_server_restores_to_the_same(binary, directory):
     with serve(binary, directory) as server:
         fill(server)

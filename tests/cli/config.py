@@ -1,9 +1,10 @@
 """The configuration file, the variables, and what explains them."""
 
+import json
 import os
 
 from common import contains, equal, free_port, run, serve_memory, status
-from lazuli import NotStarted, Server
+from lazuli import ACCOUNT, Client, NotStarted, Server
 
 
 def write(directory, text, name="lazuli.toml"):
@@ -72,11 +73,108 @@ def test_config_show_tells_where_values_come_from(binary, directory):
     contains(lines["query-time"], "5", "default")
 
 
+def test_config_check_looks_at_what_the_settings_name(binary, directory):
+    write(directory, "nonsense", "nonsense.pem")
+    for text, *parts in (
+            ("quiet = true\ntls-cert = \"missing.pem\"\ntls-key = \"nonsense.pem\"\n", "line 2: missing.pem"),
+            ("tls-cert = \"nonsense.pem\"\ntls-key = \"missing.pem\"\n", "line 1: nonsense.pem", "no certificate"),
+            ("tls-cert = \"nonsense.pem\"\n", "line 1: ", "--tls-key"),
+            ("oauth-issuer = \"https://i\"\noauth-audience = [\"https://a\"]\noauth-jwks = \"none.json\"\n",
+             "line 3: none.json"),
+            ("oauth-issuer = \"https://i\"\noauth-audience = [\"https://a\"]\noauth-jwks = \"nonsense.pem\"\n",
+             "line 3: nonsense.pem"),
+            ("analytics-dir = \"nonsense.pem/logs\"\n", "line 1: nonsense.pem/logs", "cannot be written"),
+            ("max-in-flight-mib = 7\n", "line 1: 7 MiB is too little: at least 8 MiB")):
+        path = write(directory, text)
+        code, output, errors = run(binary, directory, "config", "check", path)
+        equal((code, errors), (1, ""), text)
+        contains(output, "lazuli.toml, ", *parts)
+        code, output, errors = run(binary, directory, "serve", "--engine", "memory:", "--table-port", "0")
+        equal(output, "", "serve does not start, either")
+        assert code in (1, 2), (code, errors)
+    path = write(directory, "analytics-dir = \"new/logs\"\n")
+    equal(run(binary, directory, "config", "check", path)[0], 0)
+    assert not os.path.exists(os.path.join(directory, "new")), "nothing is made"
+
+
+def test_config_check_names_the_variable(binary, directory):
+    """A mistake of the environment is not one of the file's first line."""
+    write(directory, "# mine\nquiet = true\n")
+    for variables, *parts in (
+            ({"LAZULI_TABLE_PORT": "many"}, "LAZULI_TABLE_PORT: ", "'many'"),
+            ({"LAZULI_MAX_IN_FLIGHT_MIB": "0"}, "LAZULI_MAX_IN_FLIGHT_MIB: "),
+            ({"LAZULI_MAX_IN_FLIGHT_MIB": "3"}, "LAZULI_MAX_IN_FLIGHT_MIB: 3 MiB is too little"),
+            ({"LAZULI_TLS_CERT": "missing.pem"}, "LAZULI_TLS_CERT: ", "--tls-key"),
+            ({"LAZULI_LOCATION": "a", "LAZULI_ENGINE": "memory:"}, "LAZULI_LOCATION", "LAZULI_ENGINE"),
+            ({"LAZULI_ACCOUNTS": "nobody"}, "LAZULI_ACCOUNTS: "),
+            ({"LAZULI_QUIET": "perhaps", "LAZULI_HOST": "nowhere"}, "LAZULI_QUIET: ", "LAZULI_HOST: ")):
+        code, output, errors = run(binary, directory, "config", "check", env=variables)
+        equal((code, errors), (1, ""), variables)
+        contains(output, *parts)
+        assert "line" not in output, output
+    equal(run(binary, directory, "config", "check", env={"LAZULI_TLS_CERT": ""})[0], 0, "an empty variable is none")
+    code, _, errors = run(binary, directory, "serve", env={"LAZULI_TABLE_PORT": "many"})
+    equal(code, 2)
+    contains(errors, "LAZULI_TABLE_PORT: ")
+
+
+def test_passwords_are_never_shown(binary, directory):
+    url = "postgres://me:hunter2@127.0.0.1:1/lazuli?connect_timeout=1"
+    write(directory, f"engine = \"{url}\"\n")
+    for args, variables in ((("config", "show"), {}), (("config", "show"), {"LAZULI_ENGINE": url + "&password=hunter2"}),
+                            (("config", "check"), {"LAZULI_ENGINE": url + "&pool=hunter"}),
+                            (("serve",), {}), (("serve",), {"LAZULI_ENGINE": url + "&nonsense=1"}),
+                            (("serve", url), {}), (("serve", "--engine", url + "&pool=none"), {}),
+                            (("account", "list", "--engine", url), {}),
+                            (("engine", "migrate", url + "&reads=never"), {}),
+                            (("table", "list", "AccountKey=hunter2"), {})):
+        code, output, errors = run(binary, directory, *args, env=variables)
+        assert "hunter2" not in output + errors, (args, output, errors)
+        equal(code == 0, args == ("config", "show"), (args, output, errors))
+        if args == ("config", "show"):
+            contains(output, "me:***@127.0.0.1:1/lazuli")
+
+
+def test_too_little_memory_is_refused_at_start(binary, directory):
+    for args, least in ((("7",), 8), (("1",), 8), (("16", "--max-body-kib", "16384"), 17)):
+        code, output, errors = run(binary, directory, "serve", "--engine", "memory:", "--max-in-flight-mib", *args)
+        equal((code, output), (1, ""), args)
+        contains(errors, "--max-in-flight-mib", f"at least {least} MiB")
+    with serve_memory(binary, directory, "--max-in-flight-mib", "8") as server, Client(server) as client:
+        equal(client.ask("POST", "/Tables", {"TableName": "large"}).status, 204)
+        part = ("--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+                f"PUT http://127.0.0.1/{ACCOUNT}/large(PartitionKey='p',RowKey='%s') HTTP/1.1\r\n"
+                "Content-Type: application/json\r\n\r\n" + json.dumps({f"P{n}": "x" * 30000 for n in range(5)}) + "\r\n")
+        body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n" + "".join(part % n for n in range(25))
+        for _ in range(3):
+            answer = client.ask("POST", "/$batch", (body + "--c--\r\n--b--\r\n").encode(),
+                                {"Content-Type": "multipart/mixed; boundary=b"})
+            equal(answer.status, 202)
+            page = client.ask("GET", "/large()")
+            equal((page.status, len(page.json["value"])), (200, 25))
+
+
+def test_health_finds_a_server_without_a_directory(binary, directory):
+    port = free_port()
+    absent = run(binary, directory, "health", "--admin-port", str(port))
+    equal(absent[:2], (1, ""))
+    contains(absent[2], f"http://127.0.0.1:{port}")
+    with serve_memory(binary, directory, "--admin-port", port) as server:
+        contains(server.output, f"http://127.0.0.1:{port}/readyz")
+        for args, variables in ((("--admin-port", str(port)), {}), (("--url", f"http://127.0.0.1:{port}"), {}),
+                                (("--url", f"http://localhost:{port}/readyz"), {}), ((), {"LAZULI_ADMIN_PORT": str(port)})):
+            equal(run(binary, directory, "health", *args, env=variables), (0, "ready\n", ""), args)
+        write(directory, f"admin-port = {port}\n")
+        equal(run(binary, directory, "health"), (0, "ready\n", ""))
+        equal(run(binary, directory, "health", "--location", "data")[0], 1, "that one is another")
+
+
 def test_health_tells_whether_the_server_is_ready(binary, directory):
     code, _, errors = run(binary, directory, "health", "--location", "data")
     equal(code, 1)
     contains(errors, "admin.json")
     with Server(binary, "--location", os.path.join(directory, "data"), directory=directory) as server:
         equal(run(binary, directory, "health", "--location", "data")[:2], (0, "ready\n"))
+        equal(run(binary, directory, "health", env={"LAZULI_LOCATION": "data"})[:2], (0, "ready\n"))
         equal(server.stop(), 0)
     equal(run(binary, directory, "health", "--location", "data")[0], 1)

@@ -117,8 +117,17 @@ class Sandbox:
             text = text.replace("node_modules/.bin/azurite-table", self.peer())
         if self.server:
             text = text.replace("'UseDevelopmentStorage=true'", f"'{self.connection_string()}'")
+            text = text.replace("10019", self.admin_port())
             text = text.replace("127.0.0.1:10002", f"127.0.0.1:{self.server.port}").replace("PID", str(self.server.process.pid))
         return text
+
+    def admin_port(self):
+        """The port that the server has found for itself."""
+        path = os.path.join(self.directory, "lazuli-data", "admin.json")
+        if not os.path.exists(path):
+            return "10019"
+        with open(path) as file:
+            return json.load(file)["address"].rsplit(":", 1)[1]
 
     def connection_string(self):
         return (f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};"

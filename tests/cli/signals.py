@@ -4,7 +4,7 @@ import json
 import signal
 import socket
 
-from common import equal, serve, status
+from common import contains, equal, run, serve, status
 from lazuli import ACCOUNT, HANG_SECONDS, Client, entity_path
 
 BODY = json.dumps({"Text": "in flight"}).encode()
@@ -72,6 +72,18 @@ def test_a_second_signal_stops_at_once(binary, directory):
             connection.close()
         with serve(binary, directory) as server:
             equal(status(server, "POST", "/Tables", {"TableName": "kept"}), 409)
+
+
+def test_a_hangup_never_stops_a_server(binary, directory):
+    """One that has nothing to read again says so."""
+    with serve(binary, directory) as server:
+        for times in (1, 2):
+            server.process.send_signal(signal.SIGHUP)
+            while server.said().count("there is nothing to read again") < times:
+                assert server.process.poll() is None, server.said()
+        equal(status(server), 200)
+        equal(server.stop(), 0)
+    contains(run(binary, directory, "serve", "--help")[1], "SIGHUP never stops the server")
 
 
 def test_an_idle_server_stops(binary, directory):

@@ -8,8 +8,8 @@ import signal
 import ssl
 import subprocess
 
-from common import contains, equal, run, serve, serve_memory, status
-from lazuli import ACCOUNT, HANG_SECONDS, Client
+from common import contains, equal, free_port, run, serve, serve_memory, status
+from lazuli import ACCOUNT, HANG_SECONDS, KEY, Client
 
 
 def openssl_certificate(directory, name):
@@ -124,9 +124,23 @@ def test_files_that_cannot_be_used_are_told_at_start(binary, directory):
         equal(run(binary, directory, "serve", "-l", "data", *args)[0], 2, args)
 
 
-def test_without_anything_to_reload_a_hangup_ends_the_server(binary, directory):
+def test_a_connection_that_fails_is_explained(binary, directory):
+    string = (f"DefaultEndpointsProtocol=%s;AccountName={ACCOUNT};AccountKey={KEY};"
+              f"TableEndpoint=%s://127.0.0.1:%d/{ACCOUNT};")
+    table_list = lambda scheme, port, *args: run(
+        binary, directory, "table", "list", "-c", string % (scheme, scheme, port), *args)
+    with serve_memory(binary, directory, "--self-signed=certificates") as server:
+        code, _, errors = table_list("https", server.port)
+        equal(code, 6)
+        contains(errors, "UnknownIssuer", "--ca-file")
+        equal(table_list("https", server.port, "--ca-file", "certificates/self-signed.pem")[0], 0)
     with serve_memory(binary, directory) as server:
-        equal(server.stop(signal.SIGHUP), -signal.SIGHUP)
+        code, _, errors = table_list("https", server.port)
+        equal(code, 6)
+        contains(errors, "http:// rather than https://")
+    code, _, errors = table_list("http", free_port())
+    equal(code, 6)
+    contains(errors, "Connection refused", "is the server running")
 
 
 def test_an_account_may_insist_on_https(binary, directory):

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -46,7 +46,7 @@ pub struct Sealed {
 
 impl Writer {
     /// Begins a backup in `dir`, which must be empty or not exist. Account keys will lie in it: only its owner may look
-    /// inside.
+    /// inside, whoever could before.
     pub fn create(dir: &Path) -> Result<Self> {
         Self::with_parts_of(dir, PART_BYTES_MAX)
     }
@@ -54,7 +54,10 @@ impl Writer {
     pub(crate) fn with_parts_of(dir: &Path, part_bytes_max: u64) -> Result<Self> {
         match fs::DirBuilder::new().mode(0o700).create(dir) {
             Ok(()) => sync_dir(parent_of(dir))?,
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => refuse_full(dir)?,
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                refuse_full(dir)?;
+                close_to_others(dir)?;
+            }
             Err(e) => return Err(Error::io("create", dir)(e)),
         }
         let mut writer = Self { dir: dir.into(), part_bytes_max, open: None, parts: Vec::new() };
@@ -150,6 +153,19 @@ fn refuse_full(dir: &Path) -> Result<()> {
     if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
 }
 
+/// Nobody but its owner may look into a directory that was there before. Of one that is another's only the names in it
+/// can be seen: the files are for their owner alone in any case.
+fn close_to_others(dir: &Path) -> Result<()> {
+    let mode = fs::metadata(dir).map_err(Error::io("read", dir))?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    match fs::set_permissions(dir, fs::Permissions::from_mode(mode & 0o700)) {
+        Err(e) if e.kind() != ErrorKind::PermissionDenied => Err(Error::io("close", dir)(e)),
+        _ => Ok(()),
+    }
+}
+
 fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -157,4 +173,26 @@ fn parent_of(path: &Path) -> &Path {
 /// Makes the entries of a directory durable.
 fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|file| file.sync_all()).map_err(Error::io("sync", dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the directory was there or not, and whoever could look into it: now it is its owner's alone.
+    #[test]
+    fn a_backup_is_for_its_owner_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for before in [None, Some(0o755), Some(0o777), Some(0o700)] {
+            let dir = parent.path().join(format!("{before:?}"));
+            if let Some(before) = before {
+                fs::create_dir(&dir).unwrap();
+                fs::set_permissions(&dir, fs::Permissions::from_mode(before)).unwrap();
+            }
+            let sealed = Writer::create(&dir).unwrap().seal().unwrap();
+            let part = dir.join(&sealed.parts[0].name);
+            assert_eq!((mode(&dir), mode(&part)), (0o700, 0o600), "{before:?}");
+        }
+    }
 }

@@ -68,6 +68,11 @@ pub fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), Stri
     exchange(&address, &token, call).map_err(|error| format!("the server did not answer: {error}"))
 }
 
+/// A call that needs no token, of whatever server listens there.
+pub fn on_address(address: &str, call: &Call<'_>) -> Result<(u16, Value), String> {
+    exchange(address, "", call).map_err(|error| format!("no answer from http://{address}: {error}"))
+}
+
 /// Where the server that has the store open listens, and what it wants to be shown.
 pub fn address_and_token(directory: &Path) -> Result<(String, String), String> {
     let file = directory.join(FILE);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-pub use command::ConfigArgs;
+pub use command::{ConfigArgs, usual_serve};
 pub use file::File;
 
 /// Where the file is looked for if none is named; the first that is there is taken.
@@ -53,7 +53,7 @@ pub enum Shape {
 }
 
 /// Where a setting's value comes from, if anyone has said it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
     Flag,
@@ -162,7 +162,7 @@ pub fn merge(
     for setting in &settings {
         let Some(value) = variables(&setting.variable).filter(|value| !value.is_empty()) else { continue };
         if !is_settled(serve, &settings, setting, &origins, &Origin::Variable) {
-            args.extend(setting.args_of_variable(&value)?);
+            args.extend(setting.checked_args_of_variable(serve, &value)?);
             origins.insert(setting.key.clone(), Origin::Variable);
         }
     }
@@ -208,6 +208,15 @@ impl Setting {
         &self.id
     }
 
+    /// The same for a value that is right by itself; what is wrong with another one is told with the variable's name.
+    fn checked_args_of_variable(&self, serve: &Command, value: &OsStr) -> Result<Vec<OsString>, String> {
+        let args = self.args_of_variable(value)?;
+        match file::refused(serve, args.clone().into_iter()) {
+            Some(what) if !what.contains(file::NOT_PROVIDED) => Err(format!("{}: {what}", self.variable)),
+            _ => Ok(args),
+        }
+    }
+
     /// What a variable's value is on the command line.
     fn args_of_variable(&self, value: &OsStr) -> Result<Vec<OsString>, String> {
         let with = |value: &OsStr| {
@@ -225,9 +234,7 @@ impl Setting {
         match (self.shape, switch) {
             (Shape::Switch | Shape::MaybeValue, Some(true)) => Ok(vec![OsString::from(&self.flag)]),
             (Shape::Switch | Shape::MaybeValue, Some(false)) => Ok(vec![]),
-            (Shape::Switch, None) => {
-                Err(format!("{}: true or false is wanted, not {value:?}", self.variable))
-            }
+            (Shape::Switch, None) => Err(format!("{}: true or false is wanted", self.variable)),
             (Shape::Value | Shape::MaybeValue, _) => Ok(vec![with(value)]),
             (Shape::List, _) => Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect()),
         }

@@ -28,6 +28,7 @@ mod progress;
 mod query;
 mod restore;
 mod sas;
+mod secret;
 mod serve;
 mod state;
 mod table;
@@ -93,7 +94,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let cli = Cli::parse_from(args);
+    let cli = Cli::try_parse_from(args).unwrap_or_else(|error| secret::redact(error).exit());
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),
@@ -108,7 +109,7 @@ fn main() -> ExitCode {
         Command::Restore(restore) => restore.run(),
         Command::Check(check) => check.run(),
         Command::Config(config) => config.run(&Cli::command()),
-        Command::Health(health) => health.run(),
+        Command::Health(health) => health.run(&Cli::command()),
         Command::Conformance(conformance) => conformance.run(),
         Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),

@@ -1,8 +1,15 @@
 //! The flags about bearer tokens.
 
+use std::time::Duration;
+
 use clap::Args;
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
-use lazuli_server::oauth::{Jwks, Settings};
+use lazuli_server::oauth::{Jwks, PERIOD, Settings};
+
+/// How often keys are fetched again if nothing is said; not so often that the issuer minds, and at least once a day.
+const PERIOD_SECONDS: u32 = PERIOD.as_secs() as u32;
+const PERIOD_SECONDS_MIN: i64 = 60;
+const PERIOD_SECONDS_MAX: i64 = 24 * 60 * 60;
 
 /// Whose tokens are accepted.
 #[derive(Args)]
@@ -13,8 +20,7 @@ pub struct OauthArgs {
         value_name = "URL",
         requires = "oauth_audience",
         requires = "oauth_jwks",
-        value_parser = one_word,
-        env = "LAZULI_OAUTH_ISSUER"
+        value_parser = one_word
     )]
     oauth_issuer: Option<String>,
 
@@ -24,17 +30,27 @@ pub struct OauthArgs {
         value_name = "URL",
         requires = "oauth_issuer",
         value_parser = one_word,
-        value_delimiter = ',',
-        env = "LAZULI_OAUTH_AUDIENCE"
+        value_delimiter = ','
     )]
     oauth_audience: Vec<String>,
 
-    /// The issuer's keys (JWKS), read again on SIGHUP and when a token names an unknown one
-    #[arg(long, value_name = "FILE|URL", requires = "oauth_issuer", env = "LAZULI_OAUTH_JWKS")]
+    /// The issuer's keys (JWKS), read again on SIGHUP and when a token names an unknown one; from a URL also every
+    /// --oauth-jwks-period
+    #[arg(long, value_name = "FILE|URL", requires = "oauth_issuer")]
     oauth_jwks: Option<Jwks>,
 
+    /// Seconds after which keys from a URL are read again, at the latest: a key that was taken back is good for so long
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "oauth_issuer",
+        default_value_t = PERIOD_SECONDS,
+        value_parser = clap::value_parser!(u32).range(PERIOD_SECONDS_MIN..=PERIOD_SECONDS_MAX)
+    )]
+    oauth_jwks_period: u32,
+
     /// The claim with the roles
-    #[arg(long, value_name = "NAME", default_value = ROLES_CLAIM, env = "LAZULI_OAUTH_ROLES_CLAIM")]
+    #[arg(long, value_name = "NAME", default_value = ROLES_CLAIM)]
     oauth_roles_claim: String,
 
     /// Where clients are told to get tokens [default: made from the issuer]
@@ -42,8 +58,7 @@ pub struct OauthArgs {
         long,
         value_name = "URL",
         requires = "oauth_issuer",
-        value_parser = one_word,
-        env = "LAZULI_OAUTH_AUTHORIZATION_URI"
+        value_parser = one_word
     )]
     oauth_authorization_uri: Option<String>,
 
@@ -65,6 +80,7 @@ impl OauthArgs {
             jwks: self.oauth_jwks.clone()?,
             authorization_uri: self.oauth_authorization_uri.clone(),
             allow_http: self.oauth_allow_http,
+            period: Duration::from_secs(self.oauth_jwks_period.into()),
         })
     }
 }

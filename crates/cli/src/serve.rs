@@ -1,5 +1,9 @@
 //! `lazuli serve`: starts the server and waits for a signal.
 
+mod azurite;
+mod limits;
+mod mistakes;
+
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,29 +14,26 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
 use lazuli_server::config::{AdminPort, Scheme};
-use lazuli_server::throttle::{Rate, Rates};
 use lazuli_server::tls::{Files, self_signed};
-use lazuli_server::{Config, Limits, Running};
+use lazuli_server::{Config, Running};
+use lazuli_service::accounts::KEY_BYTES_MIN;
 use lazuli_store::Durability;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::engine::{self, EngineError, EngineUrl};
 use crate::log::{self, LogFormat};
 use crate::oauth::OauthArgs;
+use azurite::AzuriteArgs;
+use limits::LimitArgs;
 
 /// The port that SDKs and Azurite use for tables.
 pub const TABLE_PORT: u16 = 10002;
 /// Where other commands find the server.
-const ADMIN_PORT: u16 = 10009;
+pub const ADMIN_PORT: u16 = 10009;
 /// Where the data goes if nothing is said.
 pub const LOCATION: &str = "lazuli-data";
 
 // The largest numbers that make sense for a flag; above, arithmetic on time and memory could overflow.
-const HEAD_KIB_MAX: i64 = 64 * 1024;
-const BODY_KIB_MAX: i64 = 1024 * 1024;
-const CONNECTIONS_MAX: i64 = 1_000_000;
-const IN_FLIGHT_MIB_MAX: i64 = 1024 * 1024;
-const RATE_MAX: i64 = 1_000_000_000;
 const CACHE_MIB_MAX: i64 = 16 * 1024 * 1024;
 const SECONDS_MAX: i64 = 365 * 24 * 60 * 60;
 
@@ -65,7 +66,15 @@ Examples:
   lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as the cloud does
   lazuli serve --self-signed --oauth-issuer https://login.example.org/T \\
       --oauth-audience https://storage.azure.com --oauth-jwks jwks.json
-  kill -HUP PID                                  reads a renewed certificate; connections stay
+  kill -HUP PID                                  reads renewed certificates; connections stay
+
+SIGTERM and SIGINT finish what is in flight and stop; a second one stops at once.
+SIGHUP never stops the server: it reads again what lies beside the data, the certificate and the
+keys for bearer tokens, if there are any.
+
+Every flag is also an environment variable (--table-port is LAZULI_TABLE_PORT) and a key of the
+configuration file: see lazuli config --help. A password is better kept in one of those than on the
+command line, which others can see.
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
 --silent, --disableTelemetry; those for blobs and queues are accepted with a notice.")]
@@ -103,11 +112,11 @@ pub struct Serve {
     dev_account: bool,
 
     /// Certificate chain (PEM): serve https, and nothing else; read again on SIGHUP
-    #[arg(long, value_name = "FILE", requires = "tls_key", env = "LAZULI_TLS_CERT")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// Private key (PEM) of the certificate
-    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "LAZULI_TLS_KEY")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
     /// Serve https with a certificate that is made once and kept in DIR [default: the data directory]
@@ -128,7 +137,8 @@ pub struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     trusted_proxy: Vec<IpAddr>,
 
-    /// Port on loopback where other lazuli commands reach the server [default: 10009, or a free one]
+    /// Port on loopback for health, metrics and other lazuli commands [default: 10009, or a free one if it is taken;
+    /// none with memory:]
     #[arg(long, value_name = "PORT")]
     admin_port: Option<u16>,
 
@@ -166,141 +176,6 @@ pub struct Serve {
     azurite: AzuriteArgs,
 }
 
-/// Bounds that protect the server.
-#[derive(Args)]
-struct LimitArgs {
-    /// Largest request head
-    #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
-    max_head_kib: u32,
-    /// Largest request body
-    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
-    max_body_kib: u32,
-    /// Connections at a time
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
-    max_connections: u32,
-    /// Seconds to send a request head
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = up_to(SECONDS_MAX))]
-    head_timeout: u32,
-    /// Seconds to send a request body
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
-    body_timeout: u32,
-    /// Seconds that a connection may be idle
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = up_to(SECONDS_MAX))]
-    idle_timeout: u32,
-    /// Seconds to answer a request
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
-    request_timeout: u32,
-    /// Memory for large requests in flight, and as much for large answers; beyond it clients are told to come later
-    #[arg(
-        long,
-        value_name = "MIB",
-        default_value_t = 512,
-        value_parser = up_to(IN_FLIGHT_MIB_MAX),
-        env = "LAZULI_MAX_IN_FLIGHT_MIB"
-    )]
-    max_in_flight_mib: u32,
-    /// Requests a second that one account may make [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), env = "LAZULI_ACCOUNT_RATE")]
-    account_rate: Option<u32>,
-    /// Requests that it may make at once after a rest [default: those of a second]
-    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), requires = "account_rate", env = "LAZULI_ACCOUNT_BURST")]
-    account_burst: Option<u32>,
-    /// Entities a second that may be asked of one partition [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), env = "LAZULI_PARTITION_RATE")]
-    partition_rate: Option<u32>,
-    /// Entities that may be asked of it at once after a rest [default: those of a second]
-    #[arg(
-        long,
-        value_name = "COUNT",
-        value_parser = up_to(RATE_MAX),
-        requires = "partition_rate",
-        env = "LAZULI_PARTITION_BURST"
-    )]
-    partition_burst: Option<u32>,
-}
-
-impl LimitArgs {
-    fn limits(&self) -> Limits {
-        let seconds = |count: u32| Duration::from_secs(count.into());
-        Limits {
-            head_bytes_max: self.max_head_kib as usize * 1024,
-            body_bytes_max: self.max_body_kib as usize * 1024,
-            connections_max: self.max_connections as usize,
-            head_time_max: seconds(self.head_timeout),
-            body_time_max: seconds(self.body_timeout),
-            idle_time_max: seconds(self.idle_timeout),
-            request_time_max: seconds(self.request_timeout),
-            bodies_bytes_max: self.max_in_flight_mib as usize * 1024 * 1024,
-            ..Limits::default()
-        }
-    }
-
-    fn rates(&self) -> Rates {
-        let rate = |per_second: Option<u32>, burst: Option<u32>| {
-            per_second.map(|per_second| Rate { per_second, burst: burst.unwrap_or(per_second) })
-        };
-        Rates {
-            account: rate(self.account_rate, self.account_burst),
-            partition: rate(self.partition_rate, self.partition_burst),
-        }
-    }
-}
-
-/// Flags of Azurite, so that a command line needs one word changed.
-#[derive(Args)]
-#[allow(clippy::struct_excessive_bools, reason = "these are another program's flags")]
-struct AzuriteArgs {
-    #[arg(long = "tableHost", hide = true, value_parser = parse_host)]
-    table_host: Option<IpAddr>,
-    #[arg(long = "inMemoryPersistence", hide = true)]
-    in_memory: bool,
-    #[arg(long = "skipApiVersionCheck", hide = true)]
-    skip_version_check: bool,
-    #[arg(short = 'L', long = "loose", hide = true)]
-    loose: bool,
-    #[arg(long = "disableTelemetry", hide = true)]
-    disable_telemetry: bool,
-    #[arg(long = "disableProductStyleUrl", hide = true)]
-    disable_host_style: bool,
-    #[arg(short = 'd', long = "debug", hide = true, num_args = 0..=1, default_missing_value = "")]
-    debug: Option<String>,
-    #[arg(long = "extentMemoryLimit", hide = true)]
-    extent_memory_limit: Option<String>,
-    #[arg(long = "blobHost", hide = true)]
-    blob_host: Option<String>,
-    #[arg(long = "blobPort", hide = true)]
-    blob_port: Option<String>,
-    #[arg(long = "blobKeepAliveTimeout", hide = true)]
-    blob_keep_alive: Option<String>,
-    #[arg(long = "queueHost", hide = true)]
-    queue_host: Option<String>,
-    #[arg(long = "queuePort", hide = true)]
-    queue_port: Option<String>,
-    #[arg(long = "queueKeepAliveTimeout", hide = true)]
-    queue_keep_alive: Option<String>,
-    #[arg(long = "tableKeepAliveTimeout", hide = true)]
-    table_keep_alive: Option<String>,
-}
-
-impl AzuriteArgs {
-    fn notices(&self) -> Vec<&'static str> {
-        let mut notices = Vec::new();
-        if [&self.blob_host, &self.blob_port, &self.blob_keep_alive].iter().any(|flag| flag.is_some()) {
-            notices.push("the Blob service is not served yet; its flags have no effect");
-        }
-        if [&self.queue_host, &self.queue_port, &self.queue_keep_alive].iter().any(|flag| flag.is_some()) {
-            notices.push("the Queue service is not served yet; its flags have no effect");
-        }
-        if self.debug.as_deref().is_some_and(|file| !file.is_empty()) {
-            notices.push("--debug: the lines go to standard error, not to a file");
-        }
-        if self.extent_memory_limit.is_some() {
-            notices.push("--extentMemoryLimit concerns blobs and has no effect");
-        }
-        notices
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DurabilityArg {
     /// When it is on stable storage.
@@ -328,6 +203,9 @@ impl Serve {
     }
 
     async fn serve(self) -> Result<ExitCode, String> {
+        if let Some(mistake) = self.mistakes().first() {
+            return Err(mistake.to_string());
+        }
         let url = self.engine_url();
         let mut config = self.config(&url);
         let given = self.accounts(config.table.ip())?;
@@ -341,14 +219,12 @@ impl Serve {
         let cache = self.cache_mib.map(|mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         let engine = engine::open(&url, durability, cache).await.map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
         config.tls = self.certificate(&url, config.table.ip())?;
         let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
-        // Without anything to reload, SIGHUP ends the program, as it does when a terminal is closed.
-        let hangup = running.reloads().then(|| signal(SignalKind::hangup())).transpose();
-        let mut hangup = hangup.map_err(|error| error.to_string())?;
         if !self.quiet {
             self.greet(&url, &running, &given);
         } else if self.table_port == 0 {
@@ -358,11 +234,15 @@ impl Serve {
         loop {
             tokio::select! {
                 () = signals.next() => break,
-                () = received(&mut hangup) => running.reload().await,
+                _ = hangup.recv() => running.reload().await,
             }
         }
         if !self.quiet {
-            eprintln!("lazuli: finishing what is in flight; a second signal stops at once");
+            // The terminal may be gone.
+            let _ = writeln!(
+                std::io::stderr(),
+                "lazuli: finishing what is in flight; a second signal stops at once"
+            );
         }
         tokio::select! {
             closed = running.stop() => closed.map_err(|error| error.to_string())?,
@@ -371,7 +251,13 @@ impl Serve {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn engine_url(&self) -> EngineUrl {
+    /// The port of the admin listener, if one was named.
+    pub fn admin_port(&self) -> Option<u16> {
+        self.admin_port.filter(|port| *port != 0)
+    }
+
+    /// Where the data lives.
+    pub fn engine_url(&self) -> EngineUrl {
         match (&self.engine, &self.location) {
             (Some(url), _) => url.clone(),
             (None, _) if self.azurite.in_memory => EngineUrl::Memory,
@@ -384,10 +270,10 @@ impl Serve {
         let host = self.azurite.table_host.unwrap_or(self.host);
         let mut config = Config::new(SocketAddr::new(host, self.table_port));
         config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));
-        config.admin = match (self.admin_port, &config.admin_file) {
+        config.admin = match (self.admin_port, url) {
             (Some(port), _) => AdminPort::Exactly(port),
-            (None, Some(_)) => AdminPort::Preferably(ADMIN_PORT),
-            (None, None) => AdminPort::Off,
+            (None, EngineUrl::File(_) | EngineUrl::Postgres(_)) => AdminPort::Preferably(ADMIN_PORT),
+            (None, EngineUrl::Memory) => AdminPort::Off,
         };
         config.public_scheme = match self.public_scheme {
             SchemeArg::Http => Scheme::Http,
@@ -405,10 +291,16 @@ impl Serve {
         config
     }
 
+    /// The certificate that was named, if one was.
+    fn named_certificate(&self) -> Option<Files> {
+        let (certificate, key) = (self.tls_cert.clone()?, self.tls_key.clone()?);
+        Some(Files { certificate, key })
+    }
+
     /// The certificate to serve with. One of our own making is written only when the data directory is ours.
     fn certificate(&self, url: &EngineUrl, address: IpAddr) -> Result<Option<Files>, String> {
-        if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
-            return Ok(Some(Files { certificate: certificate.clone(), key: key.clone() }));
+        if let Some(named) = self.named_certificate() {
+            return Ok(Some(named));
         }
         let Some(wanted) = &self.self_signed else { return Ok(None) };
         let Some(directory) = wanted.as_deref().or(url.directory()) else {
@@ -420,11 +312,14 @@ impl Serve {
 
     /// The accounts of the environment, or else the development account where it is safe.
     fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
-        for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
-            // A CI file may pass on a variable that is not set: then it is empty.
-            if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
-                return parse_accounts(&text).map_err(|why| format!("{variable}: {why}"));
+        if let Some(given) = accounts_of_environment()? {
+            for weak in given.iter().filter(|account| account.is_weak) {
+                eprintln!(
+                    "lazuli: warning: a key of account '{}' has fewer than {KEY_BYTES_MIN} bytes and can be guessed",
+                    weak.name
+                );
             }
+            return Ok(given);
         }
         if host.is_loopback() || self.dev_account {
             return Ok(vec![GivenAccount::development()]);
@@ -466,6 +361,10 @@ impl Serve {
                 path.display()
             ),
         });
+        // Other commands find it by the data directory, if there is one.
+        if let Some(admin) = running.admin.filter(|_| url.directory().is_none()) {
+            lines.push(format!("  health and metrics: http://{admin}/readyz, /metrics"));
+        }
         if let Some(files) = running.certificate().filter(|_| self.self_signed.is_some()) {
             lines.push(format!(
                 "  certificate, signed by itself: clients must trust {} (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, NODE_EXTRA_CA_CERTS, curl --cacert)",
@@ -495,18 +394,19 @@ impl Serve {
     }
 }
 
-fn scheme(running: &Running) -> &'static str {
-    if running.certificate().is_some() { "https" } else { "http" }
+/// The accounts that a variable gives, if one does.
+fn accounts_of_environment() -> Result<Option<Vec<GivenAccount>>, String> {
+    for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
+        // A CI file may pass on a variable that is not set: then it is empty.
+        if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
+            return parse_accounts(&text).map(Some).map_err(|why| format!("{variable}: {why}"));
+        }
+    }
+    Ok(None)
 }
 
-/// Waits for a signal, for ever if there is none to wait for.
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
-        }
-        None => std::future::pending().await,
-    }
+fn scheme(running: &Running) -> &'static str {
+    if running.certificate().is_some() { "https" } else { "http" }
 }
 
 /// SIGTERM and SIGINT.

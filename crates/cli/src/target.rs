@@ -105,11 +105,35 @@ impl Fault {
             Fault::Said(text) => eprintln!("lazuli: {text}"),
             Fault::Told(error) if self.code() == UNREACHABLE => {
                 eprintln!("lazuli: no answer from {endpoint}: {error}");
+                if let Some(hint) = hint(&error.to_string()) {
+                    eprintln!("lazuli: {hint}");
+                }
             }
             Fault::Told(error) => eprintln!("lazuli: {error}"),
             Fault::NobodyListens => {}
         }
     }
+}
+
+/// What to do about a connection that could not be made.
+fn hint(error: &str) -> Option<&'static str> {
+    let hints = [
+        (
+            "UnknownIssuer",
+            "nobody here trusts that certificate: name it, or the root that has signed it, with --ca-file FILE",
+        ),
+        (
+            "NotValidForName",
+            "the certificate is for another name: use the one that it is for in the endpoint",
+        ),
+        ("Expired", "the certificate is too old"),
+        (
+            "InvalidContentType",
+            "the server does not speak TLS there: is the endpoint http:// rather than https://?",
+        ),
+        ("Connection refused", "nobody listens there: is the server running, and is the port right?"),
+    ];
+    hints.into_iter().find(|(sign, _)| error.contains(sign)).map(|(_, hint)| hint)
 }
 
 /// An exit code for an answer that is no error.

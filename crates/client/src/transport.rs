@@ -57,14 +57,69 @@ impl TransportError {
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reached {
-            Reached::Nothing => write!(f, "the request could not be sent: {}", self.source),
-            Reached::Perhaps => write!(f, "no answer came: {}", self.source),
+            Reached::Nothing => write!(f, "the request could not be sent: {}", Causes(&*self.source)),
+            Reached::Perhaps => write!(f, "no answer came: {}", Causes(&*self.source)),
         }
+    }
+}
+
+/// How deep the causes of an error are told.
+const CAUSES_MAX: usize = 8;
+
+/// An error and what caused it, down to what a person can do something about: `client error (Connect)` says nothing
+/// without `Connection refused`. What a cause has said already is not said again.
+struct Causes<'a>(&'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Causes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chain = std::iter::successors(Some(self.0), |error| error.source());
+        let mut told = String::new();
+        for error in chain.take(CAUSES_MAX) {
+            let text = error.to_string();
+            if !told.contains(&text) {
+                f.write_str(if told.is_empty() { "" } else { ": " })?;
+                f.write_str(&text)?;
+                told.push_str(&text);
+            }
+        }
+        Ok(())
     }
 }
 
 impl std::error::Error for TransportError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&*self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Layer(&'static str, Option<Box<Layer>>);
+
+    impl fmt::Display for Layer {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Layer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            self.1.as_deref().map(|source| source as _)
+        }
+    }
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let refused = Layer("Connection refused", None);
+        let again = Layer("tcp connect error: Connection refused", Some(Box::new(refused)));
+        let outer = Layer("client error (Connect)", Some(Box::new(again)));
+        assert_eq!(
+            TransportError::not_sent(outer).to_string(),
+            "the request could not be sent: client error (Connect): tcp connect error: Connection refused"
+        );
+        assert_eq!(TransportError::lost("reset").to_string(), "no answer came: reset");
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use lazuli_protocol::auth::AccountKey;
 pub use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+use lazuli_service::accounts::KEY_BYTES_MIN;
 pub use lazuli_service::accounts::is_account_name;
 use lazuli_service::{Account, Accounts};
 
@@ -15,13 +16,15 @@ pub struct GivenAccount {
     pub name: String,
     /// Its one or two keys.
     pub keys: Vec<AccountKey>,
+    /// One of them is so short that it can be guessed.
+    pub is_weak: bool,
 }
 
 impl GivenAccount {
     /// The development account.
     pub fn development() -> Self {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).expect("the key is well known");
-        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key] }
+        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key], is_weak: false }
     }
 
     /// Is it the development account with the key that everyone knows?
@@ -53,11 +56,17 @@ fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     if !is_account_name(name) {
         return Err(format!("'{name}' is not an account name: 3 to 24 lower-case letters and digits"));
     }
+    let is_weak = parts.clone().any(|key| bytes_in(key) < KEY_BYTES_MIN);
     let keys: Option<Vec<AccountKey>> = parts.map(AccountKey::from_base64).collect();
     match keys {
-        Some(keys) if (1..=2).contains(&keys.len()) => Ok(GivenAccount { name: name.into(), keys }),
+        Some(keys) if (1..=2).contains(&keys.len()) => Ok(GivenAccount { name: name.into(), keys, is_weak }),
         _ => Err(format!("account '{name}' needs one or two keys in Base64")),
     }
+}
+
+/// How many bytes a text in Base64 stands for.
+fn bytes_in(text: &str) -> usize {
+    text.trim_end_matches('=').len() * 3 / 4
 }
 
 /// What is known of an account that is served.
@@ -151,6 +160,10 @@ mod tests {
         };
         assert_eq!(names("abc:YQ=="), Ok(vec![("abc".into(), 1)]));
         assert_eq!(names("abc:YQ==:Yg==;def:Yw==;"), Ok(vec![("abc".into(), 2), ("def".into(), 1)]));
+        let weak = |text: &str| parse_accounts(text).unwrap()[0].is_weak;
+        let (short, long) = (format!("{}==", "A".repeat(42)), format!("{}=", "A".repeat(43)));
+        assert!(weak("abc:YQ==") && weak(&format!("abc:{long}:YQ==")) && weak(&format!("abc:{short}")));
+        assert!(!weak(&format!("abc:{long}")) && !weak(&format!("abc:{DEVELOPMENT_KEY}")));
         for bad in ["", ";", "abc", "abc:", "abc:***", "AB:YQ==", "abc:YQ==:YQ==:YQ==", "abc:YQ==;abc:Yg=="] {
             assert!(names(bad).is_err(), "{bad}");
         }

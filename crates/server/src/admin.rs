@@ -17,7 +17,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use lazuli_model::{DateTime, Failure};
 use lazuli_protocol::Response;
 use lazuli_protocol::auth::AccountKey;
-use lazuli_service::accounts::{KEY_BYTES, is_account_name};
+use lazuli_service::accounts::{KEY_BYTES, KEY_BYTES_MIN, is_account_name};
 use serde_json::{Value, json};
 
 use crate::entropy;
@@ -240,11 +240,19 @@ impl NewAccount {
 
 /// Keys that the caller brings along.
 fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], Refusal> {
-    let decode =
-        |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok()).filter(|key| !key.is_empty());
+    let decode = |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok());
     let keys: Option<Vec<Vec<u8>>> = list.as_array().and_then(|list| list.iter().map(decode).collect());
     let keys = keys.and_then(|keys| <[Vec<u8>; 2]>::try_from(keys).ok());
-    keys.ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))
+    let keys = keys.ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))?;
+    match keys.iter().map(Vec::len).min() {
+        Some(bytes) if bytes < KEY_BYTES_MIN => Err(Refusal(
+            400,
+            format!(
+                "a key of {bytes} bytes can be guessed: at least {KEY_BYTES_MIN}, usually {KEY_BYTES}, random bytes in Base64 are needed"
+            ),
+        )),
+        _ => Ok(keys),
+    }
 }
 
 fn internal(error: lazuli_service::Error) -> Refusal {

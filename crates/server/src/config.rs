@@ -38,6 +38,12 @@ impl Limits {
     /// What a page takes while it is made: its rows, and the answer that they become.
     const PAGE_BYTES: usize = 2 * lazuli_model::limits::PAGE_BYTES_MAX;
 
+    /// The least that [`Limits::bodies_bytes_max`] may be: with less, the largest request or page would be told to come
+    /// later for ever. A buffer for a head doubles as it grows.
+    pub fn bodies_bytes_min(&self) -> usize {
+        (self.body_bytes_max + 2 * self.head_bytes_max).max(Self::PAGE_BYTES)
+    }
+
     /// Pages that may be made at a time, by the memory for answers: [`Limits::bodies_bytes_max`].
     pub fn pages_max(&self) -> usize {
         (self.bodies_bytes_max / Self::PAGE_BYTES).max(1)

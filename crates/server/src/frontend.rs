@@ -35,6 +35,7 @@ use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::{self, encode};
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, cors, error, xml};
+use lazuli_service::access::{Announced, authorize_announced};
 use lazuli_service::{Grant, Options, Service};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -324,6 +325,9 @@ impl Frontend {
         body: &mut impl BodySource,
         note: &mut Note,
     ) -> Result<Response, Failure> {
+        if let Some((kind, key)) = intent.awaited() {
+            authorize_announced(&request.grant, &Announced { kind, table, key })?;
+        }
         let bytes = if intent.needs_body() {
             note.receive(read_body(&request.head, body)).await?
         } else {
@@ -343,6 +347,9 @@ impl Frontend {
         let Request { head, address, context, .. } = request;
         let work = async {
             let intent = xml::intent(head, address, context.version)?;
+            if let Some((kind, table)) = intent.awaited() {
+                authorize_announced(&request.grant, &Announced { kind, table, key: None })?;
+            }
             let bytes = if intent.needs_body() { note.receive(body.read()).await? } else { Vec::new() };
             let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, note).await?;
             encode::outcome(context, &Shape::fallback(context.version), "", &outcome)

@@ -1,26 +1,32 @@
 //! Bearer tokens of a configured issuer: its keys, kept up to date, and what clients without a good token are told.
 //!
 //! Anyone can send a token that names an unknown key. Such a token makes the server look for new keys, but not more
-//! often than [`REFETCH_EVERY`], and one request at a time.
+//! often than [`REFETCH_EVERY`], and one request at a time. A key that the issuer no longer publishes is good for one
+//! period more at most: see [`keep_fresh`].
 
 mod fetch;
 
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use lazuli_model::DateTime;
 use lazuli_protocol::auth::bearer::{KeySet, Policy, Refusal, Roles, Token};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
 
 use crate::clock::Stopwatch;
+use crate::entropy;
 pub use fetch::Url;
 
 /// New keys are looked for no more often, whatever tokens come.
 const REFETCH_EVERY: Duration = Duration::from_secs(30);
+/// How often the keys that an issuer publishes are read again, if nothing else is said.
+pub const PERIOD: Duration = Duration::from_secs(60 * 60);
 /// A set of keys takes kilobytes.
 const JWKS_BYTES_MAX: usize = 256 * 1024;
 
@@ -61,6 +67,8 @@ pub struct Settings {
     pub authorization_uri: Option<String>,
     /// Accept tokens by plain HTTP, where others can read them.
     pub allow_http: bool,
+    /// How often keys from a URL are read again, at the latest.
+    pub period: Duration,
 }
 
 /// The keeper of an issuer's keys.
@@ -86,6 +94,14 @@ impl Oauth {
             (Ok(()), _) => {}
         }
         Ok(oauth)
+    }
+
+    /// Are the keys to be had? Only files are looked at: an issuer may be away for a while.
+    pub fn check(jwks: &Jwks) -> io::Result<()> {
+        match jwks {
+            Jwks::File(path) => keys_of(jwks, read_small(path)).map(drop),
+            Jwks::Url(_) => Ok(()),
+        }
     }
 
     /// The `WWW-Authenticate` of a refusal.
@@ -138,9 +154,7 @@ impl Oauth {
             Jwks::File(path) => read_file(path.clone()).await,
             Jwks::Url(url) => fetch::get(url, JWKS_BYTES_MAX).await,
         };
-        let named = |why: String| io::Error::other(format!("{source}: {why}"));
-        let text = text.map_err(|error| named(error.to_string()))?;
-        let keys = KeySet::from_jwks(&text).map_err(|error| named(error.to_string()))?;
+        let keys = keys_of(source, text)?;
         *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(keys);
         Ok(())
     }
@@ -150,14 +164,44 @@ impl Oauth {
     }
 }
 
+/// Reads the keys that an issuer publishes again and again, until the server stops: so those that it has taken back end.
+/// While it does not answer, the keys stay. Those in a file are the operator's, who says when they have changed.
+pub async fn keep_fresh(oauth: Arc<Oauth>, mut stopped: watch::Receiver<bool>) {
+    if matches!(oauth.settings.jwks, Jwks::File(_)) {
+        return;
+    }
+    while timeout(pause(oauth.settings.period), stopped.wait_for(|stop| *stop)).await.is_err() {
+        let read = tokio::select! {
+            read = oauth.reload() => read,
+            _ = stopped.wait_for(|stop| *stop) => return,
+        };
+        if let Err(error) = read {
+            tracing::error!(%error, "the keys for bearer tokens stay as they were");
+        }
+    }
+}
+
+/// A little less than a period, by chance: servers that were started together do not come together.
+fn pause(period: Duration) -> Duration {
+    let [chance] = entropy::random::<1>().unwrap_or_default();
+    period - period * u32::from(chance) / 1024
+}
+
+/// The keys in a text that was read; errors name where from.
+fn keys_of(source: &Jwks, text: io::Result<Vec<u8>>) -> io::Result<KeySet> {
+    let named = |why: String| io::Error::other(format!("{source}: {why}"));
+    let text = text.map_err(|error| named(error.to_string()))?;
+    KeySet::from_jwks(&text).map_err(|error| named(error.to_string()))
+}
+
 async fn read_file(path: PathBuf) -> io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let read = move || {
-        let mut text = Vec::new();
-        std::fs::File::open(path)?.take(JWKS_BYTES_MAX as u64).read_to_end(&mut text)?;
-        Ok(text)
-    };
-    tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+    tokio::task::spawn_blocking(move || read_small(&path)).await.map_err(io::Error::other)?
+}
+
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(JWKS_BYTES_MAX as u64).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// SDKs split it at blanks, and take the tenant from the path of the first address and the scope from the second: its
@@ -184,14 +228,26 @@ mod tests {
                 roles_claim: String::new(),
             };
             let jwks = Jwks::File("x".into());
-            let settings =
-                Settings { policy, jwks, authorization_uri: uri.map(str::to_owned), allow_http: false };
+            let settings = Settings {
+                policy,
+                jwks,
+                authorization_uri: uri.map(str::to_owned),
+                allow_http: false,
+                period: PERIOD,
+            };
             let expected = format!("Bearer authorization_uri={expected} resource_id=https://a");
             assert_eq!(challenge(&settings), expected);
         };
         check("https://l/t/v2.0", None, "https://l/t/oauth2/authorize");
         check("https://sts.example.org/t/", None, "https://sts.example.org/t/oauth2/authorize");
         check("https://l/t/v2.0", Some("https://other/x"), "https://other/x");
+    }
+
+    #[test]
+    fn pauses_are_a_little_less_than_a_period() {
+        for _ in 0..100 {
+            assert!((PERIOD * 3 / 4..=PERIOD).contains(&pause(PERIOD)));
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
 use crate::metrics;
-use crate::oauth::Oauth;
+use crate::oauth::{self, Oauth};
 use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
@@ -66,6 +66,9 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     let mut tasks =
         vec![tokio::spawn(listen(listener, tls.clone(), frontend.clone(), shared, stopped.clone()))];
     tasks.push(tokio::spawn(metrics::keep_turning(frontend.clone(), stopped.clone())));
+    if let Some(oauth) = oauth.clone() {
+        tasks.push(tokio::spawn(oauth::keep_fresh(oauth, stopped.clone())));
+    }
     let analytics = analytics::start(frontend.clone(), config.analytics.clone());
     let mut admin_address = None;
     if let Some(listener) = bind_admin(config.admin).await? {
@@ -125,14 +128,14 @@ impl Running {
         self.tls.as_deref().map(Tls::files)
     }
 
-    /// Is there anything to [`Running::reload`]?
-    pub fn reloads(&self) -> bool {
-        self.tls.is_some() || self.oauth.is_some()
-    }
-
     /// Reads again what lies beside the data: the certificate, and the keys of the issuer of bearer tokens. What cannot
     /// be used is told to the log, and what was read before stays.
     pub async fn reload(&self) {
+        if self.tls.is_none() && self.oauth.is_none() {
+            tracing::info!(
+                "there is nothing to read again: neither a certificate nor keys for bearer tokens"
+            );
+        }
         if let Some(tls) = &self.tls {
             let file = tls.files().certificate.display();
             match tls.reload() {

@@ -6,8 +6,9 @@
 
 use lazuli_filter::{Bound, KeyRange, Place};
 use lazuli_model::error::Origin;
+use lazuli_model::kind::Access;
 use lazuli_model::operation::{Change, Write};
-use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, Permissions, TableName};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, OperationKind, Permissions, TableName};
 
 /// What a request was allowed by whoever authenticated it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +115,39 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
             authorize_write(grant, table, write).map_err(|failure| failure.at(index))
         })?,
         Operation::Write { table, write } => authorize_write(grant, table, write)?,
-        _ => check(grant, &needs(operation), table_of(operation))?,
+        _ => check(grant, &needs(operation.kind()), table_of(operation))?,
     }
-    if grant.read_only && changes(operation) {
+    refuse_writes(grant, operation.kind())
+}
+
+/// What is known of an operation before its body is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced<'a> {
+    /// What it is.
+    pub kind: OperationKind,
+    /// The table it names.
+    pub table: Option<&'a TableName>,
+    /// The entity it names.
+    pub key: Option<&'a EntityKey>,
+}
+
+/// Can the operation be within the grant at all? Asked before its body is read, so that nobody who may not do a thing
+/// learns how well he has asked for it, or makes the server read it. [`authorize`] still has the last word.
+pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(), Failure> {
+    let Announced { kind, table, key } = *announced;
+    if kind.access() == Access::Write && table.is_some_and(TableName::is_of_metrics) {
+        return Err(ErrorCode::InsufficientAccountPermissions.into());
+    }
+    check(grant, &needs(kind), table)?;
+    if let Some(key) = key {
+        check_window(grant, key)?;
+    }
+    refuse_writes(grant, kind)
+}
+
+/// The secondary is for reading.
+fn refuse_writes(grant: &Grant, kind: OperationKind) -> Result<(), Failure> {
+    if grant.read_only && kind.access() != Access::Read {
         return Err(Failure::new(
             ErrorCode::InsufficientAccountPermissions,
             "Write operations are not allowed.",
@@ -126,8 +157,12 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
 }
 
 fn authorize_write(grant: &Grant, table: &TableName, write: &Write) -> Result<(), Failure> {
-    check(grant, &needs_of(write), Some(table))?;
-    if grant.window().is_some_and(|window| !contains(window, &write.key)) {
+    check(grant, &needs(write.kind()), Some(table))?;
+    check_window(grant, &write.key)
+}
+
+fn check_window(grant: &Grant, key: &EntityKey) -> Result<(), Failure> {
+    if grant.window().is_some_and(|window| !contains(window, key)) {
         let failure = grant.refusal(ErrorCode::AuthorizationFailure);
         return Err(failure.found_in(Origin::Operation));
     }
@@ -153,27 +188,26 @@ impl Needs {
     }
 }
 
-fn needs(operation: &Operation) -> Needs {
-    match operation {
-        Operation::QueryTables(_) | Operation::GetTable(_) => Needs::new("c", &["l"]),
-        Operation::CreateTable(_) => Needs::new("c", &["c", "w"]),
-        Operation::DeleteTable(_) => Needs::new("c", &["d"]),
-        Operation::GetEntity { .. } | Operation::QueryEntities { .. } => Needs::new("o", &["r"]),
-        Operation::Write { write, .. } => needs_of(write),
-        Operation::GetProperties | Operation::GetStats => Needs::new("s", &["r"]),
-        Operation::SetProperties(_) => Needs::new("s", &["w"]),
+fn needs(kind: OperationKind) -> Needs {
+    match kind {
+        OperationKind::QueryTables | OperationKind::QueryTable => Needs::new("c", &["l"]),
+        OperationKind::CreateTable => Needs::new("c", &["c", "w"]),
+        OperationKind::DeleteTable => Needs::new("c", &["d"]),
+        OperationKind::QueryEntity | OperationKind::QueryEntities => Needs::new("o", &["r"]),
+        OperationKind::InsertEntity => Needs::new("o", &["a"]),
+        OperationKind::InsertOrReplaceEntity | OperationKind::InsertOrMergeEntity => Needs::new("o", &["au"]),
+        OperationKind::UpdateEntity | OperationKind::MergeEntity => Needs::new("o", &["u"]),
+        OperationKind::DeleteEntity => Needs::new("o", &["d"]),
         // A batch needs what its operations need.
-        Operation::Batch { .. } => Needs::new("o", &[""]),
-        Operation::GetAcl(_) | Operation::SetAcl(..) => Needs { resource: None, permissions: &[] },
-    }
-}
-
-fn needs_of(write: &Write) -> Needs {
-    match write.change {
-        Change::Insert(_) => Needs::new("o", &["a"]),
-        Change::InsertOrReplace(_) | Change::InsertOrMerge(_) => Needs::new("o", &["au"]),
-        Change::Replace(..) | Change::Merge(..) => Needs::new("o", &["u"]),
-        Change::Delete(_) => Needs::new("o", &["d"]),
+        OperationKind::EntityGroupTransaction => Needs::new("o", &[""]),
+        OperationKind::GetTableServiceProperties | OperationKind::GetTableServiceStats => {
+            Needs::new("s", &["r"])
+        }
+        OperationKind::SetTableServiceProperties => Needs::new("s", &["w"]),
+        OperationKind::GetTableAcl
+        | OperationKind::SetTableAcl
+        | OperationKind::Unknown
+        | OperationKind::TablePreflightRequest => Needs { resource: None, permissions: &[] },
     }
 }
 
@@ -236,23 +270,5 @@ fn table_of(operation: &Operation) -> Option<&TableName> {
         | Operation::GetProperties
         | Operation::SetProperties(_)
         | Operation::GetStats => None,
-    }
-}
-
-fn changes(operation: &Operation) -> bool {
-    match operation {
-        Operation::CreateTable(_)
-        | Operation::DeleteTable(_)
-        | Operation::Write { .. }
-        | Operation::Batch { .. }
-        | Operation::SetAcl(..)
-        | Operation::SetProperties(_) => true,
-        Operation::QueryTables(_)
-        | Operation::GetTable(_)
-        | Operation::GetEntity { .. }
-        | Operation::QueryEntities { .. }
-        | Operation::GetAcl(_)
-        | Operation::GetProperties
-        | Operation::GetStats => false,
     }
 }

@@ -12,6 +12,9 @@ use crate::{Result, keyspace};
 
 /// Bytes of a new key (DM-02 asks for 32; today's service uses 64).
 pub const KEY_BYTES: usize = 64;
+/// The shortest key that is taken from anyone (DM-02).
+pub const KEY_BYTES_MIN: usize = 32;
+const _: () = assert!(KEY_BYTES_MIN <= KEY_BYTES);
 
 /// An account.
 #[derive(Clone, PartialEq, Eq)]

@@ -5,9 +5,20 @@
 use lazuli_filter::{Bound, KeyRange, Place};
 use lazuli_model::name::METRICS_TABLES;
 use lazuli_model::operation::{Change, EntityQuery, Match, Page, Stored, Write};
-use lazuli_model::{EntityKey, ErrorCode, Key, Outcome, Properties, TableName};
+use lazuli_model::{DateTime, EntityKey, ErrorCode, Key, Outcome, Properties, TableName};
 
 use crate::{Error, Grant, RangeEnds, Result, Scope, Service};
+
+/// A row of what was measured, to be written.
+#[derive(Clone, Debug)]
+pub struct MetricsRow {
+    /// RowKey.
+    pub row: String,
+    /// What it holds.
+    pub properties: Properties,
+    /// The Timestamp of the row that it replaces; `None` for a row that is not there yet.
+    pub replaces: Option<DateTime>,
+}
 
 impl Service {
     /// The rows of a period.
@@ -16,14 +27,15 @@ impl Service {
         Ok(self.metrics_page(account, table, ends.window()).await?.rows)
     }
 
-    /// Writes the rows of a period, over what was there. The table is made if there is none.
+    /// Writes the rows of a period, all or none: `false` if one of them is no longer as it was read, for then another
+    /// front end has written meanwhile, and its figures would be lost. The table is made if there is none.
     pub async fn put_metrics(
         &self,
         account: &str,
         table: &TableName,
         period: &str,
-        rows: Vec<(String, Properties)>,
-    ) -> Result<()> {
+        rows: Vec<MetricsRow>,
+    ) -> Result<bool> {
         match self.catalog.create(account, table).await {
             Ok(_) => {}
             Err(Error::Refused(failure)) if failure.code == ErrorCode::TableAlreadyExists => {}
@@ -32,12 +44,20 @@ impl Service {
         let partition = key(period)?;
         let writes: Result<Vec<Write>> = rows
             .into_iter()
-            .map(|(row, properties)| {
+            .map(|MetricsRow { row, properties, replaces }| {
                 let key = EntityKey { partition: partition.clone(), row: key(&row)? };
-                Ok(Write { key, change: Change::InsertOrReplace(properties) })
+                let change = match replaces {
+                    Some(timestamp) => Change::Replace(properties, Match::Version(timestamp)),
+                    None => Change::Insert(properties),
+                };
+                Ok(Write { key, change })
             })
             .collect();
-        self.batch(account, table, writes?).await.map(|_| ())
+        match self.batch(account, table, writes?).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(failure)) if has_changed(failure.code) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes the rows of all periods before this one.
@@ -87,6 +107,14 @@ impl Service {
             _ => Ok(Page::default()),
         }
     }
+}
+
+/// Was it refused because a row is not as it was read?
+fn has_changed(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::EntityAlreadyExists | ErrorCode::ResourceNotFound | ErrorCode::UpdateConditionNotSatisfied
+    )
 }
 
 /// The service makes its own keys, and these are legal.

@@ -27,6 +27,7 @@ use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdent
 
 pub use access::{Grant, RangeEnds, Scope};
 pub use accounts::{Account, Accounts};
+pub use analytics::MetricsRow;
 pub use error::{Error, Result};
 pub use figures::Figures;
 pub use partition::{PartitionUse, partition_of};

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Command, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 
-use crate::config::{self, Origin, Setting, Variables};
+use super::file;
+use crate::config::{self, Merged, Origin, Setting, Variables};
+use crate::secret;
+use crate::serve::Serve;
 
 /// Check the configuration file, and show what is set and by what.
 ///
@@ -14,11 +17,12 @@ use crate::config::{self, Origin, Setting, Variables};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli config check lazuli.toml     explains what is wrong in a file
+  lazuli config check lazuli.toml     explains what is wrong, there or in the environment
   lazuli config show                  every setting, its value and where that comes from
 
-The file is the one that --config or LAZULI_CONFIG name, or else ./lazuli.toml, or else /etc/lazuli/lazuli.toml. It is
-flat TOML: `quiet = true`, `max-connections = 500`, `trusted-proxy = [\"10.0.0.1\"]`.")]
+The file is the one that --config or LAZULI_CONFIG name, or else ./lazuli.toml, or else
+/etc/lazuli/lazuli.toml. It is flat TOML: `quiet = true`, `max-connections = 500`,
+`trusted-proxy = [\"10.0.0.1\"]`. Passwords in it are never shown.")]
 pub struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,
@@ -26,10 +30,13 @@ pub struct ConfigArgs {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Explain what is wrong in a file
+    /// Explain what is wrong with the settings
+    ///
+    /// Looks at the file, at the variables, and at what they name: certificates, keys, directories. Nothing is changed,
+    /// and nobody is asked: whether a database answers, serve finds out.
     #[command(after_help = "\
 Examples:
-  lazuli config check               the file that serve would read
+  lazuli config check               the file that serve would read, and the environment
   lazuli config check lazuli.toml   this one")]
     Check {
         /// The file; the one that serve would read if none is given
@@ -60,31 +67,118 @@ impl ConfigArgs {
 
 fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Result<ExitCode, String> {
     let path = config::find_file(file.as_deref().map(AsRef::as_ref), variables);
-    let Some(path) = path else {
-        say!("there is no configuration file: {}", config::PLACES.join(", "));
-        return Ok(ExitCode::SUCCESS);
+    let told = match &path {
+        Some(path) => path.display().to_string(),
+        None => format!("there is no configuration file ({})", config::PLACES.join(", ")),
     };
-    let mut root = root.clone();
-    root.build();
-    let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
-    let mistakes = config::read(&path)?.mistakes(serve, &config::settings(serve));
+    let mistakes = mistakes(root, path, variables)?;
     for mistake in &mistakes {
-        say!("{}, {mistake}", path.display());
+        say!("{mistake}");
     }
     if mistakes.is_empty() {
-        say!("{}: nothing is wrong", path.display());
+        say!("{told}: nothing is wrong");
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)
 }
 
+/// Everything that is wrong, each with the place where it was said.
+fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> Result<Vec<String>, String> {
+    let read = path.as_deref().map(config::read).transpose()?;
+    let mut root = root.clone();
+    root.build();
+    let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
+    let settings = config::settings(serve);
+    let name = path.as_deref().unwrap_or("".as_ref()).display();
+    // What a setting needs of another one may be said elsewhere.
+    let in_file = read.iter().flat_map(|file| file.mistakes(serve, &settings));
+    let in_file = in_file.filter(|mistake| !mistake.is_of_absence());
+    let mut found: Vec<String> = in_file.map(|mistake| format!("{name}, {mistake}")).collect();
+    found.extend(settings.iter().filter_map(|setting| {
+        let value = variables(&setting.variable).filter(|value| !value.is_empty())?;
+        setting.checked_args_of_variable(serve, &value).err()
+    }));
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let place = |key: &str, merged: &Merged| {
+        let setting = settings.iter().find(|setting| setting.key == key)?;
+        Some(match merged.origins.get(key)? {
+            Origin::File(line) => format!("{name}, line {line}"),
+            Origin::Variable => setting.variable.clone(),
+            Origin::Flag => setting.flag.clone(),
+        })
+    };
+    let merged = merge(&root, variables, read.as_ref())?;
+    let matches = match matches(&root, &merged) {
+        Ok(matches) => matches,
+        Err(what) => {
+            let culprits = culprits(serve, &settings, &merged, &what);
+            let places: Vec<String> = culprits.iter().filter_map(|key| place(key, &merged)).collect();
+            return Ok(vec![if places.is_empty() { what } else { format!("{}: {what}", places.join(", ")) }]);
+        }
+    };
+    let serve = Serve::from_arg_matches(&matches).map_err(file::in_a_line)?;
+    let found =
+        serve.mistakes().into_iter().map(|mistake| match mistake.key.and_then(|key| place(key, &merged)) {
+            Some(place) => format!("{place}: {}", mistake.what),
+            None => mistake.to_string(),
+        });
+    Ok(found.collect())
+}
+
+/// Whose fault is what the command line says of all settings together: of those that it names, or of one that wants
+/// another.
+fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) -> Vec<String> {
+    let said = settings.iter().filter(|setting| merged.origins.contains_key(&setting.key));
+    let names = |text: &str, flag: &str| {
+        text.match_indices(flag).any(|(at, _)| {
+            !text[at + flag.len()..].starts_with(|next: char| next == '-' || next.is_ascii_alphanumeric())
+        })
+    };
+    let alone = |setting: &Setting| {
+        let own = merged.args.iter().filter(|arg| {
+            let arg = arg.to_string_lossy();
+            arg.split('=').next() == Some(setting.flag.as_str())
+        });
+        file::refused(serve, own.cloned())
+    };
+    let named: Vec<String> = said
+        .clone()
+        .filter(|setting| names(what, &setting.flag))
+        .map(|setting| setting.key.clone())
+        .collect();
+    if !named.is_empty() {
+        return named;
+    }
+    said.filter(|setting| alone(setting).is_some_and(|error| error == what))
+        .map(|setting| setting.key.clone())
+        .collect()
+}
+
+/// What `serve` would be without flags of its own.
+pub fn usual_serve(root: &Command) -> Result<Serve, String> {
+    let variables: Variables<'_> = &|name| std::env::var_os(name);
+    let read = config::find_file(None, variables).map(|path| config::read(&path)).transpose()?;
+    let matches = matches(root, &merge(root, variables, read.as_ref())?)?;
+    Serve::from_arg_matches(&matches).map_err(file::in_a_line)
+}
+
+/// What `serve` would be told without flags of its own.
+fn merge(root: &Command, variables: Variables<'_>, file: Option<&config::File>) -> Result<Merged, String> {
+    config::merge(root, vec!["lazuli".into(), "serve".into()], variables, file)
+}
+
+fn matches(root: &Command, merged: &Merged) -> Result<ArgMatches, String> {
+    let matches = root.clone().try_get_matches_from(&merged.args).map_err(file::in_a_line)?;
+    matches.subcommand_matches("serve").cloned().ok_or_else(|| "there is no such command".into())
+}
+
 fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Result<ExitCode, String> {
     let path = config::find_file(file.as_deref().map(AsRef::as_ref), variables);
     let read = path.as_deref().map(config::read).transpose()?;
-    let args = vec!["lazuli".into(), "serve".into()];
-    let merged = config::merge(root, args, variables, read.as_ref())?;
-    let matches = root.clone().try_get_matches_from(merged.args).map_err(|error| error.to_string())?;
-    let matches = matches.subcommand_matches("serve").ok_or("there is no such command")?;
+    let merged = merge(root, variables, read.as_ref())?;
+    let matches = matches(root, &merged)?;
     let mut root = root.clone();
     root.build();
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
@@ -97,15 +191,15 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
             Some(Origin::Flag) => setting.flag.clone(),
             None => "default".into(),
         };
-        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, matches));
+        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, &matches));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The value as it would stand in the file.
-fn value(setting: &Setting, matches: &clap::ArgMatches) -> String {
+/// The value as it would stand in the file, but for secrets.
+fn value(setting: &Setting, matches: &ArgMatches) -> String {
     let raw = matches.get_raw(setting.id()).into_iter().flatten();
-    let texts: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
+    let texts: Vec<String> = raw.map(|value| secret::hide(&value.to_string_lossy())).collect();
     let quoted = |text: &String| if is_bare(text) { text.clone() } else { format!("{text:?}") };
     match texts.as_slice() {
         [] => "(not set)".into(),

@@ -7,12 +7,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Setting, Shape};
+use crate::secret;
 
 /// The longest distance at which a key is taken for a misspelt one.
 const MISSPELT_MAX: usize = 3;
 
 /// What the command line says where a flag wants another one.
-const NOT_PROVIDED: &str = "arguments were not provided";
+pub const NOT_PROVIDED: &str = "arguments were not provided";
 
 /// A file that was read.
 #[derive(Debug, Default)]
@@ -158,17 +159,22 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
     refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
 }
 
-/// What the command line would say to these flags, in a line.
-fn refused(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
+/// What the command line would say to these flags, in a line; never a secret.
+pub fn refused(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
     let words = std::iter::once("serve".into()).chain(args);
     let error = serve.clone().no_binary_name(false).try_get_matches_from(words).err()?;
-    let text = error.to_string();
+    Some(in_a_line(error))
+}
+
+/// What the command line says, in a line; never a secret.
+pub fn in_a_line(error: clap::Error) -> String {
+    let text = secret::redact(error).to_string();
     let lines = text
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage") && !line.starts_with("For more"));
     let line: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    Some(line.join(" ").trim_start_matches("error: ").to_owned())
+    line.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 fn unknown(key: &str, settings: &[Setting]) -> String {

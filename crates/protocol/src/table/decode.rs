@@ -4,7 +4,7 @@
 
 use lazuli_model::error::Origin;
 use lazuli_model::operation::{Change, Match, Write};
-use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, TableName};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, OperationKind, TableName};
 
 use super::query;
 use super::verb::Verb;
@@ -41,6 +41,17 @@ pub enum UpdateKind {
     InsertOrReplace,
     /// MERGE without.
     InsertOrMerge,
+}
+
+impl UpdateKind {
+    fn operation(self) -> OperationKind {
+        match self {
+            UpdateKind::Replace(_) => OperationKind::UpdateEntity,
+            UpdateKind::Merge(_) => OperationKind::MergeEntity,
+            UpdateKind::InsertOrReplace => OperationKind::InsertOrReplaceEntity,
+            UpdateKind::InsertOrMerge => OperationKind::InsertOrMergeEntity,
+        }
+    }
 }
 
 /// How the answer is to look. A request whose wishes cannot be met still gets a look for its refusal.
@@ -115,6 +126,17 @@ impl Intent {
     /// Does the body matter?
     pub fn needs_body(&self) -> bool {
         !matches!(self, Intent::Ready(_) | Intent::ServiceDocument)
+    }
+
+    /// What it will be once the body is there, and the entity it names. `None` where the head does not tell: what a batch
+    /// holds stands in its body.
+    pub fn awaited(&self) -> Option<(OperationKind, Option<&EntityKey>)> {
+        match self {
+            Intent::CreateTable(_) => Some((OperationKind::CreateTable, None)),
+            Intent::Insert(..) => Some((OperationKind::InsertEntity, None)),
+            Intent::Update(_, key, kind, _) => Some((kind.operation(), Some(&**key))),
+            Intent::Ready(_) | Intent::ServiceDocument | Intent::Batch => None,
+        }
     }
 
     /// The operation, once the body is there. A batch and the service document are none: their callers know.

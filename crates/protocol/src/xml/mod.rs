@@ -9,7 +9,9 @@ pub mod send;
 mod tree;
 
 use lazuli_model::error::Origin;
-use lazuli_model::{ErrorCode, Failure, Operation, ServiceProperties, SignedIdentifier, TableName};
+use lazuli_model::{
+    ErrorCode, Failure, Operation, OperationKind, ServiceProperties, SignedIdentifier, TableName,
+};
 
 use crate::address::{Address, Resource, parse_path};
 use crate::atom::text::push_text;
@@ -82,6 +84,15 @@ impl Intent {
     /// Does the body matter?
     pub fn needs_body(&self) -> bool {
         !matches!(self, Intent::Ready(_))
+    }
+
+    /// What it will be once the body is there, and the table it names.
+    pub fn awaited(&self) -> Option<(OperationKind, Option<&TableName>)> {
+        match self {
+            Intent::Ready(_) => None,
+            Intent::SetAcl(table) => Some((OperationKind::SetTableAcl, Some(table))),
+            Intent::SetProperties => Some((OperationKind::SetTableServiceProperties, None)),
+        }
     }
 
     /// The operation, once the body is there.

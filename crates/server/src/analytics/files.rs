@@ -25,6 +25,27 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Lines are written when so many bytes of them wait, and once in a while.
 pub const WAITING_BYTES_MAX: usize = 256 * 1024;
 
+/// Could logs be written to this directory? One that is not there yet would be made. Changes nothing.
+pub fn check(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    let named = |why: &dyn std::fmt::Display| {
+        io::Error::other(format!("{}: logs cannot be written there: {why}", directory.display()))
+    };
+    let here = || Path::new(".");
+    let mut there = directory;
+    loop {
+        match fs::metadata(there) {
+            Ok(found) if found.is_dir() => break,
+            Ok(_) => return Err(named(&format!("{} is no directory", there.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                there = there.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(here);
+            }
+            Err(error) => return Err(named(&error)),
+        }
+    }
+    access(there, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| named(&io::Error::from(error)))
+}
+
 /// The logs that are being written.
 pub struct LogFiles {
     directory: PathBuf,

@@ -17,9 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lazuli_model::name::METRICS_TABLES;
+use lazuli_model::operation::Stored;
 use lazuli_model::service::Metrics as MetricsSettings;
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{DateTime, OperationKind, TableName};
+use lazuli_model::{DateTime, ErrorCode, OperationKind, TableName};
+use lazuli_service::MetricsRow;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
@@ -44,6 +46,8 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 const TRIM_EVERY: u64 = 600;
 /// How long after its end a period is written: requests that ended in it are counted a moment later.
 const LATE: Duration = Duration::from_secs(2);
+/// How often figures are added to what other front ends have written, if one of them is always faster.
+const MERGES_MAX: usize = 50;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Where requests leave their records.
@@ -245,28 +249,23 @@ impl Clerk {
         }
     }
 
+    /// Adds the figures to those that a restart, or another front end, has left of the same period. Front ends that do so
+    /// at the same time see each other: whoever comes second reads again.
     async fn write_period(&self, period: &Period, sums: &Sums) -> lazuli_service::Result<()> {
         let Some(table) = period.table() else { return Ok(()) };
         let service = self.frontend.service();
         let name = partition(period.start);
-        // A restart, or another front end, may have left the first part of it.
-        let before = match service.metrics_of(&period.account, &table, &name).await {
-            Ok(rows) => rows,
-            Err(lazuli_service::Error::Refused(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let system = Totals::default();
-        let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));
-        let rows = [("user;All".to_owned(), &sums.all), ("system;All".to_owned(), &system)];
-        let mut written = Vec::new();
-        for (row, totals) in rows.into_iter().chain(kinds) {
-            let mut totals = totals.clone();
-            if let Some(earlier) = before.iter().find(|earlier| *earlier.row == *row) {
-                totals.merge(&Totals::of_row(earlier));
+        for _ in 0..MERGES_MAX {
+            let before = match service.metrics_of(&period.account, &table, &name).await {
+                Ok(rows) => rows,
+                Err(lazuli_service::Error::Refused(_)) => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            if service.put_metrics(&period.account, &table, &name, merged(sums, &before)).await? {
+                return Ok(());
             }
-            written.extend(totals.properties().map(|properties| (row, properties)));
         }
-        service.put_metrics(&period.account, &table, &name, written).await
+        Err(ErrorCode::ServerBusy.into())
     }
 
     /// An account that is measured by the hour has a row for every hour, also for one in which nothing happened.
@@ -311,6 +310,23 @@ impl Clerk {
             }
         }
     }
+}
+
+/// The rows of a period, with what was written before.
+fn merged(sums: &Sums, before: &[Stored]) -> Vec<MetricsRow> {
+    let system = Totals::default();
+    let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));
+    let rows = [("user;All".to_owned(), &sums.all), ("system;All".to_owned(), &system)];
+    let with_earlier = rows.into_iter().chain(kinds).filter_map(|(row, totals)| {
+        let mut totals = totals.clone();
+        let earlier = before.iter().find(|earlier| *earlier.row == *row);
+        if let Some(earlier) = earlier {
+            totals.merge(&Totals::of_row(earlier));
+        }
+        let replaces = earlier.map(|earlier| earlier.timestamp);
+        Some(MetricsRow { row, properties: totals.properties()?, replaces })
+    });
+    with_earlier.collect()
 }
 
 /// `20110809T0800`

@@ -86,9 +86,19 @@ impl Chunked {
 
     fn take_data(&mut self, input: &[u8], left: usize) -> usize {
         let taken = left.min(input.len());
+        self.make_room(taken);
         self.body.extend_from_slice(&input[..taken]);
         self.state = if taken == left { State::DataEnd } else { State::Data(left - taken) };
         taken
+    }
+
+    /// The memory doubles as the body grows, and is never more than the longest body needs.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.body.len() + bytes;
+        if needed > self.body.capacity() {
+            let wanted = needed.max(2 * self.body.capacity()).min(self.bytes_max.max(needed));
+            self.body.reserve_exact(wanted - self.body.len());
+        }
     }
 
     fn take_line(

@@ -13,7 +13,11 @@ const UNIT_BYTES: usize = 1024;
 
 /// What is left of the memory.
 #[derive(Clone)]
-pub struct Budget(Arc<Semaphore>);
+pub struct Budget {
+    left: Arc<Semaphore>,
+    /// All there is, in units.
+    whole: usize,
+}
 
 /// A part of the memory, given back when it is dropped.
 pub struct Claim(#[allow(dead_code, reason = "held for its end")] Option<OwnedSemaphorePermit>);
@@ -21,21 +25,32 @@ pub struct Claim(#[allow(dead_code, reason = "held for its end")] Option<OwnedSe
 impl Budget {
     /// So much memory.
     pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new((bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS))))
+        let whole = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
+        Self { left: Arc::new(Semaphore::new(whole)), whole }
     }
 
     /// Takes a part; `None` when there is not so much left.
     pub fn claim(&self, bytes: usize) -> Option<Claim> {
+        self.claim_units(bytes, units(bytes))
+    }
+
+    /// Takes a part, or everything for what is larger than everything: such a one goes when it is alone, rather than
+    /// never.
+    pub fn claim_at_most_all(&self, bytes: usize) -> Option<Claim> {
+        self.claim_units(bytes, units(bytes).min(u32::try_from(self.whole).unwrap_or(u32::MAX)))
+    }
+
+    fn claim_units(&self, bytes: usize, units: u32) -> Option<Claim> {
         if bytes <= Limits::BODY_BYTES_FREE {
             return Some(Claim(None));
         }
-        let permit = self.0.clone().try_acquire_many_owned(units(bytes)).ok()?;
+        let permit = self.left.clone().try_acquire_many_owned(units).ok()?;
         Some(Claim(Some(permit)))
     }
 
     /// Could so much be claimed now?
     pub fn has_room(&self, bytes: usize) -> bool {
-        bytes <= Limits::BODY_BYTES_FREE || self.0.available_permits() >= units(bytes) as usize
+        bytes <= Limits::BODY_BYTES_FREE || self.left.available_permits() >= units(bytes) as usize
     }
 }
 
@@ -55,7 +70,13 @@ mod tests {
         assert!(budget.claim(40 * 1024).is_some() && budget.has_room(40 * 1024));
         assert!(budget.claim(usize::MAX).is_none());
         assert!(budget.claim(Limits::BODY_BYTES_FREE).is_some());
+        assert!(budget.claim_at_most_all(usize::MAX).is_none(), "others are in the way");
         drop(first);
         assert!(budget.claim(100 * 1024).is_some());
+        assert!(budget.claim(101 * 1024).is_none());
+        let all = budget.claim_at_most_all(usize::MAX).unwrap();
+        assert!(budget.claim_at_most_all(20 * 1024).is_none());
+        drop(all);
+        assert!(budget.claim_at_most_all(20 * 1024).is_some());
     }
 }

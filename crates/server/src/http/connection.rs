@@ -232,7 +232,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let mut response = handler.handle(head, peer, &mut body).await;
         let left = body.left();
         drop(body);
-        let claim = shared.answers.claim(response.body.len());
+        // The markup can make an answer longer than all the memory for answers: alone, it is sent all the same.
+        let claim = shared.answers.claim_at_most_all(response.body.len());
         if claim.is_none() {
             // A read can be refused; what a write has done cannot be taken back, so its outcome stays unknown.
             if head.method != "GET" {

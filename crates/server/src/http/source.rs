@@ -138,7 +138,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 return Ok(chunked.into_body());
             }
             while chunked.body_bytes() > reserved {
-                reserved *= 2;
+                reserved = (reserved * 2).min(self.limits.body_bytes_max);
                 self.reserve(reserved)?;
             }
             let Connection { stream, input, .. } = &mut *self.connection;

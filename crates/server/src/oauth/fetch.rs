@@ -37,7 +37,7 @@ impl FromStr for Url {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("{text} is not an address such as https://login.example.org/keys");
+        let bad = || "not an address such as https://login.example.org/keys".to_owned();
         let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -60,7 +60,7 @@ impl FromStr for Url {
         let is_local =
             host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         if !is_https && !is_local {
-            return Err(format!("{text}: keys that anyone on the way could change must come by https"));
+            return Err("keys that anyone on the way could change must come by https".into());
         }
         Ok(Self { is_https, host, port, path: path.to_owned() })
     }

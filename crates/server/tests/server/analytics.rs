@@ -181,3 +181,25 @@ fn requests_are_measured_as_the_properties_say() {
     let create = Request::post("/Tables", &format!("{{\"TableName\":\"{hours}\"}}"));
     assert_eq!(client.ask(&create).code(), "InvalidResourceName");
 }
+
+/// Front ends that share an engine and write the figures of the same period at the same time lose none of them.
+#[test]
+fn front_ends_add_up() {
+    const FRONT_ENDS: usize = 8;
+    const ROUNDS: usize = 5;
+    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
+    let first = start(&engine, directory.path());
+    switch(&first, &metrics("HourMetrics", false));
+    stop(first);
+    for _ in 0..ROUNDS {
+        let mut servers: Vec<Server> = (0..FRONT_ENDS).map(|_| start(&engine, directory.path())).collect();
+        for server in &servers {
+            assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
+        }
+        let stops: Vec<_> = servers.iter_mut().map(Server::begin_stop).collect();
+        servers.iter().zip(stops).for_each(|(server, stop)| server.wait(stop));
+    }
+    let found = figures(&start(&engine, directory.path()), "$MetricsHourPrimaryTransactionsTable");
+    let total = FRONT_ENDS * ROUNDS;
+    assert!(found.contains(&format!("user;All={total}/{total}/0")), "{found:?}");
+}

@@ -2,14 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
 use lazuli_server::clock;
-use lazuli_server::oauth::{Jwks, Settings};
+use lazuli_server::oauth::{Jwks, PERIOD, Settings};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn jwks(issuers: &[&Issuer]) -> String {
 fn settings(jwks: Jwks) -> Settings {
     let policy =
         Policy { issuer: ISSUER.into(), audiences: vec![AUDIENCE.into()], roles_claim: ROLES_CLAIM.into() };
-    Settings { policy, jwks, authorization_uri: None, allow_http: true }
+    Settings { policy, jwks, authorization_uri: None, allow_http: true, period: PERIOD }
 }
 
 fn server(settings: Settings) -> Server {
@@ -139,6 +139,44 @@ fn roles_allow_operations() {
     assert_eq!((acl.status, acl.code()), (403, "AuthorizationFailure"));
 }
 
+/// Whoever may not do a thing is told that, and not how badly he has asked for it.
+#[test]
+fn rights_are_looked_at_before_the_body() {
+    let issuer = Issuer::new("key");
+    let (server, _directory) = with_file(&issuer);
+    server.create_table("shared");
+    let nobody = issuer.token(&[READER]);
+    let contributor = issuer.token(&[CONTRIBUTOR]);
+    let entity = "/shared(PartitionKey='p',RowKey='r')";
+    for (request, for_contributor) in [
+        (
+            Request::put("/?restype=service&comp=properties", "<nonsense"),
+            (403, "AuthorizationPermissionMismatch"),
+        ),
+        (Request::put("/shared?comp=acl", "<nonsense"), (403, "AuthorizationFailure")),
+        (Request::post("/Tables", "{nonsense"), (400, "InvalidInput")),
+        (Request::post("/shared", "{nonsense"), (400, "InvalidInput")),
+        (Request::put(entity, "{nonsense"), (400, "InvalidInput")),
+        (Request::put(entity, "{nonsense").with("If-Match", "*"), (400, "InvalidInput")),
+    ] {
+        let told = request.head().lines().next().unwrap().to_owned();
+        let answer = ask(&server, request.clone(), &nobody);
+        let code = if told.contains("comp=acl") {
+            "AuthorizationFailure"
+        } else {
+            "AuthorizationPermissionMismatch"
+        };
+        assert_eq!((answer.status, answer.code()), (403, code), "{told}");
+        // Nothing of the body is even asked for.
+        let mut waiting = server.connect();
+        waiting.send(bearing(request.clone(), &nobody).with("Expect", "100-continue").head());
+        assert_eq!(waiting.answer().status, 403, "{told}");
+        assert_eq!(server.connect().ask(&request).status, 400, "with a key: {told}");
+        let answer = ask(&server, request, &contributor);
+        assert_eq!((answer.status, answer.code()), for_contributor, "{told}");
+    }
+}
+
 /// A token that is not good is told so as the original does; old clients are told less.
 #[test]
 fn refusals_challenge() {
@@ -198,19 +236,20 @@ fn off_by_default() {
 struct Publisher {
     url: String,
     keys: Arc<Mutex<String>>,
-    asked: Arc<AtomicUsize>,
+    asked: Arc<(Mutex<usize>, Condvar)>,
 }
 
 impl Publisher {
     fn new(keys: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/keys", listener.local_addr().unwrap());
-        let (keys, asked) = (Arc::new(Mutex::new(keys)), Arc::new(AtomicUsize::new(0)));
+        let (keys, asked) = (Arc::new(Mutex::new(keys)), Arc::<(Mutex<usize>, Condvar)>::default());
         let publisher = Self { url, keys: keys.clone(), asked: asked.clone() };
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                asked.fetch_add(1, Ordering::SeqCst);
+                *asked.0.lock().unwrap() += 1;
+                asked.1.notify_all();
                 let mut head = Vec::new();
                 while !head.ends_with(b"\r\n\r\n") {
                     let mut byte = [0];
@@ -233,7 +272,15 @@ impl Publisher {
     }
 
     fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+        *self.asked.0.lock().unwrap()
+    }
+
+    /// Waits until the server has taken over what is published now. It asks again and again, once at a time: the request
+    /// that is under way may see what was before, the next one does not, and is over when there is one more.
+    fn wait_until_taken(&self) {
+        let (count, changed) = &*self.asked;
+        let before = *count.lock().unwrap();
+        drop(changed.wait_while(count.lock().unwrap(), |asked| *asked < before + 3).unwrap());
     }
 }
 
@@ -254,6 +301,23 @@ fn keys_rotate() {
     assert_eq!(ask(&server, Request::get("/Tables"), &new.token(&[READER])).status, 200);
     assert_eq!(publisher.asked(), 2);
     assert_eq!(ask(&server, Request::get("/Tables"), &old.token(&[READER])).status, 401);
+}
+
+/// A key that is no longer published ends within a period. An issuer that says nonsense changes nothing.
+#[test]
+fn keys_that_were_taken_back_end() {
+    let (lost, kept) = (Issuer::new("lost"), Issuer::new("kept"));
+    let publisher = Publisher::new(jwks(&[&lost, &kept]));
+    let period = Duration::from_millis(1);
+    let server = server(Settings { period, ..settings(publisher.url.parse().unwrap()) });
+    let status = |issuer: &Issuer| ask(&server, Request::get("/Tables"), &issuer.token(&[READER])).status;
+    assert_eq!((status(&lost), status(&kept)), (200, 200));
+    publisher.publish(&[&kept]);
+    publisher.wait_until_taken();
+    assert_eq!((status(&lost), status(&kept)), (401, 200));
+    *publisher.keys.lock().unwrap() = "nonsense".into();
+    publisher.wait_until_taken();
+    assert_eq!((status(&lost), status(&kept)), (401, 200));
 }
 
 /// Tokens of unknown keys, which anyone can send, do not make the server ask again and again. An operator can.

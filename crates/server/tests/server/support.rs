@@ -74,6 +74,11 @@ impl Server {
         self.runtime.block_on(self.running().reload());
     }
 
+    /// Does something in the server's own runtime.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
     /// What the admin listener says to a bare GET.
     pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
         let stream = TcpStream::connect(self.admin.expect("there is an admin listener")).unwrap();
@@ -121,6 +126,7 @@ impl Server {
 #[derive(Clone)]
 pub struct Request {
     method: &'static str,
+    account: &'static str,
     /// The path behind the account.
     target: String,
     fields: Vec<(&'static str, String)>,
@@ -137,7 +143,15 @@ impl Request {
             ("x-ms-version", "2019-02-02".into()),
             ("Accept", "application/json;odata=nometadata".into()),
         ];
-        Self { method, target: target.into(), fields, body: Vec::new(), version: "HTTP/1.1", signed: true }
+        Self {
+            method,
+            account: DEVELOPMENT_ACCOUNT,
+            target: target.into(),
+            fields,
+            body: Vec::new(),
+            version: "HTTP/1.1",
+            signed: true,
+        }
     }
 
     pub fn get(target: &str) -> Self {
@@ -190,6 +204,12 @@ impl Request {
         self
     }
 
+    /// The same to another account, which has the same key.
+    pub fn to(mut self, account: &'static str) -> Self {
+        self.account = account;
+        self
+    }
+
     /// The same without a signature.
     pub fn unsigned(mut self) -> Self {
         self.signed = false;
@@ -202,7 +222,7 @@ impl Request {
 
     /// Everything up to and including the empty line.
     pub fn head(&self) -> String {
-        let path = format!("/{DEVELOPMENT_ACCOUNT}{}", self.target);
+        let path = format!("/{}{}", self.account, self.target);
         self.head_for(&path, &path)
     }
 
@@ -216,7 +236,7 @@ impl Request {
             let (path, query) = signed.split_once('?').unwrap_or((signed, ""));
             let comp = query.split('&').find_map(|pair| pair.strip_prefix("comp="));
             let signature = self.signature(path, comp);
-            head.push_str(&format!("Authorization: SharedKeyLite {DEVELOPMENT_ACCOUNT}:{signature}\r\n"));
+            head.push_str(&format!("Authorization: SharedKeyLite {}:{signature}\r\n", self.account));
         }
         head + "\r\n"
     }
@@ -228,7 +248,7 @@ impl Request {
             content_md5: "",
             content_type: "",
             date: &self.fields.iter().find(|(name, _)| *name == "x-ms-date").unwrap().1,
-            account: DEVELOPMENT_ACCOUNT,
+            account: self.account,
             path,
             comp,
         };

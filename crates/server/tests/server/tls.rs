@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::auth::sas::Token;
@@ -106,6 +108,54 @@ fn answers_show_the_scheme() {
     assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"seen\"}")).status, 201);
     let answer = client.ask(&full);
     assert!(answer.text().contains("\"odata.id\":\"https://127.0.0.1/"), "{}", answer.text());
+}
+
+/// Makes an account with the key of the development account; it insists on https or not.
+fn set_shop(server: &Server, https_only: bool) {
+    let frontend = server.running().frontend();
+    let accounts = frontend.service().accounts();
+    let key = || STANDARD.decode(DEVELOPMENT_KEY).unwrap();
+    server.block_on(async {
+        accounts.add("shop", [key(), key()], https_only).await.unwrap();
+        assert!(accounts.set_https_only("shop", https_only).await.unwrap());
+        frontend.directory().refresh(&accounts).await.unwrap();
+    });
+}
+
+/// An account that insists on https is refused by plain http, whoever asks and with whatever he signs; not by TLS of our
+/// own, nor by that of a proxy that is trusted.
+#[test]
+fn an_account_may_insist_on_https() {
+    let query = "sv=2019-02-02&ss=t&srt=sco&sp=rl&se=2099-01-01T00%3A00%3A00Z&sig=x";
+    let mut token = Token::parse(Query(query)).unwrap();
+    assert!(token.sign("shop", &AccountKey::from_base64(DEVELOPMENT_KEY).unwrap()));
+    let with_key = Request::get("/Tables").to("shop");
+    let with_token = Request::get(&format!("/Tables?{}", token.to_query())).to("shop").unsigned();
+    let insists = (400, "AccountRequiresHttps".to_owned());
+    let told = |server: &Server, request: &Request| {
+        let answer = server.connect().ask(request);
+        (answer.status, answer.code().to_owned())
+    };
+    let plain = Server::start();
+    let proxied = Server::with_config(|config| config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()]);
+    for server in [&plain, &proxied] {
+        set_shop(server, true);
+        for request in [&with_key, &with_token] {
+            assert_eq!(told(server, request), insists);
+        }
+        server.assert_alive();
+    }
+    let by_proxy = with_key.clone().with("X-Forwarded-Proto", "https");
+    assert_eq!(told(&proxied, &by_proxy).0, 200);
+    assert_eq!(told(&plain, &by_proxy), insists, "a stranger's word");
+    set_shop(&plain, false);
+    assert_eq!((told(&plain, &with_key).0, told(&plain, &with_token).0), (200, 200));
+
+    let guarded = Guarded::with(Limits::default());
+    set_shop(&guarded.server, true);
+    for request in [&with_key, &with_token] {
+        assert_eq!(guarded.connect().ask(request).status, 200);
+    }
 }
 
 /// SA-02: `spr=https` holds by the server's own TLS and not without it.

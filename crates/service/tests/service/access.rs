@@ -3,7 +3,7 @@
 use lazuli_model::error::Origin;
 use lazuli_model::operation::{Match, TableQuery};
 use lazuli_model::{Failure, Permissions};
-use lazuli_service::access::authorize;
+use lazuli_service::access::{Announced, authorize, authorize_announced};
 use lazuli_service::{RangeEnds, Scope};
 
 use super::*;
@@ -93,8 +93,20 @@ fn of_table(name: &str, permissions: &str, ends: RangeEnds<'_>) -> Grant {
     })
 }
 
+/// What is said of an operation. What its head alone tells is never stricter, and no milder where no key is to come.
 fn verdict(grant: &Grant, operation: &Operation) -> Result<(), ErrorCode> {
-    authorize(grant, operation).map_err(|failure| failure.code)
+    let verdict = authorize(grant, operation).map_err(|failure| failure.code);
+    let (table, key) = match operation {
+        Operation::Write { table, write } => (Some(table), Some(&write.key)),
+        Operation::GetEntity { table, .. } | Operation::QueryEntities { table, .. } => (Some(table), None),
+        _ => (None, None),
+    };
+    let announced = Announced { kind: operation.kind(), table, key };
+    let early = authorize_announced(grant, &announced).map_err(|failure| failure.code);
+    assert_eq!(early, verdict, "{announced:?}");
+    let keyless = authorize_announced(grant, &Announced { key: None, ..announced });
+    assert!(keyless.is_ok() || verdict.is_err(), "{announced:?}");
+    verdict
 }
 
 /// Every set of letters and every set of kinds against every operation.
@@ -223,6 +235,12 @@ fn batches() {
 fn where_refusals_come_from() {
     let grant = of_table("Data", "a", RangeEnds { first: ("q", ""), last: ("", "") });
     let origin = |kind| authorize(&grant, &operation(kind, "Data")).unwrap_err().origin;
+    let secondary = Grant { read_only: true, ..Grant::everything("acct") };
+    assert_eq!(verdict(&secondary, &operation("query", "Data")), Ok(()));
+    for kind in ["insert", "set properties", "set acl", "delete table"] {
+        let refused = Err(ErrorCode::InsufficientAccountPermissions);
+        assert_eq!(verdict(&secondary, &operation(kind, "Data")), refused, "{kind}");
+    }
     assert_eq!(origin("delete"), Origin::FrontEnd);
     assert_eq!(origin("insert"), Origin::Operation);
 }

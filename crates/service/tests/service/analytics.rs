@@ -2,7 +2,8 @@
 
 use lazuli_model::name::METRICS_TABLES;
 use lazuli_model::operation::{Change, EntityQuery, Match, TableQuery, Write};
-use lazuli_model::{ErrorCode, Operation, Outcome, TableName};
+use lazuli_model::{DateTime, ErrorCode, Operation, Outcome, TableName};
+use lazuli_service::MetricsRow;
 
 use crate::{World, key, keys, properties};
 
@@ -10,12 +11,16 @@ fn metrics_table() -> TableName {
     TableName::of_metrics(METRICS_TABLES[0]).unwrap()
 }
 
+fn row(name: &str, count: i32, replaces: Option<DateTime>) -> MetricsRow {
+    MetricsRow { row: name.into(), properties: properties(&[("Total", count)]), replaces }
+}
+
 async fn world() -> World {
     let world = World::new();
     world.create("Data").await.unwrap();
     for (period, count) in [("20260101T0000", 1), ("20260101T0100", 2), ("20260102T0000", 3)] {
-        let rows = ["user;All", "system;All"].map(|row| (row.to_owned(), properties(&[("Total", count)])));
-        world.service.put_metrics("acct", &metrics_table(), period, rows.to_vec()).await.unwrap();
+        let rows = ["user;All", "system;All"].map(|name| row(name, count, None));
+        assert!(world.service.put_metrics("acct", &metrics_table(), period, rows.to_vec()).await.unwrap());
     }
     world
 }
@@ -41,6 +46,25 @@ async fn they_are_read_like_others_but_not_listed() {
     assert_eq!(found.len(), 2);
     let none = world.run_as("other", Operation::GetTable(metrics_table())).await;
     assert_eq!(none, Err(ErrorCode::ResourceNotFound));
+}
+
+/// Two front ends that have read the same rows do not write over each other: the second is told to read again, and
+/// nothing of what it brought is written.
+#[tokio::test]
+async fn what_was_changed_meanwhile_is_not_written_over() {
+    let world = world().await;
+    let (period, table) = ("20260101T0000", metrics_table());
+    let put = async |rows: &[MetricsRow]| {
+        world.service.put_metrics("acct", &table, period, rows.to_vec()).await.unwrap()
+    };
+    let read = async || world.service.metrics_of("acct", &table, period).await.unwrap();
+    let before = read().await.iter().find(|found| &*found.row == "user;All").unwrap().timestamp;
+    assert!(put(&[row("user;All", 10, Some(before))]).await);
+    assert!(!put(&[row("user;QueryEntity", 1, None), row("user;All", 20, Some(before))]).await);
+    assert_eq!(read().await.len(), 2, "all or nothing");
+    assert!(put(&[row("user;QueryEntity", 1, None)]).await);
+    assert!(!put(&[row("user;QueryEntity", 2, None)]).await);
+    assert!(!put(&[row("user;Gone", 2, Some(before))]).await);
 }
 
 #[tokio::test]

@@ -1,0 +1,113 @@
+//! The flags about bounds that protect the server.
+
+use std::time::Duration;
+
+use clap::Args;
+use lazuli_server::Limits;
+use lazuli_server::throttle::{Rate, Rates};
+
+use super::{SECONDS_MAX, up_to};
+
+// The largest numbers that make sense for a flag; above, arithmetic on memory could overflow.
+const HEAD_KIB_MAX: i64 = 64 * 1024;
+const BODY_KIB_MAX: i64 = 1024 * 1024;
+const CONNECTIONS_MAX: i64 = 1_000_000;
+const IN_FLIGHT_MIB_MAX: i64 = 1024 * 1024;
+const RATE_MAX: i64 = 1_000_000_000;
+const MIB: usize = 1024 * 1024;
+
+/// Bounds that protect the server.
+#[derive(Args)]
+pub struct LimitArgs {
+    /// Largest request head
+    #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
+    max_head_kib: u32,
+    /// Largest request body
+    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
+    max_body_kib: u32,
+    /// Connections at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
+    max_connections: u32,
+    /// Seconds to send a request head
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = up_to(SECONDS_MAX))]
+    head_timeout: u32,
+    /// Seconds to send a request body
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
+    body_timeout: u32,
+    /// Seconds that a connection may be idle
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = up_to(SECONDS_MAX))]
+    idle_timeout: u32,
+    /// Seconds to answer a request
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
+    request_timeout: u32,
+    /// Memory for large requests in flight, and as much for large answers; beyond it clients are told to come later. It
+    /// must hold the largest request and a page while it is made: 8 MiB, or more if --max-body-kib is raised
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 512,
+        value_parser = up_to(IN_FLIGHT_MIB_MAX)
+    )]
+    max_in_flight_mib: u32,
+    /// Requests a second that one account may make [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
+    account_rate: Option<u32>,
+    /// Requests that it may make at once after a rest [default: those of a second]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), requires = "account_rate")]
+    account_burst: Option<u32>,
+    /// Entities a second that may be asked of one partition [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
+    partition_rate: Option<u32>,
+    /// Entities that may be asked of it at once after a rest [default: those of a second]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        value_parser = up_to(RATE_MAX),
+        requires = "partition_rate"
+    )]
+    partition_burst: Option<u32>,
+}
+
+impl LimitArgs {
+    /// The bounds themselves.
+    pub fn limits(&self) -> Limits {
+        let seconds = |count: u32| Duration::from_secs(count.into());
+        Limits {
+            head_bytes_max: self.max_head_kib as usize * 1024,
+            body_bytes_max: self.max_body_kib as usize * 1024,
+            connections_max: self.max_connections as usize,
+            head_time_max: seconds(self.head_timeout),
+            body_time_max: seconds(self.body_timeout),
+            idle_time_max: seconds(self.idle_timeout),
+            request_time_max: seconds(self.request_timeout),
+            bodies_bytes_max: self.max_in_flight_mib as usize * MIB,
+            ..Limits::default()
+        }
+    }
+
+    /// With less memory than its largest request needs, the server would refuse that for ever. Tells so.
+    pub fn too_little_memory(&self) -> Option<String> {
+        let limits = self.limits();
+        let needed = limits.bodies_bytes_min();
+        (limits.bodies_bytes_max < needed).then(|| {
+            format!(
+                "{} MiB is too little: at least {} MiB are needed for the largest request (--max-body-kib {}, --max-head-kib {}) and for a page in the making",
+                self.max_in_flight_mib,
+                needed.div_ceil(MIB),
+                self.max_body_kib,
+                self.max_head_kib
+            )
+        })
+    }
+
+    /// How much accounts and partitions may ask for.
+    pub fn rates(&self) -> Rates {
+        let rate = |per_second: Option<u32>, burst: Option<u32>| {
+            per_second.map(|per_second| Rate { per_second, burst: burst.unwrap_or(per_second) })
+        };
+        Rates {
+            account: rate(self.account_rate, self.account_burst),
+            partition: rate(self.partition_rate, self.partition_burst),
+        }
+    }
+}
