@@ -208,7 +208,10 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
     day, none, future = "2020-02-29T12:00:00.1234567Z", None, "2999-01-01T00:00:00Z"
     for times, line, why in [((day, none), 2, "--timestamps"), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "line before")]:
         lines(*times)
-        contains(store("import", "ttt.jsonl", "--keep-timestamp", code=1), f"ttt.jsonl:{line}: ", why)
+        said = store("import", "ttt.jsonl", "--keep-timestamp", code=1)
+        contains(said, f"ttt.jsonl:{line}: ", why)
+        # One that can be seen before anything is written makes no table.
+        equal("ttt was made for this import" in said, why == "in the future", said)
         assert "RowKey" not in run(binary, directory, "query", "ttt", "--location", "data")[1], "all or nothing"
     lines(day)
     store("import", "ttt.jsonl", "--keep-timestamp")
