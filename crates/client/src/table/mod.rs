@@ -1,0 +1,152 @@
+//! A table: what can be done with it and with the entities in it.
+
+mod modify;
+mod read;
+mod write;
+
+pub use modify::ModifyOptions;
+pub use read::GetOptions;
+
+use http::Method;
+use lazuli_model::{ErrorCode, SignedIdentifier, TableName};
+use lazuli_protocol::{json, url, xml};
+
+use crate::error::{Applied, Error, Result};
+use crate::partition::Partition;
+use crate::request::{Call, NO_METADATA, path};
+use crate::service::{TableService, unreadable};
+use crate::write::key;
+
+/// A table, which need not exist. Cheap to clone.
+///
+/// Operations come in pairs: the plain one, and `…_with` for all that can be set about it.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::Dynamic;
+///
+/// let table = service.create_table("Orders").await?;
+/// let first = table.insert(&Dynamic::new("2024", "1").with("Total", 10)?).await?;
+/// let second = table.update_if(&Dynamic::new("2024", "1").with("Total", 12)?, &first).await?;
+///
+/// // Someone who still has the first version is told so, and nothing is changed.
+/// let late = table.delete_entity_if("2024", "1", &first).await.unwrap_err();
+/// assert!(late.is_precondition_failed());
+/// assert_eq!(table.get::<Dynamic>("2024", "1").await?.etag, second);
+/// # Ok(()) })
+/// ```
+///
+/// What is not an entity cannot be written (CL-14):
+///
+/// ```compile_fail
+/// # async fn example(table: lazuli_client::Table) {
+/// table.insert(&"text").await;
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Table {
+    service: TableService,
+    name: TableName,
+}
+
+impl Table {
+    pub(crate) fn new(service: TableService, name: TableName) -> Self {
+        Self { service, name }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// Its name, checked.
+    pub fn table_name(&self) -> &TableName {
+        &self.name
+    }
+
+    /// The service that it belongs to.
+    pub fn service(&self) -> &TableService {
+        &self.service
+    }
+
+    /// One partition of it: the unit of transactions.
+    pub fn partition(&self, partition_key: impl Into<String>) -> Result<Partition> {
+        let key = key(partition_key.into(), "")?;
+        Ok(Partition::new(self.clone(), key.partition))
+    }
+
+    async fn send(&self, call: &Call) -> Result<crate::pipeline::Answer> {
+        self.service.pipeline.send(call).await
+    }
+
+    /// Creates it. One that was deleted a moment ago may have to wait: the service says so, and the client retries.
+    pub async fn create(&self) -> Result<()> {
+        let call = Call::new("CreateTable", Method::POST, "Tables")
+            .header("accept", NO_METADATA)
+            .header("prefer", "return-no-content")
+            .body("application/json", json::send::table(self.name()));
+        match self.send(&call).await {
+            Err(error) if repeated(&error, ErrorCode::TableAlreadyExists) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Creates it unless it exists. `true` if it was created.
+    pub async fn create_if_missing(&self) -> Result<bool> {
+        match self.create().await {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(ErrorCode::TableAlreadyExists) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes it with all that is in it.
+    pub async fn delete(&self) -> Result<()> {
+        let target = path(|out| url::table_path(out, self.name()));
+        let call = Call::new("DeleteTable", Method::DELETE, target).header("accept", NO_METADATA);
+        match self.send(&call).await {
+            Err(error) if error.is_not_found() && error.applied() == Applied::Unknown => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Deletes it if it exists. `true` if it was deleted.
+    pub async fn delete_if_exists(&self) -> Result<bool> {
+        match self.delete().await {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does it exist?
+    pub async fn exists(&self) -> Result<bool> {
+        let target = path(|out| url::table_path(out, self.name()));
+        let call = Call::new("QueryTable", Method::GET, target).header("accept", NO_METADATA);
+        match self.send(&call).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its stored access policies.
+    pub async fn policies(&self) -> Result<Vec<SignedIdentifier>> {
+        let call = Call::xml("GetTableAcl", Method::GET, self.name()).query("comp", "acl");
+        let answer = self.send(&call).await?;
+        xml::send::read_acl(&answer.body).map_err(unreadable)
+    }
+
+    /// Gives it other stored access policies; those that it has are replaced.
+    pub async fn set_policies(&self, policies: &[SignedIdentifier]) -> Result<()> {
+        let call = Call::xml("SetTableAcl", Method::PUT, self.name())
+            .query("comp", "acl")
+            .body("application/xml", xml::send::write_acl(policies));
+        self.send(&call).await.map(|_| ())
+    }
+}
+
+/// Was the request refused because an attempt before it, whose answer was lost, may have been carried out?
+fn repeated(error: &Error, code: ErrorCode) -> bool {
+    error.applied() == Applied::Unknown && error.code() == Some(code)
+}

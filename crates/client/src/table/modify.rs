@@ -1,0 +1,82 @@
+//! Reads an entity, changes it and writes it back, until no other writer came between.
+
+use super::Table;
+use crate::entity::Entity;
+use crate::error::{Applied, Result};
+use crate::versioned::Versioned;
+use crate::write::{WriteMode, WriteOptions};
+
+/// How [`Table::modify_with`] changes an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModifyOptions {
+    /// How often it is read and changed before the contention is an error (CC-09).
+    pub attempts_max: u32,
+    /// Write all properties back (`false`), or only add and change (`true`).
+    pub merge: bool,
+    /// Is the change harmless if made twice? Then it is made again also where nobody knows whether it was made.
+    pub repeatable: bool,
+}
+
+impl Default for ModifyOptions {
+    fn default() -> Self {
+        Self { attempts_max: 10, merge: false, repeatable: false }
+    }
+}
+
+impl Table {
+    /// Reads an entity, changes it, writes it back; and does so again if another writer came between (CC-09).
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let counters = service.create_table("Counters").await?;
+    /// counters.insert(&Dynamic::new("p", "visits").with("Count", 1)?).await?;
+    /// let now = counters
+    ///     .modify("p", "visits", |counter: &mut Dynamic| {
+    ///         let count = counter.get::<i32>("Count").ok().flatten().unwrap_or(0);
+    ///         counter.set("Count", count + 1).map(|_| ())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(now.value.get::<i32>("Count")?, Some(2));
+    /// # Ok(()) })
+    /// ```
+    pub async fn modify<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+        change: impl FnMut(&mut T) -> Result<()>,
+    ) -> Result<Versioned<T>> {
+        self.modify_with(partition_key, row_key, ModifyOptions::default(), change).await
+    }
+
+    /// The same, with options. An error of the closure ends it, and nothing is written.
+    pub async fn modify_with<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+        options: ModifyOptions,
+        mut change: impl FnMut(&mut T) -> Result<()>,
+    ) -> Result<Versioned<T>> {
+        let (partition, row) = (partition_key.into(), row_key.into());
+        let mode = if options.merge { WriteMode::Merge } else { WriteMode::Replace };
+        let mut done = 0;
+        loop {
+            let mut found: Versioned<T> = self.get(partition.as_str(), row.as_str()).await?;
+            change(&mut found.value)?;
+            let if_match = Some(found.etag.clone());
+            done += 1;
+            match self.write(&found.value, WriteOptions { mode, if_match }).await {
+                Ok(etag) => {
+                    let timestamp = etag.timestamp().unwrap_or(found.timestamp);
+                    return Ok(Versioned { value: found.value, etag, timestamp });
+                }
+                Err(error) => {
+                    let certain = error.applied() == Applied::No || options.repeatable;
+                    if !error.is_precondition_failed() || !certain || done >= options.attempts_max {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads entities of a table: one by its keys, or a page of a query.
+
+use http::Method;
+use lazuli_model::ErrorCode;
+
+use super::Table;
+use crate::decode::decode_entity;
+use crate::entity::Entity;
+use crate::error::Result;
+use crate::page::{Continuation, Explain, PageRequest, PageSource, RawPage};
+use crate::request::{Call, MINIMAL_METADATA};
+use crate::transport::BoxFuture;
+use crate::versioned::Versioned;
+use crate::write::{entity_path, key};
+
+/// How an entity is read.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Dynamic, GetOptions};
+///
+/// let table = service.create_table("Photos").await?;
+/// table.insert(&Dynamic::new("p", "1").with("Title", "Sea")?.with("Size", 9)?).await?;
+/// let options = GetOptions { select: vec!["Title".into()], ..GetOptions::default() };
+/// let found = table.get_with::<Dynamic>("p", "1", &options).await?;
+/// assert_eq!(found.value.get::<i32>("Size")?, None);
+/// # Ok(()) })
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GetOptions {
+    /// The properties to read; empty for all.
+    pub select: Vec<String>,
+    /// Read from the secondary.
+    pub secondary: bool,
+}
+
+impl Table {
+    /// Reads an entity. One that is not there is an error.
+    pub async fn get<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+    ) -> Result<Versioned<T>> {
+        self.get_with(partition_key, row_key, &GetOptions::default()).await
+    }
+
+    /// Reads an entity, if it is there. A missing table is an error.
+    pub async fn try_get<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+    ) -> Result<Option<Versioned<T>>> {
+        match self.get(partition_key, row_key).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.code() == Some(ErrorCode::ResourceNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads an entity.
+    pub async fn get_with<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+        options: &GetOptions,
+    ) -> Result<Versioned<T>> {
+        let key = key(partition_key.into(), row_key.into())?;
+        let call = Call::new("QueryEntity", Method::GET, entity_path(&self.name, &key))
+            .query_some("$select", select(&options.select))
+            .header("accept", MINIMAL_METADATA)
+            .at_secondary(options.secondary);
+        decode_entity(&self.send(&call).await?.body)
+    }
+
+    /// Reads one entity by a batch of one query, for keys that are too long for a URL (CL-12, FW-06).
+    pub async fn get_in_batch<T: Entity>(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+    ) -> Result<Versioned<T>> {
+        let key = key(partition_key.into(), row_key.into())?;
+        crate::batch::query(self, &key).await
+    }
+}
+
+fn select(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+impl PageSource for Table {
+    fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
+        Box::pin(async move {
+            let Continuation { partition, row } = match request.continuation {
+                Some(place) => place,
+                None => Continuation { partition: String::new(), row: None },
+            };
+            let call = Call::new("QueryEntities", Method::GET, format!("{}()", request.table))
+                .query_some("$filter", request.filter)
+                .query_some("$select", select(&request.select))
+                .query_some("$top", request.top.map(|top| top.to_string()))
+                .query_some("NextPartitionKey", Some(partition).filter(|text| !text.is_empty()))
+                .query_some("NextRowKey", row)
+                .header("accept", MINIMAL_METADATA)
+                .header_some("x-lazuli-explain", request.explain.then_some("1"))
+                .at_secondary(request.secondary);
+            let answer = self.send(&call).await?;
+            let next = |name: &str| answer.get(name).map(str::to_owned);
+            let continuation = next("x-ms-continuation-nextpartitionkey")
+                .map(|partition| Continuation { partition, row: next("x-ms-continuation-nextrowkey") });
+            Ok(RawPage {
+                continuation,
+                explain: Explain::from_headers(&answer.headers),
+                request_id: answer.request_id(),
+                body: answer.body,
+            })
+        })
+    }
+}

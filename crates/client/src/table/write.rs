@@ -1,0 +1,116 @@
+//! Writes entities of a table, one by one, and settles what a repeated request finds.
+
+use lazuli_model::{EntityKey, ErrorCode};
+
+use super::{Table, repeated};
+use crate::decode::decode_entity;
+use crate::dynamic::Dynamic;
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+use crate::versioned::ETag;
+use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, key};
+
+impl Table {
+    /// Adds an entity, which must not be there.
+    ///
+    /// If the answer to a first attempt was lost and the second finds the entity there, it is read: one that is equal is
+    /// taken for the one that was sent (ER-05, [`crate::RetryOptions::adopt_equal_insert`]).
+    pub async fn insert<T: Entity>(&self, entity: &T) -> Result<ETag> {
+        self.write(entity, WriteMode::Insert).await
+    }
+
+    /// Replaces an entity, which must be there, whatever its version.
+    pub async fn update<T: Entity>(&self, entity: &T) -> Result<ETag> {
+        self.write(entity, WriteMode::Replace).await
+    }
+
+    /// Replaces an entity if it still has this version.
+    pub async fn update_if<T: Entity>(&self, entity: &T, etag: &ETag) -> Result<ETag> {
+        let if_match = Some(etag.clone());
+        self.write(entity, WriteOptions { mode: WriteMode::Replace, if_match }).await
+    }
+
+    /// Changes the properties that are given of an entity that must be there; the others stay.
+    pub async fn merge<T: Entity>(&self, entity: &T) -> Result<ETag> {
+        self.write(entity, WriteMode::Merge).await
+    }
+
+    /// The same if it still has this version.
+    pub async fn merge_if<T: Entity>(&self, entity: &T, etag: &ETag) -> Result<ETag> {
+        let if_match = Some(etag.clone());
+        self.write(entity, WriteOptions { mode: WriteMode::Merge, if_match }).await
+    }
+
+    /// Adds or replaces an entity.
+    pub async fn upsert<T: Entity>(&self, entity: &T) -> Result<ETag> {
+        self.write(entity, WriteMode::UpsertReplace).await
+    }
+
+    /// Adds an entity, or changes the properties that are given.
+    pub async fn upsert_merge<T: Entity>(&self, entity: &T) -> Result<ETag> {
+        self.write(entity, WriteMode::UpsertMerge).await
+    }
+
+    /// Writes an entity, in any of the ways there are.
+    pub async fn write<T: Entity>(&self, entity: &T, options: impl Into<WriteOptions>) -> Result<ETag> {
+        self.apply(&Change::write(entity, &options.into())?).await
+    }
+
+    /// Deletes an entity, which must be there, whatever its version.
+    pub async fn delete_entity(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+    ) -> Result<()> {
+        let key = key(partition_key.into(), row_key.into())?;
+        self.apply_delete(&Change::delete(key, None)).await
+    }
+
+    /// Deletes an entity if it still has this version.
+    pub async fn delete_entity_if(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+        etag: &ETag,
+    ) -> Result<()> {
+        let key = key(partition_key.into(), row_key.into())?;
+        self.apply_delete(&Change::delete(key, Some(etag))).await
+    }
+
+    /// Sends a change that leaves the entity there.
+    pub(crate) async fn apply(&self, change: &Change) -> Result<ETag> {
+        match self.send(&change.call(&self.name)).await {
+            Ok(answer) => {
+                let etag = answer.get("etag").map(ETag::new);
+                etag.ok_or_else(|| Error::answer("the answer to a write has no ETag"))
+            }
+            Err(error) if change.kind == ChangeKind::Write(WriteMode::Insert) => {
+                self.adopt(change, error).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// ER-05: a repeated delete that finds nothing has been done by an attempt before.
+    pub(crate) async fn apply_delete(&self, change: &Change) -> Result<()> {
+        match self.send(&change.call(&self.name)).await {
+            Err(error) if repeated(&error, ErrorCode::ResourceNotFound) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// ER-05: a repeated insert that finds the entity there looks whether it is its own.
+    async fn adopt(&self, change: &Change, error: Error) -> Result<ETag> {
+        if !repeated(&error, ErrorCode::EntityAlreadyExists)
+            || !self.service.pipeline.retry.adopt_equal_insert
+        {
+            return Err(error);
+        }
+        let EntityKey { partition, row } = &change.key;
+        let sent: Dynamic = decode_entity(&change.body)?;
+        match self.get::<Dynamic>(partition.as_str(), row.as_str()).await {
+            Ok(found) if found.value.props == sent.props => Ok(found.etag),
+            _ => Err(error),
+        }
+    }
+}
