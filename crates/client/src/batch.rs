@@ -53,62 +53,205 @@ impl Batch {
     }
 
     /// How many changes it has.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let mut batch = service.table("Orders")?.partition("2024")?.batch();
+    /// batch.insert(&Dynamic::new("2024", "1"))?.insert(&Dynamic::new("2024", "2"))?;
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok(()) })
+    /// ```
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
     /// Has it no changes?
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let mut batch = service.table("Orders")?.partition("2024")?.batch();
+    /// assert!(batch.is_empty());
+    /// // A change that is refused is not part of it.
+    /// assert!(batch.insert(&Dynamic::new("2023", "1")).is_err());
+    /// assert!(batch.is_empty());
+    /// # Ok(()) })
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
     /// About how many bytes its request has.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let mut batch = service.table("Notes")?.partition("p")?.batch();
+    /// batch.insert(&Dynamic::new("p", "1").with("Text", "€".repeat(30_000))?)?;
+    /// // Counted as they are sent: 46 such notes fill the four megabytes of a request before there are 100 of them.
+    /// assert!((90_000..91_500).contains(&batch.bytes()), "{}", batch.bytes());
+    /// # Ok(()) })
+    /// ```
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Adds an entity, which must not be there.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "2")).await?;
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.insert(&Dynamic::new("2024", "1"))?.insert(&Dynamic::new("2024", "2"))?;
+    /// // The second is there already, so the first is not inserted either.
+    /// assert_eq!(batch.execute().await.unwrap_err().batch_index(), Some(1));
+    /// assert_eq!(orders.try_get::<Dynamic>("2024", "1").await?, None);
+    /// # Ok(()) })
+    /// ```
     pub fn insert<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
         self.write(entity, WriteMode::Insert)
     }
 
     /// Replaces an entity, which must be there, whatever its version.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1").with("Note", "soon")?).await?;
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.update(&Dynamic::new("2024", "1").with("Total", 12)?)?;
+    /// batch.execute().await?;
+    /// assert_eq!(orders.get::<Dynamic>("2024", "1").await?.value.get::<String>("Note")?, None);
+    /// # Ok(()) })
+    /// ```
     pub fn update<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
         self.write(entity, WriteMode::Replace)
     }
 
     /// Replaces an entity if it still has this version.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// let first = orders.insert(&Dynamic::new("2024", "1")).await?;
+    /// orders.update(&Dynamic::new("2024", "1").with("Total", 11)?).await?;
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.insert(&Dynamic::new("2024", "2"))?.update_if(&Dynamic::new("2024", "1").with("Total", 12)?, &first)?;
+    /// let late = batch.execute().await.unwrap_err();
+    /// assert!(late.is_precondition_failed() && late.batch_index() == Some(1));
+    /// # Ok(()) })
+    /// ```
     pub fn update_if<T: Entity>(&mut self, entity: &T, etag: &ETag) -> Result<&mut Self> {
         self.write(entity, WriteOptions { mode: WriteMode::Replace, if_match: Some(etag.clone()) })
     }
 
     /// Changes the properties that are given of an entity that must be there.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1").with("Note", "soon")?).await?;
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.merge(&Dynamic::new("2024", "1").with("Total", 12)?)?;
+    /// batch.execute().await?;
+    /// assert_eq!(orders.get::<Dynamic>("2024", "1").await?.value.get::<String>("Note")?.as_deref(), Some("soon"));
+    /// # Ok(()) })
+    /// ```
     pub fn merge<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
         self.write(entity, WriteMode::Merge)
     }
 
     /// The same if it still has this version.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let stock = service.create_table("Stock").await?;
+    /// let version = stock.insert(&Dynamic::new("Delft", "lamps").with("Count", 7)?).await?;
+    /// let mut batch = stock.partition("Delft")?.batch();
+    /// // The count and the record of the change: both, or neither if someone else was first.
+    /// batch.merge_if(&Dynamic::new("Delft", "lamps").with("Count", 6)?, &version)?;
+    /// batch.insert(&Dynamic::new("Delft", "sale-1").with("Lamps", 1)?)?;
+    /// assert_eq!(batch.execute().await?.len(), 2);
+    /// # Ok(()) })
+    /// ```
     pub fn merge_if<T: Entity>(&mut self, entity: &T, etag: &ETag) -> Result<&mut Self> {
         self.write(entity, WriteOptions { mode: WriteMode::Merge, if_match: Some(etag.clone()) })
     }
 
     /// Adds or replaces an entity.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?.partition("2024")?;
+    /// // The same batch twice leaves what it leaves once.
+    /// for _ in 0..2 {
+    ///     let mut batch = orders.batch();
+    ///     batch.upsert(&Dynamic::new("2024", "1").with("Total", 10)?)?;
+    ///     batch.execute().await?;
+    /// }
+    /// assert_eq!(orders.get::<Dynamic>("1").await?.value.get("Total")?, Some(10));
+    /// # Ok(()) })
+    /// ```
     pub fn upsert<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
         self.write(entity, WriteMode::UpsertReplace)
     }
 
     /// Adds an entity, or changes the properties that are given.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?.partition("2024")?;
+    /// for (name, value) in [("Total", 10), ("Items", 2)] {
+    ///     let mut batch = orders.batch();
+    ///     batch.upsert_merge(&Dynamic::new("2024", "1").with(name, value)?)?;
+    ///     batch.execute().await?;
+    /// }
+    /// assert_eq!(orders.get::<Dynamic>("1").await?.value.props.len(), 2);
+    /// # Ok(()) })
+    /// ```
     pub fn upsert_merge<T: Entity>(&mut self, entity: &T) -> Result<&mut Self> {
         self.write(entity, WriteMode::UpsertMerge)
     }
 
     /// Writes an entity, in any of the ways there are.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, WriteMode};
+    /// let orders = service.create_table("Orders").await?;
+    /// let mode = if orders.try_get::<Dynamic>("2024", "1").await?.is_some() { WriteMode::Merge } else { WriteMode::Insert };
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.write(&Dynamic::new("2024", "1"), mode)?;
+    /// assert_eq!(batch.execute().await?.len(), 1);
+    /// # Ok(()) })
+    /// ```
     pub fn write<T: Entity>(&mut self, entity: &T, options: impl Into<WriteOptions>) -> Result<&mut Self> {
         self.push(Change::write(entity, &options.into())?)?;
         Ok(self)
     }
 
     /// Deletes an entity, which must be there, whatever its version.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "draft").with("Total", 10)?).await?;
+    /// let mut batch = orders.partition("2024")?.batch();
+    /// batch.delete("draft")?.insert(&Dynamic::new("2024", "1").with("Total", 10)?)?;
+    /// // What was deleted has no version any more.
+    /// assert!(matches!(batch.execute().await?[..], [None, Some(_)]));
+    /// # Ok(()) })
+    /// ```
     pub fn delete(&mut self, row_key: impl Into<String>) -> Result<&mut Self> {
         let key = key(self.partition.as_str(), row_key.into())?;
         self.push(Change::delete(key, None))?;
@@ -116,6 +259,18 @@ impl Batch {
     }
 
     /// Deletes an entity if it still has this version.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?.partition("2024")?;
+    /// let version = orders.table().insert(&Dynamic::new("2024", "1")).await?;
+    /// let mut batch = orders.batch();
+    /// batch.delete_if("1", &version)?;
+    /// batch.execute().await?;
+    /// assert_eq!(orders.try_get::<Dynamic>("1").await?, None);
+    /// # Ok(()) })
+    /// ```
     pub fn delete_if(&mut self, row_key: impl Into<String>, etag: &ETag) -> Result<&mut Self> {
         let key = key(self.partition.as_str(), row_key.into())?;
         self.push(Change::delete(key, Some(etag)))?;
@@ -169,6 +324,19 @@ impl Batch {
     ///
     /// An error of kind [`crate::ErrorKind::BatchOperation`] tells by [`Error::batch_index`] which change was refused;
     /// other kinds are of the batch as a whole (TX-25, ER-08).
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Applied, Dynamic, ErrorKind};
+    /// let orders = service.create_table("Orders").await?.partition("2024")?;
+    /// let mut batch = orders.batch();
+    /// batch.insert(&Dynamic::new("2024", "1"))?.update(&Dynamic::new("2024", "2"))?;
+    /// let refused = batch.execute().await.unwrap_err();
+    /// assert_eq!((refused.kind(), refused.batch_index()), (ErrorKind::BatchOperation, Some(1)));
+    /// assert_eq!(refused.applied(), Applied::No);
+    /// assert!(orders.batch().execute().await?.is_empty());
+    /// # Ok(()) })
+    /// ```
     pub async fn execute(self) -> Result<Vec<Option<ETag>>> {
         if self.changes.is_empty() {
             return Ok(Vec::new());

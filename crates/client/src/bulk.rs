@@ -9,6 +9,19 @@ use crate::table::Table;
 use crate::write::{Change, WriteMode, WriteOptions};
 
 /// How many entities are written.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{BulkOptions, Dynamic, WriteMode};
+///
+/// let table = service.create_table("Numbers").await?;
+/// let options = BulkOptions { mode: WriteMode::Insert, batch_entities_max: 40, ..BulkOptions::default() };
+/// let entities = (0..100).map(|n| Dynamic::new("p", format!("{n:05}")));
+/// let mut checkpoints = Vec::new();
+/// table.write_all(entities, options, |done| checkpoints.push(done)).await?;
+/// assert_eq!(checkpoints, [40, 80, 100]);
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkOptions {
     /// What to do with each. The default upserts, so that what was written twice is as if written once.
@@ -27,6 +40,21 @@ impl Default for BulkOptions {
 }
 
 /// Work that stopped on its way.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{BulkOptions, Dynamic, WriteMode};
+///
+/// let table = service.create_table("Numbers").await?;
+/// table.insert(&Dynamic::new("p", "7")).await?;
+/// let options = BulkOptions { mode: WriteMode::Insert, batch_entities_max: 4 };
+/// let entities = (0..10).map(|n| Dynamic::new("p", n.to_string()));
+/// let stopped = table.write_all(entities, options, |_| {}).await.unwrap_err();
+/// // The second batch of four has the number that was there already.
+/// assert_eq!(stopped.done, 4);
+/// assert!(stopped.error.is_conflict());
+/// # Ok(()) })
+/// ```
 #[derive(Debug)]
 pub struct BulkError {
     /// How many entities, from the first on, are written for certain. Go on behind them.

@@ -1,4 +1,24 @@
 //! The one place where the client meets a clock, waits, and throws dice, so that tests can stand in for all three.
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use std::time::Duration;
+//! use lazuli_client::{BoxFuture, DateTime, Environment, System};
+//!
+//! /// A day in the past, for tests that must not depend on today.
+//! struct ThatDay(System, DateTime);
+//!
+//! impl Environment for ThatDay {
+//!     fn now(&self) -> DateTime { self.1 }
+//!     fn elapsed(&self) -> Duration { self.0.elapsed() }
+//!     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> { self.0.sleep(time) }
+//!     fn random(&self) -> u64 { 4 }
+//! }
+//!
+//! let day = DateTime::parse("2009-11-01T12:00:00Z").expect("it is one");
+//! assert_eq!(ThatDay(System::default(), day).now().http().as_str(), "Sun, 01 Nov 2009 12:00:00 GMT");
+//! # Ok(()) })
+//! ```
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,21 +27,86 @@ use lazuli_model::DateTime;
 use crate::transport::BoxFuture;
 
 /// Time and chance.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// # use std::sync::atomic::{AtomicU64, Ordering};
+/// use std::time::Duration;
+/// use lazuli_client::{BoxFuture, DateTime, Environment, System, TableService};
+///
+/// /// The same chance in every run of a test.
+/// struct Seeded(System, AtomicU64);
+///
+/// impl Environment for Seeded {
+///     fn now(&self) -> DateTime { self.0.now() }
+///     fn elapsed(&self) -> Duration { self.0.elapsed() }
+///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> { self.0.sleep(time) }
+///     fn random(&self) -> u64 { self.1.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) }
+/// }
+///
+/// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+/// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
+/// let service = builder.environment(Seeded(System::default(), AtomicU64::new(7))).build()?;
+/// assert!(service.table_names().await?.is_empty());
+/// # Ok(()) })
+/// ```
 pub trait Environment: Send + Sync + 'static {
     /// The time of day, which signatures carry.
+    ///
+    /// ```
+    /// # use lazuli_client::{DateTime, Environment, System};
+    /// let now = System::default().now();
+    /// assert!(DateTime::parse("2024-01-01T00:00:00Z").is_some_and(|then| then < now));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn now(&self) -> DateTime;
 
     /// Time since some fixed moment; it never goes back. Deadlines are measured by it.
+    ///
+    /// ```
+    /// # use lazuli_client::{Environment, System};
+    /// let system = System::default();
+    /// let before = system.elapsed();
+    /// assert!(system.elapsed() >= before);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn elapsed(&self) -> Duration;
 
     /// Waits.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Environment, System};
+    /// # use std::time::Duration;
+    /// let system = System::default();
+    /// let before = system.elapsed();
+    /// system.sleep(Duration::from_millis(2)).await;
+    /// assert!(system.elapsed() - before >= Duration::from_millis(2));
+    /// # Ok(()) })
+    /// ```
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
     /// A random number: back-off is jittered with it, and requests and batches get their ids from it.
+    ///
+    /// ```
+    /// # use lazuli_client::{Environment, System};
+    /// let system = System::default();
+    /// assert_ne!(system.random(), system.random(), "once in longer than the world lasts");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn random(&self) -> u64;
 }
 
 /// The machine's own time and chance.
+///
+/// ```
+/// use lazuli_client::{Account, System, TableService};
+///
+/// // What a service has unless it is given another.
+/// let service = TableService::builder(Account::development()).environment(System::default()).build()?;
+/// assert_eq!(service.account().name(), Some("devstoreaccount1"));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct System {
     start: Instant,

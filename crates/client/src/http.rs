@@ -24,6 +24,15 @@ use crate::transport::{BoxFuture, Transport, TransportError, TransportResult};
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What can be set about connections.
+///
+/// ```
+/// use lazuli_client::{Account, HttpOptions, TableService};
+///
+/// let many = HttpOptions { connections_max: 512, ..HttpOptions::default() };
+/// let service = TableService::builder(Account::development()).http(many).build()?;
+/// assert!(HttpOptions::default().nodelay, "small requests do not wait for more");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
     /// Requests under way at a time, each on a connection of its own; more wait. As many idle connections are kept for
@@ -53,6 +62,19 @@ impl Default for HttpOptions {
 
 /// The transport over HTTP/1.1, with and without TLS. `Expect: 100-continue` is never sent (HT-02): the largest body is
 /// four megabytes.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Account, Http, HttpOptions, TableService};
+///
+/// // One pool of connections for several accounts.
+/// let service = TableService::builder(Account::development())
+///     .transport(Http::without_roots(&HttpOptions::default())?)
+///     .build()?;
+/// let other = service.with_account(Account::development_at("http://127.0.0.1:1/devstoreaccount1")?);
+/// assert_ne!(other.endpoint(), service.endpoint());
+/// # Ok(()) })
+/// ```
 pub struct Http {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     places: Arc<Semaphore>,
@@ -60,11 +82,27 @@ pub struct Http {
 
 impl Http {
     /// A transport that trusts the machine's root certificates and those of the options.
+    ///
+    /// ```
+    /// # use lazuli_client::{Http, HttpOptions};
+    /// // A root of one's own, as servers in a company have them, beside those of the machine.
+    /// let wrong = HttpOptions { extra_roots_pem: Some(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec()), ..HttpOptions::default() };
+    /// assert!(Http::new(&wrong).is_err_and(|error| error.message().starts_with("not a root certificate")));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn new(options: &HttpOptions) -> Result<Self> {
         Self::trusting(options, roots(options)?)
     }
 
     /// A transport that trusts nobody: for `http` endpoints, where certificates need not even be read.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Http, HttpOptions, TableService};
+    /// let transport = Http::without_roots(&HttpOptions::default())?;
+    /// let service = TableService::builder(Account::development()).transport(transport).build()?;
+    /// assert!(!service.endpoint().is_https());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn without_roots(options: &HttpOptions) -> Result<Self> {
         Self::trusting(options, RootCertStore::empty())
     }

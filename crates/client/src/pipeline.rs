@@ -31,9 +31,37 @@ const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-reque
 const REQUEST_ID: &str = "x-ms-request-id";
 
 /// Sees every request before it is signed, and may add header fields (CL-13).
+///
+/// ```
+/// use std::sync::Arc;
+/// use lazuli_client::RequestHook;
+///
+/// let hook: RequestHook = Arc::new(|request| {
+///     request.headers_mut().insert("x-team", http::HeaderValue::from_static("billing"));
+/// });
+/// let mut request = http::Request::new(bytes::Bytes::new());
+/// hook(&mut request);
+/// assert_eq!(request.headers()["x-team"], "billing");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub type RequestHook = Arc<dyn Fn(&mut http::Request<Bytes>) + Send + Sync>;
 
 /// Which endpoint reads go to.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Account, Credential, ReadFrom, TableService};
+///
+/// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+/// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
+/// let service = builder.read_from(ReadFrom::Secondary).build()?;
+/// assert!(service.table_names().await?.is_empty());
+///
+/// // An account without a copy has nothing to read from.
+/// let alone = Account::new("shop", "http://embedded/shop".parse()?, Credential::Anonymous);
+/// assert!(service.with_account(alone).table_names().await.is_err());
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadFrom {
     /// The primary.

@@ -2,6 +2,16 @@
 //!
 //! A reference is never followed on its own, so that circles of them do no harm; [`Ref::follow`] goes from one to the
 //! next, within a limit, and tells if it comes back to where it was (FW-03).
+//!
+//! ```
+//! use lazuli_client::{Dynamic, reference::Ref};
+//!
+//! // Two that name each other: nothing is read for that, and nothing goes round in circles.
+//! let hen = Ref::<Dynamic>::new("farm", "hen");
+//! let egg = Dynamic::new("farm", "egg").with("Mother", hen.row_key.as_str())?;
+//! assert_eq!(Ref::to(&egg), Ref::new("farm", "egg"));
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 use std::collections::HashSet;
 use std::fmt;
@@ -55,6 +65,16 @@ pub struct Ref<T> {
 
 impl<T> Ref<T> {
     /// A reference by keys.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, Ref};
+    /// let staff = service.create_table("Staff").await?;
+    /// staff.insert(&Dynamic::new("Sales", "1").with("Name", "Ann")?).await?;
+    /// let boss = Ref::<Dynamic>::new("Sales", "1");
+    /// assert_eq!(boss.get(&staff).await?.value.get::<String>("Name")?.as_deref(), Some("Ann"));
+    /// # Ok(()) })
+    /// ```
     pub fn new(partition_key: impl Into<String>, row_key: impl Into<String>) -> Self {
         Self { partition_key: partition_key.into(), row_key: row_key.into(), entity: PhantomData }
     }
@@ -62,22 +82,65 @@ impl<T> Ref<T> {
 
 impl<T: Entity> Ref<T> {
     /// A reference to an entity.
+    ///
+    /// ```
+    /// # use lazuli_client::{Dynamic, Ref};
+    /// let ann = Dynamic::new("Sales", "1");
+    /// let boss = Ref::to(&ann);
+    /// assert_eq!((boss.partition_key.as_str(), boss.row_key.as_str()), ("Sales", "1"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn to(entity: &T) -> Self {
         Self::new(entity.partition_key(), entity.row_key())
     }
 
     /// Reads the entity.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, Ref};
+    /// let staff = service.create_table("Staff").await?;
+    /// let gone = Ref::<Dynamic>::new("Sales", "1");
+    /// // Nobody watches over references: what they name may be gone.
+    /// assert!(gone.get(&staff).await.unwrap_err().is_not_found());
+    /// staff.insert(&Dynamic::new("Sales", "1")).await?;
+    /// assert_eq!(Ref::to(&gone.get(&staff).await?.value), gone);
+    /// # Ok(()) })
+    /// ```
     pub async fn get(&self, table: &Table) -> Result<Versioned<T>> {
         table.get(self.partition_key.as_str(), self.row_key.as_str()).await
     }
 
     /// Reads the entity, if it is there.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, Ref};
+    /// let staff = service.create_table("Staff").await?;
+    /// let boss = Ref::<Dynamic>::new("Sales", "1");
+    /// assert!(boss.try_get(&staff).await?.is_none());
+    /// # Ok(()) })
+    /// ```
     pub async fn try_get(&self, table: &Table) -> Result<Option<Versioned<T>>> {
         table.try_get(self.partition_key.as_str(), self.row_key.as_str()).await
     }
 
     /// Reads the entity, the one that it refers to, and so on. An error if there are more than `most`, and if one
     /// comes again.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, Ref};
+    /// let people = service.create_table("People").await?;
+    /// for (name, friend) in [("Ann", "Bob"), ("Bob", "Ann")] {
+    ///     people.insert(&Dynamic::new("p", name).with("Friend", friend)?).await?;
+    /// }
+    /// let friend = |person: &Dynamic| Some(Ref::new("p", person.get::<String>("Friend").ok()??));
+    /// // A circle is found out; so would be a chain that is longer than was asked for.
+    /// let round = Ref::<Dynamic>::new("p", "Ann").follow(&people, 10, friend).await.unwrap_err();
+    /// assert!(round.message().contains("is referred to by what it refers to"));
+    /// # Ok(()) })
+    /// ```
     pub async fn follow(
         self,
         table: &Table,
@@ -145,6 +208,18 @@ impl<T> Shape for Ref<T> {
 }
 
 /// Reads a reference.
+///
+/// ```
+/// use lazuli_client::reference::{Ref, RefBuilder};
+/// use lazuli_client::{Dynamic, decode::Head, entity::Builder, value::WireValue};
+///
+/// // Derived code gives it the properties behind the prefix, as they come.
+/// let mut builder = RefBuilder::<Dynamic>::default();
+/// assert!(builder.take("Partition", &WireValue::String("Sales".into()))?);
+/// assert!(builder.take("Row", &WireValue::String("1".into()))?);
+/// assert_eq!(builder.finish(&Head::default())?, Ref::new("Sales", "1"));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub struct RefBuilder<T> {
     partition_key: Option<String>,
     row_key: Option<String>,

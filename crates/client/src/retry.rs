@@ -1,6 +1,21 @@
 //! When to try again, and after how long: jittered exponential back-off within a deadline.
 //!
 //! No clock and no dice here: the caller brings both.
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use std::time::Duration;
+//! use lazuli_client::{RetryOptions, TableService};
+//!
+//! let hurried = RetryOptions { deadline: Duration::from_secs(2), ..RetryOptions::default() };
+//! let service = TableService::builder(lazuli_embedded::account())
+//!     .transport(lazuli_embedded::Embedded::memory().expect("there is memory"))
+//!     .retry(hurried)
+//!     .build()?;
+//! // What cannot succeed is not tried again, however much time there is.
+//! assert!(service.delete_table("Missing").await.unwrap_err().is_not_found());
+//! # Ok(()) })
+//! ```
 
 use std::time::Duration;
 
@@ -54,6 +69,14 @@ impl Default for RetryOptions {
 
 impl RetryOptions {
     /// Never again: every operation is one request.
+    ///
+    /// ```
+    /// # use lazuli_client::RetryOptions;
+    /// // For tests, and for programs that have retries of their own around everything.
+    /// assert_eq!(RetryOptions::none().attempts_max, 1);
+    /// assert_eq!(RetryOptions::default().attempts_max, 5);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn none() -> Self {
         Self { attempts_max: 1, ..Self::default() }
     }

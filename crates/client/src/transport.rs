@@ -2,6 +2,33 @@
 //!
 //! A transport moves one request and one answer and knows nothing of tables. It does not retry, does not sign, and
 //! tells apart what matters for a retry: whether the service can have seen the request.
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use bytes::Bytes;
+//! use lazuli_client::transport::{BoxFuture, Transport, TransportResult};
+//! use lazuli_client::{TableService, TransportError};
+//! use lazuli_embedded::Embedded;
+//!
+//! /// Loses the first answer, as networks do.
+//! struct Lossy(Embedded, std::sync::atomic::AtomicBool);
+//!
+//! impl Transport for Lossy {
+//!     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult> {
+//!         Box::pin(async move {
+//!             let answer = self.0.send(request).await?;
+//!             let lost = !self.1.swap(true, std::sync::atomic::Ordering::Relaxed);
+//!             if lost { Err(TransportError::lost("cut off")) } else { Ok(answer) }
+//!         })
+//!     }
+//! }
+//!
+//! let lossy = Lossy(Embedded::memory().expect("there is memory"), Default::default());
+//! let service = TableService::builder(lazuli_embedded::account()).transport(lossy).build()?;
+//! // It was created by the first attempt; the second finds it there and knows why.
+//! service.create_table("People").await?;
+//! # Ok(()) })
+//! ```
 
 use std::fmt;
 use std::future::Future;
@@ -10,21 +37,87 @@ use std::pin::Pin;
 use bytes::Bytes;
 
 /// A future in a box, as trait objects need it.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::BoxFuture;
+///
+/// fn later<'a>(name: &'a str) -> BoxFuture<'a, usize> {
+///     Box::pin(async move { name.len() })
+/// }
+///
+/// assert_eq!(later("Orders").await, 6);
+/// # Ok(()) })
+/// ```
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Moves requests to a service and answers back.
 ///
 /// The request has an absolute URL, all its header fields (the signature included) and its whole body. A transport
 /// over HTTP adds `Host` and `Content-Length`.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::transport::{BoxFuture, Transport, TransportResult};
+/// use lazuli_client::TableService;
+///
+/// /// Answers everything with a list of one table: for tests of programs that only look.
+/// struct Canned;
+///
+/// impl Transport for Canned {
+///     fn send(&self, _: http::Request<bytes::Bytes>) -> BoxFuture<'_, TransportResult> {
+///         Box::pin(async { Ok(http::Response::new(r#"{"value":[{"TableName":"People"}]}"#.into())) })
+///     }
+/// }
+///
+/// let service = TableService::builder(lazuli_embedded::account()).transport(Canned).build()?;
+/// assert_eq!(service.table_names().await?, ["People"]);
+/// # Ok(()) })
+/// ```
 pub trait Transport: Send + Sync + 'static {
     /// Sends a request and waits for the whole answer.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Transport;
+    /// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+    /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables").body(bytes::Bytes::new()).expect("it is one");
+    /// // It says what the service says: this request has no signature.
+    /// let answer = transport.send(request).await.expect("there is no network to fail");
+    /// assert!(answer.status().is_client_error());
+    /// # Ok(()) })
+    /// ```
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult>;
 }
 
 /// What a transport answers.
+///
+/// ```
+/// use lazuli_client::transport::{TransportError, TransportResult};
+///
+/// fn blocked(host: &str) -> TransportResult {
+///     match host {
+///         "localhost" => Ok(http::Response::new(bytes::Bytes::new())),
+///         _ => Err(TransportError::not_sent("only this machine is asked")),
+///     }
+/// }
+///
+/// assert!(blocked("localhost").is_ok());
+/// assert!(blocked("example.net").is_err());
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub type TransportResult = std::result::Result<http::Response<Bytes>, TransportError>;
 
 /// Why there is no answer.
+///
+/// ```
+/// use lazuli_client::{Error, ErrorKind, TransportError};
+///
+/// let error = Error::from(TransportError::not_sent("connection refused"));
+/// assert_eq!(error.kind(), ErrorKind::Transport);
+/// assert_eq!(error.message(), "the request could not be sent: connection refused");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct TransportError {
     /// Can the service have seen the request?
@@ -34,6 +127,15 @@ pub struct TransportError {
 }
 
 /// How far a request came that got no answer.
+///
+/// ```
+/// use lazuli_client::transport::{Reached, TransportError};
+///
+/// let error = TransportError { reached: Reached::Perhaps, source: "the line went dead".into() };
+/// assert_eq!(error.to_string(), "no answer came: the line went dead");
+/// assert_eq!(lazuli_client::Error::from(error).applied(), lazuli_client::Applied::Unknown);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// It was not sent: no connection could be made.
@@ -44,11 +146,25 @@ pub enum Reached {
 
 impl TransportError {
     /// The request was not sent.
+    ///
+    /// ```
+    /// # use lazuli_client::{Applied, Error, TransportError};
+    /// let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    /// assert_eq!(Error::from(TransportError::not_sent(refused)).applied(), Applied::No);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn not_sent(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { reached: Reached::Nothing, source: source.into() }
     }
 
     /// The request may have been sent, but no answer came.
+    ///
+    /// ```
+    /// # use lazuli_client::{Applied, Error, TransportError};
+    /// let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+    /// assert_eq!(Error::from(TransportError::lost(reset)).applied(), Applied::Unknown);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn lost(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { reached: Reached::Perhaps, source: source.into() }
     }

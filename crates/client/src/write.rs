@@ -14,6 +14,22 @@ use crate::request::{Call, NO_METADATA, path};
 use crate::versioned::ETag;
 
 /// What to do with an entity.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Dynamic, WriteMode};
+///
+/// let people = service.create_table("People").await?;
+/// people.insert(&Dynamic::new("a", "1").with("Age", 30)?).await?;
+/// let named = Dynamic::new("a", "1").with("Name", "Ann")?;
+/// let mut ages = Vec::new();
+/// for mode in [WriteMode::UpsertMerge, WriteMode::UpsertReplace] {
+///     people.write(&named, mode).await?;
+///     ages.push(people.get::<Dynamic>("a", "1").await?.value.get::<i32>("Age")?);
+/// }
+/// assert_eq!(ages, [Some(30), None]);
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteMode {
     /// It must not exist.
@@ -29,6 +45,18 @@ pub enum WriteMode {
 }
 
 /// How an entity is written.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Dynamic, WriteMode, WriteOptions};
+///
+/// let people = service.create_table("People").await?;
+/// let version = people.insert(&Dynamic::new("a", "1")).await?;
+/// let options = WriteOptions { mode: WriteMode::Merge, if_match: Some(version) };
+/// people.write(&Dynamic::new("a", "1").with("Age", 30)?, options.clone()).await?;
+/// assert!(people.write(&Dynamic::new("a", "1"), options).await.unwrap_err().is_precondition_failed());
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// What to do with it.

@@ -41,6 +41,16 @@ const ENDPOINT: &str = "http://embedded/devstoreaccount1";
 /// # Panics
 ///
 /// If the system has no entropy for the ids of requests.
+///
+/// ```
+/// lazuli_embedded::doc_test(|service| async move {
+///     service.create_table("People").await?;
+///     // Clones are of the same service, another one starts empty.
+///     assert_eq!(service.clone().table_names().await?, ["People"]);
+///     assert!(lazuli_embedded::memory().table_names().await?.is_empty());
+///     Ok(())
+/// })
+/// ```
 pub fn memory() -> TableService {
     over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for the ids of requests")
 }
@@ -69,12 +79,31 @@ pub fn open(directory: impl AsRef<std::path::Path>) -> lazuli_client::Result<Tab
 }
 
 /// A service on any engine.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use std::sync::Arc;
+/// use lazuli_engine::{Clock, memory::Memory};
+///
+/// // Who holds the engine can give it to a second service later: nothing is lost.
+/// let engine = Arc::new(Memory::new(Clock::system()));
+/// lazuli_embedded::over(engine.clone())?.create_table("People").await?;
+/// assert_eq!(lazuli_embedded::over(engine)?.table_names().await?, ["People"]);
+/// # Ok(()) })
+/// ```
 pub fn over(engine: Arc<dyn Engine>) -> lazuli_client::Result<TableService> {
     let embedded = Embedded::new(engine).map_err(|error| lazuli_client::Error::input(error.to_string()))?;
     TableService::builder(account()).transport(embedded).build()
 }
 
 /// The account of an embedded service, for [`TableService::builder`].
+///
+/// ```
+/// let account = lazuli_embedded::account();
+/// assert_eq!(account.name(), Some("devstoreaccount1"));
+/// assert!(account.secondary().is_some(), "reads from the copy work, too");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub fn account() -> Account {
     Account::development_at(ENDPOINT).expect("the endpoint is well formed")
 }
@@ -98,17 +127,54 @@ pub struct Embedded {
 
 impl Embedded {
     /// On an engine in memory.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::TableService;
+    /// # use lazuli_embedded::Embedded;
+    /// let transport = Embedded::memory().map_err(|error| lazuli_client::Error::input(error.to_string()))?;
+    /// let service = TableService::builder(lazuli_embedded::account()).transport(transport).build()?;
+    /// assert!(service.table_names().await?.is_empty());
+    /// # Ok(()) })
+    /// ```
     pub fn memory() -> std::io::Result<Self> {
         Self::new(Arc::new(Memory::new(Clock::system())))
     }
 
     /// On any engine, with the development account.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{RetryOptions, TableService};
+    /// # use lazuli_embedded::Embedded;
+    /// use lazuli_engine::{Clock, memory::Memory};
+    ///
+    /// let engine = std::sync::Arc::new(Memory::new(Clock::system()));
+    /// let transport = Embedded::new(engine).expect("there is entropy");
+    /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
+    /// builder.retry(RetryOptions::none()).build()?.create_table("People").await?;
+    /// # Ok(()) })
+    /// ```
     pub fn new(engine: Arc<dyn Engine>) -> std::io::Result<Self> {
         Self::with(engine, GivenAccount::development())
     }
 
     /// On any engine, with an account of any name in place of the development account. Its key is the one that everyone
     /// knows: who has the engine in the own process needs none.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Account, TableService};
+    /// # use lazuli_embedded::Embedded;
+    /// use lazuli_engine::{Clock, memory::Memory};
+    ///
+    /// let engine = std::sync::Arc::new(Memory::new(Clock::system()));
+    /// let transport = Embedded::for_account(engine, "shop").expect("there is entropy");
+    /// let credential = lazuli_embedded::account().credential().clone();
+    /// let account = Account::new("shop", "http://embedded/shop".parse()?, credential);
+    /// TableService::builder(account).transport(transport).build()?.create_table("People").await?;
+    /// # Ok(()) })
+    /// ```
     pub fn for_account(engine: Arc<dyn Engine>, name: &str) -> std::io::Result<Self> {
         Self::with(engine, GivenAccount { name: name.to_owned(), ..GivenAccount::development() })
     }

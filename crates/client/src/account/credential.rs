@@ -11,6 +11,17 @@ use crate::error::{Error, Result};
 use crate::transport::BoxFuture;
 
 /// The right to use an account. Secrets never show in its debug form.
+///
+/// ```
+/// use lazuli_client::{Account, Credential};
+///
+/// let endpoint = "https://shop.table.core.windows.net".parse()?;
+/// let account = Account::new("shop", endpoint, Credential::shared_key("c2VjcmV0")?);
+/// // The same account for someone who is to read one table.
+/// let guest = account.with_credential(Credential::sas("sv=2019-02-02&tn=People&sp=r&sig=x")?);
+/// assert_eq!(format!("{:?}", guest.credential()), "Sas(…)");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone)]
 pub enum Credential {
     /// A key of the account, with the way to sign. Tables are signed with [`Scheme::SharedKeyLite`] unless asked
@@ -50,11 +61,40 @@ pub enum Credential {
 /// ```
 pub trait TokenProvider: Send + Sync + 'static {
     /// A token that is good now.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Account, BoxFuture, Credential, Result, TokenProvider};
+    /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+    /// struct Counted(Arc<AtomicU32>);
+    ///
+    /// impl TokenProvider for Counted {
+    ///     fn token(&self) -> BoxFuture<'_, Result<String>> {
+    ///         Box::pin(async { Ok(format!("token-{}", self.0.fetch_add(1, Ordering::Relaxed))) })
+    ///     }
+    /// }
+    ///
+    /// let asked = Arc::new(AtomicU32::new(0));
+    /// let endpoint = "https://embedded/devstoreaccount1".parse()?;
+    /// let account = Account::new("devstoreaccount1", endpoint, Credential::bearer(Counted(asked.clone())));
+    /// // It is asked for each request; the service in memory knows keys alone and refuses the token.
+    /// assert!(service.with_account(account).table_names().await.is_err());
+    /// assert_eq!(asked.load(Ordering::Relaxed), 1);
+    /// # Ok(()) })
+    /// ```
     fn token(&self) -> BoxFuture<'_, Result<String>>;
 }
 
 impl Credential {
     /// A key of the account, as the portal shows it, signing with Shared Key Lite.
+    ///
+    /// ```
+    /// # use lazuli_client::Credential;
+    /// let key = Credential::shared_key("c2VjcmV0")?;
+    /// assert_eq!(format!("{key:?}"), "Key(SharedKeyLite)");
+    /// assert!(Credential::shared_key("no Base64!").is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn shared_key(base64: &str) -> Result<Self> {
         let key = AccountKey::from_base64(base64);
         let key = key.ok_or_else(|| Error::input("the account key is not Base64"))?;
@@ -62,6 +102,15 @@ impl Credential {
     }
 
     /// The same with the longer text that Shared Key signs.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Credential;
+    /// let key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    /// let account = service.account().clone().with_credential(Credential::shared_key_full(key)?);
+    /// assert!(service.with_account(account).table_names().await?.is_empty());
+    /// # Ok(()) })
+    /// ```
     pub fn shared_key_full(base64: &str) -> Result<Self> {
         match Self::shared_key(base64)? {
             Self::Key { key, .. } => Ok(Self::Key { key, scheme: Scheme::SharedKey }),
@@ -70,6 +119,16 @@ impl Credential {
     }
 
     /// A shared access signature, with or without the question mark in front.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Credential, DateTime, SasOptions};
+    /// let expiry = DateTime::parse("2030-01-01T00:00:00Z");
+    /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
+    /// let token = Account::development().table_sas("People", &terms)?;
+    /// assert!(Credential::sas(&format!("?{token}")).is_ok());
+    /// assert!(Credential::sas("sv=2019-02-02&tn=People").is_err(), "there is no signature");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn sas(token: &str) -> Result<Self> {
         let token = token.trim().trim_start_matches('?');
         if Token::parse(Query(token)).is_none() || token.bytes().any(|b| !b.is_ascii_graphic() || b == b'#') {
@@ -79,6 +138,23 @@ impl Credential {
     }
 
     /// Whoever can make bearer tokens.
+    ///
+    /// ```
+    /// # use lazuli_client::{BoxFuture, Credential, Result, TokenProvider};
+    /// /// A token that another program renews in a file.
+    /// struct FromFile(std::path::PathBuf);
+    ///
+    /// impl TokenProvider for FromFile {
+    ///     fn token(&self) -> BoxFuture<'_, Result<String>> {
+    ///         let token = std::fs::read_to_string(&self.0);
+    ///         Box::pin(async { token.map_err(|error| lazuli_client::Error::input(error.to_string())) })
+    ///     }
+    /// }
+    ///
+    /// let credential = Credential::bearer(FromFile("/run/token".into()));
+    /// assert_eq!(format!("{credential:?}"), "Bearer(…)");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn bearer(provider: impl TokenProvider) -> Self {
         Self::Bearer(Arc::new(provider))
     }

@@ -7,6 +7,16 @@ use crate::error::{Error, Result};
 
 /// The URL under which an account's tables are: `https://account.table.core.windows.net`, or with the account in the path
 /// as emulators have it. No final slash.
+///
+/// ```
+/// use lazuli_client::Endpoint;
+///
+/// let endpoint: Endpoint = "http://127.0.0.1:10002/devstoreaccount1/".parse()?;
+/// assert_eq!(endpoint.to_string(), "http://127.0.0.1:10002/devstoreaccount1");
+/// // What could not be an account's is refused.
+/// assert!("127.0.0.1:10002".parse::<Endpoint>().is_err());
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     text: String,
@@ -16,21 +26,52 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The whole URL.
+    ///
+    /// ```
+    /// # use lazuli_client::Endpoint;
+    /// let endpoint: Endpoint = "https://shop.table.core.windows.net/".parse()?;
+    /// assert_eq!(format!("{}/People", endpoint.as_str()), "https://shop.table.core.windows.net/People");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The path, which is empty or starts with a slash.
+    ///
+    /// ```
+    /// # use lazuli_client::Endpoint;
+    /// let path = |text: &str| text.parse::<Endpoint>().map(|endpoint| endpoint.path().to_owned());
+    /// assert_eq!(path("https://shop.table.core.windows.net")?, "");
+    /// assert_eq!(path("http://127.0.0.1:10002/shop")?, "/shop");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn path(&self) -> &str {
         &self.text[self.path_start..]
     }
 
     /// Host and port.
+    ///
+    /// ```
+    /// # use lazuli_client::Endpoint;
+    /// let endpoint: Endpoint = "http://[::1]:10002/shop".parse()?;
+    /// assert_eq!(endpoint.authority(), "[::1]:10002");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn authority(&self) -> &str {
         self.text[..self.path_start].split_once("://").map_or("", |(_, authority)| authority)
     }
 
     /// Is it reached by TLS?
+    ///
+    /// ```
+    /// # use lazuli_client::Account;
+    /// // For programs that will not send secrets in the open.
+    /// let account: Account = "AccountName=shop;AccountKey=c2VjcmV0".parse()?;
+    /// assert!(account.endpoint().is_https());
+    /// assert!(!Account::development().endpoint().is_https());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn is_https(&self) -> bool {
         self.text.starts_with("https:")
     }

@@ -1,4 +1,14 @@
 //! Where an account is and who may use it: endpoints, credentials, connection strings.
+//!
+//! ```
+//! use lazuli_client::account::{Account, Credential};
+//!
+//! let account: Account = "AccountName=shop;AccountKey=c2VjcmV0".parse()?;
+//! assert_eq!(account.endpoint().as_str(), "https://shop.table.core.windows.net");
+//! // Keys and tokens do not show in logs.
+//! assert_eq!(format!("{:?}", account.credential()), "Key(SharedKeyLite)");
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 mod connection_string;
 mod credential;
@@ -37,17 +47,41 @@ pub struct Account {
 
 impl Account {
     /// An account with a name, at an endpoint.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Credential};
+    /// let endpoint = "https://tables.example/shop".parse()?;
+    /// let account = Account::new("shop", endpoint, Credential::shared_key("c2VjcmV0")?);
+    /// assert_eq!((account.name(), account.secondary()), (Some("shop"), None));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn new(name: impl Into<String>, endpoint: Endpoint, credential: Credential) -> Self {
         Self { name: Some(name.into()), primary: endpoint, secondary: None, credential }
     }
 
     /// The development account of Lazuli and of Azurite, on this machine.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, TableService};
+    /// let account = Account::development();
+    /// assert_eq!(account.endpoint().as_str(), "http://127.0.0.1:10002/devstoreaccount1");
+    /// let service = TableService::new(account)?;
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn development() -> Self {
         let endpoint = format!("http://127.0.0.1:10002/{DEVELOPMENT_ACCOUNT}");
         Self::development_at(&endpoint).expect("the endpoint is well formed")
     }
 
     /// The development account at another endpoint, such as `http://127.0.0.1:4711/devstoreaccount1`.
+    ///
+    /// ```
+    /// # use lazuli_client::Account;
+    /// let account = Account::development_at("http://127.0.0.1:4711/devstoreaccount1")?;
+    /// assert_eq!(account.name(), Some("devstoreaccount1"));
+    /// assert!(account.secondary().is_some_and(|copy| copy.path() == "/devstoreaccount1-secondary"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn development_at(endpoint: &str) -> Result<Self> {
         let primary: Endpoint = endpoint.parse()?;
         let secondary = format!("{}-secondary", primary.as_str()).parse()?;
@@ -56,6 +90,15 @@ impl Account {
     }
 
     /// What a URL with a shared access signature gives: `https://account.table.core.windows.net?sv=…&sig=…`.
+    ///
+    /// ```
+    /// # use lazuli_client::Account;
+    /// let account = Account::from_sas_url("https://shop.table.core.windows.net/?sv=2019-02-02&tn=People&sig=x%3D")?;
+    /// assert_eq!(account.endpoint().as_str(), "https://shop.table.core.windows.net");
+    /// assert_eq!(account.name(), None);
+    /// assert!(Account::from_sas_url("https://shop.table.core.windows.net").is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn from_sas_url(url: &str) -> Result<Self> {
         let (endpoint, token) =
             url.split_once('?').ok_or_else(|| Error::input("the URL has no shared access signature"))?;
@@ -64,33 +107,80 @@ impl Account {
     }
 
     /// The same account with an endpoint that reads from its copy.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, ReadFrom, TableService};
+    /// let account = Account::development().with_secondary("http://copy.example/devstoreaccount1".parse()?);
+    /// assert!(account.secondary().is_some_and(|copy| copy.authority() == "copy.example"));
+    /// let service = TableService::builder(account).read_from(ReadFrom::PrimaryThenSecondary).build()?;
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn with_secondary(mut self, endpoint: Endpoint) -> Self {
         self.secondary = Some(endpoint);
         self
     }
 
     /// The same account with another credential.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Credential;
+    /// let stranger = service.account().clone().with_credential(Credential::shared_key("d3Jvbmc=")?);
+    /// let refused = service.with_account(stranger).table_names().await.unwrap_err();
+    /// assert_eq!(refused.status(), Some(403));
+    /// # Ok(()) })
+    /// ```
     pub fn with_credential(mut self, credential: Credential) -> Self {
         self.credential = credential;
         self
     }
 
     /// Its name; accounts known by a shared access signature alone need none.
+    ///
+    /// ```
+    /// # use lazuli_client::Account;
+    /// assert_eq!(Account::development().name(), Some("devstoreaccount1"));
+    /// let guest = Account::from_sas_url("https://shop.table.core.windows.net?sv=2019-02-02&sig=x")?;
+    /// assert_eq!(guest.name(), None);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
     /// Where it is.
+    ///
+    /// ```
+    /// # use lazuli_client::Account;
+    /// let account: Account = "AccountName=shop;AccountKey=c2VjcmV0;EndpointSuffix=example.net".parse()?;
+    /// assert_eq!(account.endpoint().as_str(), "https://shop.table.example.net");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn endpoint(&self) -> &Endpoint {
         &self.primary
     }
 
     /// Where its copy is read.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Endpoint};
+    /// let account: Account = "AccountName=shop;AccountKey=c2VjcmV0".parse()?;
+    /// let copy = account.secondary().map(Endpoint::as_str);
+    /// assert_eq!(copy, Some("https://shop-secondary.table.core.windows.net"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn secondary(&self) -> Option<&Endpoint> {
         self.secondary.as_ref()
     }
 
     /// The right to use it.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Credential};
+    /// let account: Account = "TableEndpoint=http://127.0.0.1:1/shop".parse()?;
+    /// assert!(matches!(account.credential(), Credential::Anonymous), "the string names no key");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn credential(&self) -> &Credential {
         &self.credential
     }

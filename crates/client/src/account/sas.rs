@@ -44,6 +44,15 @@ pub struct SasOptions {
 }
 
 /// The protocols that a token may come by.
+///
+/// ```
+/// use lazuli_client::{Account, DateTime, SasOptions, SasProtocol};
+///
+/// let expiry = DateTime::parse("2030-01-01T00:00:00Z");
+/// let options = SasOptions { expiry, permissions: "r".into(), protocol: SasProtocol::Https, ..SasOptions::default() };
+/// assert!(Account::development().table_sas("People", &options)?.contains("spr=https&"));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SasProtocol {
     /// Nothing is said, so both.
@@ -83,6 +92,26 @@ impl SasOptions {
 
 impl Account {
     /// A token for one table, to be added to its URLs as their query.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Credential, DateTime, Dynamic, SasOptions};
+    /// let people = service.create_table("People").await?;
+    /// people.insert(&Dynamic::new("Delft", "Jan")).await?;
+    /// people.insert(&Dynamic::new("Leiden", "Eva")).await?;
+    /// // One partition to read, until then.
+    /// let token = service.account().table_sas("People", &SasOptions {
+    ///     expiry: DateTime::parse("2100-01-01T00:00:00Z"),
+    ///     permissions: "r".into(),
+    ///     from: Some(("Delft".into(), None)),
+    ///     to: Some(("Delft".into(), None)),
+    ///     ..SasOptions::default()
+    /// })?;
+    /// let guest = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?)).table("People")?;
+    /// assert!(guest.get::<Dynamic>("Delft", "Jan").await.is_ok());
+    /// assert!(guest.get::<Dynamic>("Leiden", "Eva").await.is_err());
+    /// # Ok(()) })
+    /// ```
     pub fn table_sas(&self, table: &str, options: &SasOptions) -> Result<String> {
         let table = TableName::new(table).map_err(|_| Error::input("this is not the name of a table"))?;
         let mut token = options.token(Permissions::OF_TABLES)?;
@@ -98,6 +127,18 @@ impl Account {
     }
 
     /// A token for the account's tables: for the service, for tables, and for entities.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Credential, DateTime, SasOptions};
+    /// let expiry = DateTime::parse("2100-01-01T00:00:00Z");
+    /// let lister = SasOptions { expiry, permissions: "rl".into(), ..SasOptions::default() };
+    /// let token = service.account().account_sas(&lister)?;
+    /// let guest = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?));
+    /// assert!(guest.table_names().await?.is_empty());
+    /// assert_eq!(guest.create_table("People").await.err().and_then(|error| error.status()), Some(403));
+    /// # Ok(()) })
+    /// ```
     pub fn account_sas(&self, options: &SasOptions) -> Result<String> {
         if options.policy.is_some() || options.from.is_some() || options.to.is_some() {
             return Err(Error::input("a token of an account has no policy and no range of keys"));

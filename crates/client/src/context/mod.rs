@@ -3,6 +3,7 @@
 //! What is pending stays pending until the service has taken it, and goes out in the order in which it came. A context
 //! belongs to one task at a time: it can be sent to another thread, not shared between two (CL-09).
 
+mod entities;
 mod save;
 mod tracked;
 
@@ -17,10 +18,29 @@ use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::service::TableService;
 use crate::table::Table;
-use crate::versioned::{ETag, Versioned};
+use crate::versioned::ETag;
 use tracked::{Slot, State};
 
 /// What reading an entity does that is tracked already. To read without tracking, read through [`Table`] (CL-07).
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, MergeOption};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// blogs.insert(&Dynamic::new("Channel9", "Oct-29").with("Rating", 3)?).await?;
+/// let mut context = Context::new(&service).with_merge_option(MergeOption::PreserveChanges);
+/// let post = context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+/// context.edit(post)?.set("Rating", 4)?;
+///
+/// // Someone else is first. To read again takes their version and keeps our value: the save goes through.
+/// blogs.merge(&Dynamic::new("Channel9", "Oct-29").with("Rating", 1)?).await?;
+/// assert!(context.save().await.is_err());
+/// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+/// context.save().await?;
+/// assert_eq!(blogs.get::<Dynamic>("Channel9", "Oct-29").await?.value.get("Rating")?, Some(4));
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MergeOption {
     /// What is tracked stays as it is, version and all (CL-04).
@@ -79,6 +99,14 @@ enum Pending {
 
 impl Context {
     /// A unit of work.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Context;
+    /// let context = Context::new(&service);
+    /// assert_eq!((context.tracked(), context.pending()), (0, 0));
+    /// # Ok(()) })
+    /// ```
     pub fn new(service: &TableService) -> Self {
         Self {
             service: service.clone(),
@@ -91,27 +119,96 @@ impl Context {
     }
 
     /// The same with another way to meet entities again.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic, MergeOption};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// blogs.insert(&Dynamic::new("Channel9", "Oct-29").with("Rating", 3)?).await?;
+    /// let mut context = Context::new(&service).with_merge_option(MergeOption::OverwriteChanges);
+    /// let post = context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+    /// context.edit(post)?.set("Rating", 4)?;
+    /// // To read it again undoes what was not saved.
+    /// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+    /// assert_eq!((context.entity(post)?.get("Rating")?, context.pending()), (Some(3), 0));
+    /// # Ok(()) })
+    /// ```
     pub fn with_merge_option(mut self, option: MergeOption) -> Self {
         self.merge_option = option;
         self
     }
 
     /// Meets entities another way from now on.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic, MergeOption};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let post = context.add(&blogs, Dynamic::new("Channel9", "Oct-29").with("Rating", 3)?)?;
+    /// context.save().await?;
+    /// blogs.merge(&Dynamic::new("Channel9", "Oct-29").with("Rating", 1)?).await?;
+    /// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+    /// assert_eq!(context.entity(post)?.get("Rating")?, Some(3));
+    /// context.set_merge_option(MergeOption::OverwriteChanges);
+    /// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
+    /// assert_eq!(context.entity(post)?.get("Rating")?, Some(1));
+    /// # Ok(()) })
+    /// ```
     pub fn set_merge_option(&mut self, option: MergeOption) {
         self.merge_option = option;
     }
 
     /// How many changes wait to be sent.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let post = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+    /// // To change what is to be added is no change of its own.
+    /// context.edit(post)?.set("Rating", 4)?;
+    /// assert_eq!(context.pending(), 1);
+    /// assert_eq!((context.save().await?, context.pending()), (1, 0));
+    /// # Ok(()) })
+    /// ```
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
     /// How many entities are tracked.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let post = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+    /// context.save().await?;
+    /// assert_eq!(context.tracked(), 1);
+    /// context.delete(post)?;
+    /// context.save().await?;
+    /// assert_eq!(context.tracked(), 0);
+    /// # Ok(()) })
+    /// ```
     pub fn tracked(&self) -> usize {
         self.places.len()
     }
 
     /// Creates a table with the next save, before whatever is added after it (LA-18).
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let mut context = Context::new(&service);
+    /// let blogs = context.create_table("Blogs")?;
+    /// context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+    /// assert!(!blogs.exists().await?);
+    /// assert_eq!(context.save().await?, 2);
+    /// blogs.get::<Dynamic>("Channel9", "Oct-29").await?;
+    /// # Ok(()) })
+    /// ```
     pub fn create_table(&mut self, name: &str) -> Result<Table> {
         let table = self.service.table(name)?;
         self.pending.push(Pending::CreateTable(table.clone()));
@@ -119,130 +216,37 @@ impl Context {
     }
 
     /// Deletes a table with the next save, after whatever was added before it.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Context;
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// context.delete_table("Blogs")?;
+    /// assert!(blogs.exists().await?);
+    /// context.save().await?;
+    /// assert!(!blogs.exists().await?);
+    /// # Ok(()) })
+    /// ```
     pub fn delete_table(&mut self, name: &str) -> Result<()> {
         let table = self.service.table(name)?;
         self.pending.push(Pending::DeleteTable(table));
         Ok(())
     }
 
-    /// Inserts an entity with the next save.
-    pub fn add<T: Entity>(&mut self, table: &Table, entity: T) -> Result<Handle<T>> {
-        let index = self.track_new(table, entity, None, State::Added)?;
-        self.pending.push(Pending::Entity(index));
-        Ok(self.handle(index))
-    }
-
-    /// Tracks an entity that is in the table, in this version; nothing is to be sent yet. Without a version any is meant.
-    pub fn attach<T: Entity>(&mut self, table: &Table, entity: T, etag: Option<ETag>) -> Result<Handle<T>> {
-        let index = self.track_new(table, entity, etag, State::Unchanged)?;
-        Ok(self.handle(index))
-    }
-
-    /// Tracks what was read; if it is tracked already, the [`MergeOption`] decides.
-    pub fn track<T: Entity>(&mut self, table: &Table, read: Versioned<T>) -> Result<Handle<T>> {
-        let place = place(table, &read.value)?;
-        let Some(&index) = self.places.get(&place) else {
-            return self.attach(table, read.value, Some(read.etag));
-        };
-        let option = self.merge_option;
-        let slot = self.slot_mut(index)?;
-        if !slot.holds::<T>() {
-            return Err(Error::input("the entity is tracked as another type"));
-        }
-        match option {
-            MergeOption::AppendOnly => {}
-            MergeOption::PreserveChanges if slot.state != State::Unchanged => slot.etag = Some(read.etag),
-            MergeOption::PreserveChanges | MergeOption::OverwriteChanges => {
-                slot.refresh(read);
-                self.forget_pending(index);
-            }
-        }
-        Ok(self.handle(index))
-    }
-
-    /// Reads an entity and tracks it.
-    pub async fn get<T: Entity>(
-        &mut self,
-        table: &Table,
-        partition_key: impl Into<String>,
-        row_key: impl Into<String>,
-    ) -> Result<Handle<T>> {
-        let read = table.get(partition_key, row_key).await?;
-        self.track(table, read)
-    }
-
-    /// Reads an entity and tracks it, if it is there.
-    pub async fn try_get<T: Entity>(
-        &mut self,
-        table: &Table,
-        partition_key: impl Into<String>,
-        row_key: impl Into<String>,
-    ) -> Result<Option<Handle<T>>> {
-        match table.try_get(partition_key, row_key).await? {
-            Some(read) => self.track(table, read).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Looks at an entity.
-    pub fn entity<T: Entity>(&self, handle: Handle<T>) -> Result<&T> {
-        let index = self.index_of(handle)?;
-        self.slots[index].as_ref().and_then(Slot::entity).ok_or_else(no_such)
-    }
-
-    /// The version of an entity as it is known; `None` while it is only added.
-    pub fn etag<T: Entity>(&self, handle: Handle<T>) -> Result<Option<&ETag>> {
-        let index = self.index_of(handle)?;
-        Ok(self.slots[index].as_ref().and_then(|slot| slot.etag.as_ref()))
-    }
-
-    /// Changes an entity: it goes out with the next save.
-    pub fn edit<T: Entity>(&mut self, handle: Handle<T>) -> Result<&mut T> {
-        self.update(handle)?;
-        let index = self.index_of(handle)?;
-        self.slot_mut(index)?.entity_mut().ok_or_else(no_such)
-    }
-
-    /// Sends an entity with the next save as it is then.
-    pub fn update<T: Entity>(&mut self, handle: Handle<T>) -> Result<()> {
-        let index = self.index_of(handle)?;
-        let slot = self.slot_mut(index)?;
-        match slot.state {
-            State::Added | State::Modified => Ok(()),
-            State::Deleted => Err(Error::input("the entity is to be deleted")),
-            State::Unchanged => {
-                slot.state = State::Modified;
-                self.pending.push(Pending::Entity(index));
-                Ok(())
-            }
-        }
-    }
-
-    /// Deletes an entity with the next save; one that was only added is forgotten.
-    pub fn delete<T: Entity>(&mut self, handle: Handle<T>) -> Result<()> {
-        let index = self.index_of(handle)?;
-        let slot = self.slot_mut(index)?;
-        let before = std::mem::replace(&mut slot.state, State::Deleted);
-        match before {
-            State::Added => {
-                self.forget_pending(index);
-                self.drop_slot(index);
-            }
-            State::Unchanged => self.pending.push(Pending::Entity(index)),
-            State::Modified | State::Deleted => {}
-        }
-        Ok(())
-    }
-
-    /// Stops tracking an entity, forgets what was to be done with it, and gives it back.
-    pub fn detach<T: Entity>(&mut self, handle: Handle<T>) -> Result<T> {
-        let index = self.index_of(handle)?;
-        self.forget_pending(index);
-        self.drop_slot(index).and_then(Slot::into_entity).ok_or_else(no_such)
-    }
-
     /// Sends what is pending as merges and ends the context (LA-20). One that is dropped with changes pending says so in
     /// the log.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+    /// context.close().await?;
+    /// blogs.get::<Dynamic>("Channel9", "Oct-29").await?;
+    /// # Ok(()) })
+    /// ```
     pub async fn close(mut self) -> Result<(), SaveError> {
         self.save().await.map(|_| ())
     }

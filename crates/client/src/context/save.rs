@@ -13,6 +13,21 @@ use crate::versioned::ETag;
 use crate::write::{Change, ChangeKind};
 
 /// How what is pending is sent.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, SaveMode, SaveOptions};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// let mut context = Context::new(&service);
+/// for (channel, post) in [("Channel8", "a"), ("Channel9", "a"), ("Channel8", "b")] {
+///     context.add(&blogs, Dynamic::new(channel, post))?;
+/// }
+/// // Two requests: one for each channel.
+/// let saved = context.save_with(SaveOptions { mode: SaveMode::Batches, ..SaveOptions::default() }).await?;
+/// assert_eq!(saved, 3);
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SaveMode {
     /// Each change by itself, in order.
@@ -26,6 +41,22 @@ pub enum SaveMode {
 }
 
 /// How a save is done.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, SaveOptions};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// blogs.insert(&Dynamic::new("Channel9", "a")).await?;
+/// let mut context = Context::new(&service);
+/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
+/// let second = context.add(&blogs, Dynamic::new("Channel9", "b"))?;
+/// // The first cannot be added; the second is, all the same.
+/// let options = SaveOptions { continue_on_error: true, ..SaveOptions::default() };
+/// assert_eq!(context.save_with(options).await.unwrap_err().saved, 1);
+/// assert!(context.etag(second)?.is_some());
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaveOptions {
     /// Replace entities that were changed, rather than merge.
@@ -37,6 +68,20 @@ pub struct SaveOptions {
 }
 
 /// A change that was not saved. It is still pending.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// # use lazuli_client::{Context, Dynamic};
+/// let blogs = service.create_table("Blogs").await?;
+/// blogs.insert(&Dynamic::new("Channel9", "a")).await?;
+/// let mut context = Context::new(&service);
+/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
+/// let failed = &context.save().await.unwrap_err().failed[0];
+/// assert_eq!(failed.table, "Blogs");
+/// assert_eq!(failed.key.as_ref().map(|key| key.row.as_str()), Some("a"));
+/// assert!(failed.error.is_conflict());
+/// # Ok(()) })
+/// ```
 #[derive(Debug)]
 pub struct FailedChange {
     /// The table.
@@ -48,6 +93,21 @@ pub struct FailedChange {
 }
 
 /// A save that did not do everything. What was not saved is still pending, and is sent again by the next save (CL-08).
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// # use lazuli_client::{Context, Dynamic};
+/// let blogs = service.table("Blogs")?;
+/// let mut context = Context::new(&service);
+/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
+/// let error = context.save().await.unwrap_err();
+/// assert_eq!((error.saved, error.failed.len(), context.pending()), (0, 1, 1));
+///
+/// // With the cause out of the way, what is pending is sent again.
+/// blogs.create().await?;
+/// assert_eq!(context.save().await?, 1);
+/// # Ok(()) })
+/// ```
 #[derive(Debug)]
 pub struct SaveError {
     /// How many changes were saved.
@@ -88,21 +148,76 @@ enum Step {
 
 impl Context {
     /// Sends what is pending one by one; changed entities are merged (CL-03). Answers how many changes were saved.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let post = context.add(&blogs, Dynamic::new("Channel9", "a").with("Rating", 3)?)?;
+    /// context.add(&blogs, Dynamic::new("Channel8", "a"))?;
+    /// assert_eq!(context.save().await?, 2);
+    /// context.edit(post)?.set("Rating", 4)?;
+    /// assert_eq!(context.save().await?, 1);
+    /// # Ok(()) })
+    /// ```
     pub async fn save(&mut self) -> Result<usize, SaveError> {
         self.save_with(SaveOptions::default()).await
     }
 
     /// The same; changed entities are replaced.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let post = context.add(&blogs, Dynamic::new("Channel9", "a").with("Draft", true)?)?;
+    /// context.save().await?;
+    /// // A merge would leave the property there.
+    /// context.edit(post)?.set("Draft", None::<bool>)?;
+    /// context.save_replace().await?;
+    /// assert_eq!(blogs.get::<Dynamic>("Channel9", "a").await?.value.get::<bool>("Draft")?, None);
+    /// # Ok(()) })
+    /// ```
     pub async fn save_replace(&mut self) -> Result<usize, SaveError> {
         self.save_with(SaveOptions { replace: true, ..SaveOptions::default() }).await
     }
 
     /// Sends everything that is pending as one batch.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// blogs.insert(&Dynamic::new("Channel9", "b")).await?;
+    /// let mut context = Context::new(&service);
+    /// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
+    /// context.add(&blogs, Dynamic::new("Channel9", "b"))?;
+    /// // The second is there already, so the first is not added either.
+    /// assert!(context.save_batch().await.is_err());
+    /// assert_eq!(blogs.try_get::<Dynamic>("Channel9", "a").await?, None);
+    /// # Ok(()) })
+    /// ```
     pub async fn save_batch(&mut self) -> Result<usize, SaveError> {
         self.save_with(SaveOptions { mode: SaveMode::OneBatch, ..SaveOptions::default() }).await
     }
 
     /// Sends what is pending.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic, SaveMode, SaveOptions};
+    /// let blogs = service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// for n in 0..250 {
+    ///     context.add(&blogs, Dynamic::new("Channel9", format!("{n:03}")))?;
+    /// }
+    /// // Three requests, since a batch holds a hundred changes.
+    /// let options = SaveOptions { mode: SaveMode::Batches, replace: true, ..SaveOptions::default() };
+    /// assert_eq!(context.save_with(options).await?, 250);
+    /// # Ok(()) })
+    /// ```
     pub async fn save_with(&mut self, options: SaveOptions) -> Result<usize, SaveError> {
         let mut done = vec![false; self.pending.len()];
         let mut outcome = SaveError { saved: 0, failed: Vec::new() };

@@ -13,6 +13,22 @@ use crate::versioned::{ETag, Versioned};
 use crate::write::{Change, WriteMode, WriteOptions};
 
 /// Names an entity that a [`super::Context`] tracks.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, Handle};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// let mut context = Context::new(&service);
+/// // It is a number, so that a program can keep many of them beside the context.
+/// let post: Handle<Dynamic> = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+/// context.edit(post)?.set("Rating", 4)?;
+/// assert_eq!(context.entity(post)?.get("Rating")?, Some(4));
+/// // Another context knows nothing of it.
+/// assert!(Context::new(&service).entity(post).is_err());
+/// # context.detach(post)?;
+/// # Ok(()) })
+/// ```
 pub struct Handle<T> {
     pub(super) context: u64,
     pub(super) index: usize,

@@ -41,21 +41,64 @@ pub struct TableService {
 
 impl TableService {
     /// The service that a connection string describes, over HTTP.
+    ///
+    /// ```
+    /// # use lazuli_client::TableService;
+    /// let text = "DefaultEndpointsProtocol=http;AccountName=shop;AccountKey=c2VjcmV0;EndpointSuffix=corp.example";
+    /// let service = TableService::from_connection_string(text)?;
+    /// assert_eq!(service.endpoint().as_str(), "http://shop.table.corp.example");
+    /// // What is wrong is said at once; nothing was sent.
+    /// assert!(TableService::from_connection_string("AccountName=shop;AcountKey=c2VjcmV0").is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn from_connection_string(text: &str) -> Result<Self> {
         Self::new(text.parse()?)
     }
 
     /// The service of an account, over HTTP.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, Credential, TableService};
+    /// let shop = Account::new("shop", "http://127.0.0.1:10002/shop".parse()?, Credential::shared_key("c2VjcmV0")?);
+    /// let service = TableService::new(shop)?;
+    /// assert_eq!(service.account().name(), Some("shop"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn new(account: Account) -> Result<Self> {
         Self::builder(account).build()
     }
 
     /// The service of an account, with settings.
+    ///
+    /// ```
+    /// # use lazuli_client::{Account, ReadFrom, RetryOptions, TableService};
+    /// let service = TableService::builder(Account::development())
+    ///     .retry(RetryOptions::none())
+    ///     .read_from(ReadFrom::PrimaryThenSecondary)
+    ///     .build()?;
+    /// assert_eq!(service.endpoint().authority(), "127.0.0.1:10002");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn builder(account: Account) -> Builder {
         Builder::new(account)
     }
 
     /// The same service for another account or credential, over the same transport and with the same settings.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Credential, DateTime, Dynamic, SasOptions};
+    /// let people = service.create_table("People").await?;
+    /// let expiry = DateTime::parse("2100-01-01T00:00:00Z");
+    /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
+    /// let token = service.account().table_sas("People", &terms)?;
+    ///
+    /// // What someone can do who was given the token alone.
+    /// let guest = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?));
+    /// assert_eq!(guest.table("People")?.try_get::<Dynamic>("a", "1").await?, None);
+    /// assert_eq!(guest.delete_table("People").await.unwrap_err().status(), Some(403));
+    /// # Ok(()) })
+    /// ```
     pub fn with_account(&self, account: Account) -> Self {
         let Pipeline { transport, environment, retry, read_from, hooks, .. } = &*self.pipeline;
         let pipeline = Pipeline {
@@ -70,21 +113,56 @@ impl TableService {
     }
 
     /// The account.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{DateTime, SasOptions};
+    /// // The account signs tokens for others.
+    /// let expiry = DateTime::parse("2100-01-01T00:00:00Z");
+    /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
+    /// let token = service.account().table_sas("People", &terms)?;
+    /// assert!(token.contains("tn=People"));
+    /// # Ok(()) })
+    /// ```
     pub fn account(&self) -> &Account {
         &self.pipeline.account
     }
 
     /// Where it is.
+    ///
+    /// ```
+    /// # use lazuli_client::TableService;
+    /// let service = TableService::from_connection_string("UseDevelopmentStorage=true")?;
+    /// assert_eq!(service.endpoint().to_string(), "http://127.0.0.1:10002/devstoreaccount1");
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn endpoint(&self) -> &Endpoint {
         self.pipeline.account.endpoint()
     }
 
     /// A table, which need not exist. Nothing is sent; the name is checked.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let people = service.table("People")?;
+    /// assert!(!people.exists().await?);
+    /// assert!(service.table("no table").is_err());
+    /// # Ok(()) })
+    /// ```
     pub fn table(&self, name: &str) -> Result<Table> {
         Ok(Table::new(self.clone(), table_name(name)?))
     }
 
     /// Creates a table.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let people = service.create_table("People").await?;
+    /// people.insert(&Dynamic::new("a", "1")).await?;
+    /// assert!(service.create_table("People").await.is_err_and(|error| error.is_conflict()));
+    /// # Ok(()) })
+    /// ```
     pub async fn create_table(&self, name: &str) -> Result<Table> {
         let table = self.table(name)?;
         table.create().await?;
@@ -92,11 +170,27 @@ impl TableService {
     }
 
     /// Deletes a table with all that is in it.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let people = service.create_table("People").await?;
+    /// service.delete_table("People").await?;
+    /// assert!(!people.exists().await?);
+    /// # Ok(()) })
+    /// ```
     pub async fn delete_table(&self, name: &str) -> Result<()> {
         self.table(name)?.delete().await
     }
 
     /// The properties of the service: what it logs and measures, and its CORS rules.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let properties = service.properties().await?;
+    /// assert!(properties.cors.is_empty());
+    /// assert_eq!(properties.hour_metrics.include_apis, None);
+    /// # Ok(()) })
+    /// ```
     pub async fn properties(&self) -> Result<ServiceProperties> {
         let call = self.of_service("GetTableServiceProperties", Method::GET, "properties");
         let answer = self.pipeline.send(&call).await?;
@@ -104,6 +198,20 @@ impl TableService {
     }
 
     /// Changes properties of the service; what is `None` stays as it is.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{CorsRule, PropertiesUpdate};
+    /// let pages = CorsRule {
+    ///     origins: vec!["https://shop.example".into()],
+    ///     methods: vec!["GET".into()],
+    ///     max_age_seconds: 600,
+    ///     ..CorsRule::default()
+    /// };
+    /// service.set_properties(&PropertiesUpdate { cors: Some(vec![pages.clone()]), ..PropertiesUpdate::default() }).await?;
+    /// assert_eq!(service.properties().await?.cors, [pages]);
+    /// # Ok(()) })
+    /// ```
     pub async fn set_properties(&self, update: &PropertiesUpdate) -> Result<()> {
         let call = self
             .of_service("SetTableServiceProperties", Method::PUT, "properties")
@@ -113,6 +221,14 @@ impl TableService {
     }
 
     /// How far the secondary is behind; asks the secondary.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let stats = service.stats().await?;
+    /// assert_eq!(stats.status, "live");
+    /// assert!(stats.last_sync.is_some());
+    /// # Ok(()) })
+    /// ```
     pub async fn stats(&self) -> Result<Stats> {
         let call = self.of_service("GetTableServiceStats", Method::GET, "stats").at_secondary(true);
         let answer = self.pipeline.send(&call).await?;

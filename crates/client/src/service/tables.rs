@@ -13,6 +13,18 @@ use crate::request::{Call, NO_METADATA};
 const NEXT_TABLE_NAME: &str = "x-ms-continuation-nexttablename";
 
 /// Which tables to list.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::TablesOptions;
+///
+/// for name in ["Log2023", "Log2024", "People"] {
+///     service.create_table(name).await?;
+/// }
+/// let options = TablesOptions { prefix: Some("Log".into()), top: Some(10), ..TablesOptions::default() };
+/// assert_eq!(service.tables_page(&options).await?.names, ["Log2023", "Log2024"]);
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TablesOptions {
     /// Only those whose names start so.
@@ -40,6 +52,16 @@ impl TablesOptions {
 }
 
 /// A page of the names of tables.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// # use lazuli_client::TablesOptions;
+/// service.create_table("People").await?;
+/// let page = service.tables_page(&TablesOptions::default()).await?;
+/// assert_eq!(page.names, ["People"]);
+/// assert_eq!(page.continuation, None, "there are no more");
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TablesPage {
     /// The names, in order.
@@ -50,11 +72,29 @@ pub struct TablesPage {
 
 impl TableService {
     /// The names of all tables, in order.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// for name in ["People", "Orders"] {
+    ///     service.create_table(name).await?;
+    /// }
+    /// assert_eq!(service.table_names().await?, ["Orders", "People"]);
+    /// # Ok(()) })
+    /// ```
     pub async fn table_names(&self) -> Result<Vec<String>> {
         self.collect_table_names(TablesOptions::default()).await
     }
 
     /// The names of the tables that start with a prefix, in order.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// for name in ["Log2023", "Log2024", "Lost"] {
+    ///     service.create_table(name).await?;
+    /// }
+    /// assert_eq!(service.table_names_with_prefix("Log").await?, ["Log2023", "Log2024"]);
+    /// # Ok(()) })
+    /// ```
     pub async fn table_names_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
         self.collect_table_names(TablesOptions { prefix: Some(prefix.to_owned()), ..Default::default() })
             .await
@@ -73,6 +113,20 @@ impl TableService {
     }
 
     /// One page of the names of tables.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::TablesOptions;
+    /// for name in ["One", "Three", "Two"] {
+    ///     service.create_table(name).await?;
+    /// }
+    /// let mut options = TablesOptions { top: Some(2), ..TablesOptions::default() };
+    /// let first = service.tables_page(&options).await?;
+    /// options.continuation = first.continuation;
+    /// let second = service.tables_page(&options).await?;
+    /// assert_eq!((first.names, second.names), (vec!["One".into(), "Three".into()], vec!["Two".to_owned()]));
+    /// # Ok(()) })
+    /// ```
     pub async fn tables_page(&self, options: &TablesOptions) -> Result<TablesPage> {
         let call = Call::new("QueryTables", Method::GET, "Tables")
             .query_some("$filter", options.filter())

@@ -55,21 +55,59 @@ impl Table {
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// // Nothing is sent for a handle: the table need not be there.
+    /// let orders = service.table("Orders")?;
+    /// assert_eq!(orders.name(), "Orders");
+    /// # Ok(()) })
+    /// ```
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
     /// Its name, checked.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// // Names of tables that differ only in case are of the same table.
+    /// let (one, other) = (service.table("Orders")?, service.table("orders")?);
+    /// assert_ne!(one.name(), other.name());
+    /// assert!(one.table_name().is_same(other.table_name()));
+    /// # Ok(()) })
+    /// ```
     pub fn table_name(&self) -> &TableName {
         &self.name
     }
 
     /// The service that it belongs to.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let orders = service.create_table("Orders").await?;
+    /// // Whoever was given the table alone finds its siblings.
+    /// orders.service().create_table("Archive").await?;
+    /// assert_eq!(service.table_names().await?, ["Archive", "Orders"]);
+    /// # Ok(()) })
+    /// ```
     pub fn service(&self) -> &TableService {
         &self.service
     }
 
     /// One partition of it: the unit of transactions.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1")).await?;
+    /// let of_2024 = orders.partition("2024")?;
+    /// assert_eq!(of_2024.get::<Dynamic>("1").await?.value.partition_key, "2024");
+    /// // The key is checked here already.
+    /// assert!(orders.partition("2024/25").is_err());
+    /// # Ok(()) })
+    /// ```
     pub fn partition(&self, partition_key: impl Into<String>) -> Result<Partition> {
         let key = key(partition_key.into(), "")?;
         Ok(Partition::new(self.clone(), key.partition))
@@ -80,6 +118,16 @@ impl Table {
     }
 
     /// Creates it. One that was deleted a moment ago may have to wait: the service says so, and the client retries.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::ErrorCode;
+    /// let orders = service.table("Orders")?;
+    /// orders.create().await?;
+    /// let again = orders.create().await.unwrap_err();
+    /// assert_eq!(again.code(), Some(ErrorCode::TableAlreadyExists));
+    /// # Ok(()) })
+    /// ```
     pub async fn create(&self) -> Result<()> {
         let call = Call::new("CreateTable", Method::POST, "Tables")
             .header("accept", NO_METADATA)
@@ -92,6 +140,14 @@ impl Table {
     }
 
     /// Creates it unless it exists. `true` if it was created.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let orders = service.table("Orders")?;
+    /// assert!(orders.create_if_missing().await?);
+    /// assert!(!orders.create_if_missing().await?);
+    /// # Ok(()) })
+    /// ```
     pub async fn create_if_missing(&self) -> Result<bool> {
         match self.create().await {
             Ok(()) => Ok(true),
@@ -101,6 +157,17 @@ impl Table {
     }
 
     /// Deletes it with all that is in it.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1")).await?;
+    /// orders.delete().await?;
+    /// assert!(!orders.exists().await?);
+    /// assert!(orders.delete().await.unwrap_err().is_not_found());
+    /// # Ok(()) })
+    /// ```
     pub async fn delete(&self) -> Result<()> {
         let target = path(|out| url::table_path(out, self.name()));
         let call = Call::new("DeleteTable", Method::DELETE, target).header("accept", NO_METADATA);
@@ -111,6 +178,14 @@ impl Table {
     }
 
     /// Deletes it if it exists. `true` if it was deleted.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let orders = service.create_table("Orders").await?;
+    /// assert!(orders.delete_if_exists().await?);
+    /// assert!(!orders.delete_if_exists().await?);
+    /// # Ok(()) })
+    /// ```
     pub async fn delete_if_exists(&self) -> Result<bool> {
         match self.delete().await {
             Ok(()) => Ok(true),
@@ -120,6 +195,15 @@ impl Table {
     }
 
     /// Does it exist?
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// let orders = service.table("Orders")?;
+    /// assert!(!orders.exists().await?);
+    /// orders.create().await?;
+    /// assert!(orders.exists().await?);
+    /// # Ok(()) })
+    /// ```
     pub async fn exists(&self) -> Result<bool> {
         let target = path(|out| url::table_path(out, self.name()));
         let call = Call::new("QueryTable", Method::GET, target).header("accept", NO_METADATA);
@@ -131,6 +215,16 @@ impl Table {
     }
 
     /// Its stored access policies.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::SignedIdentifier;
+    /// let orders = service.create_table("Orders").await?;
+    /// assert!(orders.policies().await?.is_empty());
+    /// orders.set_policies(&[SignedIdentifier { id: "readers".into(), policy: None }]).await?;
+    /// assert_eq!(orders.policies().await?[0].id, "readers");
+    /// # Ok(()) })
+    /// ```
     pub async fn policies(&self) -> Result<Vec<SignedIdentifier>> {
         let call = Call::xml("GetTableAcl", Method::GET, self.name()).query("comp", "acl");
         let answer = self.send(&call).await?;
@@ -138,6 +232,23 @@ impl Table {
     }
 
     /// Gives it other stored access policies; those that it has are replaced.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{AccessPolicy, Credential, SasOptions, SignedIdentifier};
+    /// let orders = service.create_table("Orders").await?;
+    /// let until = lazuli_client::DateTime::parse("2100-01-01T00:00:00Z");
+    /// let policy = AccessPolicy { expiry: until, permissions: Some("r".into()), ..AccessPolicy::default() };
+    /// orders.set_policies(&[SignedIdentifier { id: "readers".into(), policy: Some(policy) }]).await?;
+    ///
+    /// // A token that only names the policy: it is good until the table has other policies.
+    /// let token = service.account().table_sas("Orders", &SasOptions { policy: Some("readers".into()), ..SasOptions::default() })?;
+    /// let reader = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?)).table("Orders")?;
+    /// assert_eq!(reader.try_get::<lazuli_client::Dynamic>("2024", "1").await?, None);
+    /// orders.set_policies(&[]).await?;
+    /// assert_eq!(reader.try_get::<lazuli_client::Dynamic>("2024", "1").await.unwrap_err().status(), Some(403));
+    /// # Ok(()) })
+    /// ```
     pub async fn set_policies(&self, policies: &[SignedIdentifier]) -> Result<()> {
         let call = Call::xml("SetTableAcl", Method::PUT, self.name())
             .query("comp", "acl")

@@ -7,6 +7,21 @@ use crate::versioned::Versioned;
 use crate::write::{WriteMode, WriteOptions};
 
 /// How [`Table::modify_with`] changes an entity.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Dynamic, ModifyOptions};
+///
+/// let counters = service.create_table("Counters").await?;
+/// counters.insert(&Dynamic::new("p", "visits")).await?;
+/// // To set a mark twice does no harm, and whoever else writes there is not in the way for long.
+/// let options = ModifyOptions { attempts_max: 50, repeatable: true, ..ModifyOptions::default() };
+/// let marked = counters
+///     .modify_with("p", "visits", options, |counter: &mut Dynamic| counter.set("Seen", true).map(|_| ()))
+///     .await?;
+/// assert_eq!(marked.value.get("Seen")?, Some(true));
+/// # Ok(()) })
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifyOptions {
     /// How often it is read and changed before the contention is an error (CC-09).
@@ -50,6 +65,21 @@ impl Table {
     }
 
     /// The same, with options. An error of the closure ends it, and nothing is written.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, Error, ModifyOptions};
+    /// let accounts = service.create_table("Accounts").await?;
+    /// let before = accounts.insert(&Dynamic::new("p", "ann").with("Balance", 5)?).await?;
+    /// let withdraw = |account: &mut Dynamic| match account.get::<i32>("Balance")?.unwrap_or(0) {
+    ///     balance @ 10.. => account.set("Balance", balance - 10).map(|_| ()),
+    ///     _ => Err(Error::input("there is not enough")),
+    /// };
+    /// let refused = accounts.modify_with("p", "ann", ModifyOptions::default(), withdraw).await.unwrap_err();
+    /// assert_eq!(refused.message(), "there is not enough");
+    /// assert_eq!(accounts.get::<Dynamic>("p", "ann").await?.etag, before);
+    /// # Ok(()) })
+    /// ```
     pub async fn modify_with<T: Entity>(
         &self,
         partition_key: impl Into<String>,

@@ -36,6 +36,25 @@ pub struct GetOptions {
 
 impl Table {
     /// Reads an entity. One that is not there is an error.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// use lazuli_client::Entity;
+    ///
+    /// #[derive(Entity)]
+    /// struct Order {
+    ///     #[table(partition_key)] year: String,
+    ///     #[table(row_key)] number: String,
+    ///     total: i32,
+    /// }
+    ///
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Order { year: "2024".into(), number: "1".into(), total: 10 }).await?;
+    /// let order = orders.get::<Order>("2024", "1").await?;
+    /// assert_eq!(order.value.total, 10);
+    /// assert!(orders.get::<Order>("2024", "2").await.is_err_and(|error| error.is_not_found()));
+    /// # Ok(()) })
+    /// ```
     pub async fn get<T: Entity>(
         &self,
         partition_key: impl Into<String>,
@@ -45,6 +64,17 @@ impl Table {
     }
 
     /// Reads an entity, if it is there. A missing table is an error.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, ErrorCode};
+    /// let orders = service.create_table("Orders").await?;
+    /// assert_eq!(orders.try_get::<Dynamic>("2024", "1").await?, None);
+    /// orders.delete().await?;
+    /// let error = orders.try_get::<Dynamic>("2024", "1").await.unwrap_err();
+    /// assert_eq!(error.code(), Some(ErrorCode::TableNotFound));
+    /// # Ok(()) })
+    /// ```
     pub async fn try_get<T: Entity>(
         &self,
         partition_key: impl Into<String>,
@@ -58,6 +88,18 @@ impl Table {
     }
 
     /// Reads an entity.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Dynamic, GetOptions};
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1").with("Total", 10)?).await?;
+    /// // From the copy of the account, for those who can bear that it may be behind.
+    /// let options = GetOptions { secondary: true, ..GetOptions::default() };
+    /// let order = orders.get_with::<Dynamic>("2024", "1", &options).await?;
+    /// assert_eq!(order.value.get("Total")?, Some(10));
+    /// # Ok(()) })
+    /// ```
     pub async fn get_with<T: Entity>(
         &self,
         partition_key: impl Into<String>,
@@ -73,6 +115,18 @@ impl Table {
     }
 
     /// Reads one entity by a batch of one query, for keys that are too long for a URL (CL-12, FW-06).
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let pages = service.create_table("Pages").await?;
+    /// // As a URL this key would have more than 9000 characters.
+    /// let long = "д".repeat(512);
+    /// pages.insert(&Dynamic::new(&long, &long).with("Visits", 3)?).await?;
+    /// let page = pages.get_in_batch::<Dynamic>(&long, &long).await?;
+    /// assert_eq!(page.value.get("Visits")?, Some(3));
+    /// # Ok(()) })
+    /// ```
     pub async fn get_in_batch<T: Entity>(
         &self,
         partition_key: impl Into<String>,
