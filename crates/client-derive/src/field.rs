@@ -201,7 +201,8 @@ impl Member {
     pub fn names(&self) -> Option<TokenStream> {
         let (ty, name) = (&self.ty, &self.attribute.name);
         match self.role() {
-            Role::PartitionKey | Role::RowKey | Role::Timestamp | Role::Etag | Role::Skip => None,
+            Role::PartitionKey | Role::RowKey | Role::Etag | Role::Skip => None,
+            Role::Timestamp => Some(quote!(out.push(::std::string::String::from("Timestamp"));)),
             Role::Extra | Role::Indexed => Some(quote!(closed = false;)),
             Role::Flatten { prefix } => Some(quote! {
                 closed &= <#ty as __l::Shape>::field_names(&::std::format!("{prefix}{}", #prefix), out);

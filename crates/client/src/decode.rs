@@ -3,6 +3,8 @@
 //! A row is read once: its members are borrowed from the answer, given their types, and offered to the places that the
 //! derive made for them. Nothing is built in between.
 
+mod json;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -10,11 +12,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::{DateTime, EdmType};
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
-use crate::value::{FromValue, WireValue, WrongType};
+use crate::value::{WireValue, WrongType};
 
 /// Most members of one entity that are read: properties, their annotations, and what services add.
 const MEMBERS_MAX: usize = 2048;
@@ -23,6 +24,16 @@ const ANNOTATION: &str = "@odata.type";
 const ETAG: &str = "odata.etag";
 
 /// Why an entity could not be read.
+///
+/// ```
+/// # use lazuli_embedded::doc::Person;
+///
+/// use lazuli_client::{Entity, decode::RawEntity};
+///
+/// let raw = RawEntity::parse(br#"{"PartitionKey": "Delft", "RowKey": "Ann", "Age": "many"}"#).unwrap();
+/// let error = Person::decode(&raw).unwrap_err();
+/// assert_eq!(error.to_string(), "property Age: expected Edm.Int32, found Edm.String");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     property: String,
@@ -31,21 +42,52 @@ pub struct DecodeError {
 
 impl DecodeError {
     /// A property that has no value but must have one.
+    ///
+    /// ```
+    /// use lazuli_client::decode::DecodeError;
+    ///
+    /// assert_eq!(DecodeError::missing("Age").to_string(), "property Age: is missing");
+    /// ```
     pub fn missing(name: &str) -> Self {
         Self { property: name.to_owned(), reason: "is missing".to_owned() }
     }
 
     /// A property that has another type than its field.
+    ///
+    /// ```
+    /// use lazuli_client::decode::DecodeError;
+    /// use lazuli_client::value::{FromValue, WireValue};
+    ///
+    /// let wrong = i32::from_value(&WireValue::Boolean(true)).unwrap_err();
+    /// let error = DecodeError::wrong("Age", &wrong);
+    /// assert_eq!(error.to_string(), "property Age: expected Edm.Int32, found Edm.Boolean");
+    /// ```
     pub fn wrong(name: &str, wrong: &WrongType) -> Self {
         Self { property: name.to_owned(), reason: wrong.to_string() }
     }
 
     /// A property that a strict type does not have (MB-13).
+    ///
+    /// ```
+    /// # use lazuli_client::Entity;
+    /// use lazuli_client::decode::{DecodeError, RawEntity};
+    ///
+    /// #[derive(Debug, Entity)]
+    /// #[table(strict)]
+    /// struct Strict { #[table(partition_key)] a: String, #[table(row_key)] b: String }
+    ///
+    /// let raw = RawEntity::parse(br#"{"PartitionKey": "a", "RowKey": "b", "Hats": 3}"#).unwrap();
+    /// assert_eq!(Strict::decode(&raw).unwrap_err(), DecodeError::unknown("Hats"));
+    /// ```
     pub fn unknown(name: &str) -> Self {
         Self { property: name.to_owned(), reason: "is not a property of this type".to_owned() }
     }
 
     /// The property that could not be read.
+    ///
+    /// ```
+    /// assert_eq!(lazuli_client::decode::DecodeError::missing("Age").property(), "Age");
+    /// ```
     pub fn property(&self) -> &str {
         &self.property
     }
@@ -66,6 +108,16 @@ impl From<DecodeError> for Error {
 }
 
 /// What the service says of an entity besides its properties.
+///
+/// ```
+/// use lazuli_client::decode::RawEntity;
+///
+/// let raw = RawEntity::parse(br#"{"odata.etag": "W/\"1\"", "PartitionKey": "Delft", "RowKey": "Ann"}"#)?;
+/// assert_eq!((&*raw.head.partition, &*raw.head.row), ("Delft", "Ann"));
+/// assert_eq!(raw.head.etag.as_deref(), Some("W/\"1\""));
+/// assert_eq!(raw.head.timestamp, None); // nobody told
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Head<'a> {
     /// PartitionKey, if it was selected.
@@ -79,6 +131,16 @@ pub struct Head<'a> {
 }
 
 /// An entity as it came: its keys and version, and its members with their types.
+///
+/// ```
+/// use lazuli_client::{decode::RawEntity, value::WireValue};
+///
+/// let body = br#"{"PartitionKey": "a", "RowKey": "b", "Sold@odata.type": "Edm.Int64", "Sold": "5"}"#;
+/// let raw = RawEntity::parse(body)?;
+/// assert_eq!(raw.member("Sold"), Some(&WireValue::Int64(5)));
+/// assert_eq!(raw.head.row, "b");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawEntity<'a> {
     /// Keys, timestamp and ETag.
@@ -89,12 +151,43 @@ pub struct RawEntity<'a> {
 }
 
 impl<'a> RawEntity<'a> {
+    /// Reads one from the JSON of an answer.
+    ///
+    /// ```
+    /// use lazuli_client::decode::RawEntity;
+    ///
+    /// let raw = RawEntity::parse(br#"{"PartitionKey": "a", "RowKey": "b", "Age": 41}"#).unwrap();
+    /// assert_eq!(raw.members().count(), 1);
+    /// assert!(RawEntity::parse(br#"["no", "entity"]"#).is_err());
+    /// ```
+    pub fn parse(body: &'a [u8]) -> Result<Self> {
+        json::entity(body)
+    }
+
     /// The properties in the order in which they came.
+    ///
+    /// ```
+    /// use lazuli_client::decode::RawEntity;
+    ///
+    /// let raw = RawEntity::parse(br#"{"RowKey": "b", "Hats": 3, "Age": 41}"#)?;
+    /// assert_eq!(raw.members().map(|(name, _)| name).collect::<Vec<_>>(), ["Hats", "Age"]);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn members(&self) -> impl Iterator<Item = (&str, &WireValue<'a>)> {
         self.members.iter().map(|(name, value)| (&**name, value))
     }
 
     /// The value of a property.
+    ///
+    /// ```
+    /// use lazuli_client::{decode::RawEntity, value::WireValue};
+    ///
+    /// let raw = RawEntity::parse(br#"{"Age": 41, "Hats": null}"#)?;
+    /// assert_eq!(raw.member("Age"), Some(&WireValue::Int32(41)));
+    /// assert_eq!(raw.member("Hats"), Some(&WireValue::Null)); // was asked for, and is not there
+    /// assert_eq!(raw.member("Shoes"), None);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn member(&self, name: &str) -> Option<&WireValue<'a>> {
         self.members.iter().find(|(given, _)| given == name).map(|(_, value)| value)
     }
@@ -209,9 +302,21 @@ fn parse(kind: EdmType, text: &str) -> Option<WireValue<'static>> {
 }
 
 /// Reads the entities of a page.
+///
+/// ```
+/// # use lazuli_embedded::doc::Person;
+///
+/// use lazuli_client::decode::decode_page;
+///
+/// let body = br#"{"value": [{"PartitionKey": "Delft", "RowKey": "Ann", "Age": 41},
+///                           {"PartitionKey": "Delft", "RowKey": "Bob", "Age": 28}]}"#;
+/// let people: Vec<Person> = decode_page(body)?;
+/// assert_eq!(people[1], Person::new("Delft", "Bob", 28));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
     let mut out = Vec::new();
-    each_entity(body, |raw| {
+    json::each_entity(body, |raw| {
         out.push(T::decode(raw).map_err(|error| named(raw, &error))?);
         Ok(())
     })?;
@@ -219,210 +324,21 @@ pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
 }
 
 /// Reads one entity.
+///
+/// ```
+/// use lazuli_client::{Dynamic, decode::decode_entity};
+///
+/// let ann: Dynamic = decode_entity(br#"{"PartitionKey": "Delft", "RowKey": "Ann", "Age": 41}"#)?;
+/// assert_eq!(ann.get::<i32>("Age")?, Some(41));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub fn decode_entity<T: Entity>(body: &[u8]) -> Result<T> {
-    let mut raw = RawEntity::default();
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    EntitySeed(&mut raw).deserialize(&mut reader).map_err(|error| unreadable(&error))?;
-    reader.end().map_err(|error| unreadable(&error))?;
+    let raw = RawEntity::parse(body)?;
     T::decode(&raw).map_err(|error| Error::answer(named(&raw, &error)))
 }
 
 fn named(raw: &RawEntity<'_>, error: &DecodeError) -> String {
     format!("entity ('{}', '{}'): {error}", raw.head.partition, raw.head.row)
-}
-
-fn unreadable(error: &serde_json::Error) -> Error {
-    Error::answer(format!("the answer is not one of a table service: {error}"))
-}
-
-/// Walks a page and shows each entity.
-fn each_entity<'a>(
-    body: &'a [u8],
-    mut see: impl FnMut(&RawEntity<'a>) -> std::result::Result<(), String>,
-) -> Result<()> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    PageSeed(&mut see).deserialize(&mut reader).map_err(|error| unreadable(&error))?;
-    reader.end().map_err(|error| unreadable(&error))
-}
-
-struct PageSeed<F>(F);
-
-impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> DeserializeSeed<'de> for PageSeed<F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> Visitor<'de> for PageSeed<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a page of entities")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> std::result::Result<(), A::Error> {
-        while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
-            if name == "value" {
-                map.next_value_seed(RowsSeed(&mut self.0))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct RowsSeed<'f, F>(&'f mut F);
-
-impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> DeserializeSeed<'de>
-    for RowsSeed<'_, F>
-{
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> Visitor<'de> for RowsSeed<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of entities")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<(), A::Error> {
-        let mut raw = RawEntity::default();
-        while seq.next_element_seed(EntitySeed(&mut raw))?.is_some() {
-            (self.0)(&raw).map_err(de::Error::custom)?;
-            raw.clear();
-        }
-        Ok(())
-    }
-}
-
-struct EntitySeed<'r, 'a>(&'r mut RawEntity<'a>);
-
-impl<'de> DeserializeSeed<'de> for EntitySeed<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an entity")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
-            let value = map.next_value_seed(ValueSeed)?;
-            self.0.add(name, value).map_err(de::Error::custom)?;
-        }
-        Ok(())
-    }
-}
-
-/// A text that is borrowed unless it has escapes.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de> de::Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor).map(Text)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-}
-
-struct ValueSeed;
-
-impl<'de> DeserializeSeed<'de> for ValueSeed {
-    type Value = WireValue<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(
-        self,
-        deserializer: D,
-    ) -> std::result::Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ValueSeed {
-    type Value = WireValue<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
-        Ok(WireValue::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> std::result::Result<Self::Value, E> {
-        Ok(WireValue::Boolean(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> std::result::Result<Self::Value, E> {
-        Ok(i32::try_from(value).map_or(WireValue::Int64(value), WireValue::Int32))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Self::Value, E> {
-        match i64::try_from(value) {
-            Ok(value) => self.visit_i64(value),
-            Err(_) => Ok(WireValue::Double(value as f64)),
-        }
-    }
-
-    fn visit_f64<E>(self, value: f64) -> std::result::Result<Self::Value, E> {
-        Ok(WireValue::Double(value))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
-        Ok(WireValue::String(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
-        Ok(WireValue::String(Cow::Owned(text.to_owned())))
-    }
-}
-
-/// Reads a property into its place: what the derive calls. Null is no value.
-pub fn fill<T: FromValue>(
-    place: &mut Option<T>,
-    name: &str,
-    value: &WireValue<'_>,
-) -> std::result::Result<bool, DecodeError> {
-    if *value != WireValue::Null {
-        *place = Some(T::from_value(value).map_err(|wrong| DecodeError::wrong(name, &wrong))?);
-    }
-    Ok(true)
-}
-
-/// What was read, or what an absent property is read as: what the derive calls.
-pub fn settle<T: FromValue>(place: Option<T>, name: &str) -> std::result::Result<T, DecodeError> {
-    place.or_else(T::absent).ok_or_else(|| DecodeError::missing(name))
 }
 
 #[cfg(test)]

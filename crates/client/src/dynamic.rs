@@ -37,28 +37,73 @@ pub struct Dynamic {
 
 impl Dynamic {
     /// An entity with its keys and nothing else.
+    ///
+    /// ```
+    /// use lazuli_client::Dynamic;
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG");
+    /// assert_eq!((guitar.partition_key.as_str(), guitar.row_key.as_str()), ("Gibson", "SG"));
+    /// assert!(guitar.props.is_empty());
+    /// ```
     pub fn new(partition_key: impl Into<String>, row_key: impl Into<String>) -> Self {
         Self { partition_key: partition_key.into(), row_key: row_key.into(), ..Self::default() }
     }
 
     /// The same entity with one more property.
+    ///
+    /// ```
+    /// use lazuli_client::Dynamic;
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?.with("Frets", 22)?;
+    /// assert_eq!(guitar.props.len(), 2);
+    /// assert!(guitar.with("no name", 1).is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<Self> {
         self.props.set(name, value)?;
         Ok(self)
     }
 
     /// Sets a property, or removes it if the value is `None`; see [`Props::set`].
+    ///
+    /// ```
+    /// use lazuli_client::Dynamic;
+    ///
+    /// let mut guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?;
+    /// guitar.set("Frets", 22)?.set("Color", None::<&str>)?;
+    /// assert!(guitar.props.contains("Frets") && !guitar.props.contains("Color"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<&mut Self> {
         self.props.set(name, value)?;
         Ok(self)
     }
 
     /// Reads a property as a `T`; `None` if there is no such property (LA-07).
+    ///
+    /// ```
+    /// use lazuli_client::Dynamic;
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with("Frets", 22)?;
+    /// assert_eq!(guitar.get::<i32>("Frets")?, Some(22));
+    /// assert_eq!(guitar.get::<i32>("Strings")?, None);
+    /// assert!(guitar.get::<String>("Frets").is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>> {
         self.props.get(name)
     }
 
     /// The lineage of its kind, if it has one: `Entity/Product/Guitar/`.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, kind};
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with(kind::KIND_PROPERTY, kind::lineage("Product.Guitar"))?;
+    /// assert_eq!(guitar.kind(), Some("Entity/Product/Guitar/"));
+    /// assert_eq!(Dynamic::new("Gibson", "V").kind(), None);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn kind(&self) -> Option<&str> {
         match self.props.value(KIND_PROPERTY) {
             Some(Value::String(lineage)) => Some(lineage),

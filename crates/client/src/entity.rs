@@ -3,19 +3,22 @@
 //! [`Entity`] is what operations and queries are generic over; `#[derive(Entity)]` writes it. [`Shape`] is the part
 //! that has properties but no keys, so that one struct can be stored inside another.
 
+mod shape;
+mod writer;
+
 use std::borrow::Cow;
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, check_property, property_bytes};
 use lazuli_model::key::{Key, KeyError};
 use lazuli_model::limits::ENTITY_BYTES_MAX;
-use lazuli_model::{DateTime, EntityKey, ErrorCode, Failure, Value};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Value};
 use lazuli_protocol::json::send;
 
-use crate::decode::{DecodeError, Head, RawEntity};
+use crate::decode::{DecodeError, RawEntity};
 use crate::error::Result;
-use crate::kind::KIND_PROPERTY;
 use crate::props::Props;
-use crate::value::WireValue;
+
+pub use shape::{Builder, Shape};
+pub use writer::Writer;
 
 /// Something that is stored as an entity. Derive it.
 ///
@@ -102,40 +105,136 @@ use crate::value::WireValue;
 )]
 pub trait Entity: Sized + Send + 'static {
     /// The table that holds such entities, unless the caller names another one (LA-32).
+    ///
+    /// ```
+    /// # use lazuli_client::Entity;
+    /// #[derive(Entity)]
+    /// #[table(name = "Products")]
+    /// struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String }
+    ///
+    /// assert_eq!(Guitar::TABLE, Some("Products"));
+    /// ```
     const TABLE: Option<&'static str> = None;
 
     /// What is stored in the property `_Type`: the names of the kind and of those it descends from, as
     /// `Entity/Product/Guitar/`. A query for this type finds its descendants as well (LA-14).
+    ///
+    /// ```
+    /// # use lazuli_client::Entity;
+    /// #[derive(Entity)]
+    /// #[table(kind = "Product.Guitar")]
+    /// struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String }
+    ///
+    /// assert_eq!(Guitar::LINEAGE, Some("Entity/Product/Guitar/"));
+    /// ```
     const LINEAGE: Option<&'static str> = None;
 
     /// Its PartitionKey.
+    ///
+    /// ```
+    /// # use lazuli_client::{DateTime, Entity, keys};
+    /// #[derive(Entity)]
+    /// #[table(partition_key = |entry: &Entry| keys::date(entry.at))]
+    /// struct Entry { #[table(row_key)] at: DateTime, text: String }
+    ///
+    /// let entry = Entry { at: DateTime::parse("2008-10-01T10:00:00Z").unwrap(), text: "Hello".into() };
+    /// assert_eq!(entry.partition_key(), "2008-10-01");
+    /// ```
     fn partition_key(&self) -> Cow<'_, str>;
 
     /// Its RowKey.
+    ///
+    /// ```
+    /// # use lazuli_client::Entity;
+    /// #[derive(Entity)]
+    /// struct Order { #[table(partition_key)] customer: String, #[table(row_key)] number: u32 }
+    ///
+    /// assert_eq!(Order { customer: "Ann".into(), number: 7 }.row_key(), "0000000007");
+    /// ```
     fn row_key(&self) -> Cow<'_, str>;
 
     /// Gives all its properties but the keys, fixed ones first.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// use lazuli_client::{Entity, entity::Writer};
+    ///
+    /// let mut out = Writer::default();
+    /// Person::new("Delft", "Ann", 41).write(&mut out)?;
+    /// assert_eq!(out.into_props().get::<i32>("Age")?, Some(41));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn write(&self, out: &mut Writer) -> Result<()>;
 
     /// Reads one.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// use lazuli_client::{Entity, decode::RawEntity};
+    ///
+    /// let raw = RawEntity::parse(br#"{"PartitionKey": "Delft", "RowKey": "Ann", "Age": 41, "Hats": 3}"#)?;
+    /// assert_eq!(Person::decode(&raw)?, Person::new("Delft", "Ann", 41)); // which is not strict
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn decode(raw: &RawEntity<'_>) -> std::result::Result<Self, DecodeError>;
 
     /// The value of a property, the keys among them, by the name it has in the table.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// use lazuli_client::{Entity, Value};
+    ///
+    /// let ann = Person::new("Delft", "Ann", 41);
+    /// assert_eq!(ann.value_of("Age"), Some(Value::Int32(41)));
+    /// assert_eq!(ann.value_of("RowKey"), Some(Value::String("Ann".into())));
+    /// assert_eq!(ann.value_of("Hats"), None);
+    /// ```
     fn value_of(&self, name: &str) -> Option<Value>;
 
     /// The names of its properties, if no others can matter to it: what a query has to select.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// use lazuli_client::{Dynamic, Entity};
+    ///
+    /// assert_eq!(Person::names(), Some(vec!["Age".to_owned()]));
+    /// assert_eq!(Dynamic::names(), None); // whatever there is
+    /// ```
     fn names() -> Option<Vec<String>> {
         None
     }
 
     /// All its properties but the keys, fixed and flexible (LA-03), checked.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, Entity};
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?;
+    /// assert_eq!(guitar.properties()?.len(), 1);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     fn properties(&self) -> Result<Props> {
         let mut out = Writer::default();
         self.write(&mut out)?;
-        Ok(out.props)
+        Ok(out.into_props())
     }
 
     /// Its two keys, checked.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// use lazuli_client::{Entity, ErrorCode};
+    ///
+    /// let key = Person::new("Delft", "Ann", 41).key().unwrap();
+    /// assert_eq!((key.partition.as_str(), key.row.as_str()), ("Delft", "Ann"));
+    /// let refused = Person::new("Delft", "Ann/Bob", 41).key().unwrap_err();
+    /// assert_eq!(refused.code(), Some(ErrorCode::OutOfRangeInput));
+    /// ```
     fn key(&self) -> Result<EntityKey> {
         Ok(EntityKey { partition: checked_key(self.partition_key())?, row: checked_key(self.row_key())? })
     }
@@ -149,6 +248,18 @@ fn checked_key(text: Cow<'_, str>) -> Result<Key> {
 }
 
 /// An entity as it is sent.
+///
+/// ```
+/// use lazuli_client::{Dynamic, entity::encode};
+///
+/// let sent = encode(&Dynamic::new("Gibson", "SG").with("Sold", 5_i64)?)?;
+/// assert_eq!(sent.key.row.as_str(), "SG");
+/// assert_eq!(
+///     String::from_utf8_lossy(&sent.body),
+///     r#"{"PartitionKey":"Gibson","RowKey":"SG","Sold@odata.type":"Edm.Int64","Sold":"5"}"#
+/// );
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Encoded {
     /// Its keys.
@@ -158,6 +269,17 @@ pub struct Encoded {
 }
 
 /// Writes an entity for sending, and holds it to every limit that the service has.
+///
+/// ```
+/// # use lazuli_embedded::doc::Person;
+///
+/// use lazuli_client::{decode::decode_entity, entity::encode};
+///
+/// let ann = Person::new("Delft", "Ann", 41);
+/// let body = encode(&ann)?.body;
+/// assert_eq!(decode_entity::<Person>(&body)?, ann);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub fn encode<T: Entity>(entity: &T) -> Result<Encoded> {
     let key = entity.key()?;
     let props = entity.properties()?;
@@ -171,209 +293,6 @@ pub fn encode<T: Entity>(entity: &T) -> Result<Encoded> {
     }
     Ok(Encoded { body: body.finish(), key })
 }
-
-/// Collects the properties of an entity while it is written.
-#[derive(Clone, Debug, Default)]
-pub struct Writer {
-    props: Props,
-    prefix: String,
-}
-
-impl Writer {
-    /// Adds a property; `None` adds nothing. The name is that of a field, with the prefixes of the fields around it.
-    pub fn put(&mut self, name: &'static str, value: Option<Value>) -> Result<()> {
-        let Some(value) = value else { return Ok(()) };
-        let name = if self.prefix.is_empty() {
-            Cow::Borrowed(name)
-        } else {
-            Cow::Owned(format!("{}{name}", self.prefix))
-        };
-        self.add(name, value)
-    }
-
-    /// Adds a property with a name made at run time.
-    pub fn put_named(&mut self, name: String, value: Option<Value>) -> Result<()> {
-        let Some(value) = value else { return Ok(()) };
-        let name = if self.prefix.is_empty() { name } else { format!("{}{name}", self.prefix) };
-        self.add(Cow::Owned(name), value)
-    }
-
-    /// Adds flexible properties, which must not have the name of a fixed one.
-    pub fn put_all(&mut self, props: &Props) -> Result<()> {
-        for (name, value) in props {
-            self.put_named(name.to_owned(), Some(value.clone()))?;
-        }
-        Ok(())
-    }
-
-    /// Adds the kind, unless the entity brought its own with its flexible properties: one that was read as a type it
-    /// descends from keeps its kind.
-    pub fn put_kind(&mut self, lineage: &'static str) -> Result<()> {
-        match self.props.contains(KIND_PROPERTY) {
-            true => Ok(()),
-            false => self.put(KIND_PROPERTY, Some(Value::String(lineage.to_owned()))),
-        }
-    }
-
-    /// Adds what a field of its own holds, each name behind a prefix.
-    pub fn nested<S: Shape>(&mut self, prefix: &str, shape: &S) -> Result<()> {
-        let length = self.prefix.len();
-        self.prefix.push_str(prefix);
-        let written = shape.write_fields(self);
-        self.prefix.truncate(length);
-        written
-    }
-
-    fn add(&mut self, name: Cow<'static, str>, value: Value) -> Result<()> {
-        check_property(&name, &value)?;
-        if self.props.contains(&name) {
-            return Err(Failure::from(ErrorCode::DuplicatePropertiesSpecified).into());
-        }
-        debug_assert!(property_bytes(&name, &value.as_ref()) > 0);
-        self.props.put(name, value)
-    }
-}
-
-/// Something that has properties: an entity, or a part of one. `#[derive(Shape)]` writes it for a part.
-///
-/// ```
-/// use lazuli_client::{Entity, Shape};
-///
-/// #[derive(Shape)]
-/// #[table(rename_all = "PascalCase")]
-/// struct Address { street: String, city: String }
-///
-/// #[derive(Entity)]
-/// struct Person {
-///     #[table(partition_key)] country: String,
-///     #[table(row_key)] name: String,
-///     #[table(flatten, prefix = "Address_")] address: Address,
-/// }
-///
-/// let person = Person {
-///     country: "NL".into(),
-///     name: "Jan".into(),
-///     address: Address { street: "Mekelweg".into(), city: "Delft".into() },
-/// };
-/// assert_eq!(person.properties()?.get::<String>("Address_City")?.as_deref(), Some("Delft"));
-/// # Ok::<(), lazuli_client::Error>(())
-/// ```
-pub trait Shape: Sized {
-    /// Holds what has been read so far.
-    type Builder: Builder<Output = Self>;
-
-    /// Gives its properties.
-    fn write_fields(&self, out: &mut Writer) -> Result<()>;
-
-    /// The value of a property.
-    fn field_value(&self, name: &str) -> Option<Value>;
-
-    /// Adds the names of its properties; `false` if it can hold others.
-    fn field_names(prefix: &str, out: &mut Vec<String>) -> bool;
-}
-
-/// What one reads a [`Shape`] with: a place for each property.
-pub trait Builder: Default {
-    /// What it builds.
-    type Output;
-
-    /// Offers a property. `false` if it has no place for it.
-    fn take(&mut self, name: &str, value: &WireValue<'_>) -> std::result::Result<bool, DecodeError>;
-
-    /// Puts a property that has no place of its own with the flexible ones. `false` if there are none.
-    fn keep(&mut self, name: &str, value: &WireValue<'_>) -> bool;
-
-    /// The whole, if nothing is missing.
-    fn finish(self, head: &Head<'_>) -> std::result::Result<Self::Output, DecodeError>;
-}
-
-/// A part that can be absent as a whole: `None` writes nothing, and is what no property at all is read as.
-impl<S: Shape> Shape for Option<S> {
-    type Builder = OptionBuilder<S::Builder>;
-
-    fn write_fields(&self, out: &mut Writer) -> Result<()> {
-        self.as_ref().map_or(Ok(()), |shape| shape.write_fields(out))
-    }
-
-    fn field_value(&self, name: &str) -> Option<Value> {
-        self.as_ref().and_then(|shape| shape.field_value(name))
-    }
-
-    fn field_names(prefix: &str, out: &mut Vec<String>) -> bool {
-        S::field_names(prefix, out)
-    }
-}
-
-/// Reads a part that can be absent.
-#[derive(Debug, Default)]
-pub struct OptionBuilder<B> {
-    inner: B,
-    seen: bool,
-}
-
-impl<B: Builder> Builder for OptionBuilder<B> {
-    type Output = Option<B::Output>;
-
-    fn take(&mut self, name: &str, value: &WireValue<'_>) -> std::result::Result<bool, DecodeError> {
-        let taken = self.inner.take(name, value)?;
-        self.seen |= taken && *value != WireValue::Null;
-        Ok(taken)
-    }
-
-    fn keep(&mut self, name: &str, value: &WireValue<'_>) -> bool {
-        self.inner.keep(name, value)
-    }
-
-    fn finish(self, head: &Head<'_>) -> std::result::Result<Self::Output, DecodeError> {
-        if self.seen { self.inner.finish(head).map(Some) } else { Ok(None) }
-    }
-}
-
-/// Reads an entity that is a [`Shape`]: what the derive calls.
-pub fn decode_shape<T: Entity + Shape>(
-    raw: &RawEntity<'_>,
-    strict: bool,
-) -> std::result::Result<T, DecodeError> {
-    let mut builder = <T as Shape>::Builder::default();
-    for (name, value) in raw.members() {
-        if name == KIND_PROPERTY && T::LINEAGE.is_some_and(|own| is_text(value, own)) {
-            continue;
-        }
-        let taken = builder.take(name, value)? || builder.keep(name, value);
-        if !taken && strict && name != KIND_PROPERTY && *value != WireValue::Null {
-            return Err(DecodeError::unknown(name));
-        }
-    }
-    builder.finish(&raw.head)
-}
-
-fn is_text(value: &WireValue<'_>, text: &str) -> bool {
-    matches!(value, WireValue::String(found) if found == text)
-}
-
-/// The value of a property of an entity that is a [`Shape`]: what the derive calls.
-pub fn shape_value<T: Entity + Shape>(entity: &T, name: &str) -> Option<Value> {
-    match name {
-        PARTITION_KEY => Some(Value::String(entity.partition_key().into_owned())),
-        ROW_KEY => Some(Value::String(entity.row_key().into_owned())),
-        name => entity.field_value(name).or_else(|| {
-            let own = T::LINEAGE.filter(|_| name == KIND_PROPERTY);
-            own.map(|lineage| Value::String(lineage.to_owned()))
-        }),
-    }
-}
-
-/// The names that a query for a [`Shape`] has to select: what the derive calls.
-pub fn shape_names<T: Entity + Shape>() -> Option<Vec<String>> {
-    let mut names = Vec::new();
-    T::field_names("", &mut names).then(|| {
-        names.extend(T::LINEAGE.map(|_| KIND_PROPERTY.to_owned()));
-        names
-    })
-}
-
-/// When the service last changed an entity, where it tells.
-pub type Timestamp = Option<DateTime>;
 
 #[cfg(test)]
 mod tests;

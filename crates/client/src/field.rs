@@ -60,26 +60,66 @@ pub struct Field<C> {
 
 impl<C> Field<C> {
     /// A property by its name in the table.
+    ///
+    /// ```
+    /// use lazuli_client::{Field, value::class};
+    ///
+    /// const PRICE: Field<class::Int32> = Field::new("Price");
+    /// assert_eq!(PRICE.between(10, 20).to_string(), "Price ge 10 and Price lt 20");
+    /// ```
     pub const fn new(name: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), class: PhantomData }
     }
 
     /// Its name in the table.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// assert_eq!(Person::age().name(), "Age");
+    /// assert_eq!(Person::city().name(), "PartitionKey");
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// The same property of a part that is stored with a prefix: `Address::city().within("Address_")`.
+    ///
+    /// ```
+    /// use lazuli_client::Shape;
+    ///
+    /// #[derive(Shape)]
+    /// #[table(rename_all = "PascalCase")]
+    /// struct Address { street: String, city: String }
+    ///
+    /// assert_eq!(Address::city().within("Home_").eq("Delft").to_string(), "Home_City eq 'Delft'");
+    /// ```
     pub fn within(self, prefix: &str) -> Self {
         Self { name: Cow::Owned(format!("{prefix}{}", self.name)), class: PhantomData }
     }
 
     /// It has this value.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let called_ann = Person::name().eq("Ann");
+    /// assert_eq!(called_ann.to_string(), "RowKey eq 'Ann'");
+    /// assert!(called_ann.holds(&Person::new("Delft", "Ann", 41)));
+    /// ```
     pub fn eq(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Eq, value)
     }
 
     /// It has another value than this one. Entities without the property are not meant.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let ann = Person::new("Delft", "Ann", 41);
+    /// assert!(Person::age().ne(28).holds(&ann));
+    /// assert!(!Person::age().ne(28).holds(&Person { age: None, ..ann }));
+    /// ```
     pub fn ne(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Ne, value)
     }
@@ -91,26 +131,66 @@ impl<C> Field<C> {
 
 impl<C: class::Ordered> Field<C> {
     /// It is less.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let young = Person::age().lt(28);
+    /// assert!(young.holds(&Person::new("Delft", "Eve", 27)));
+    /// assert!(!young.holds(&Person::new("Delft", "Bob", 28)));
+    /// ```
     pub fn lt(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Lt, value)
     }
 
     /// It is less or equal.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let at_most = Person::age().le(28);
+    /// assert!(at_most.holds(&Person::new("Delft", "Bob", 28)));
+    /// assert!(!at_most.holds(&Person::new("Delft", "Ivo", 29)));
+    /// ```
     pub fn le(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Le, value)
     }
 
     /// It is greater.
+    ///
+    /// ```
+    /// use lazuli_client::{DateTime, timestamp};
+    ///
+    /// let midnight = DateTime::parse("2024-02-29").unwrap();
+    /// let changed_today = timestamp().gt(midnight);
+    /// assert_eq!(changed_today.to_string(), "Timestamp gt datetime'2024-02-29T00:00:00Z'");
+    /// ```
     pub fn gt(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Gt, value)
     }
 
     /// It is greater or equal.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let adult = Person::age().ge(18);
+    /// assert!(adult.holds(&Person::new("Delft", "Kim", 18)));
+    /// assert!(!adult.holds(&Person::new("Delft", "Lot", 17)));
+    /// ```
     pub fn ge(self, value: impl Operand<C>) -> Filter {
         self.compare(Operator::Ge, value)
     }
 
     /// It is at least the one and less than the other.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    ///
+    /// let in_their_thirties = Person::age().between(30, 40);
+    /// assert!(in_their_thirties.holds(&Person::new("Leiden", "Cid", 30)));
+    /// assert!(!in_their_thirties.holds(&Person::new("Leiden", "Cid", 40)));
+    /// ```
     pub fn between(self, from: impl Operand<C>, to: impl Operand<C>) -> Filter {
         let other = Self { name: self.name.clone(), class: PhantomData };
         self.ge(from) & other.lt(to)
@@ -142,16 +222,40 @@ impl<C> fmt::Debug for Field<C> {
 }
 
 /// The PartitionKey.
+///
+/// ```
+/// use lazuli_client::{partition_key, row_key};
+///
+/// let one = partition_key().eq("Delft") & row_key().eq("Ann");
+/// assert_eq!(one.to_string(), "PartitionKey eq 'Delft' and RowKey eq 'Ann'");
+/// ```
 pub const fn partition_key() -> Field<class::Text> {
     Field::new(PARTITION_KEY)
 }
 
 /// The RowKey.
+///
+/// ```
+/// use lazuli_client::row_key;
+///
+/// assert_eq!(row_key().between("A", "C").to_string(), "RowKey ge 'A' and RowKey lt 'C'");
+/// ```
 pub const fn row_key() -> Field<class::Text> {
     Field::new(ROW_KEY)
 }
 
 /// When the service last changed the entity.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use std::time::SystemTime;
+/// use lazuli_client::timestamp;
+///
+/// let soon = SystemTime::now() + std::time::Duration::from_secs(3600);
+/// assert_eq!(people.query::<Person>().filter(timestamp().lt(soon)).count().await?, 4);
+/// assert_eq!(people.query::<Person>().filter(timestamp().ge(soon)).count().await?, 0);
+/// # Ok(()) });
+/// ```
 pub const fn timestamp() -> Field<class::Moment> {
     Field::new(TIMESTAMP)
 }
@@ -171,6 +275,16 @@ pub fn prop(name: impl Into<Cow<'static, str>>) -> Prop {
 }
 
 /// A property that is known by its name alone: see [`prop`].
+///
+/// ```
+/// use lazuli_client::{Dynamic, Prop, prop};
+///
+/// let speakers: Prop = prop("NoOfSpeakers");
+/// let pair = speakers.clone().eq(2) | speakers.eq("two"); // amplifiers of several makers
+/// assert!(pair.holds(&Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2)?));
+/// assert!(pair.holds(&Dynamic::new("Vox", "AC30").with("NoOfSpeakers", "two")?));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Prop {
     name: Cow<'static, str>,
@@ -178,41 +292,101 @@ pub struct Prop {
 
 impl Prop {
     /// Its name.
+    ///
+    /// ```
+    /// let column = String::from("Price");
+    /// assert_eq!(lazuli_client::prop(column).name(), "Price");
+    /// ```
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// It has this value.
+    ///
+    /// ```
+    /// use lazuli_client::{Guid, prop};
+    ///
+    /// assert_eq!(prop("Color").eq("Black").to_string(), "Color eq 'Black'");
+    /// assert_eq!(prop("Sold").eq(5_000_000_000_i64).to_string(), "Sold eq 5000000000L");
+    /// assert_eq!(prop("Id").eq(Guid([0; 16])).to_string(), "Id eq guid'00000000-0000-0000-0000-000000000000'");
+    /// ```
     pub fn eq(self, value: impl Scalar) -> Filter {
         self.compare(Operator::Eq, value)
     }
 
     /// It has another value of the same type.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, prop};
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?;
+    /// assert!(prop("Color").ne("Black").holds(&guitar));
+    /// assert!(!prop("Color").ne(7).holds(&guitar)); // no number, so not another one either
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn ne(self, value: impl Scalar) -> Filter {
         self.compare(Operator::Ne, value)
     }
 
     /// It is less.
+    ///
+    /// ```
+    /// use lazuli_client::prop;
+    ///
+    /// assert_eq!(prop("Price").lt(99.5).to_string(), "Price lt 99.5");
+    /// ```
     pub fn lt<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
         self.compare(Operator::Lt, value)
     }
 
     /// It is less or equal.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, prop};
+    ///
+    /// assert!(prop("Frets").le(22).holds(&Dynamic::new("Gibson", "SG").with("Frets", 22)?));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn le<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
         self.compare(Operator::Le, value)
     }
 
     /// It is greater.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, prop};
+    ///
+    /// let guitar = Dynamic::new("Gibson", "SG").with("Frets", 22)?;
+    /// assert!(prop("Frets").gt(21).holds(&guitar));
+    /// assert!(!prop("Frets").gt(22).holds(&guitar));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn gt<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
         self.compare(Operator::Gt, value)
     }
 
     /// It is greater or equal.
+    ///
+    /// ```
+    /// use lazuli_client::{DateTime, prop};
+    ///
+    /// let from = DateTime::parse("1959-01-01").unwrap();
+    /// assert_eq!(prop("Built").ge(from).to_string(), "Built ge datetime'1959-01-01T00:00:00Z'");
+    /// ```
     pub fn ge<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
         self.compare(Operator::Ge, value)
     }
 
     /// It is a text that starts with this one.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, prop};
+    ///
+    /// let gothic = prop("Model").starts_with("Gothic");
+    /// assert!(gothic.holds(&Dynamic::new("Gibson", "1").with("Model", "Gothic V")?));
+    /// assert!(!gothic.holds(&Dynamic::new("Gibson", "2").with("Model", "Goth")?));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn starts_with(self, prefix: impl AsRef<str>) -> Filter {
         starts_with(self.name.into_owned(), prefix.as_ref())
     }
@@ -237,8 +411,27 @@ fn starts_with(name: String, prefix: &str) -> Filter {
 }
 
 /// Something that names a property: a [`Field`], a [`Prop`], or a text.
+///
+/// ```
+/// # use lazuli_embedded::doc::Person;
+///
+/// use lazuli_client::{field::Named, prop};
+///
+/// fn column(name: impl Named) -> String {
+///     format!("[{}]", name.into_name())
+/// }
+///
+/// assert_eq!(column(Person::age()), "[Age]");
+/// assert_eq!(column(prop("Price")), column("Price"));
+/// ```
 pub trait Named {
     /// The name in the table.
+    ///
+    /// ```
+    /// use lazuli_client::{field::Named, row_key};
+    ///
+    /// assert_eq!(row_key().into_name(), "RowKey");
+    /// ```
     fn into_name(self) -> String;
 }
 

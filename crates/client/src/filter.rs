@@ -43,21 +43,34 @@ impl Filter {
     }
 
     /// The condition that always holds.
+    ///
+    /// ```
+    /// use lazuli_client::{Filter, prop};
+    ///
+    /// let wanted = [prop("Used").eq(true), prop("Price").lt(500)];
+    /// let filter = wanted.into_iter().fold(Filter::all(), |all, one| all & one);
+    /// assert_eq!(filter.to_string(), "Used eq true and Price lt 500");
+    /// ```
     pub fn all() -> Self {
         Self(Expr::Constant(true))
     }
 
     /// Does it hold for an entity? A comparison with a property that is missing, or of another type, does not, and
     /// neither does its negation.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, prop};
+    ///
+    /// let cheap = prop("Price").lt(500);
+    /// assert!(cheap.holds(&Dynamic::new("Gibson", "SG").with("Price", 450)?));
+    /// assert!(!cheap.holds(&Dynamic::new("Gibson", "V").with("Price", "on request")?));
+    /// assert!(!(!cheap).holds(&Dynamic::new("Gibson", "V").with("Price", "on request")?));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn holds<T: Entity>(&self, entity: &T) -> bool {
         let mut values = Vec::new();
         collect(&self.0, entity, &mut values);
         lazuli_filter::matches(&self.0, &Seen(values)).unwrap_or(false)
-    }
-
-    /// Its shape.
-    pub fn expr(&self) -> &Expr {
-        &self.0
     }
 
     pub(crate) fn compare(property: String, operator: Operator, literal: Value) -> Self {
@@ -86,12 +99,6 @@ impl Filter {
     /// Adds the names of the properties it looks at.
     pub(crate) fn names(&self, out: &mut Vec<String>) {
         names(&self.0, out);
-    }
-}
-
-impl From<Expr> for Filter {
-    fn from(expr: Expr) -> Self {
-        Self(expr)
     }
 }
 

@@ -21,6 +21,33 @@ use crate::error::{Error, Result};
 use crate::value::{Operand, WrongType, class};
 
 /// A type that can be a key, as a text with the same order.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use lazuli_client::{Entity, keys::KeyText, value::{WrongType, class}};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// enum Level { Low, High }
+///
+/// impl KeyText for Level {
+///     type Class = class::Coded<Self>;
+///
+///     fn to_key(&self) -> Cow<'_, str> {
+///         Cow::Borrowed(match self { Level::Low => "1-low", Level::High => "2-high" })
+///     }
+///
+///     fn from_key(text: &str) -> Result<Self, WrongType> {
+///         let known = [Level::Low, Level::High].into_iter().find(|level| level.to_key() == text);
+///         known.ok_or_else(|| WrongType::because(format!("'{text}' is no level")))
+///     }
+/// }
+///
+/// #[derive(Entity)]
+/// struct Alarm { #[table(partition_key)] level: Level, #[table(row_key)] number: u64 }
+///
+/// assert_eq!(Alarm::level().ge(Level::High).to_string(), "PartitionKey ge '2-high'");
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     note = "keys are String, integers, Guid, DateTime, Inverted<…>, tuples of two or three of these, or what implements KeyText"
@@ -30,9 +57,24 @@ pub trait KeyText: Sized {
     type Class: class::Class;
 
     /// The text.
+    ///
+    /// ```
+    /// use lazuli_client::keys::KeyText;
+    ///
+    /// assert_eq!(92_u32.to_key(), "0000000092");
+    /// assert!(92_u32.to_key() < 10_000_u32.to_key());
+    /// assert!((-1_i32).to_key() < 0_i32.to_key());
+    /// ```
     fn to_key(&self) -> Cow<'_, str>;
 
     /// The value of a text that [`KeyText::to_key`] made.
+    ///
+    /// ```
+    /// use lazuli_client::keys::KeyText;
+    ///
+    /// assert_eq!(u32::from_key("0000000092"), Ok(92));
+    /// assert!(u32::from_key("92").is_err()); // would not sort
+    /// ```
     fn from_key(text: &str) -> Result<Self, WrongType>;
 }
 
@@ -81,6 +123,13 @@ impl KeyText for DateTime {
 }
 
 /// A value whose keys sort the other way around: newest or largest first.
+///
+/// ```
+/// use lazuli_client::keys::{Inverted, KeyText};
+///
+/// assert!(Inverted(9_u32).to_key() < Inverted(8_u32).to_key());
+/// assert_eq!(Inverted::<u32>::from_key(&Inverted(9_u32).to_key()), Ok(Inverted(9)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inverted<T>(pub T);
 
@@ -174,6 +223,13 @@ tuples! {
 }
 
 /// A number with zeros in front; an error if it needs more digits.
+///
+/// ```
+/// use lazuli_client::keys;
+///
+/// assert_eq!(keys::padded(223, 6).unwrap(), "000223");
+/// assert!(keys::padded(1_000_000, 6).is_err());
+/// ```
 pub fn padded(number: u64, width: usize) -> Result<String> {
     let text = format!("{number:0width$}");
     if text.len() > width {
@@ -183,16 +239,36 @@ pub fn padded(number: u64, width: usize) -> Result<String> {
 }
 
 /// The day: `2008-10-01`.
+///
+/// ```
+/// use lazuli_client::{DateTime, keys};
+///
+/// assert_eq!(keys::date(DateTime::parse("2008-10-01T10:00:00Z").unwrap()), "2008-10-01");
+/// ```
 pub fn date(time: DateTime) -> String {
     time.iso_seconds().as_str().get(..10).unwrap_or_default().to_owned()
 }
 
 /// Ticks until the end of the year 9999, in 19 digits: what comes last sorts first (MB-03, PT-12).
+///
+/// ```
+/// use lazuli_client::{DateTime, keys};
+///
+/// let (monday, tuesday) = (DateTime::parse("2024-01-01").unwrap(), DateTime::parse("2024-01-02").unwrap());
+/// assert!(keys::newest_first(tuesday) < keys::newest_first(monday));
+/// ```
 pub fn newest_first(time: DateTime) -> String {
     format!("{:019}", DateTime::MAX.ticks() - time.ticks())
 }
 
 /// The time of a key that [`newest_first`] made.
+///
+/// ```
+/// use lazuli_client::{DateTime, keys};
+///
+/// assert_eq!(keys::time_of("2521794455999999999"), DateTime::parse("2008-10-01T10:00:00Z"));
+/// assert_eq!(keys::time_of("yesterday"), None);
+/// ```
 pub fn time_of(newest_first: &str) -> Option<DateTime> {
     let left: u64 = digits(newest_first, 19)?.parse().ok()?;
     DateTime::from_ticks(DateTime::MAX.ticks().checked_sub(left)?)
@@ -207,6 +283,13 @@ const ESCAPED: [char; 3] = [' ', SEPARATOR, ESCAPE];
 /// parts come back with [`split`].
 ///
 /// Blank, `!` and `"` are written `"0`, `"1` and `"2`.
+///
+/// ```
+/// use lazuli_client::keys;
+///
+/// assert_eq!(keys::compound(["empid", "000123", "2024"]), "empid!000123!2024");
+/// assert!(keys::compound(["a", "z"]) < keys::compound(["a b", "a"])); // "a" comes before "a b"
+/// ```
 pub fn compound<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
     let mut out = String::new();
     for (index, part) in parts.into_iter().enumerate() {
@@ -241,6 +324,14 @@ pub fn beginning_with<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> Stri
 }
 
 /// The parts of a compound key.
+///
+/// ```
+/// use lazuli_client::keys;
+///
+/// assert_eq!(keys::split(&keys::compound(["wow!", "\"Gothic\" V"]))?, ["wow!", "\"Gothic\" V"]);
+/// assert!(keys::split("half an escape\"").is_err());
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub fn split(key: &str) -> Result<Vec<String>> {
     let mut parts = vec![String::new()];
     let mut chars = key.chars();

@@ -6,9 +6,26 @@
 use crate::filter::Filter;
 
 /// The property that holds the lineage of an entity.
+///
+/// ```
+/// # use lazuli_client::{Entity, kind};
+/// #[derive(Entity)]
+/// #[table(kind = "Product.Guitar")]
+/// struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String }
+///
+/// let stored = Guitar { brand: "Gibson".into(), number: "SG".into() }.properties()?;
+/// assert_eq!(stored.get::<String>(kind::KIND_PROPERTY)?, Some(kind::lineage("Product.Guitar")));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 pub const KIND_PROPERTY: &str = "_Type";
 
 /// What every lineage starts with.
+///
+/// ```
+/// use lazuli_client::kind;
+///
+/// assert_eq!(kind::is_kind(kind::LINEAGE_ROOT), kind::is_kind(&kind::lineage(""))); // of any kind at all
+/// ```
 pub const LINEAGE_ROOT: &str = "Entity/";
 
 /// The lineage of a kind.

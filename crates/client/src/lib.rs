@@ -3,25 +3,20 @@
 //! Ten lines to a first query:
 //!
 //! ```
+//! # lazuli_embedded::doc_test(async |embedded| {
 //! use lazuli_client::{Entity, TableService};
 //!
 //! #[derive(Entity)]
-//! struct Person {
-//!     #[table(partition_key)] city: String,
-//!     #[table(row_key)] name: String,
-//!     age: i32,
-//! }
+//! struct Person { #[table(partition_key)] city: String, #[table(row_key)] name: String, age: i32 }
 //!
-//! # async fn first() -> lazuli_client::Result<()> {
 //! let service = TableService::from_connection_string("UseDevelopmentStorage=true")?;
-//! # drop(service); let service = lazuli_embedded::memory();
+//! # drop(service); let service = embedded;
 //! let people = service.table("People")?;
 //! people.create_if_missing().await?;
 //! people.upsert(&Person { city: "Delft".into(), name: "Jan".into(), age: 35 }).await?;
 //! let adults = people.query::<Person>().filter(Person::age().ge(18)).collect().await?;
 //! assert_eq!(adults[0].name, "Jan");
-//! # Ok(()) }
-//! # lazuli_embedded::doc_test(|_| first());
+//! # Ok(()) });
 //! ```
 //!
 //! | to | look at |
@@ -49,6 +44,7 @@ pub mod blocking;
 mod bulk;
 mod context;
 pub mod decode;
+mod derived;
 pub mod dynamic;
 pub mod entity;
 pub mod environment;
@@ -106,8 +102,9 @@ pub use lazuli_model::{DateTime, EdmType, ErrorCode, Guid, TableName, Value};
 /// What the derive macros call. Not for use by hand: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::decode::{DecodeError, Head, RawEntity, fill, settle};
-    pub use crate::entity::{Builder, Entity, Shape, Writer, decode_shape, shape_names, shape_value};
+    pub use crate::decode::{DecodeError, Head, RawEntity};
+    pub use crate::derived::{decode_shape, fill, settle, shape_names, shape_value};
+    pub use crate::entity::{Builder, Entity, Shape, Writer};
     pub use crate::keys::KeyText;
     pub use crate::stored::*;
     pub use crate::value::{FieldType, ToValue, WireValue, class};

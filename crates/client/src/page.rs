@@ -17,12 +17,55 @@ use crate::transport::BoxFuture;
 /// Answers one page of a query at a time. [`crate::Table`] is one; tests bring their own.
 ///
 /// Nothing is sent before the future is polled. Signing, retries and errors are the source's work.
+///
+/// ```
+/// # lazuli_embedded::doc_test(async |_| {
+/// use std::sync::Arc;
+/// use lazuli_client::{BoxFuture, Dynamic, PageRequest, PageSource, Query, RawPage, Result, TableName, prop};
+///
+/// /// A service that gives the same answer to everyone.
+/// struct Recorded(&'static str);
+///
+/// impl PageSource for Recorded {
+///     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
+///         assert_eq!(request.filter.as_deref(), Some("Age gt 30"));
+///         Box::pin(async { Ok(RawPage::new(self.0)) })
+///     }
+/// }
+///
+/// let source = Recorded(r#"{"value": [{"PartitionKey": "Delft", "RowKey": "Ann", "Age": 41}]}"#);
+/// let query = Query::<Dynamic>::new(Arc::new(source), TableName::new("People").unwrap()).filter(prop("Age").gt(30));
+/// assert_eq!(query.first().await?.unwrap().row_key, "Ann");
+/// # Ok(()) });
+/// ```
 pub trait PageSource: Send + Sync {
     /// Reads one page.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// use lazuli_client::{PageRequest, PageSource};
+    ///
+    /// let request = PageRequest { top: Some(3), ..PageRequest::new(people.table_name().clone()) };
+    /// let page = people.page(request).await?; // a table is a source of its own pages
+    /// assert!(page.body.starts_with(b"{\"odata.metadata\""));
+    /// assert!(page.continuation.is_some());
+    /// # Ok(()) });
+    /// ```
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>>;
 }
 
 /// One page of a query, asked for.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::{PageRequest, PageSource, decode::decode_page};
+///
+/// let mut request = PageRequest::new(people.table_name().clone());
+/// request.filter = Some("Age gt 40".into());
+/// let page = people.page(request).await?;
+/// assert_eq!(decode_page::<Person>(&page.body)?, [Person::new("Delft", "Ann", 41)]);
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageRequest {
     /// The table.
@@ -43,6 +86,13 @@ pub struct PageRequest {
 
 impl PageRequest {
     /// The first page of all entities of a table.
+    ///
+    /// ```
+    /// use lazuli_client::{PageRequest, TableName};
+    ///
+    /// let request = PageRequest::new(TableName::new("People").unwrap());
+    /// assert!(request.filter.is_none() && request.select.is_empty() && request.continuation.is_none());
+    /// ```
     pub fn new(table: TableName) -> Self {
         Self {
             table,
@@ -57,6 +107,19 @@ impl PageRequest {
 }
 
 /// One page of a query, answered.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::{PageRequest, PageSource, decode::decode_page};
+///
+/// let mut request = PageRequest { top: Some(3), ..PageRequest::new(people.table_name().clone()) };
+/// let first = people.page(request.clone()).await?;
+/// request.continuation = first.continuation;
+/// let last = people.page(request).await?;
+/// assert_eq!(decode_page::<Person>(&last.body)?[0].name, "Dee");
+/// assert!(last.continuation.is_none());
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug)]
 pub struct RawPage {
     /// The JSON of the answer at the level `odata=minimalmetadata`:
@@ -76,6 +139,20 @@ pub struct RawPage {
     pub explain: Option<Explain>,
     /// `x-ms-request-id`.
     pub request_id: Option<String>,
+}
+
+impl RawPage {
+    /// The only page, or the last one.
+    ///
+    /// ```
+    /// use lazuli_client::RawPage;
+    ///
+    /// let page = RawPage::new(r#"{"value": []}"#);
+    /// assert!(page.continuation.is_none());
+    /// ```
+    pub fn new(body: impl Into<Bytes>) -> Self {
+        Self { body: body.into(), continuation: None, explain: None, request_id: None }
+    }
 }
 
 /// Where a query goes on. Opaque; its text form can be stored and used after a restart.
@@ -130,6 +207,18 @@ impl FromStr for Continuation {
 }
 
 /// What a page cost, told by a Lazuli server that was asked to explain.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::{PageRequest, PageSource};
+///
+/// let mut request = PageRequest::new(people.table_name().clone());
+/// request.filter = Some("PartitionKey eq 'Delft' and Age gt 30".into());
+/// request.explain = true;
+/// let explain = people.page(request).await?.explain.unwrap();
+/// assert_eq!((explain.rows_read, explain.rows_returned), (2, 1));
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explain {
     /// What kind of reading it was: a point, a range, a partition, the table.
@@ -150,7 +239,7 @@ pub struct Explain {
 
 impl Explain {
     /// From the header fields of an answer; `None` if it does not explain itself.
-    pub fn from_headers(headers: &http::HeaderMap) -> Option<Self> {
+    pub(crate) fn from_headers(headers: &http::HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let number = |name: &str| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();
         let plan = text("x-lazuli-plan")?.to_owned();

@@ -36,12 +36,29 @@ pub struct Props {
 
 impl Props {
     /// No properties.
+    ///
+    /// ```
+    /// assert!(lazuli_client::Props::new().is_empty());
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets a property, or removes it if the value is `None`. Names, values, the number of properties and their size
     /// are held to the limits of the service; what is refused leaves everything as it was.
+    ///
+    /// ```
+    /// use lazuli_client::{ErrorCode, Props};
+    ///
+    /// let mut guitar = Props::new();
+    /// guitar.set("Color", "Red")?.set("Frets", 22)?;
+    /// let refused = guitar.set("Color", "Red".repeat(20_000)).unwrap_err();
+    /// assert_eq!(refused.code(), Some(ErrorCode::PropertyValueTooLarge));
+    /// assert_eq!(guitar.get::<String>("Color")?.as_deref(), Some("Red"));
+    /// guitar.set("Color", None::<&str>)?;
+    /// assert_eq!(guitar.len(), 1);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl ToValue) -> Result<&mut Self> {
         let name = name.into();
         match value.to_value() {
@@ -87,6 +104,14 @@ impl Props {
     }
 
     /// Reads a property as a `T`. `None` if there is no such property; an error if it has another type.
+    ///
+    /// ```
+    /// let guitar = lazuli_client::props! { Frets: 22 }?;
+    /// assert_eq!(guitar.get::<i64>("Frets")?, Some(22)); // numbers widen
+    /// assert_eq!(guitar.get::<i64>("Strings")?, None);
+    /// assert!(guitar.get::<String>("Frets").is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>> {
         match self.value(name) {
             None => Ok(None),
@@ -97,16 +122,40 @@ impl Props {
     }
 
     /// The value of a property.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, props};
+    ///
+    /// let guitar = props! { Frets: 22 }?;
+    /// assert_eq!(guitar.value("Frets"), Some(&Value::Int32(22)));
+    /// assert_eq!(guitar.value("Strings"), None);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.list.iter().find(|(given, _)| given == name).map(|(_, value)| value)
     }
 
     /// Is there a property of that name?
+    ///
+    /// ```
+    /// let guitar = lazuli_client::props! { Frets: 22 }?;
+    /// assert!(guitar.contains("Frets") && !guitar.contains("frets"));
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn contains(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
     /// Takes a property out.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, props};
+    ///
+    /// let mut guitar = props! { Frets: 22 }?;
+    /// assert_eq!(guitar.remove("Frets"), Some(Value::Int32(22)));
+    /// assert_eq!(guitar.remove("Frets"), None);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let at = self.list.iter().position(|(given, _)| given == name)?;
         let (name, value) = self.list.remove(at);
@@ -115,21 +164,46 @@ impl Props {
     }
 
     /// The properties in order.
+    ///
+    /// ```
+    /// use lazuli_client::{EdmType, props};
+    ///
+    /// let guitar = props! { Frets: 22, Strings: 6, Color: "Red" }?;
+    /// let numbers = guitar.iter().filter(|(_, value)| value.kind() == EdmType::Int32);
+    /// assert_eq!(numbers.map(|(name, _)| name).collect::<Vec<_>>(), ["Frets", "Strings"]);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn iter(&self) -> Iter<'_> {
         Iter(self.list.iter())
     }
 
     /// How many there are.
+    ///
+    /// ```
+    /// assert_eq!(lazuli_client::props! { Frets: 22, Color: "Red" }?.len(), 2);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
     /// Are there none?
+    ///
+    /// ```
+    /// assert!(lazuli_client::props! { Color: None::<&str> }?.is_empty());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
     /// Their size by the service's measure, the keys of the entity not counted.
+    ///
+    /// ```
+    /// let guitar = lazuli_client::props! { Frets: 22 }?;
+    /// assert_eq!(guitar.bytes(), 8 + 2 * "Frets".len() + 4); // fixed costs, the name in UTF-16, an Int32
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -140,6 +214,18 @@ fn refused(code: ErrorCode) -> Error {
 }
 
 /// The properties of a [`Props`], in order.
+///
+/// ```
+/// use lazuli_client::{Props, props, props::Iter};
+///
+/// fn longest<'a>(names: Iter<'a>) -> Option<&'a str> {
+///     names.map(|(name, _)| name).max_by_key(|name| name.len())
+/// }
+///
+/// let guitar: Props = props! { Frets: 22, Fretboard: "Ebony" }?;
+/// assert_eq!(longest(guitar.iter()), Some("Fretboard"));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Iter<'a>(std::slice::Iter<'a, (Cow<'static, str>, Value)>);
 

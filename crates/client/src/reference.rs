@@ -19,7 +19,8 @@ use std::marker::PhantomData;
 
 use lazuli_model::Value;
 
-use crate::decode::{DecodeError, Head, fill, settle};
+use crate::decode::{DecodeError, Head};
+use crate::derived::{fill, settle};
 use crate::entity::{Builder, Entity, Shape, Writer};
 use crate::error::{Error, Result};
 use crate::table::Table;

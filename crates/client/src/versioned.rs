@@ -12,21 +12,57 @@ use crate::entity::{Entity, Writer};
 use crate::error::Result;
 
 /// The version of an entity. Opaque: equal tags mean the same version, and that is all they mean.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let read = people.get::<Person>("Delft", "Ann").await?;
+/// let older = Person { age: Some(42), ..read.value.clone() };
+/// let written = people.update_if(&older, &read.etag).await?;
+/// assert_ne!(written, read.etag);
+/// assert!(people.update_if(&older, &read.etag).await.unwrap_err().is_precondition_failed());
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ETag(String);
 
 impl ETag {
     /// A tag as the service wrote it.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// use lazuli_client::ETag;
+    ///
+    /// // Through a form on a web page, say, and back.
+    /// let sent = people.get::<Person>("Delft", "Ann").await?.etag.to_string();
+    /// people.delete_entity_if("Delft", "Ann", &ETag::new(sent)).await?;
+    /// # Ok(()) });
+    /// ```
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// The tag as it is sent.
+    ///
+    /// ```
+    /// use lazuli_client::ETag;
+    ///
+    /// assert_eq!(ETag::new("W/\"1\"").as_str(), "W/\"1\"");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The time in the tag, of services whose tags have one: the entity's Timestamp.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// use lazuli_client::ETag;
+    ///
+    /// let read = people.get::<Person>("Delft", "Ann").await?;
+    /// assert_eq!(read.etag.timestamp(), Some(read.timestamp));
+    /// assert_eq!(ETag::new("W/\"of another service\"").timestamp(), None);
+    /// # Ok(()) });
+    /// ```
     pub fn timestamp(&self) -> Option<DateTime> {
         match etag::parse(&self.0) {
             Ok(Match::Version(time)) => Some(time),
@@ -44,6 +80,18 @@ impl fmt::Display for ETag {
 /// An entity as it was read: what it is, which version it is, and since when.
 ///
 /// It is an [`Entity`] itself: a query for `Versioned<T>` gives each entity with its version.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::Versioned;
+///
+/// for person in people.query::<Versioned<Person>>().filter(Person::age().lt(30)).collect().await? {
+///     let older = Person { age: person.value.age.map(|age| age + 1), ..person.value };
+///     people.update_if(&older, &person.etag).await?; // unless someone changed it since
+/// }
+/// assert_eq!(people.get::<Person>("Delft", "Bob").await?.value.age, Some(29));
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versioned<T> {
     /// The entity.
@@ -56,6 +104,14 @@ pub struct Versioned<T> {
 
 impl<T> Versioned<T> {
     /// The same version of something made from the entity.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let ann = people.get::<Person>("Delft", "Ann").await?;
+    /// let age = ann.clone().map(|person| person.age);
+    /// assert_eq!((age.value, age.etag), (Some(41), ann.etag));
+    /// # Ok(()) });
+    /// ```
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Versioned<U> {
         Versioned { value: make(self.value), etag: self.etag, timestamp: self.timestamp }
     }

@@ -17,6 +17,9 @@
 //! Requests go through everything that a server's requests go through, signatures included; only the socket is left
 //! out. What works here works there.
 
+#[doc(hidden)]
+pub mod doc;
+
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 

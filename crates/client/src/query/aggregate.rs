@@ -86,6 +86,12 @@ impl Number for class::Double {
 
 impl<T: Entity> Query<T> {
     /// How many rows there are. They are all read, though not whole.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert_eq!(people.query::<Person>().filter(Person::city().eq("Delft")).count().await?, 2);
+    /// # Ok(()) });
+    /// ```
     pub async fn count(self) -> Result<u64> {
         match self.narrowed(PARTITION_KEY) {
             Ok(narrow) => narrow.stream().count().await,
@@ -94,6 +100,12 @@ impl<T: Entity> Query<T> {
     }
 
     /// The sum of a property over all rows that have it with its type.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert_eq!(people.query::<Person>().sum(Person::age()).await?, 41 + 28 + 35);
+    /// # Ok(()) });
+    /// ```
     pub async fn sum<C: Number>(self, property: Field<C>) -> Result<C::Sum> {
         let mut sum = Some(C::Sum::default());
         self.each::<C>(property, |value| sum = sum.take().and_then(|sum| C::add(sum, value))).await?;
@@ -101,6 +113,15 @@ impl<T: Entity> Query<T> {
     }
 
     /// The average of a property; `None` if no row has it.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let in_delft = people.query::<Person>().filter(Person::city().eq("Delft"));
+    /// assert_eq!(in_delft.avg(Person::age()).await?, Some(34.5));
+    /// let named_dee = people.query::<Person>().filter(Person::name().eq("Dee"));
+    /// assert_eq!(named_dee.avg(Person::age()).await?, None); // she does not tell
+    /// # Ok(()) });
+    /// ```
     pub async fn avg<C: Number>(self, property: Field<C>) -> Result<Option<f64>> {
         let (mut sum, mut count) = (0.0, 0_u32);
         self.each::<C>(property, |value| {
@@ -112,16 +133,38 @@ impl<T: Entity> Query<T> {
     }
 
     /// The least value of a property; `None` if no row has it.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert_eq!(people.query::<Person>().min(Person::age()).await?, Some(28));
+    /// assert_eq!(people.query::<Person>().min(Person::name()).await?.as_deref(), Some("Ann"));
+    /// # Ok(()) });
+    /// ```
     pub async fn min<C: Native>(self, property: Field<C>) -> Result<Option<C::Value>> {
         self.extreme::<C>(property, std::cmp::Ordering::Less).await
     }
 
     /// The greatest value of a property; `None` if no row has it.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert_eq!(people.query::<Person>().max(Person::age()).await?, Some(41));
+    /// assert_eq!(people.query::<Person>().filter(Person::age().gt(99)).max(Person::age()).await?, None);
+    /// # Ok(()) });
+    /// ```
     pub async fn max<C: Native>(self, property: Field<C>) -> Result<Option<C::Value>> {
         self.extreme::<C>(property, std::cmp::Ordering::Greater).await
     }
 
     /// Groups by what a function gives, in the order of their first row. All rows are held, up to the local limit.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// for (city, there) in people.query::<Person>().group_by(|person| person.city.clone()).await? {
+    ///     assert_eq!(there.len(), 2, "in {city}");
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub async fn group_by<K: Eq + Hash + Clone>(self, key: impl FnMut(&T) -> K) -> Result<Vec<(K, Vec<T>)>> {
         self.stream().group_by(key).await
     }

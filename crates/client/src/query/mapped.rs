@@ -12,6 +12,13 @@ use crate::query::rows::Rows;
 use crate::query::{by_key, new_ones};
 
 /// A query whose rows are no longer entities: see [`crate::Query::map`].
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let initials = people.query::<Person>().map(|person| person.name.chars().next());
+/// assert_eq!(initials.skip(2).first().await?, Some(Some('C')));
+/// # Ok(()) });
+/// ```
 #[must_use = "a query does nothing until its rows are asked for"]
 pub struct Mapped<U> {
     source: Box<dyn Source<U>>,
@@ -28,26 +35,61 @@ impl<U: Send + 'static> Mapped<U> {
     }
 
     /// Makes something else of each row.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let lengths = people.query::<Person>().map(|person| person.city).map(|city| city.len());
+    /// assert_eq!(lengths.collect().await?, [5, 5, 6, 6]);
+    /// # Ok(()) });
+    /// ```
     pub fn map<V: Send + 'static>(self, make: impl FnMut(U) -> V + Send + 'static) -> Mapped<V> {
         Mapped::new(self.stream(), make)
     }
 
     /// Rows for which this function says so.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let ages = people.query::<Person>().map(|person| person.age.unwrap_or(0)).filter(|age| age % 2 == 0);
+    /// assert_eq!(ages.collect().await?, [28, 0]);
+    /// # Ok(()) });
+    /// ```
     pub fn filter(self, test: impl FnMut(&U) -> bool + Send + 'static) -> Self {
         self.add(Work::Keep(Box::new(test)), "filter by a function".to_owned())
     }
 
     /// So many rows at most.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let names = people.query::<Person>().map(|person| person.name).filter(|name| name != "Bob").take(2);
+    /// assert_eq!(names.collect().await?, ["Ann", "Cid"]);
+    /// # Ok(()) });
+    /// ```
     pub fn take(self, rows: u64) -> Self {
         self.add(Work::Take(rows), format!("take {rows}"))
     }
 
     /// Leaves the first rows out.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let names = people.query::<Person>().map(|person| person.name).skip(3);
+    /// assert_eq!(names.collect().await?, ["Dee"]);
+    /// # Ok(()) });
+    /// ```
     pub fn skip(self, rows: u64) -> Self {
         self.add(Work::Skip(rows), format!("skip {rows}"))
     }
 
     /// Each value once.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let cities = people.query::<Person>().map(|person| person.city).distinct();
+    /// assert_eq!(cities.collect().await?, ["Delft", "Leiden"]);
+    /// # Ok(()) });
+    /// ```
     pub fn distinct(self) -> Self
     where
         U: Eq + Hash + Clone,
@@ -56,6 +98,13 @@ impl<U: Send + 'static> Mapped<U> {
     }
 
     /// The first row of each value that a function gives.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let one_for_each_decade = people.query::<Person>().map(|person| person.age).distinct_by(|age| age.map(|age| age / 10));
+    /// assert_eq!(one_for_each_decade.collect().await?, [Some(41), Some(28), Some(35), None]);
+    /// # Ok(()) });
+    /// ```
     pub fn distinct_by<K: Eq + Hash + Send + 'static>(
         self,
         key: impl FnMut(&U) -> K + Send + 'static,
@@ -64,36 +113,87 @@ impl<U: Send + 'static> Mapped<U> {
     }
 
     /// Sorts by what a function gives.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let ages = people.query::<Person>().map(|person| person.age.unwrap_or(99)).order_by_key(|age| *age);
+    /// assert_eq!(ages.collect().await?, [28, 35, 41, 99]);
+    /// # Ok(()) });
+    /// ```
     pub fn order_by_key<K: Ord>(self, key: impl Fn(&U) -> K + Send + 'static) -> Self {
         self.add(Work::Sort { by: vec![by_key(key)], rows: Vec::new() }, "order by a function".to_owned())
     }
 
     /// What runs where. Sends nothing.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let plan = people.query::<Person>().filter(Person::age().gt(30)).map(|person| person.name).skip(1).explain();
+    /// assert_eq!(plan.filter.as_deref(), Some("Age gt 30"));
+    /// assert_eq!(plan.local, ["map", "skip 1"]);
+    /// # Ok(()) });
+    /// ```
     pub fn explain(&self) -> Plan {
         self.plan.clone()
     }
 
     /// The rows, as a stream.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut names = people.query::<Person>().map(|person| person.name).stream();
+    /// assert_eq!(names.try_next().await?.as_deref(), Some("Ann"));
+    /// assert_eq!(names.try_next().await?.as_deref(), Some("Bob"));
+    /// # Ok(()) });
+    /// ```
     pub fn stream(self) -> Rows<U> {
         Rows::new(self.source, self.stages, self.plan)
     }
 
     /// All rows.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let ages = people.query::<Person>().filter(Person::age().ge(0)).map(|person| person.age).collect().await?;
+    /// assert_eq!(ages.into_iter().flatten().max(), Some(41));
+    /// # Ok(()) });
+    /// ```
     pub async fn collect(self) -> Result<Vec<U>> {
         self.stream().collect().await
     }
 
     /// The first row, if there is one.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let first = people.query::<Person>().map(|person| format!("{} of {}", person.name, person.city)).first().await?;
+    /// assert_eq!(first.as_deref(), Some("Ann of Delft"));
+    /// # Ok(()) });
+    /// ```
     pub async fn first(self) -> Result<Option<U>> {
         self.take(1).stream().try_next().await
     }
 
     /// How many rows there are.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert_eq!(people.query::<Person>().map(|person| person.city).distinct().count().await?, 2);
+    /// # Ok(()) });
+    /// ```
     pub async fn count(self) -> Result<u64> {
         self.stream().count().await
     }
 
     /// Groups by what a function gives, in the order of their first row.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let names = people.query::<Person>().map(|person| person.name);
+    /// let groups = names.group_by(|name| name.contains('n')).await?;
+    /// assert_eq!(groups[1], (false, vec!["Bob".to_owned(), "Cid".into(), "Dee".into()]));
+    /// # Ok(()) });
+    /// ```
     pub async fn group_by<K: Eq + Hash + Clone>(self, key: impl FnMut(&U) -> K) -> Result<Vec<(K, Vec<U>)>> {
         self.stream().group_by(key).await
     }

@@ -71,6 +71,20 @@ impl Pushed {
 }
 
 /// What runs where (LA-25). Printing it gives a text for people.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let query = people.query::<Person>().filter(Person::age().gt(30)).order_by("Age");
+/// assert_eq!(
+///     query.explain().to_string(),
+///     "table People\n\
+///      on the service:\n  \
+///        filter Age gt 30\n\
+///      here, holding at most 100000 rows:\n  \
+///        order by Age\n"
+/// );
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The table.
@@ -90,6 +104,15 @@ pub struct Plan {
 }
 
 /// What a query has taken so far.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let mut rows = people.query::<Person>().page_size(3).stream();
+/// while rows.try_next().await?.is_some() {}
+/// let ran = rows.explain().ran.unwrap();
+/// assert_eq!(ran.to_string(), "it took 2 requests for 4 rows");
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Pages that were asked for.

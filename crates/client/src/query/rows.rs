@@ -18,6 +18,15 @@ use crate::query::local::{Pipeline, Stage, Work, check};
 use crate::query::plan::Plan;
 
 /// Rows, each gotten when it is asked for. A [`Stream`], with the few methods that most need on it.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let mut rows = people.query::<Person>().page_size(1).stream();
+/// assert_eq!(rows.explain().ran.unwrap().requests, 0); // nothing was sent yet
+/// assert_eq!(rows.try_next().await?.unwrap().name, "Ann");
+/// assert_eq!(rows.explain().ran.unwrap().requests, 1); // and not more than was needed
+/// # Ok(()) });
+/// ```
 #[must_use = "nothing is sent before the first row is asked for"]
 pub struct Rows<T> {
     source: Box<dyn Source<T>>,
@@ -45,16 +54,48 @@ impl<T: 'static> Rows<T> {
     }
 
     /// The next row; `None` behind the last one, and after an error.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut rows = people.query::<Person>().filter(Person::age().lt(30)).stream();
+    /// while let Some(row) = rows.next().await {
+    ///     match row {
+    ///         Ok(person) => assert_eq!(person.name, "Bob"),
+    ///         Err(error) => eprintln!("no more people: {error}"),
+    ///     }
+    /// }
+    /// # Ok(()) });
+    /// ```
     pub async fn next(&mut self) -> Option<Result<T>> {
         poll_fn(|cx| self.poll_row(cx)).await
     }
 
     /// The next row, with an error outside.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut rows = people.query::<Person>().stream();
+    /// let mut names = String::new();
+    /// while let Some(person) = rows.try_next().await? {
+    ///     names += &person.name;
+    /// }
+    /// assert_eq!(names, "AnnBobCidDee");
+    /// # Ok(()) });
+    /// ```
     pub async fn try_next(&mut self) -> Result<Option<T>> {
         self.next().await.transpose()
     }
 
     /// All rows that are left.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut rows = people.query::<Person>().stream();
+    /// let first = rows.try_next().await?.unwrap();
+    /// let others = rows.collect().await?;
+    /// assert_eq!((first.name.as_str(), others.len()), ("Ann", 3));
+    /// # Ok(()) });
+    /// ```
     pub async fn collect(mut self) -> Result<Vec<T>> {
         let mut out = Vec::new();
         while let Some(row) = self.try_next().await? {
@@ -64,6 +105,16 @@ impl<T: 'static> Rows<T> {
     }
 
     /// What runs where, and what it has taken so far.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut rows = people.query::<Person>().filter(Person::city().eq("Leiden")).stream();
+    /// rows.try_next().await?;
+    /// let plan = rows.explain();
+    /// assert_eq!(plan.filter.as_deref(), Some("PartitionKey eq 'Leiden'"));
+    /// assert_eq!(plan.ran.unwrap().rows_received, 2);
+    /// # Ok(()) });
+    /// ```
     pub fn explain(&self) -> Plan {
         Plan { ran: Some(self.source.ran().clone()), ..self.plan.clone() }
     }
@@ -138,6 +189,15 @@ impl<T> fmt::Debug for Rows<T> {
 }
 
 /// Pages as the service cuts them, each with the place where the next one starts.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// let mut pages = people.query::<Person>().page_size(3).pages();
+/// while let Some(page) = pages.try_next().await? {
+///     assert_eq!(page.next.is_some(), page.rows.len() == 3);
+/// }
+/// # Ok(()) });
+/// ```
 #[must_use = "nothing is sent before the first page is asked for"]
 pub struct Pages<T> {
     fetch: Fetch<T>,
@@ -147,6 +207,17 @@ pub struct Pages<T> {
 }
 
 /// One page of a query.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::Page;
+///
+/// let mut pages = people.query::<Person>().page_size(3).pages();
+/// let Page { rows, next } = pages.try_next().await?.unwrap();
+/// assert_eq!(rows[2].name, "Cid");
+/// assert!(next.is_some()); // Dee is on the next one
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     /// Its rows; there may be none and still be a next page.
@@ -161,6 +232,14 @@ impl<T: Entity> Pages<T> {
     }
 
     /// The next page; `None` behind the last one.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut pages = people.query::<Person>().page_size(2).pages();
+    /// let page = pages.next().await.unwrap()?;
+    /// assert_eq!(page.rows[1].name, "Bob");
+    /// # Ok(()) });
+    /// ```
     pub async fn next(&mut self) -> Option<Result<Page<T>>> {
         let page = poll_fn(|cx| self.fetch.poll_page(cx)).await?;
         Some(page.map(|(mut rows, end)| {
@@ -177,11 +256,27 @@ impl<T: Entity> Pages<T> {
     }
 
     /// The next page, with an error outside.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut pages = people.query::<Person>().pages();
+    /// assert_eq!(pages.try_next().await?.unwrap().rows.len(), 4);
+    /// assert!(pages.try_next().await?.is_none());
+    /// # Ok(()) });
+    /// ```
     pub async fn try_next(&mut self) -> Result<Option<Page<T>>> {
         self.next().await.transpose()
     }
 
     /// What runs where, and what it has taken so far.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut pages = people.query::<Person>().page_size(2).pages();
+    /// while pages.try_next().await?.is_some() {}
+    /// assert_eq!(pages.explain().ran.unwrap().requests, 2);
+    /// # Ok(()) });
+    /// ```
     pub fn explain(&self) -> Plan {
         Plan { ran: Some(self.fetch.ran().clone()), ..self.plan.clone() }
     }
@@ -196,6 +291,20 @@ impl<T> fmt::Debug for Pages<T> {
 /// Where a query goes on, as a text that can be stored and used after a restart (PG-16).
 ///
 /// It belongs to one query: another filter, table or selection refuses it.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::PageToken;
+///
+/// let query = people.query::<Person>().page_size(2);
+/// let text = query.pages().try_next().await?.unwrap().next.unwrap().to_string();
+///
+/// let token: PageToken = text.parse()?;
+/// assert_eq!(people.query::<Person>().resume(&token).first().await?.unwrap().name, "Cid");
+/// let other = people.query::<Person>().filter(Person::age().gt(30)).resume(&token);
+/// assert!(other.first().await.is_err());
+/// # Ok(()) });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PageToken {
     pub(crate) fingerprint: u64,

@@ -3,15 +3,15 @@
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use lazuli_filter::Schema;
 use lazuli_model::{DateTime, Value};
 use proptest::prelude::*;
 
 use super::*;
 use crate::dynamic::Dynamic;
 use crate::error::ErrorKind;
+use crate::error::Result;
 use crate::field::{prop, row_key};
-use crate::page::{Continuation, Explain, RawPage};
+use crate::page::{Continuation, Explain, PageRequest, RawPage};
 use crate::transport::BoxFuture;
 use crate::{Props, keys};
 
@@ -35,9 +35,8 @@ impl Fake {
     }
 
     fn answer(&self, request: &PageRequest) -> RawPage {
-        let filter =
-            request.filter.as_deref().map(|text| lazuli_filter::parse(text, Schema::Entity).unwrap());
-        let filter = filter.map_or_else(Filter::all, Filter::from);
+        let filter = request.filter.as_deref();
+        let filter = filter.map_or_else(Filter::all, |text| Filter::parse(text).unwrap());
         let start = request.continuation.as_ref().map_or(0, |next| next.partition.parse().unwrap());
         let top = usize::try_from(request.top.unwrap_or(1000)).unwrap();
         assert!((1..=1000).contains(&top), "$top is within what services take");

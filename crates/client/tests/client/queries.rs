@@ -117,6 +117,34 @@ cases! {
         }
     }
 
+    /// A type of keys and a timestamp is asked for as such: neither with all properties, nor without its timestamp.
+    async fn projections_without_properties(setting: Setting) {
+        #[derive(Entity)]
+        struct Keys {
+            #[table(partition_key)]
+            _partition: String,
+            #[table(row_key)]
+            row: String,
+        }
+        #[derive(Entity)]
+        struct Changed {
+            #[table(flatten)]
+            keys: Keys,
+            #[table(timestamp)]
+            at: Option<DateTime>,
+        }
+        let table = setting.table().await;
+        fill(&table, 1).await;
+        let keys = table.query::<Dynamic>().project::<Keys>();
+        assert_eq!(keys.explain().select, ["PartitionKey", "RowKey"]);
+        assert_eq!(keys.first().await.unwrap().unwrap().row, "00000");
+        let changed = table.query::<Dynamic>().project::<Changed>();
+        assert_eq!(changed.explain().select, ["PartitionKey", "RowKey", "Timestamp"]);
+        let changed = changed.first().await.unwrap().unwrap();
+        assert_eq!(changed.keys.row, "00000");
+        assert!(changed.at.is_some());
+    }
+
     /// CC-09: entities come with their versions where those are asked for.
     async fn versions_come_along(setting: Setting) {
         let table = setting.table().await;

@@ -1,0 +1,185 @@
+//! Which rows a query wants, and how much of each.
+//!
+//! What can go to the service does, as long as that gives the same rows as doing it here in its turn.
+
+use std::collections::HashSet;
+
+use lazuli_model::entity::PARTITION_KEY;
+
+use crate::entity::Entity;
+use crate::error::Error;
+use crate::field::Named;
+use crate::filter::Filter;
+use crate::query::local::{Stage, Work};
+use crate::query::names::Names;
+use crate::query::{Query, order};
+
+impl<T: Entity> Query<T> {
+    /// Entities for which this holds, too. The service looks for them, unless something before must run here first.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let query = people.query::<Person>().filter(Person::age().ge(30)).filter(Person::city().eq("Leiden"));
+    /// assert_eq!(query.explain().filter.as_deref(), Some("Age ge 30 and PartitionKey eq 'Leiden'"));
+    /// assert_eq!(query.map(|person| person.name).collect().await?, ["Cid"]);
+    ///
+    /// // "The first two, those over 30 of them": that cannot be asked of a service.
+    /// let query = people.query::<Person>().take(2).filter(Person::age().ge(30));
+    /// assert_eq!(query.explain().local, ["filter Age ge 30"]);
+    /// assert_eq!(query.map(|person| person.name).collect().await?, ["Ann"]);
+    /// # Ok(()) });
+    /// ```
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.check_names(&filter);
+        let to_service = self.pushed.take.is_none() && self.stages.iter().all(Stage::lets_conditions_pass);
+        for part in filter.conjuncts() {
+            let left = if to_service { self.pushed.push(part) } else { Some(part) };
+            if let Some(part) = left {
+                let mut names = Vec::new();
+                part.names(&mut names);
+                let text = format!("filter {part}");
+                self.add(Work::Keep(Box::new(move |row| part.holds(row))), text, names);
+            }
+        }
+        self
+    }
+
+    /// Entities for which this function says so, here.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let odd = people.query::<Person>().filter_local(|person| person.age.is_some_and(|age| age % 2 == 1));
+    /// assert_eq!(odd.map(|person| person.name).collect().await?, ["Ann", "Cid"]);
+    /// # Ok(()) });
+    /// ```
+    pub fn filter_local(mut self, test: impl FnMut(&T) -> bool + Send + 'static) -> Self {
+        self.add(Work::Keep(Box::new(test)), "filter by a function", Vec::new());
+        self
+    }
+
+    /// So many rows at most. The service is asked for no more, unless something before runs here.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let mut rows = people.query::<Person>().take(3).stream();
+    /// while rows.try_next().await?.is_some() {}
+    /// assert_eq!(rows.explain().ran.unwrap().rows_received, 3);
+    ///
+    /// let youngest = people.query::<Person>().filter(Person::age().gt(0)).order_by(Person::age()).take(1);
+    /// assert_eq!(youngest.map(|person| person.name).collect().await?, ["Bob"]);
+    /// # Ok(()) });
+    /// ```
+    pub fn take(mut self, rows: u64) -> Self {
+        if self.stages.is_empty() {
+            self.pushed.take = Some(self.pushed.take.map_or(rows, |before| before.min(rows)));
+        } else {
+            self.add(Work::Take(rows), format!("take {rows}"), Vec::new());
+        }
+        self
+    }
+
+    /// Leaves the first rows out. They are read all the same: to go on where a page ended, use [`Query::pages`].
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let third = people.query::<Person>().skip(2).take(1);
+    /// assert_eq!(third.map(|person| person.name).collect().await?, ["Cid"]);
+    /// # Ok(()) });
+    /// ```
+    pub fn skip(mut self, rows: u64) -> Self {
+        self.add(Work::Skip(rows), format!("skip {rows}"), Vec::new());
+        self
+    }
+
+    /// Asks for these properties alone. The keys come in any case, and what stages here look at.
+    ///
+    /// Fields of `T` that are not selected must be able to be absent (`Option`, or `#[table(default)]`);
+    /// [`Query::project`] takes a type made for the purpose instead.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let query = people.query::<Person>().select([Person::name()]);
+    /// assert_eq!(query.explain().select, ["PartitionKey", "RowKey"]);
+    /// assert_eq!(query.first().await?.unwrap().age, None); // Ann is 41, but nobody asked
+    /// # Ok(()) });
+    /// ```
+    pub fn select(mut self, names: impl Names) -> Self {
+        self.pushed.select = names.into_names();
+        self
+    }
+
+    /// Reads the same entities as another type, and asks for its properties alone.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// use lazuli_client::Entity;
+    ///
+    /// #[derive(Entity)]
+    /// struct Name { #[table(partition_key)] city: String, #[table(row_key)] name: String }
+    ///
+    /// let query = people.query::<Person>().filter(Person::age().gt(40)).project::<Name>();
+    /// assert_eq!(query.explain().select, ["PartitionKey", "RowKey"]);
+    /// assert_eq!(query.first().await?.unwrap().name, "Ann");
+    /// # Ok(()) });
+    /// ```
+    pub fn project<P: Entity>(self) -> Query<P> {
+        let refused = match self.stages.is_empty() {
+            true => self.refused,
+            false => Some(Error::input("project comes before what runs here; use map behind it")),
+        };
+        let mut pushed = self.pushed;
+        pushed.select = match P::names() {
+            // No names at all would be all properties.
+            Some(names) if names.is_empty() => vec![PARTITION_KEY.to_owned()],
+            Some(names) => names,
+            None => Vec::new(),
+        };
+        Query {
+            source: self.source,
+            pushed,
+            stages: Vec::new(),
+            local_limit: self.local_limit,
+            explained: self.explained,
+            secondary: self.secondary,
+            start: self.start,
+            refused,
+        }
+    }
+
+    /// Entities of every kind, decoded as `T` all the same.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// use lazuli_client::Entity;
+    ///
+    /// #[derive(Entity)]
+    /// #[table(kind = "Person.Employee")]
+    /// struct Employee { #[table(partition_key)] city: String, #[table(row_key)] name: String }
+    ///
+    /// people.insert(&Employee { city: "Delft".into(), name: "Eve".into() }).await?;
+    /// assert_eq!(people.query::<Employee>().count().await?, 1);
+    /// assert_eq!(people.query::<Employee>().any_kind().count().await?, 5);
+    /// # Ok(()) });
+    /// ```
+    pub fn any_kind(mut self) -> Self {
+        self.pushed.lineage = None;
+        self
+    }
+
+    /// The first entity of each value of a property, here.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let cities = people.query::<Person>().distinct_by(Person::city());
+    /// assert_eq!(cities.map(|person| person.city).collect().await?, ["Delft", "Leiden"]);
+    /// # Ok(()) });
+    /// ```
+    pub fn distinct_by(mut self, property: impl Named) -> Self {
+        let name = property.into_name();
+        let mut seen = HashSet::new();
+        let (text, names) = (format!("distinct by {name}"), vec![name.clone()]);
+        let is_new = Box::new(move |row: &T| seen.insert(order::identity(row.value_of(&name).as_ref())));
+        self.add(Work::Distinct { is_new, seen: 0 }, text, names);
+        self
+    }
+}

@@ -1,0 +1,354 @@
+//! Property values on their way between Rust types and the service.
+//!
+//! Every Rust type that can be a property has one EDM type, fixed at compile time ([`Scalar::Class`]): that is what lets
+//! a comparison with a constant of the wrong type, or an ordering of a type that has none, fail to compile.
+
+pub mod class;
+mod scalars;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use lazuli_model::{DateTime, EdmType, Guid, Value};
+
+/// A value as it came from the service, borrowed from the answer where that is possible.
+///
+/// ```
+/// use lazuli_client::{Value, value::WireValue};
+///
+/// let stored = Value::String("Delft".into());
+/// assert_eq!(WireValue::from(&stored), WireValue::String("Delft".into()));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum WireValue<'a> {
+    /// There is no value; a property that was selected and that the entity does not have.
+    Null,
+    Binary(Vec<u8>),
+    Boolean(bool),
+    DateTime(DateTime),
+    Double(f64),
+    Guid(Guid),
+    Int32(i32),
+    Int64(i64),
+    String(Cow<'a, str>),
+}
+
+impl WireValue<'_> {
+    /// An owned value; `None` for null.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, value::WireValue};
+    ///
+    /// assert_eq!(WireValue::String("Delft".into()).to_value(), Some(Value::String("Delft".into())));
+    /// assert_eq!(WireValue::Null.to_value(), None);
+    /// ```
+    pub fn to_value(&self) -> Option<Value> {
+        Some(match self {
+            WireValue::Null => return None,
+            WireValue::Binary(bytes) => Value::Binary(bytes.clone()),
+            WireValue::Boolean(value) => Value::Boolean(*value),
+            WireValue::DateTime(value) => Value::DateTime(*value),
+            WireValue::Double(value) => Value::Double(*value),
+            WireValue::Guid(value) => Value::Guid(*value),
+            WireValue::Int32(value) => Value::Int32(*value),
+            WireValue::Int64(value) => Value::Int64(*value),
+            WireValue::String(text) => Value::String(text.to_string()),
+        })
+    }
+
+    /// What it is called in messages.
+    fn name(&self) -> &'static str {
+        match self {
+            WireValue::Null => "null",
+            WireValue::Binary(_) => EdmType::Binary.name(),
+            WireValue::Boolean(_) => EdmType::Boolean.name(),
+            WireValue::DateTime(_) => EdmType::DateTime.name(),
+            WireValue::Double(_) => EdmType::Double.name(),
+            WireValue::Guid(_) => EdmType::Guid.name(),
+            WireValue::Int32(_) => EdmType::Int32.name(),
+            WireValue::Int64(_) => EdmType::Int64.name(),
+            WireValue::String(_) => EdmType::String.name(),
+        }
+    }
+}
+
+/// The same value, borrowed.
+impl<'a> From<&'a Value> for WireValue<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Binary(bytes) => WireValue::Binary(bytes.clone()),
+            Value::Boolean(value) => WireValue::Boolean(*value),
+            Value::DateTime(value) => WireValue::DateTime(*value),
+            Value::Double(value) => WireValue::Double(*value),
+            Value::Guid(value) => WireValue::Guid(*value),
+            Value::Int32(value) => WireValue::Int32(*value),
+            Value::Int64(value) => WireValue::Int64(*value),
+            Value::String(text) => WireValue::String(Cow::Borrowed(text)),
+        }
+    }
+}
+
+/// A property has another type than the one it is read as.
+///
+/// ```
+/// use lazuli_client::value::{FromValue, WireValue};
+///
+/// let wrong = i32::from_value(&WireValue::String("41".into())).unwrap_err();
+/// assert_eq!(wrong.to_string(), "expected Edm.Int32, found Edm.String");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongType(pub(crate) String);
+
+impl WrongType {
+    /// The value cannot be read as `expected`.
+    ///
+    /// ```
+    /// use lazuli_client::value::{WireValue, WrongType};
+    ///
+    /// let wrong = WrongType::new("a percentage", &WireValue::Boolean(true));
+    /// assert_eq!(wrong.to_string(), "expected a percentage, found Edm.Boolean");
+    /// ```
+    pub fn new(expected: &str, found: &WireValue<'_>) -> Self {
+        Self(format!("expected {expected}, found {}", found.name()))
+    }
+
+    /// The value has the right type and still is none that can be read, for this reason.
+    ///
+    /// ```
+    /// use lazuli_client::value::WrongType;
+    ///
+    /// assert_eq!(WrongType::because("120 is more than 100 %").to_string(), "120 is more than 100 %");
+    /// ```
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for WrongType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongType {}
+
+/// A Rust type that is one EDM type, never null.
+///
+/// ```
+/// use lazuli_client::{Value, prop, value::{Scalar, class}};
+///
+/// struct Cents(i64);
+///
+/// impl Scalar for Cents {
+///     type Class = class::Int64;
+///
+///     fn scalar(&self) -> Value {
+///         Value::Int64(self.0)
+///     }
+/// }
+///
+/// assert_eq!(prop("Price").lt(Cents(999)).to_string(), "Price lt 999L");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the type of a property",
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+)]
+pub trait Scalar {
+    /// Its EDM type.
+    type Class: class::Class;
+
+    /// Its value.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, value::Scalar};
+    ///
+    /// assert_eq!(7_u8.scalar(), Value::Int32(7)); // the service has no smaller number
+    /// assert_eq!(7_u32.scalar(), Value::Int64(7)); // and none of 32 bits without a sign
+    /// ```
+    fn scalar(&self) -> Value;
+}
+
+/// A constant that a property of class `C` can be compared with.
+///
+/// ```
+/// use lazuli_client::{Field, Value, value::{Operand, class}};
+///
+/// struct Cents(i64);
+///
+/// impl Operand<class::Int64> for Cents {
+///     fn operand(&self) -> Value {
+///         Value::Int64(self.0)
+///     }
+/// }
+///
+/// assert_eq!(Field::<class::Int64>::new("Price").ge(Cents(999)).to_string(), "Price ge 999L");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a property of class {C} cannot be compared with `{Self}`",
+    note = "use a constant of the property's own type; a comparison of two types never holds"
+)]
+pub trait Operand<C> {
+    /// The constant.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, value::{Operand, class}};
+    ///
+    /// assert_eq!(Operand::<class::Int64>::operand(&5), Value::Int64(5));
+    /// assert_eq!(Operand::<class::Double>::operand(&5.0), Value::Double(5.0));
+    /// ```
+    fn operand(&self) -> Value;
+}
+
+/// What a property can be set to: a [`Scalar`], a [`Value`], or an `Option` of these, where `None` is "no such property".
+///
+/// ```
+/// use lazuli_client::{Props, Value, value::ToValue};
+///
+/// /// Stored as a text, if it is one of ours.
+/// struct Color(Option<&'static str>);
+///
+/// impl ToValue for Color {
+///     fn to_value(&self) -> Option<Value> {
+///         self.0.to_value()
+///     }
+/// }
+///
+/// let mut guitar = Props::new();
+/// guitar.set("Body", Color(Some("Red")))?.set("Neck", Color(None))?;
+/// assert_eq!(guitar.len(), 1);
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a property",
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+)]
+pub trait ToValue {
+    /// The value, or `None` for no value.
+    ///
+    /// ```
+    /// use lazuli_client::{Value, value::ToValue};
+    ///
+    /// assert_eq!("Red".to_value(), Some(Value::String("Red".into())));
+    /// assert_eq!(None::<&str>.to_value(), None);
+    /// ```
+    fn to_value(&self) -> Option<Value>;
+}
+
+/// What a property can be read as.
+///
+/// ```
+/// use lazuli_client::{Dynamic, value::{FromValue, WireValue, WrongType}};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Percent(u8);
+///
+/// impl FromValue for Percent {
+///     fn from_value(value: &WireValue<'_>) -> Result<Self, WrongType> {
+///         match u8::from_value(value)? {
+///             more @ 101.. => Err(WrongType::because(format!("{more} is more than 100 %"))),
+///             percent => Ok(Self(percent)),
+///         }
+///     }
+/// }
+///
+/// let battery = Dynamic::new("phone", "1").with("Left", 40)?.with("Right", 140)?;
+/// assert_eq!(battery.get("Left")?, Some(Percent(40)));
+/// assert!(battery.get::<Percent>("Right").is_err());
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a property cannot be read as `{Self}`",
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+)]
+pub trait FromValue: Sized {
+    /// Reads it. Numbers widen (Int32 to Int64 and Double), nothing else is converted.
+    ///
+    /// ```
+    /// use lazuli_client::value::{FromValue, WireValue};
+    ///
+    /// assert_eq!(i64::from_value(&WireValue::Int32(41)), Ok(41));
+    /// assert!(i32::from_value(&WireValue::Int64(41)).is_err());
+    /// assert!(String::from_value(&WireValue::Int32(41)).is_err());
+    /// ```
+    fn from_value(value: &WireValue<'_>) -> Result<Self, WrongType>;
+
+    /// What a property that is not there is read as, if anything.
+    ///
+    /// ```
+    /// use lazuli_client::value::FromValue;
+    ///
+    /// assert_eq!(i32::absent(), None); // must be there
+    /// assert_eq!(<Option<i32>>::absent(), Some(None));
+    /// ```
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// The type of a field that is a property: names the class that its comparisons take.
+///
+/// ```
+/// use lazuli_client::{Field, value::FieldType};
+///
+/// /// The field of the first version of a property, which had another name.
+/// fn old<T: FieldType>(name: &'static str) -> Field<T::Class> {
+///     Field::new(name)
+/// }
+///
+/// assert_eq!(old::<Option<i64>>("Cents").gt(5).to_string(), "Cents gt 5L");
+/// ```
+pub trait FieldType {
+    /// Its EDM type.
+    type Class: class::Class;
+}
+
+const TICKS_PER_SECOND: u64 = lazuli_model::time::TICKS_PER_SECOND;
+
+/// The service's time for one of this machine's. What is outside the years 1 to 9999 is cut to them; the service
+/// counts in 100 ns.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use lazuli_client::value::from_system_time;
+///
+/// let time = from_system_time(UNIX_EPOCH + Duration::from_millis(1500));
+/// assert_eq!(time.to_string(), "1970-01-01T00:00:01.5Z");
+/// ```
+pub fn from_system_time(time: SystemTime) -> DateTime {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => DateTime::from_unix(since),
+        Err(before) => {
+            let ticks = before.duration().as_nanos().div_ceil(100);
+            let epoch = DateTime::from_unix(Duration::ZERO).ticks();
+            let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
+            DateTime::from_ticks(epoch.saturating_sub(ticks)).unwrap_or(DateTime::MIN)
+        }
+    }
+}
+
+/// This machine's time for one of the service's.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use lazuli_client::{DateTime, value::to_system_time};
+///
+/// let time = to_system_time(DateTime::parse("1970-01-02").unwrap());
+/// assert_eq!(time.duration_since(UNIX_EPOCH).unwrap(), Duration::from_secs(86_400));
+/// ```
+pub fn to_system_time(time: DateTime) -> SystemTime {
+    let epoch = DateTime::from_unix(Duration::ZERO).ticks();
+    let span = |ticks: u64| {
+        let nanos = u32::try_from(ticks % TICKS_PER_SECOND * 100).unwrap_or_default();
+        Duration::new(ticks / TICKS_PER_SECOND, nanos)
+    };
+    let moved = match time.ticks().checked_sub(epoch) {
+        Some(after) => UNIX_EPOCH.checked_add(span(after)),
+        None => UNIX_EPOCH.checked_sub(span(epoch - time.ticks())),
+    };
+    moved.unwrap_or(UNIX_EPOCH)
+}
