@@ -112,6 +112,10 @@ impl Operation {
         }
     }
 
+    fn is_write(self) -> bool {
+        matches!(self, Operation::Upsert | Operation::Insert)
+    }
+
     fn is_page(self) -> bool {
         matches!(self, Operation::FirstPage | Operation::LastPage)
     }
@@ -200,6 +204,12 @@ pub async fn run(
             load(&process, layout, loaded).await?;
             loaded = layout.entities;
             for operation in Operation::ALL {
+                // Not for writes: that they leave work behind is part of what they cost.
+                if !operation.is_write() && !process.rests().await {
+                    progress(&format!(
+                        "{size} {axis}: the server does not come to rest; its work is measured too"
+                    ));
+                }
                 progress(&format!("{size} {axis}: {}", operation.name()));
                 measure(&process, layout, operation, options.slice / WARM_SHARE, options).await?;
                 let sample = measure(&process, layout, operation, options.slice, options).await?;

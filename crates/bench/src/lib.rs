@@ -67,6 +67,9 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<Re
             if kind.speaks_tables() {
                 progress(&format!("{}: loading {}", workload.name(), kind.name()));
                 load::prepare(&process, workload, options).await?;
+                if !process.rests().await {
+                    progress(&format!("{}: {} does not come to rest", workload.name(), kind.name()));
+                }
             }
             targets.push(process);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tokio::time::{interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Options;
 use crate::client::Connection;
@@ -13,6 +13,11 @@ use crate::client::Connection;
 /// How long a server may take to start.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 const CONNECT_EVERY: Duration = Duration::from_millis(50);
+/// A server is at rest when it has used less than this of a processor in one look.
+const REST_CPU_SECONDS: f64 = 0.025;
+const REST_EVERY: Duration = Duration::from_millis(500);
+/// How long it is waited for that.
+const REST_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +112,25 @@ impl Process {
         while Connection::open(&self.authority).await.is_err() {
             again.tick().await;
         }
+    }
+
+    /// Waits until the server has done what it left for later, such as merging files after much was written: otherwise
+    /// the next measurement would be charged with it. `false` if that takes too long.
+    pub async fn rests(&self) -> bool {
+        let rest = async {
+            let mut again = interval(REST_EVERY);
+            again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut used = f64::NEG_INFINITY;
+            loop {
+                again.tick().await;
+                let now = self.usage().cpu_seconds;
+                if now - used < REST_CPU_SECONDS {
+                    return;
+                }
+                used = now;
+            }
+        };
+        timeout(REST_TIME_MAX, rest).await.is_ok()
     }
 
     /// What it has used so far, all of its threads together.

@@ -22,6 +22,7 @@ mod health;
 mod import;
 mod log;
 mod logs;
+mod memory;
 mod oauth;
 mod output;
 mod progress;

@@ -22,6 +22,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::engine::{self, EngineError, EngineUrl};
 use crate::log::{self, LogFormat};
+use crate::memory;
 use crate::oauth::OauthArgs;
 use azurite::AzuriteArgs;
 use limits::LimitArgs;
@@ -103,7 +104,8 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
-    /// Memory for cached data: half for blocks of files, half for rows that are read or scanned again and again
+    /// Memory for cached data: half for blocks of files, half for rows that are read or scanned again and again;
+    /// a 32nd of the machine's (or the container's) memory unless given, between 64 and 256
     #[arg(long, value_name = "MIB", value_parser = up_to(CACHE_MIB_MAX))]
     cache_mib: Option<u32>,
 
@@ -216,11 +218,11 @@ impl Serve {
         if self.durability == DurabilityArg::Relaxed && self.quiet {
             eprintln!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
         }
-        let cache = self.cache_mib.map(|mib| u64::from(mib) * 1024 * 1024);
+        let cache = self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
         let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
-        let engine = engine::open(&url, durability, cache).await.map_err(|error| match error {
+        let engine = engine::open(&url, durability, Some(cache)).await.map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
         config.tls = self.certificate(&url, config.table.ip())?;

@@ -1,7 +1,7 @@
 //! Measures the store: `cargo run --release -p lazuli-store --example load -- [rows] [seconds] [dir] [phases]`.
 //!
-//! The phases are `new`, `write`, `fill`, `read`, `scan`, `open` and `check`; all of them unless said otherwise. What is
-//! left in `dir` can be used by a later run. The disk's own rate of syncs is measured between the other measurements,
+//! The phases are `new`, `write`, `fill`, `read`, `miss` (only those reads that the caches do not hold), `scan`, `open` and `check`; all of them unless said otherwise. What is
+//! left in `dir` can be used by a later run. `CACHE_MIB` in the environment is the memory for caches (64). The disk's own rate of syncs is measured between the other measurements,
 //! because it is what they should be compared with.
 //!
 //! Prints durable commits a second with 1, 16 and 64 writers, CPU time for each commit, point read and scanned row, how
@@ -59,7 +59,12 @@ async fn run(dir: &Path, rows: usize, seconds: f64, phases: &str) {
         fill(&store, rows).await;
     }
     if has("read") {
-        read(&store, rows, seconds).await;
+        for (name, among) in [("1000 rows", 1000), ("10000 rows", 10_000), ("all rows", rows)] {
+            read(&store, name, among.min(rows), seconds).await;
+        }
+    }
+    if has("miss") {
+        read(&store, "all rows", rows, seconds).await;
     }
     if has("scan") {
         scan(&store, rows).await;
@@ -187,28 +192,25 @@ fn partition_of(row: usize) -> &'static str {
     ["f0", "f1", "f2", "f3"][row / 10_000 % 4]
 }
 
-async fn read(store: &Store, rows: usize, seconds: f64) {
-    for (name, among) in [("1000 rows", 1000), ("10000 rows", 10_000), ("all rows", rows)] {
-        let among = among.min(rows);
-        let mut rng = Rng::new(3);
-        for warm in [true, false] {
-            let cpu_before = cpu();
-            let start = Instant::now();
-            let mut count = 0;
-            while start.elapsed().as_secs_f64() < seconds / 2.0 {
-                for _ in 0..100 {
-                    let n = rng.below(among);
-                    let found = store.get(TABLE, partition_of(n), &[&format!("{n:09}")]).await.unwrap();
-                    assert_eq!(found[0].as_ref().unwrap().value.len(), VALUE_BYTES);
-                    count += 1;
-                }
+async fn read(store: &Store, name: &str, among: usize, seconds: f64) {
+    let mut rng = Rng::new(3);
+    for warm in [true, false] {
+        let cpu_before = cpu();
+        let start = Instant::now();
+        let mut count = 0;
+        while start.elapsed().as_secs_f64() < seconds / 2.0 {
+            for _ in 0..100 {
+                let n = rng.below(among);
+                let found = store.get(TABLE, partition_of(n), &[&format!("{n:09}")]).await.unwrap();
+                assert_eq!(found[0].as_ref().unwrap().value.len(), VALUE_BYTES);
+                count += 1;
             }
-            if !warm {
-                println!(
-                    "get, among {name}: CPU {:.2} us each",
-                    (cpu() - cpu_before).as_secs_f64() * 1e6 / f64::from(count)
-                );
-            }
+        }
+        if !warm {
+            println!(
+                "get, among {name}: CPU {:.2} us each",
+                (cpu() - cpu_before).as_secs_f64() * 1e6 / f64::from(count)
+            );
         }
     }
 }
@@ -270,7 +272,8 @@ fn value(rng: &mut Rng) -> Bytes {
 }
 
 fn open(dir: &Path) -> Store {
-    Store::open(dir, Options { cache_bytes: 256 << 20, ..Options::default() }).unwrap()
+    let cache_bytes = std::env::var("CACHE_MIB").map_or(64, |mib| mib.parse::<u64>().unwrap()) << 20;
+    Store::open(dir, Options::default().with_caches(cache_bytes)).unwrap()
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {

@@ -115,11 +115,12 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the program on this data.
+    /// Starts the program on this data. Small caches are soon full: what grows afterwards should not.
     pub fn start(binary: &Path, location: &Path) -> Result<Self, String> {
         let location = location.display().to_string();
-        let arguments = ["serve", "--table-port", "0", "--admin-port", "0", "--location", &location];
-        Self::start_with(binary, arguments.map(str::to_owned).to_vec())
+        let ports = ["serve", "--table-port", "0", "--admin-port", "0"];
+        let arguments = [&ports[..], &["--cache-mib", "64", "--location", &location]].concat();
+        Self::start_with(binary, arguments.into_iter().map(str::to_owned).collect())
     }
 
     /// Starts the program with these arguments, which choose any free port.

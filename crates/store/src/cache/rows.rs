@@ -4,12 +4,15 @@
 //! the one it was read in. What was written when is remembered by a hash of the key, so that a write to one row may cost
 //! others their place, but never the other way round.
 //!
+//! A row is kept when it is read for the second time: rows that are asked for once, as by reads all over a table that
+//! no cache can hold, are not worth the copy.
+//!
 //! Rows live in two generations. One that is found in the old one moves to the young one; when that is full, it becomes
 //! the old one, and what nobody asked for meanwhile is gone.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -21,6 +24,10 @@ use crate::cell::Cell;
 const SHARDS: usize = 16;
 /// Writes are told apart by so many hashes.
 const STRIPES: usize = 16 * 1024;
+/// Reads are remembered by hashes too: one for so many bytes of the budget, so that there are some for each row that fits.
+const ASKED_BYTES: usize = 256;
+/// And at most so many.
+const ASKED_MAX: usize = 64 * 1024;
 /// Memory of a row besides its key and value.
 const ROW_FIXED_BYTES: usize = 128;
 
@@ -30,6 +37,8 @@ pub struct RowCache {
     shards: Vec<Mutex<Shard>>,
     /// The last group that wrote to a key with that hash.
     writes: Vec<AtomicU64>,
+    /// The last key with that hash that was read without being found here.
+    asked: Vec<AtomicU32>,
     generation_bytes_max: usize,
 }
 
@@ -82,14 +91,17 @@ impl RowCache {
     pub fn new(bytes_max: u64) -> Self {
         let generation_bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX) / (2 * SHARDS);
         if generation_bytes_max == 0 {
-            return Self { shards: Vec::new(), writes: Vec::new(), generation_bytes_max };
+            return Self { shards: vec![], writes: vec![], asked: vec![], generation_bytes_max };
         }
+        let asked_count = (generation_bytes_max * 2 * SHARDS / ASKED_BYTES).clamp(1, ASKED_MAX);
+        let asked = (0..asked_count).map(|_| AtomicU32::new(0)).collect();
         let writes = (0..STRIPES).map(|_| AtomicU64::new(0)).collect();
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Self { shards, writes, generation_bytes_max }
+        Self { shards, writes, asked, generation_bytes_max }
     }
 
-    /// The row, if it is known to be what the view `number` has; otherwise what `read` finds, which is remembered.
+    /// The row, if it is known to be what the view `number` has; otherwise what `read` finds, which is remembered if
+    /// it was asked for before.
     pub fn get<E>(
         &self,
         key: &[u8],
@@ -104,7 +116,9 @@ impl RowCache {
             return Ok(Some(cell));
         }
         let found = read()?;
-        if let Some(cell) = &found {
+        if let Some(cell) = &found
+            && self.was_asked_for(hash)
+        {
             // A copy: the value may be a part of something much larger.
             let cell = Cell { version: cell.version, value: Bytes::copy_from_slice(&cell.value) };
             self.keep(hash, Kept { key: key.into(), built: number, cell });
@@ -117,6 +131,14 @@ impl RowCache {
         if !self.writes.is_empty() {
             keys.for_each(|key| self.stripe(xxh3_64(key)).store(number, Ordering::Release));
         }
+    }
+
+    /// Was this key the last one of its hash to be asked for? It is from now on.
+    fn was_asked_for(&self, hash: u64) -> bool {
+        let place = usize::try_from(hash >> 24).unwrap_or(0) % self.asked.len().max(1);
+        // The bits that do not choose the place; nothing has the mark of an empty place.
+        let mark = u32::try_from(hash & 0x00FF_FFFF).unwrap_or(0) | 1 << 31;
+        self.asked.get(place).is_some_and(|last| last.swap(mark, Ordering::Relaxed) == mark)
     }
 
     fn stripe(&self, hash: u64) -> &AtomicU64 {
@@ -188,7 +210,7 @@ mod tests {
         Cell { version: Version(version), value: vec![7; bytes].into() }
     }
 
-    /// What a reader with the view `number` gets if it would find `stored`: which of the two it is.
+    /// What a reader with the view `number` gets if it would find `stored`: that, or the `expected` one that is kept.
     #[track_caller]
     fn check(cache: &RowCache, number: u64, stored: u64, expected: u64) {
         let found = cache.get::<()>(b"key", number, || Ok(Some(cell(stored, 5)))).unwrap().unwrap();
@@ -200,6 +222,7 @@ mod tests {
         let cache = RowCache::new(1 << 20);
         let write = |number| cache.note_writes(number, [&b"key"[..]].into_iter());
         write(3);
+        check(&cache, 4, 1, 1);
         check(&cache, 4, 1, 1);
         check(&cache, 4, 99, 1);
         check(&cache, 3, 99, 1);
@@ -214,10 +237,24 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_kept_when_they_are_read_again() {
+        let cache = RowCache::new(1 << 20);
+        for number in 0..1000_u64 {
+            cache.get::<()>(&number.to_be_bytes(), 1, || Ok(Some(cell(number, 100)))).unwrap();
+        }
+        assert_eq!(cache.bytes(), 0, "nothing was read twice");
+        check(&cache, 1, 5, 5);
+        check(&cache, 1, 6, 6);
+        check(&cache, 1, 7, 6);
+        assert!(cache.bytes() > 0);
+    }
+
+    #[test]
     fn what_is_not_there_is_not_remembered() {
         let cache = RowCache::new(1 << 20);
         assert_eq!(cache.get::<()>(b"key", 1, || Ok(None)), Ok(None));
         check(&cache, 1, 5, 5);
+        check(&cache, 1, 6, 6);
         let off = RowCache::new(0);
         check(&off, 1, 5, 5);
         check(&off, 1, 6, 6);
@@ -229,8 +266,10 @@ mod tests {
         let cache = RowCache::new(BYTES_MAX as u64);
         for number in 0..20_000_u64 {
             let key = number.to_be_bytes();
-            cache.get::<()>(&key, 1, || Ok(Some(cell(number, 100)))).unwrap();
-            check(&cache, 1, if number == 0 { 4 } else { 99 }, 4);
+            for _ in 0..2 {
+                cache.get::<()>(&key, 1, || Ok(Some(cell(number, 100)))).unwrap();
+            }
+            check(&cache, 1, if number < 2 { 4 } else { 99 }, 4);
         }
         for shard in &cache.shards {
             let shard = shard.lock().unwrap();

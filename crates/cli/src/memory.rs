@@ -1,0 +1,77 @@
+//! How much memory caches get, unless the operator says.
+//!
+//! What must stay true: in a small container on a large machine the container's limit counts.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+const MIB: u64 = 1024 * 1024;
+/// One in so many bytes of the memory is for caches.
+const SHARE: u64 = 32;
+/// But at least this much,
+const BYTES_MIN: u64 = 64 * MIB;
+/// and at most this: enough for the indexes and filters of ten million rows of a kilobyte.
+const BYTES_MAX: u64 = 256 * MIB;
+
+/// Memory for caches: a small share of what this machine, or this process of it, may use.
+pub fn cache_bytes() -> u64 {
+    let text = |path: &Path| read_to_string(path).unwrap_or_default();
+    let group = text(Path::new("/proc/self/cgroup"));
+    let limit =
+        group_path(&group).map(|path| text(&Path::new("/sys/fs/cgroup").join(path).join("memory.max")));
+    share(machine_bytes(&text(Path::new("/proc/meminfo"))), limit.and_then(|limit| limit.trim().parse().ok()))
+}
+
+/// Of the machine's memory and the limit of the process, where they are known.
+fn share(machine: Option<u64>, limit: Option<u64>) -> u64 {
+    let memory = machine.into_iter().chain(limit).min().unwrap_or(0);
+    (memory / SHARE).clamp(BYTES_MIN, BYTES_MAX)
+}
+
+/// The path of the group in `/proc/self/cgroup` that limits memory; only the unified hierarchy is known.
+fn group_path(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| line.strip_prefix("0::/"))
+}
+
+/// What `/proc/meminfo` says there is.
+fn machine_bytes(meminfo: &str) -> Option<u64> {
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_get_a_share_of_the_smaller_memory() {
+        const GIB: u64 = 1024 * MIB;
+        for (machine, limit, expected) in [
+            (None, None, 64 * MIB),
+            (Some(GIB), None, 64 * MIB),
+            (Some(4 * GIB), None, 128 * MIB),
+            (Some(64 * GIB), None, 256 * MIB),
+            (Some(64 * GIB), Some(GIB), 64 * MIB),
+            (Some(64 * GIB), Some(6 * GIB), 192 * MIB),
+            (Some(4 * GIB), Some(1 << 50), 128 * MIB),
+            (None, Some(4 * GIB), 128 * MIB),
+        ] {
+            assert_eq!(share(machine, limit), expected, "{machine:?} {limit:?}");
+        }
+        assert!((BYTES_MIN..=BYTES_MAX).contains(&cache_bytes()));
+    }
+
+    #[test]
+    fn the_kernel_is_understood() {
+        assert_eq!(machine_bytes("MemTotal:       24682416 kB\nMemFree: 1 kB\n"), Some(24_682_416 * 1024));
+        for strange in ["", "MemFree: 1 kB", "MemTotal: many", "MemTotal: 99999999999999999999 kB"] {
+            assert_eq!(machine_bytes(strange), None, "{strange}");
+        }
+        assert_eq!(group_path("0::/\n"), Some(""));
+        assert_eq!(
+            group_path("12:cpu:/x\n0::/system.slice/lazuli.service\n"),
+            Some("system.slice/lazuli.service")
+        );
+        assert_eq!(group_path("1:name=systemd:/\n"), None);
+    }
+}
