@@ -11,6 +11,8 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cell;
+
 use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, Tail};
 
 /// What a disk writes as a whole or not at all; where it is more, it is a multiple.
@@ -37,12 +39,70 @@ fn has_end(rest: &[u8]) -> bool {
     rest.len() >= START_BYTES + END_BYTES && rest[rest.len() - END_BYTES] == END && rest.ends_with(&MAGIC)
 }
 
-/// In some sector there is nothing but zeros, so far as it belongs to the batch.
+/// In some sector there is nothing but zeros, so far as it belongs to the batch, and they are not those of a row that is as it
+/// was written: each row has a checksum of its own.
 fn has_hole(start: u64, rest: &[u8]) -> bool {
+    let sound: Vec<_> = Items::of(rest).filter(|item| item.is_sound(rest)).collect();
     let first = usize::try_from(SECTOR_BYTES - start % SECTOR_BYTES).unwrap_or(0).min(rest.len());
-    let (first, others) = rest.split_at(first);
-    let is_empty = |sector: &[u8]| sector.iter().all(|&byte| byte == 0);
-    is_empty(first) || others.chunks(SECTOR_BYTES as usize).any(is_empty)
+    let mut sectors = std::iter::once(0..first)
+        .chain(
+            (first..rest.len()).step_by(SECTOR_BYTES as usize).map(|from| from..from + SECTOR_BYTES as usize),
+        )
+        .map(|sector| sector.start..sector.end.min(rest.len()));
+    sectors.any(|sector| {
+        rest[sector.clone()].iter().all(|&byte| byte == 0)
+            && !sound.iter().any(|item| item.start <= sector.start && sector.end <= item.end)
+    })
+}
+
+/// An entry of a batch, by its place in what is left of the batch.
+struct Item {
+    start: usize,
+    key: usize,
+    value: usize,
+    end: usize,
+}
+
+impl Item {
+    fn is_sound(&self, rest: &[u8]) -> bool {
+        cell::view(&rest[self.key..self.value], &rest[self.value..self.end]).is_ok()
+    }
+}
+
+/// The whole entries of a batch from its first on, as far as there are.
+struct Items<'a> {
+    rest: &'a [u8],
+    at: usize,
+    /// How many should follow.
+    left: u32,
+}
+
+impl<'a> Items<'a> {
+    fn of(rest: &'a [u8]) -> Self {
+        let left = match rest.first_chunk::<START_BYTES>() {
+            Some(start) if start[0] == START => u32::from_le_bytes([start[1], start[2], start[3], start[4]]),
+            _ => 0,
+        };
+        Self { rest, at: START_BYTES, left }
+    }
+}
+
+impl Iterator for Items<'_> {
+    type Item = Item;
+
+    fn next(&mut self) -> Option<Item> {
+        let rest = self.rest.get(self.at..).filter(|_| self.left > 0)?;
+        let head = rest.first_chunk::<ITEM_HEAD_BYTES>().filter(|head| head[0] == ITEM)?;
+        let key = usize::from(u16::from_le_bytes([head[11], head[12]]));
+        let value = u32::from_le_bytes([head[17], head[18], head[19], head[20]]);
+        let key_at = self.at + ITEM_HEAD_BYTES;
+        let end =
+            (key_at + key).checked_add(usize::try_from(value).ok()?).filter(|&end| end <= self.rest.len())?;
+        let item = Item { start: self.at, key: key_at, value: key_at + key, end };
+        self.at = end;
+        self.left -= 1;
+        Some(item)
+    }
 }
 
 /// Is it the beginning of a batch?
@@ -58,25 +118,15 @@ fn beginning(rest: &[u8]) -> Beginning {
     if rest.first() != Some(&START) {
         return Beginning::No;
     }
-    let Some((start, mut rest)) = rest.split_at_checked(START_BYTES) else { return Beginning::Unfinished };
-    let mut hash = Xxh3::new();
-    for _ in 0..u32::from_le_bytes([start[1], start[2], start[3], start[4]]) {
-        match rest.first() {
-            None => return Beginning::Unfinished,
-            Some(&ITEM) => {}
-            Some(_) => return Beginning::No,
-        }
-        let Some(head) = rest.first_chunk::<ITEM_HEAD_BYTES>() else { return Beginning::Unfinished };
-        let key = u64::from(u16::from_le_bytes([head[11], head[12]]));
-        let value = u64::from(u32::from_le_bytes([head[17], head[18], head[19], head[20]]));
-        let length = usize::try_from(ITEM_HEAD_BYTES as u64 + key + value).unwrap_or(usize::MAX);
-        let Some((item, behind)) = rest.split_at_checked(length) else { return Beginning::Unfinished };
-        hash.update(item);
-        rest = behind;
+    let (mut hash, mut items) = (Xxh3::new(), Items::of(rest));
+    for item in items.by_ref() {
+        hash.update(&rest[item.start..item.end]);
     }
-    match rest.split_first() {
+    let wanted = if items.left > 0 { ITEM } else { END };
+    match rest.get(items.at..).and_then(<[u8]>::split_first) {
         None => Beginning::Unfinished,
-        Some((&END, end)) => match end.split_first_chunk() {
+        Some((&ITEM, _)) if wanted == ITEM => Beginning::Unfinished,
+        Some((&END, end)) if wanted == END => match end.split_first_chunk() {
             None => Beginning::Unfinished,
             Some((found, magic)) if *found == hash.digest().to_le_bytes() && MAGIC.starts_with(magic) => {
                 Beginning::AllButTheEnd

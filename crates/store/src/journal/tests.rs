@@ -119,6 +119,25 @@ fn damage_at_the_end() {
     }
 }
 
+/// Zeros of a row that fits its own checksum are no lost sector: damage beside it is told as such. Those of another are.
+#[test]
+fn rows_of_zeros() {
+    let zeros = crate::cell::seal(b"key", &[0; 3000], lazuli_engine::Version(7));
+    let one = batch(5, &[b"value"]);
+    let whole = [&one[..], &batch(6, &[b"first", &zeros, b"last"])].concat();
+    for (at, tail) in [
+        (one.len() + START_BYTES + ITEM_HEAD_BYTES + 3, Tail::Altered),
+        (whole.len() - END_BYTES - 1, Tail::Altered),
+        (whole.len() - 10, Tail::Altered),
+        (whole.len() - 1500, Tail::Holed),
+        (one.len(), Tail::Holed),
+    ] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x21;
+        check(&damaged, one.len(), Some((5, 5)), tail);
+    }
+}
+
 /// Every flipped bit of a batch is noticed if another batch follows; only its number can change unnoticed, as long as
 /// it is between those of its neighbours.
 #[test]
