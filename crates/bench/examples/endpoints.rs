@@ -1,6 +1,8 @@
 //! Load on servers that run already, each connection on the next of them: how throughput grows with front ends.
 //!
-//! `cargo run --release -p lazuli-bench --example endpoints -- SECONDS 127.0.0.1:PORT…`
+//! `cargo run --release -p lazuli-bench --example endpoints -- fill|get|upsert SECONDS 127.0.0.1:PORT…`
+//!
+//! Prints how many operations it did; fails if one was refused.
 
 #![allow(clippy::print_stdout, reason = "this is a program that talks to people")]
 
@@ -17,8 +19,10 @@ const CONNECTIONS: usize = 64;
 const ROWS: usize = 2_000;
 const TABLE: &str = "endpoints";
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
+    /// Makes the table and all rows, each once.
+    Fill,
     Get,
     Upsert,
 }
@@ -26,20 +30,21 @@ enum Work {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
+    let work = match args.next().ok_or("what to do?")?.as_str() {
+        "fill" => Work::Fill,
+        "get" => Work::Get,
+        "upsert" => Work::Upsert,
+        other => return Err(format!("fill, get or upsert, not {other}").into()),
+    };
     let slice = Duration::from_secs(args.next().ok_or("how many seconds?")?.parse()?);
     let servers: Vec<String> = args.collect();
     let first = servers.first().ok_or("which servers?")?;
-    let (signer, mut connection) = (Signer::new(first), Connection::open(first).await?);
-    let table = format!("{{\"TableName\":\"{TABLE}\"}}");
-    connection.exchange(&signer.request("POST", "/Tables", "", &table)).await?;
-    for row in 0..ROWS {
-        let answer = connection.exchange(&request(&signer, Work::Upsert, row)).await?;
-        assert_eq!(answer.status, 204, "{}", String::from_utf8_lossy(&answer.body));
+    if work == Work::Fill {
+        let table = format!("{{\"TableName\":\"{TABLE}\"}}");
+        let request = Signer::new(first).request("POST", "/Tables", "", &table);
+        Connection::open(first).await?.exchange(&request).await?;
     }
-    for (name, work) in [("get", Work::Get), ("upsert", Work::Upsert)] {
-        let count = run(&servers, work, slice).await?;
-        println!("{name}: {} /s with {} front ends", count / slice.as_secs().max(1), servers.len());
-    }
+    println!("{}", run(&servers, work, slice).await?);
     Ok(())
 }
 
@@ -48,11 +53,11 @@ fn request(signer: &Signer, work: Work, row: usize) -> Vec<u8> {
     let path = entity_path(TABLE, &partition, &row);
     match work {
         Work::Get => signer.request("GET", &path, "", ""),
-        Work::Upsert => signer.request("PUT", &path, "", &entity(&partition, &row)),
+        Work::Fill | Work::Upsert => signer.request("PUT", &path, "", &entity(&partition, &row)),
     }
 }
 
-async fn run(servers: &[String], work: Work, slice: Duration) -> std::io::Result<u64> {
+async fn run(servers: &[String], work: Work, slice: Duration) -> Result<u64, Box<dyn std::error::Error>> {
     let count = Arc::new(AtomicU64::new(0));
     let mut connections = Vec::new();
     for number in 0..CONNECTIONS {
@@ -64,16 +69,23 @@ async fn run(servers: &[String], work: Work, slice: Duration) -> std::io::Result
     for (number, (signer, mut connection)) in connections.into_iter().enumerate() {
         let count = count.clone();
         tasks.spawn(async move {
-            let mut turn = number * 31;
-            while Instant::now() < end {
-                turn += 1;
-                let answer = connection.exchange(&request(&signer, work, turn % ROWS)).await;
-                if answer.is_ok_and(|answer| answer.status < 300) {
-                    count.fetch_add(1, Ordering::Relaxed);
+            let step = if work == Work::Fill { CONNECTIONS } else { 1 };
+            for row in (number..).step_by(step) {
+                let is_over = if work == Work::Fill { row >= ROWS } else { Instant::now() >= end };
+                if is_over {
+                    break;
                 }
+                let answer = connection.exchange(&request(&signer, work, row % ROWS)).await?;
+                if answer.status >= 300 {
+                    return Err(std::io::Error::other(String::from_utf8_lossy(&answer.body).into_owned()));
+                }
+                count.fetch_add(1, Ordering::Relaxed);
             }
+            std::io::Result::Ok(())
         });
     }
-    tasks.join_all().await;
+    for done in tasks.join_all().await {
+        done?;
+    }
     Ok(count.load(Ordering::Relaxed))
 }
