@@ -2,6 +2,23 @@
 //!
 //! A row is read once: its members are borrowed from the answer, given their types, and offered to the places that the
 //! derive made for them. Nothing is built in between.
+//!
+//! ```
+//! use lazuli_client::{Entity, decode::decode_page};
+//!
+//! #[derive(Entity)]
+//! struct Person {
+//!     #[table(partition_key)] city: String,
+//!     #[table(row_key)] name: String,
+//!     age: i32,
+//! }
+//!
+//! // A page that was kept, read later without a service.
+//! let body = br#"{"value": [{"PartitionKey": "Delft", "RowKey": "Ann", "age": 41}]}"#;
+//! let people: Vec<Person> = decode_page(body)?;
+//! assert_eq!((people[0].name.as_str(), people[0].age), ("Ann", 41));
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 mod json;
 

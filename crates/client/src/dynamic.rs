@@ -1,4 +1,17 @@
 //! An entity without a schema: two keys and properties by name.
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use lazuli_client::Dynamic;
+//!
+//! let table = service.create_table("Things").await?;
+//! table.insert(&Dynamic::new("p", "lamp").with("Watts", 40)?).await?;
+//! table.insert(&Dynamic::new("p", "song").with("Seconds", 180)?.with("Title", "Sea")?).await?;
+//! // Rows of any form in one query.
+//! let sizes: Vec<_> = table.query::<Dynamic>().collect().await?.iter().map(|row| row.props.len()).collect();
+//! assert_eq!(sizes, [1, 2]);
+//! # Ok(()) })
+//! ```
 
 use std::borrow::Cow;
 

@@ -2,6 +2,24 @@
 //!
 //! [`Entity`] is what operations and queries are generic over; `#[derive(Entity)]` writes it. [`Shape`] is the part
 //! that has properties but no keys, so that one struct can be stored inside another.
+//!
+//! ```
+//! use lazuli_client::{Entity, Shape};
+//!
+//! #[derive(Shape)]
+//! struct Address { city: String }
+//!
+//! #[derive(Entity)]
+//! struct Person {
+//!     #[table(partition_key)] country: String,
+//!     #[table(row_key)] name: String,
+//!     #[table(flatten, prefix = "Home_")] home: Address,
+//! }
+//!
+//! let ann = Person { country: "NL".into(), name: "Ann".into(), home: Address { city: "Delft".into() } };
+//! assert_eq!(ann.properties()?.get::<String>("Home_city")?.as_deref(), Some("Delft"));
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 mod shape;
 mod writer;

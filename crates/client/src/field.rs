@@ -1,5 +1,14 @@
 //! Properties by name in queries: typed ones that a derive makes, and any others with [`prop`].
 //!
+//! ```
+//! # use lazuli_client::{Entity, prop};
+//! #[derive(Entity)]
+//! struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String, price: i32 }
+//!
+//! let filter = Guitar::brand().eq("Gibson") & Guitar::price().lt(10_000) & prop("Strings").eq(6);
+//! assert_eq!(filter.to_string(), "PartitionKey eq 'Gibson' and price lt 10000 and Strings eq 6");
+//! ```
+//!
 //! What does not make sense does not compile: a constant of the wrong type, and an order where there is none.
 //!
 //! ```compile_fail

@@ -2,6 +2,15 @@
 //!
 //! A filter is a value: what it compares with is taken when it is built (LA-22), and the same filter gives the same
 //! answer on the service and here.
+//!
+//! ```
+//! use lazuli_client::{Dynamic, prop};
+//!
+//! let wanted = prop("Price").lt(10_000) & (prop("Color").eq("Black") | prop("Color").eq("Red"));
+//! assert_eq!(wanted.to_string(), "Price lt 10000 and (Color eq 'Black' or Color eq 'Red')");
+//! let sg = Dynamic::new("Gibson", "SG").with("Price", 9_000).and_then(|sg| sg.with("Color", "Red"));
+//! assert!(wanted.holds(&sg.unwrap()));
+//! ```
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Not};

@@ -2,6 +2,26 @@
 //!
 //! A kind is named with dots, base first: `Product.Guitar`. What is stored is its lineage, `Entity/Product/Guitar/`, so
 //! that "a product of any kind" is a prefix, and a prefix is a range that the service can filter by (LA-11, LA-14).
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use lazuli_client::Entity;
+//!
+//! #[derive(Entity)]
+//! #[table(kind = "Product")]
+//! struct Product { #[table(partition_key)] brand: String, #[table(row_key)] number: String }
+//!
+//! #[derive(Entity)]
+//! #[table(kind = "Product.Guitar")]
+//! struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String, strings: i32 }
+//!
+//! let table = service.create_table("Products").await?;
+//! table.insert(&Product { brand: "Boss".into(), number: "MT2".into() }).await?;
+//! table.insert(&Guitar { brand: "Gibson".into(), number: "SG".into(), strings: 6 }).await?;
+//! assert_eq!(table.query::<Product>().collect().await?.len(), 2);
+//! assert_eq!(table.query::<Guitar>().collect().await?.len(), 1);
+//! # Ok(()) })
+//! ```
 
 use crate::filter::Filter;
 

@@ -2,6 +2,25 @@
 //!
 //! [`PageSource`] is what queries are built on. It hands out the body of an answer as it came, so that decoding can walk
 //! the bytes straight into the caller's types.
+//!
+//! ```
+//! # lazuli_embedded::doc_test(|service| async move {
+//! use lazuli_client::decode::decode_page;
+//! use lazuli_client::{Dynamic, PageRequest, PageSource};
+//!
+//! let people = service.create_table("People").await?;
+//! for name in ["Ann", "Bob", "Cid"] {
+//!     people.insert(&Dynamic::new("Delft", name)).await?;
+//! }
+//! let mut request = PageRequest::new(people.table_name().clone());
+//! request.top = Some(2);
+//! let first = people.page(request.clone()).await?;
+//! request.continuation = first.continuation;
+//! let second = people.page(request).await?;
+//! assert_eq!(decode_page::<Dynamic>(&first.body)?.len(), 2);
+//! assert_eq!(decode_page::<Dynamic>(&second.body)?[0].row_key, "Cid");
+//! # Ok(()) })
+//! ```
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,6 +2,17 @@
 //!
 //! Names and values are checked when they are assigned, not when they are sent (LA-06): whatever is in here, the service
 //! takes.
+//!
+//! ```
+//! use lazuli_client::Props;
+//!
+//! let mut props = Props::new();
+//! props.set("Fretboard", "Ebony")?;
+//! assert!(props.set("fret board", "Ebony").is_err(), "this cannot be a name");
+//! assert!(props.set("Note", "x".repeat(40_000)).is_err(), "more than 64 KiB");
+//! assert_eq!(props.len(), 1);
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;

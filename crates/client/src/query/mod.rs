@@ -2,6 +2,17 @@
 //!
 //! `filter`, `take` and `select` go to the service as long as nothing before them has to be done here; the rest runs here,
 //! on the stream, in the order of the calls. [`Query::explain`] tells which is which.
+//!
+//! ```
+//! # use lazuli_embedded::doc::*; people(async |people| {
+//! let query = people.query::<Person>().filter(Person::age().ge(28)).order_by("Age").take(2);
+//! // The condition is the service's work, the order is not.
+//! let plan = query.explain();
+//! assert_eq!(plan.filter.as_deref(), Some("Age ge 28"));
+//! let names: Vec<_> = query.collect().await?.into_iter().map(|person| person.name).collect();
+//! assert_eq!(names, ["Bob", "Cid"]);
+//! # Ok(()) });
+//! ```
 
 mod aggregate;
 mod fetch;

@@ -1,6 +1,17 @@
 //! The EDM types, as types: what a constant may be compared with, and how.
 //!
 //! None of them has values: they only say which comparisons there are.
+//!
+//! ```
+//! use lazuli_client::{Entity, Field, value::class};
+//!
+//! #[derive(Entity)]
+//! struct Person { #[table(partition_key)] city: String, #[table(row_key)] name: String, age: i32 }
+//!
+//! // What the derive makes for a field is typed by the class of its values.
+//! let age: Field<class::Int32> = Person::age();
+//! assert_eq!(age.ge(18).to_string(), "age ge 18");
+//! ```
 
 /// One of the EDM types.
 ///

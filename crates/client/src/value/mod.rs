@@ -2,6 +2,18 @@
 //!
 //! Every Rust type that can be a property has one EDM type, fixed at compile time ([`Scalar::Class`]): that is what lets
 //! a comparison with a constant of the wrong type, or an ordering of a type that has none, fail to compile.
+//!
+//! ```
+//! use lazuli_client::value::{FromValue, ToValue, WireValue};
+//! use lazuli_client::Value;
+//!
+//! assert_eq!(7_i64.to_value(), Some(Value::Int64(7)));
+//! assert_eq!(None::<i64>.to_value(), None);
+//! // A number that fits is read as the wider type; a text is no number.
+//! assert_eq!(i64::from_value(&WireValue::Int32(7)).ok(), Some(7));
+//! assert!(i64::from_value(&WireValue::String("7".into())).is_err());
+//! # Ok::<(), lazuli_client::Error>(())
+//! ```
 
 pub mod class;
 mod scalars;
@@ -21,17 +33,24 @@ use lazuli_model::{DateTime, EdmType, Guid, Value};
 /// assert_eq!(WireValue::from(&stored), WireValue::String("Delft".into()));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub enum WireValue<'a> {
     /// There is no value; a property that was selected and that the entity does not have.
     Null,
+    /// Edm.Binary.
     Binary(Vec<u8>),
+    /// Edm.Boolean.
     Boolean(bool),
+    /// Edm.DateTime.
     DateTime(DateTime),
+    /// Edm.Double.
     Double(f64),
+    /// Edm.Guid.
     Guid(Guid),
+    /// Edm.Int32.
     Int32(i32),
+    /// Edm.Int64.
     Int64(i64),
+    /// Edm.String.
     String(Cow<'a, str>),
 }
 
