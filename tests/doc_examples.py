@@ -109,8 +109,7 @@ def check(crate):
 
 def main():
     missing = [line for crate in sys.argv[1:] or CRATES for line in check(crate)]
-    print("\n".join(missing))
-    sys.exit(1 if missing else 0)
+    sys.exit("\n".join(missing) or 0)
 
 
 if __name__ == "__main__":
