@@ -15,6 +15,7 @@
 
 mod admit;
 mod busy;
+mod encode;
 mod log;
 mod note;
 
@@ -26,15 +27,13 @@ use std::time::Duration;
 use lazuli_engine::{Clock, Engine, SharedState};
 use lazuli_model::error::Origin;
 use lazuli_model::limits::BODY_BYTES_MAX;
-use lazuli_model::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure, Operation, OperationKind, Outcome, ServiceProperties, TableName};
 use lazuli_protocol::address::{self, Resource};
 use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
-use lazuli_protocol::table::{self, encode};
 use lazuli_protocol::url::Base;
-use lazuli_protocol::{Address, ApiVersion, Head, cors, error, xml};
+use lazuli_protocol::{Address, ApiVersion, Head, cors, error, table, xml};
 use lazuli_service::access::{Announced, authorize_announced};
 use lazuli_service::{Grant, Options, Service};
 use tokio::sync::Semaphore;
@@ -83,7 +82,7 @@ pub struct Frontend {
     oauth: Option<Arc<Oauth>>,
     throttle: Throttle,
     /// Places for pages that are being made.
-    pages: Semaphore,
+    pages: Arc<Semaphore>,
     watch: Stopwatch,
 }
 
@@ -98,7 +97,7 @@ impl Frontend {
             analytics: Analytics::default(),
             oauth: None,
             throttle: Throttle::new(config.rates),
-            pages: Semaphore::new(config.limits.pages_max()),
+            pages: Arc::new(Semaphore::new(config.limits.pages_max())),
             watch: Stopwatch::start(),
             config,
         })
@@ -298,7 +297,7 @@ impl Frontend {
             None => decode::intent(head, address.query, context.version, resource),
         };
         let answered = match intent {
-            Ok(Intent::ServiceDocument) => Ok(encode::service_document(context)),
+            Ok(Intent::ServiceDocument) => Ok(table::encode::service_document(context)),
             Ok(Intent::Batch) => self.run_batch(request, body, note).await,
             Ok(intent) => self.run(intent, request, &shape, table.as_ref(), body, note).await,
             Err(failure) => Err(failure),
@@ -335,11 +334,10 @@ impl Frontend {
         };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
-        let _place = self.place_for(&operation).await?;
+        let place = self.place_for(&operation).await?;
         let outcome = self.execute(request, operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
-        note.encode(|| encode::outcome(request.context, shape, name, &outcome))
-            .map_err(|corrupt| unreadable(request, corrupt))
+        note.encode(encode::answer(request.context, shape, name, outcome, place)).await
     }
 
     /// The same for the operations that speak XML, whatever the client accepts.
@@ -352,8 +350,7 @@ impl Frontend {
             }
             let bytes = if intent.needs_body() { note.receive(body.read()).await? } else { Vec::new() };
             let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, note).await?;
-            encode::outcome(context, &Shape::fallback(context.version), "", &outcome)
-                .map_err(|corrupt| unreadable(request, corrupt))
+            encode::answer(context, &Shape::fallback(context.version), "", outcome, None).await
         };
         match work.await {
             Ok(response) => response,
@@ -385,8 +382,9 @@ impl Frontend {
             Plan::Refused(failure) => Err(self.table_first(grant, batch.table(), failure).await),
         };
         let ids = [self.ids.next(), self.ids.next()];
-        note.encode(|| batch::encode(context, &batch, outcome.as_ref(), ids))
-            .map_err(|corrupt| unreadable(request, corrupt))
+        note.encode(async { batch::encode(context, &batch, outcome.as_ref(), ids) })
+            .await
+            .map_err(|corrupt| encode::unreadable(context, &corrupt))
     }
 
     /// Does an operation, in time.
@@ -458,12 +456,6 @@ async fn read_body(head: &Head<'_>, body: &mut impl BodySource) -> Result<Vec<u8
         return Err(Failure::from(ErrorCode::MissingContentLengthHeader).found_in(Origin::FrontEnd));
     }
     body.read().await
-}
-
-/// A stored row that cannot be read is told to the log; the client learns that something is wrong.
-fn unreadable(request: &Request<'_>, corrupt: CorruptRow) -> Failure {
-    tracing::error!(request_id = %request.context.request_id, error = %corrupt, "a stored row cannot be read");
-    ErrorCode::InternalError.into()
 }
 
 /// Adds what web pages of other origins need, by the rules of the account.

@@ -1,12 +1,13 @@
 //! Requests that are refused because there are too many: of an account, of a partition, or of all.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, Operation};
 use lazuli_protocol::ApiVersion;
 use lazuli_service::{Grant, partition_of};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::Frontend;
@@ -51,14 +52,14 @@ impl Frontend {
     pub(super) async fn place_for(
         &self,
         operation: &Operation,
-    ) -> Result<Option<SemaphorePermit<'_>>, Failure> {
+    ) -> Result<Option<OwnedSemaphorePermit>, Failure> {
         if !matches!(operation, Operation::QueryEntities { .. } | Operation::QueryTables(_)) {
             return Ok(None);
         }
-        if let Ok(place) = self.pages.try_acquire() {
+        if let Ok(place) = Arc::clone(&self.pages).try_acquire_owned() {
             return Ok(Some(place));
         }
-        match timeout(PLACE_TIME_MAX, self.pages.acquire()).await {
+        match timeout(PLACE_TIME_MAX, Arc::clone(&self.pages).acquire_owned()).await {
             Ok(Ok(place)) => Ok(Some(place)),
             Ok(Err(_)) | Err(_) => {
                 self.metrics.throttled(Exceeded::Load);

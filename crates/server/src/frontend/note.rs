@@ -102,9 +102,9 @@ impl Note {
     }
 
     /// Makes an answer of an outcome and notes how long that takes.
-    pub fn encode<T>(&mut self, encode: impl FnOnce() -> T) -> T {
+    pub async fn encode<T>(&mut self, encode: impl Future<Output = T>) -> T {
         let watch = self.explains.then(Stopwatch::start);
-        let encoded = encode();
+        let encoded = encode.await;
         self.encode_time = watch.map_or(Duration::ZERO, |watch| watch.elapsed());
         encoded
     }
