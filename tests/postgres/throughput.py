@@ -74,7 +74,7 @@ def front_ends(postgres, binary, load, options):
                     found.setdefault((work, count), []).append((rate, cost))
         for (work, count), rounds in found.items():
             rate, cost = (statistics.median(column) for column in zip(*rounds))
-            print(f"{work}: {count} front ends: {rate:.0f} /s at {cost:.0f} µs", flush=True)
+            print(f"{work}: {count} front end(s): {rate:.0f} /s at {cost:.0f} µs", flush=True)
 
 
 def main():
