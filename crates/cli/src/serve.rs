@@ -205,6 +205,7 @@ impl Serve {
     }
 
     async fn serve(self) -> Result<ExitCode, String> {
+        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         if let Some(mistake) = self.mistakes().first() {
             return Err(mistake.to_string());
         }
@@ -221,7 +222,6 @@ impl Serve {
         let cache = self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
         let engine = engine::open(&url, durability, Some(cache)).await.map_err(|error| match error {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;

@@ -14,7 +14,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Request, Server};
+use crate::support::{Answer, HANG, Request, Server};
 
 const ISSUER: &str = "https://login.example.org/tenant/v2.0";
 const AUDIENCE: &str = "https://storage.azure.com";
@@ -280,7 +280,10 @@ impl Publisher {
     fn wait_until_taken(&self) {
         let (count, changed) = &*self.asked;
         let before = *count.lock().unwrap();
-        drop(changed.wait_while(count.lock().unwrap(), |asked| *asked < before + 3).unwrap());
+        let asks_no_more = |asked: &mut usize| *asked < before + 3;
+        let (guard, waited) = changed.wait_timeout_while(count.lock().unwrap(), HANG, asks_no_more).unwrap();
+        drop(guard);
+        assert!(!waited.timed_out(), "the server does not ask again");
     }
 }
 

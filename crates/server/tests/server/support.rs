@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// Nothing in these tests takes so long unless it hangs.
-const HANG: Duration = Duration::from_secs(60);
+pub const HANG: Duration = Duration::from_secs(60);
 /// A deadline that is to be seen passing.
 pub const SHORT: Duration = Duration::from_millis(200);
 
