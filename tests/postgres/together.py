@@ -1,6 +1,7 @@
 """What two front ends on one database must agree on, at once and without exception."""
 
 import base64
+import re
 import subprocess
 import uuid
 
@@ -19,6 +20,7 @@ def run(ends):
         versions(one, two)
         properties(one, two)
     accounts(ends)
+    health(ends)
 
 
 def tables(one, two):
@@ -88,3 +90,15 @@ def accounts(ends):
     account("remove", "shared")
     for client in (Client(server, "shared", keys[1]) for server in ends.servers):
         check(client.ask("GET", "/Tables"), 403, "an account that was removed")
+
+
+def health(ends):
+    """Without a data directory a server says where it can be asked, and there it answers."""
+    binary = ends.servers[0].process.args[0]
+    places = [re.search(r"health and metrics: (http://[0-9.:]+)/readyz", server.output).group(1) for server in ends.servers]
+    if len(set(places)) != len(ends.servers):
+        raise SystemExit(f"servers of one machine share a place: {places}")
+    for place in places:
+        said = subprocess.run([binary, "health", "--url", place], check=True, capture_output=True, text=True).stdout
+        if said != "ready\n":
+            raise SystemExit(f"{place} says {said!r}")

@@ -52,8 +52,9 @@ class Server:
 
     def said(self):
         """Everything printed so far to standard error."""
-        self.errors.seek(0)
-        return self.errors.read()
+        # The server writes where this file stands: moving that, to read, would have it write over what it has said.
+        file = self.errors.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def kill(self):
         """kill -9."""
