@@ -228,7 +228,8 @@ impl Batch {
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{Dynamic, WriteMode};
     /// let orders = service.create_table("Orders").await?;
-    /// let mode = if orders.try_get::<Dynamic>("2024", "1").await?.is_some() { WriteMode::Merge } else { WriteMode::Insert };
+    /// let found = orders.try_get::<Dynamic>("2024", "1").await?;
+    /// let mode = if found.is_some() { WriteMode::Merge } else { WriteMode::Insert };
     /// let mut batch = orders.partition("2024")?.batch();
     /// batch.write(&Dynamic::new("2024", "1"), mode)?;
     /// assert_eq!(batch.execute().await?.len(), 1);

@@ -86,7 +86,8 @@ impl Http {
     /// ```
     /// # use lazuli_client::{Http, HttpOptions};
     /// // A root of one's own, as servers in a company have them, beside those of the machine.
-    /// let wrong = HttpOptions { extra_roots_pem: Some(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec()), ..HttpOptions::default() };
+    /// let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
+    /// let wrong = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
     /// assert!(Http::new(&wrong).is_err_and(|error| error.message().starts_with("not a root certificate")));
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```

@@ -81,7 +81,8 @@ pub trait Transport: Send + Sync + 'static {
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Transport;
     /// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
-    /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables").body(bytes::Bytes::new()).expect("it is one");
+    /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables");
+    /// let request = request.body(bytes::Bytes::new()).expect("it is one");
     /// // It says what the service says: this request has no signature.
     /// let answer = transport.send(request).await.expect("there is no network to fail");
     /// assert!(answer.status().is_client_error());

@@ -49,7 +49,8 @@ pub struct SasOptions {
 /// use lazuli_client::{Account, DateTime, SasOptions, SasProtocol};
 ///
 /// let expiry = DateTime::parse("2030-01-01T00:00:00Z");
-/// let options = SasOptions { expiry, permissions: "r".into(), protocol: SasProtocol::Https, ..SasOptions::default() };
+/// let protocol = SasProtocol::Https;
+/// let options = SasOptions { expiry, permissions: "r".into(), protocol, ..SasOptions::default() };
 /// assert!(Account::development().table_sas("People", &options)?.contains("spr=https&"));
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
@@ -107,7 +108,8 @@ impl Account {
     ///     to: Some(("Delft".into(), None)),
     ///     ..SasOptions::default()
     /// })?;
-    /// let guest = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?)).table("People")?;
+    /// let account = service.account().clone().with_credential(Credential::sas(&token)?);
+    /// let guest = service.with_account(account).table("People")?;
     /// assert!(guest.get::<Dynamic>("Delft", "Jan").await.is_ok());
     /// assert!(guest.get::<Dynamic>("Leiden", "Eva").await.is_err());
     /// # Ok(()) })

@@ -58,7 +58,8 @@ impl Builder {
     /// TableService::builder(Account::development()).http(patient).build()?;
     ///
     /// // Roots that cannot be read are told when a service is built that needs them.
-    /// let roots = HttpOptions { extra_roots_pem: Some(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec()), ..HttpOptions::default() };
+    /// let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
+    /// let roots = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
     /// let far = Account::from_sas_url("https://shop.table.core.windows.net?sv=2019-02-02&sig=x")?;
     /// assert!(TableService::builder(far).http(roots).build().is_err());
     /// # Ok::<(), lazuli_client::Error>(())
@@ -143,7 +144,8 @@ impl Builder {
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{ReadFrom, TableService};
     /// # use lazuli_embedded::Embedded;
-    /// let builder = TableService::builder(lazuli_embedded::account()).transport(Embedded::memory().expect("there is memory"));
+    /// let transport = Embedded::memory().expect("there is memory");
+    /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
     /// let service = builder.read_from(ReadFrom::Secondary).build()?;
     /// // Writes go to the primary all the same.
     /// service.create_table("People").await?;

@@ -208,7 +208,8 @@ impl TableService {
     ///     max_age_seconds: 600,
     ///     ..CorsRule::default()
     /// };
-    /// service.set_properties(&PropertiesUpdate { cors: Some(vec![pages.clone()]), ..PropertiesUpdate::default() }).await?;
+    /// let update = PropertiesUpdate { cors: Some(vec![pages.clone()]), ..PropertiesUpdate::default() };
+    /// service.set_properties(&update).await?;
     /// assert_eq!(service.properties().await?.cors, [pages]);
     /// # Ok(()) })
     /// ```

@@ -242,8 +242,10 @@ impl Table {
     /// orders.set_policies(&[SignedIdentifier { id: "readers".into(), policy: Some(policy) }]).await?;
     ///
     /// // A token that only names the policy: it is good until the table has other policies.
-    /// let token = service.account().table_sas("Orders", &SasOptions { policy: Some("readers".into()), ..SasOptions::default() })?;
-    /// let reader = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?)).table("Orders")?;
+    /// let terms = SasOptions { policy: Some("readers".into()), ..SasOptions::default() };
+    /// let token = Credential::sas(&service.account().table_sas("Orders", &terms)?)?;
+    /// let guest = service.with_account(service.account().clone().with_credential(token));
+    /// let reader = guest.table("Orders")?;
     /// assert_eq!(reader.try_get::<lazuli_client::Dynamic>("2024", "1").await?, None);
     /// orders.set_policies(&[]).await?;
     /// assert_eq!(reader.try_get::<lazuli_client::Dynamic>("2024", "1").await.unwrap_err().status(), Some(403));
