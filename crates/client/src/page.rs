@@ -53,8 +53,8 @@ use crate::transport::BoxFuture;
 /// }
 ///
 /// let source = Recorded(r#"{"value": [{"PartitionKey": "Delft", "RowKey": "Ann", "Age": 41}]}"#);
-/// let query = Query::<Dynamic>::new(Arc::new(source), TableName::new("People").unwrap()).filter(prop("Age").gt(30));
-/// assert_eq!(query.first().await?.unwrap().row_key, "Ann");
+/// let all = Query::<Dynamic>::new(Arc::new(source), TableName::new("People").unwrap());
+/// assert_eq!(all.filter(prop("Age").gt(30)).first().await?.unwrap().row_key, "Ann");
 /// # Ok(()) });
 /// ```
 pub trait PageSource: Send + Sync {

@@ -51,7 +51,8 @@ impl Writer {
     /// let mut out = Writer::default();
     /// out.put("Age", 41.to_value())?;
     /// out.put("Hats", None)?;
-    /// assert_eq!(out.put("Age", 42.to_value()).unwrap_err().code(), Some(ErrorCode::DuplicatePropertiesSpecified));
+    /// let again = out.put("Age", 42.to_value()).unwrap_err();
+    /// assert_eq!(again.code(), Some(ErrorCode::DuplicatePropertiesSpecified));
     /// assert_eq!(out.into_props().len(), 1);
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```

@@ -81,14 +81,13 @@ pub const LOCAL_ROWS_MAX: usize = 100_000;
 /// }
 ///
 /// let people = service.create_table("People").await?;
-/// for (city, name, age) in
-///     [("Delft", "Ann", Some(41)), ("Delft", "Bob", Some(28)), ("Leiden", "Cid", Some(35)), ("Leiden", "Dee", None)]
-/// {
+/// let ages = [("Ann", Some(41)), ("Bob", Some(28)), ("Cid", Some(35)), ("Dee", None)];
+/// for ((name, age), city) in ages.into_iter().zip(["Delft", "Delft", "Leiden", "Leiden"]) {
 ///     people.insert(&Person { city: city.into(), name: name.into(), age }).await?;
 /// }
 ///
-/// let eldest = people.query::<Person>().filter(Person::age().ge(18)).order_by_desc(Person::age()).first().await?;
-/// assert_eq!(eldest.unwrap().name, "Ann");
+/// let adults = people.query::<Person>().filter(Person::age().ge(18));
+/// assert_eq!(adults.order_by(Person::age()).first().await?.unwrap().name, "Bob");
 /// # Ok(()) });
 /// ```
 #[must_use = "a query does nothing until its rows are asked for"]

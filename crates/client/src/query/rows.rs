@@ -57,13 +57,13 @@ impl<T: 'static> Rows<T> {
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
-    /// let mut rows = people.query::<Person>().filter(Person::age().lt(30)).stream();
-    /// while let Some(row) = rows.next().await {
-    ///     match row {
-    ///         Ok(person) => assert_eq!(person.name, "Bob"),
-    ///         Err(error) => eprintln!("no more people: {error}"),
-    ///     }
+    /// let mut rows = people.query::<Person>().order_by("Age").local_limit(3).stream();
+    /// match rows.next().await {
+    ///     Some(Ok(person)) => println!("{} is the youngest", person.name),
+    ///     Some(Err(error)) => assert!(error.message().contains("more than 3 rows")),
+    ///     None => println!("there is nobody"),
     /// }
+    /// assert!(rows.next().await.is_none());
     /// # Ok(()) });
     /// ```
     pub async fn next(&mut self) -> Option<Result<T>> {
@@ -193,9 +193,11 @@ impl<T> fmt::Debug for Rows<T> {
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
 /// let mut pages = people.query::<Person>().page_size(3).pages();
+/// let mut sizes = Vec::new();
 /// while let Some(page) = pages.try_next().await? {
-///     assert_eq!(page.next.is_some(), page.rows.len() == 3);
+///     sizes.push(page.rows.len());
 /// }
+/// assert_eq!(sizes, [3, 1]);
 /// # Ok(()) });
 /// ```
 #[must_use = "nothing is sent before the first page is asked for"]

@@ -18,7 +18,7 @@
 /// ```
 /// use lazuli_client::{Field, Filter, value::{Operand, class::Class}};
 ///
-/// fn any_of<C: Class, V: Operand<C>>(field: &Field<C>, values: impl IntoIterator<Item = V>) -> Option<Filter> {
+/// fn any_of<C: Class, V: Operand<C>, const N: usize>(field: &Field<C>, values: [V; N]) -> Option<Filter> {
 ///     values.into_iter().map(|value| field.clone().eq(value)).reduce(|some, other| some | other)
 /// }
 ///
