@@ -15,6 +15,8 @@ POLICY = ("<SignedIdentifiers><SignedIdentifier><Id>one</Id><AccessPolicy><Start
 PROPERTIES = ("<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>http://example.org</AllowedOrigins>"
               "<AllowedMethods>GET</AllowedMethods><AllowedHeaders>*</AllowedHeaders><ExposedHeaders>*</ExposedHeaders>"
               "<MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>")
+METRICS = ("<StorageServiceProperties><HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs>"
+           "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics></StorageServiceProperties>")
 PARTITIONS = ("a", "b", "z", "Zürich", "\U0001F600")
 
 
@@ -115,6 +117,20 @@ def test_a_backup_of_a_stopped_store_and_of_an_empty_one(binary, directory):
     # The same content has the same digest.
     digests = {json.load(open(os.path.join(directory, name, "manifest.json")))["digest"] for name in ("full", "again")}
     equal(len(digests), 1)
+
+
+def test_tables_of_the_metrics_are_no_damage(binary, directory):
+    """Once the metrics were switched on, every store and every backup was called damaged."""
+    with serve(binary, directory) as server:
+        with Client(server) as client:
+            equal(client.ask("PUT", "/?restype=service&comp=properties", METRICS).status, 202)
+            equal(client.ask("POST", "/Tables", {"TableName": PEOPLE}).status, 204)
+        equal(server.stop(), 0)
+    contains(succeed(binary, directory, "check", "-l", "data"), "2 tables", "all as written")
+    succeed(binary, directory, "backup", "one", "-l", "data")
+    contains(succeed(binary, directory, "check", "one"), "all as written")
+    succeed(binary, directory, "restore", "one", "-l", "new")
+    contains(succeed(binary, directory, "check", "-l", "new"), "all as written")
 
 
 def test_nothing_is_overwritten(binary, directory):

@@ -3,7 +3,7 @@
 //! Rows come in the order of a dump, the system's own table first, so that every table is known before its rows are seen.
 //! Memory grows with the number of tables, not with that of rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use lazuli_engine::{Marks, RowView, TableId};
 use lazuli_model::TableName;
@@ -38,7 +38,7 @@ pub struct Findings {
 /// Looks at rows.
 pub struct Inspector {
     marks: Marks,
-    live: HashMap<TableId, String>,
+    live: HashSet<TableId>,
     dropped: HashSet<TableId>,
     strays: HashSet<TableId>,
     found: Findings,
@@ -93,13 +93,15 @@ impl Inspector {
         if let Some(folded) = keyspace::name_of(row.row) {
             let record = TableRecord::decode(row.value).map_err(|e| e.to_string())?;
             self.found.tables += 1;
-            let is_name = TableName::new(&record.name).is_ok_and(|name| name.folded() == folded);
-            known(is_name, "its name does not fit its key")?;
+            // Whatever is wrong with the record, its rows are in reach.
+            let is_first = self.live.insert(record.id);
+            // Those of the metrics have names that a client cannot give.
+            let name = TableName::new(&record.name).ok().or_else(|| TableName::of_metrics(&record.name));
+            known(name.is_some_and(|name| name.folded() == folded), "its name does not fit its key")?;
             known(record.policies.len() <= POLICIES_MAX, "it has too many policies")?;
             known(record.id <= self.marks.last_table, "its id was never given out")?;
             known(!self.dropped.contains(&record.id), "it is deleted and is not")?;
-            let before = self.live.insert(record.id, record.name);
-            return known(before.is_none(), "two tables have one id");
+            return known(is_first, "two tables have one id");
         }
         let record = DroppedRecord::decode(row.value).map_err(|e| e.to_string())?;
         if keyspace::is_dropped(row.row) {
@@ -114,7 +116,7 @@ impl Inspector {
             self.found.pending += 1;
             return Ok(());
         }
-        if !self.live.contains_key(&table) {
+        if !self.live.contains(&table) {
             // Told once for a table, not for each of its rows.
             return known(!self.strays.insert(table), "no table has this id: its rows are out of reach");
         }

@@ -53,6 +53,30 @@ fn what_is_right_has_no_findings() {
     assert_eq!(found, wanted);
 }
 
+/// Once the metrics were switched on, every store and every backup was called damaged.
+#[test]
+fn tables_of_the_metrics_are_tables() {
+    let found = look(&[
+        (
+            0,
+            "tables/dev",
+            "n/$metricshourprimarytransactionstable",
+            2,
+            table(3, "$MetricsHourPrimaryTransactionsTable"),
+        ),
+        (3, "20260101T0000", "user;All", 3, entity()),
+    ]);
+    assert_eq!(found, Findings { tables: 1, entities: 1, ..Findings::default() });
+    check(&[(0, "tables/dev", "n/$other", 2, table(3, "$Other"))], "does not fit its key");
+}
+
+/// What is wrong with a table's record is not told of its rows as well.
+#[test]
+fn rows_of_a_table_whose_record_is_wrong_are_not_out_of_reach() {
+    let found = look(&[(0, "tables/dev", "n/people", 2, table(3, "Others")), (3, "p", "r", 3, entity())]);
+    assert_eq!((found.findings, found.entities), (1, 1), "{found:?}");
+}
+
 #[test]
 fn what_is_wrong_is_found() {
     let people = || (0, "tables/dev", "n/people", 2, table(3, "People"));
