@@ -101,7 +101,8 @@ impl Call {
         Ok(request)
     }
 
-    fn url(&self, endpoint: &Endpoint, token: Option<&str>) -> String {
+    /// Where it goes. `token` is a shared access signature.
+    pub fn url(&self, endpoint: &Endpoint, token: Option<&str>) -> String {
         let mut out = format!("{}/{}", endpoint.as_str(), self.path).into_bytes();
         let mut separator = b'?';
         for (name, value) in &self.query {

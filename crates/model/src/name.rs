@@ -1,6 +1,7 @@
 //! Table names: checked once, kept with the proof in the type.
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
 
@@ -80,6 +81,14 @@ impl fmt::Debug for TableName {
     }
 }
 
+impl FromStr for TableName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Self::new(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +107,7 @@ mod tests {
     fn names() {
         for good in ["abc", "Blogs", "a1b2c3", &"x".repeat(63)] {
             assert!(TableName::new(good).is_ok(), "{good}");
+            assert_eq!(good.parse(), TableName::new(good), "{good}");
         }
         for short in ["", "ab", &"x".repeat(64), "é", "1"] {
             assert_eq!(TableName::new(short), Err(NameError::Length), "{short}");

@@ -1,8 +1,8 @@
-//! PT-14: the 24 counters of a day in one entity. An hour is changed by a merge, and the chart is one read.
+//! PT-14: the 24 counters of a day in one entity. An hour is changed by a merge, and the chart is one read of one row.
 
-use lazuli_client::{Dynamic, Result, TableService};
+use lazuli_client::{Dynamic, Result, TableService, Versioned};
 
-use super::shared::fresh;
+use super::shared::{fresh, read_point};
 
 pub async fn run(service: &TableService) -> Result<()> {
     let table = fresh(service, "DataSeries").await?;
@@ -13,7 +13,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.insert(&day).await?;
     // A merge sends the one hour that changed.
     table.merge(&Dynamic::new("Sales", "2012-02-29").with("Messages09", 17)?).await?;
-    let read = table.get::<Dynamic>("Sales", "2012-02-29").await?;
+    let read = read_point::<Versioned<Dynamic>>(&table, "Sales", "2012-02-29").await?;
     let chart: Vec<i32> = (0..24)
         .map(|hour| Ok(read.value.get::<i32>(&format!("Messages{hour:02}"))?.unwrap_or(0)))
         .collect::<Result<_>>()?;

@@ -1,9 +1,9 @@
 //! PT-13: what is deleted together is stored in a table of its own. A day of logins goes with one request; out of one
-//! big table it takes a scan and a transaction for every hundred.
+//! big table it takes a scan of all its rows and a transaction for every hundred.
 
 use lazuli_client::{Dynamic, Result, TableService, keys, partition_key};
 
-use super::shared::fresh;
+use super::shared::{assert_rows_read, fresh, read};
 
 const LOGINS: u64 = 250;
 const BATCH_MAX: usize = 100;
@@ -23,8 +23,10 @@ pub async fn run(service: &TableService) -> Result<()> {
     }
     // Scan, and delete by hundreds.
     let query = all.query::<Dynamic>().filter(partition_key().eq("20120229")).select(["RowKey"]);
-    let mut requests = 1;
-    for part in query.collect().await?.chunks(BATCH_MAX) {
+    let (logins, ran) = read(query).await?;
+    assert_rows_read(&ran, LOGINS);
+    let mut requests = ran.requests;
+    for part in logins.chunks(BATCH_MAX) {
         let mut batch = all.partition("20120229")?.batch();
         part.iter().try_for_each(|login| batch.delete(login.row_key.as_str()).map(drop))?;
         batch.execute().await?;

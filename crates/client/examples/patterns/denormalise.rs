@@ -3,7 +3,7 @@
 
 use lazuli_client::{Dynamic, Entity, Result, Shape, TableService};
 
-use super::shared::fresh;
+use super::shared::{fresh, read_point};
 
 #[derive(Clone, Debug, PartialEq, Shape)]
 #[table(rename_all = "PascalCase")]
@@ -37,17 +37,17 @@ pub async fn run(service: &TableService) -> Result<()> {
     together.insert(&department)?;
     together.insert(&Dynamic::new("Sales", "000001").with("Name", "Ann")?.with("Phone", "1234")?)?;
     together.execute().await?;
-    // One read gives the department with its manager.
-    assert_eq!(table.get::<Department>("Sales", "Department").await?.value.manager, manager);
+    // One read of one row gives the department with its manager.
+    assert_eq!(read_point::<Department>(&table, "Sales", "Department").await?.manager, manager);
     department.manager.phone = "4321".into();
     let mut together = table.partition("Sales")?.batch();
     together.merge(&department)?;
     together.merge(&Dynamic::new("Sales", "000001").with("Phone", "4321")?)?;
     together.execute().await?;
     assert_eq!(
-        table.get::<Dynamic>("Sales", "000001").await?.value.get::<String>("Phone")?.as_deref(),
+        read_point::<Dynamic>(&table, "Sales", "000001").await?.get::<String>("Phone")?.as_deref(),
         Some("4321")
     );
-    assert_eq!(table.get::<Department>("Sales", "Department").await?.value.manager.phone, "4321");
+    assert_eq!(read_point::<Department>(&table, "Sales", "Department").await?.manager.phone, "4321");
     table.delete().await
 }

@@ -1,4 +1,5 @@
-//! The patterns of the table design guide that need tables alone, each small, running, and checked by assertions.
+//! The patterns of the table design guide that need tables alone, and a token for each user (SA-05): each small,
+//! running, and checked by assertions.
 //!
 //! Each file says what it shows. What the service reads is told by the service itself (`explain`), where it is Lazuli.
 //!
@@ -19,6 +20,7 @@ mod index_entities;
 mod inheritance;
 mod log_tail;
 mod one_filter;
+mod own_partition;
 mod reading;
 mod relations;
 mod secondary_index;
@@ -46,5 +48,6 @@ pub async fn run(service: &TableService) -> Result<()> {
     append::run(service).await?;
     heterogeneous::run(service).await?;
     one_filter::run(service).await?;
+    own_partition::run(service).await?;
     reading::run(service).await
 }

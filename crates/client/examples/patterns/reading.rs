@@ -1,8 +1,8 @@
-//! PT-24: reading row by row, reading page by page with a token that can be stored, and an upsert.
+//! PT-24: reading row by row while waiting for each, reading page by page with a token that can be stored, and an upsert.
 
-use lazuli_client::{Dynamic, Result, TableService, keys, partition_key};
+use lazuli_client::{Dynamic, Error, Ran, Result, Table, TableService, blocking, keys, partition_key};
 
-use super::shared::fresh;
+use super::shared::{assert_rows_read, fresh, read};
 
 pub async fn run(service: &TableService) -> Result<()> {
     let table = fresh(service, "Reading").await?;
@@ -11,37 +11,62 @@ pub async fn run(service: &TableService) -> Result<()> {
         batch.insert(&Dynamic::new("Sales", keys::padded(number, 6)?))?;
     }
     batch.execute().await?;
-    let query = || table.query::<Dynamic>().filter(partition_key().eq("Sales"));
 
-    // Row by row: pages come when they are needed.
-    let (mut rows, mut count) = (query().stream(), 0);
-    while rows.try_next().await?.is_some() {
-        count += 1;
-    }
+    // A program that waits must not do so on a thread of the runtime.
+    let (waiting, name) = (service.clone(), table.name().to_owned());
+    let waited = tokio::task::spawn_blocking(move || row_by_row(waiting, &name)).await;
+    let (count, ran) = waited.map_err(|error| Error::input(error.to_string()))??;
     assert_eq!(count, 25);
+    assert_rows_read(&ran, 25);
 
-    // Page by page: each token is a text, and the next page could be read by another process.
-    let (mut stored, mut sizes) = (None::<String>, Vec::new());
-    loop {
-        let query = query().page_size(10);
-        let query = match &stored {
-            Some(text) => query.resume(&text.parse()?),
-            None => query,
-        };
-        let Some(page) = query.pages().try_next().await? else { break };
-        sizes.push(page.rows.len());
-        match page.next {
-            Some(token) => stored = Some(token.to_string()),
-            None => break,
-        }
-    }
-    assert_eq!(sizes.iter().sum::<usize>(), 25);
-    assert_eq!(sizes[..2], [10, 10]);
+    assert_eq!(page_by_page(&table).await?, [10, 10, 5]);
 
     // Whether it is there or not.
     let employee = Dynamic::new("Sales", "000007").with("LastName", "Jones")?;
     table.upsert(&employee).await?;
     table.upsert(&Dynamic::new("Sales", "000099")).await?;
-    assert_eq!(query().count().await?, 26);
+    let (rows, ran) = read(table.query::<Dynamic>().filter(partition_key().eq("Sales"))).await?;
+    assert_eq!(rows.len(), 26);
+    assert_rows_read(&ran, 26);
     table.delete().await
+}
+
+/// Without async: pages come when they are needed, and the loop waits for them.
+fn row_by_row(service: TableService, name: &str) -> Result<(usize, Ran)> {
+    let table = blocking::Client::new(service)?.table(name)?;
+    let query = table.inner().query::<Dynamic>().filter(partition_key().eq("Sales")).explained();
+    let (mut rows, mut count) = (query.stream(), 0);
+    while table.wait(rows.try_next())?.is_some() {
+        count += 1;
+    }
+    Ok((count, rows.explain().ran.unwrap_or_default()))
+}
+
+/// With async, in explicit segments: each token is a text, and the next page could be read by another process. How many
+/// rows each page had.
+async fn page_by_page(table: &Table) -> Result<Vec<usize>> {
+    let (mut stored, mut sizes) = (None::<String>, Vec::new());
+    loop {
+        let query = table.query::<Dynamic>().filter(partition_key().eq("Sales")).page_size(10).explained();
+        let query = match &stored {
+            Some(text) => query.resume(&text.parse()?),
+            None => query,
+        };
+        let mut pages = query.pages();
+        let Some(page) = pages.try_next().await? else { return Ok(sizes) };
+        assert_page(&pages.explain().ran.unwrap_or_default(), page.rows.len());
+        sizes.extend(Some(page.rows.len()).filter(|rows| *rows > 0));
+        match page.next {
+            Some(token) => stored = Some(token.to_string()),
+            None => return Ok(sizes),
+        }
+    }
+}
+
+/// A page reads what it returns, and at most the row behind it, to know whether there is one.
+fn assert_page(ran: &Ran, rows: usize) {
+    if let Some(read) = ran.rows_read {
+        let rows = u64::try_from(rows).unwrap_or_default();
+        assert!((rows..=rows + 1).contains(&read), "rows read by the service: {ran}");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lazuli_client::{Dynamic, Entity, ErrorKind, Result, Table, TableService, partition_key};
 
-use super::shared::fresh;
+use super::shared::{assert_rows_read, fresh, read, read_point};
 
 pub async fn run(service: &TableService) -> Result<()> {
     one_to_many(service).await?;
@@ -44,10 +44,12 @@ async fn one_to_many(service: &TableService) -> Result<()> {
     for row in ["000001", "000002"] {
         flat.insert(&employee("Sales", row)?.with("DepartmentManager", "Ann")?).await?;
     }
-    let read = flat.get::<Dynamic>("Sales", "000001").await?;
-    assert_eq!(read.value.get::<String>("DepartmentManager")?.as_deref(), Some("Ann"));
+    let one = read_point::<Dynamic>(&flat, "Sales", "000001").await?;
+    assert_eq!(one.get::<String>("DepartmentManager")?.as_deref(), Some("Ann"));
+    let (all, ran) = read(flat.query::<Dynamic>().filter(partition_key().eq("Sales"))).await?;
+    assert_rows_read(&ran, 2);
     let mut changes = flat.partition("Sales")?.batch();
-    for row in flat.query::<Dynamic>().filter(partition_key().eq("Sales")).collect().await? {
+    for row in all {
         changes.merge(&Dynamic::new("Sales", row.row_key).with("DepartmentManager", "Bob")?)?;
     }
     assert_eq!(changes.len(), 2);
@@ -59,7 +61,7 @@ async fn one_to_many(service: &TableService) -> Result<()> {
 }
 
 async fn count(table: &Table, department: &str) -> Result<Option<i32>> {
-    table.get::<Dynamic>(department, "Department").await?.value.get("EmployeeCount")
+    read_point::<Dynamic>(table, department, "Department").await?.get("EmployeeCount")
 }
 
 /// An entity that another one names.
@@ -87,9 +89,9 @@ async fn one_to_one(service: &TableService) -> Result<()> {
     // Implicit: the same partition, a row key that follows from the kind.
     table.insert(&Dynamic::new("c1", "settings").with("Theme", "dark")?).await?;
     table.insert(&Dynamic::new("NL", "2628CD").with("City", "Delft")?).await?;
-    let read = table.get::<Account>("c1", "account").await?.value;
-    let settings = table.get::<Dynamic>(read.customer.as_str(), "settings").await?.value;
-    let address = table.get::<Dynamic>(read.address_partition, read.address_row).await?.value;
+    let account = read_point::<Account>(&table, "c1", "account").await?;
+    let settings = read_point::<Dynamic>(&table, &account.customer, "settings").await?;
+    let address = read_point::<Dynamic>(&table, &account.address_partition, &account.address_row).await?;
     assert_eq!(settings.get::<String>("Theme")?.as_deref(), Some("dark"));
     assert_eq!(address.get::<String>("City")?.as_deref(), Some("Delft"));
     table.delete().await
@@ -103,12 +105,13 @@ async fn join_in_the_client(service: &TableService) -> Result<()> {
         departments.insert(&Dynamic::new("departments", department).with("Building", building)?).await?;
         employees.insert(&employee(department, "000001")?).await?;
     }
-    let mut rows = departments.query::<Dynamic>().stream();
+    let (rows, ran) = read(departments.query::<Dynamic>()).await?;
+    assert_eq!(ran.requests, 1);
+    assert_rows_read(&ran, 2);
     let mut buildings = HashMap::new();
-    while let Some(row) = rows.try_next().await? {
+    for row in rows {
         buildings.insert(row.row_key.clone(), row.get::<String>("Building")?.unwrap_or_default());
     }
-    assert_eq!(rows.explain().ran.map(|ran| ran.requests), Some(1));
     let located =
         employees.query::<Dynamic>().map(move |employee| buildings.get(&employee.partition_key).cloned());
     let located: Vec<Option<String>> = located.collect().await?;

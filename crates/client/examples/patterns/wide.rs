@@ -3,7 +3,7 @@
 
 use lazuli_client::{Dynamic, Result, TableService};
 
-use super::shared::fresh;
+use super::shared::{fresh, read_point};
 
 pub async fn run(service: &TableService) -> Result<()> {
     let table = fresh(service, "Wide").await?;
@@ -26,7 +26,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     both.execute().await?;
     let mut sum = 0;
     for row in ["2012_01", "2012_02"] {
-        let half = table.get::<Dynamic>("Sales", row).await?.value;
+        let half = read_point::<Dynamic>(&table, "Sales", row).await?;
         for (name, _) in &half.props {
             sum += half.get::<i32>(name)?.unwrap_or(0);
         }

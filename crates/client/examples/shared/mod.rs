@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use lazuli_client::{Entity, Error, Query, Ran, Result, Table, TableService};
+use lazuli_client::{Entity, Error, Query, Ran, Result, Table, TableService, partition_key, row_key};
 
 /// The service of the connection string in the first argument or in `LAZULI_CONNECTION`; without one, Lazuli in this
 /// process, with its data in memory.
@@ -37,6 +37,14 @@ pub async fn read<T: Entity>(query: Query<T>) -> Result<(Vec<T>, Ran)> {
         found.push(row);
     }
     Ok((found, rows.explain().ran.unwrap_or_default()))
+}
+
+/// The entity of a key, by a query, so that the service tells what it read: this one, and nothing beside it.
+pub async fn read_point<T: Entity>(table: &Table, partition: &str, row: &str) -> Result<T> {
+    let point = partition_key().eq(partition) & row_key().eq(row);
+    let (mut found, ran) = read(table.query::<T>().filter(point)).await?;
+    assert_rows_read(&ran, 1);
+    found.pop().ok_or_else(|| Error::input(format!("there is no entity ('{partition}', '{row}')")))
 }
 
 /// Checks how many rows the service read, if it is one that tells.

@@ -11,7 +11,7 @@ const PAGE: &str = r#"{"odata.metadata":"http://host/$metadata#T","value":[
    "Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833","Text":"a\nb","Flag":true,"None":null},
   {"PartitionKey":"p","RowKey":"s"}]}"#;
 
-/// WR: types by annotation before or behind the property, and by the look of the value.
+/// WR-14: types by annotation before or behind the property, and by the look of the value.
 #[test]
 fn every_type_is_read() {
     let rows: Vec<Dynamic> = decode_page(PAGE.as_bytes()).unwrap();
@@ -32,7 +32,7 @@ fn every_type_is_read() {
     assert_eq!(rows[1].timestamp, None);
 }
 
-/// What is no page is an error, never a panic.
+/// WR-14: what is no page, or of no known type, is an error, never a panic.
 #[test]
 fn what_is_no_page_is_an_error() {
     for body in [

@@ -14,21 +14,61 @@ use crate::field::{Field, Named};
 use crate::query::{Query, order};
 use crate::value::{FromValue, WireValue, class};
 
-/// A class of values that can be read back as a Rust type.
+/// A class of values that can be read back as a Rust type: what [`Query::min`] and [`Query::max`] compare.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::{Entity, Field, Query, Result, query::Native};
+///
+/// async fn span<T: Entity, C: Native>(
+///     query: impl Fn() -> Query<T>,
+///     field: impl Fn() -> Field<C>,
+/// ) -> Result<Option<(C::Value, C::Value)>> {
+///     Ok(query().min(field()).await?.zip(query().max(field()).await?))
+/// }
+///
+/// assert_eq!(span(|| people.query::<Person>(), Person::age).await?, Some((28, 41)));
+/// # Ok(()) });
+/// ```
 pub trait Native: class::Class {
     /// The type.
     type Value: FromValue;
 }
 
-/// A class of values that can be added.
+/// A class of values that can be added: what [`Query::sum`] and [`Query::avg`] take.
+///
+/// ```
+/// # use lazuli_embedded::doc::*; people(async |people| {
+/// use lazuli_client::{Field, Query, Result, query::Number};
+///
+/// async fn total<C: Number>(people: Query<Person>, field: Field<C>) -> Result<C::Sum> {
+///     people.filter(Person::city().eq("Delft")).sum(field).await
+/// }
+///
+/// assert_eq!(total(people.query(), Person::age()).await?, 41 + 28);
+/// # Ok(()) });
+/// ```
 pub trait Number: Native {
     /// What a sum is.
     type Sum: Default;
 
     /// Adds a value; `None` if that is too large.
+    ///
+    /// ```
+    /// use lazuli_client::{query::Number, value::class};
+    ///
+    /// assert_eq!(class::Int32::add(1 << 40, 2), Some((1 << 40) + 2));
+    /// assert_eq!(class::Int64::add(i64::MAX, 1), None);
+    /// ```
     fn add(sum: Self::Sum, value: Self::Value) -> Option<Self::Sum>;
 
-    /// The sum, for an average.
+    /// The value as a term of an average.
+    ///
+    /// ```
+    /// use lazuli_client::{query::Number, value::class};
+    ///
+    /// assert_eq!(class::Int64::to_f64(5), 5.0);
+    /// ```
     fn to_f64(value: Self::Value) -> f64;
 }
 

@@ -48,6 +48,7 @@ use crate::table::Table;
 use local::{Compare, Stage, Work};
 use plan::Pushed;
 
+pub use aggregate::{Native, Number};
 pub use mapped::Mapped;
 pub use names::Names;
 pub use plan::{Plan, Ran};

@@ -1,6 +1,7 @@
 //! An account's table service: the first handle that a program makes.
 
 mod builder;
+mod link;
 mod tables;
 
 pub use builder::Builder;

@@ -6,6 +6,7 @@ mod write;
 
 pub use modify::ModifyOptions;
 pub use read::GetOptions;
+pub(crate) use read::page_call;
 
 use http::Method;
 use lazuli_model::{ErrorCode, SignedIdentifier, TableName};

@@ -141,23 +141,27 @@ fn select(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(","))
 }
 
+/// The request for a page.
+pub(crate) fn page_call(request: PageRequest) -> Call {
+    let Continuation { partition, row } = match request.continuation {
+        Some(place) => place,
+        None => Continuation { partition: String::new(), row: None },
+    };
+    Call::new("QueryEntities", Method::GET, format!("{}()", request.table))
+        .query_some("$filter", request.filter)
+        .query_some("$select", select(&request.select))
+        .query_some("$top", request.top.map(|top| top.to_string()))
+        .query_some("NextPartitionKey", Some(partition).filter(|text| !text.is_empty()))
+        .query_some("NextRowKey", row)
+        .header("accept", MINIMAL_METADATA)
+        .header_some("x-lazuli-explain", request.explain.then_some("1"))
+        .at_secondary(request.secondary)
+}
+
 impl PageSource for Table {
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
         Box::pin(async move {
-            let Continuation { partition, row } = match request.continuation {
-                Some(place) => place,
-                None => Continuation { partition: String::new(), row: None },
-            };
-            let call = Call::new("QueryEntities", Method::GET, format!("{}()", request.table))
-                .query_some("$filter", request.filter)
-                .query_some("$select", select(&request.select))
-                .query_some("$top", request.top.map(|top| top.to_string()))
-                .query_some("NextPartitionKey", Some(partition).filter(|text| !text.is_empty()))
-                .query_some("NextRowKey", row)
-                .header("accept", MINIMAL_METADATA)
-                .header_some("x-lazuli-explain", request.explain.then_some("1"))
-                .at_secondary(request.secondary);
-            let answer = self.send(&call).await?;
+            let answer = self.send(&page_call(request)).await?;
             let next = |name: &str| answer.get(name).map(str::to_owned);
             let continuation = next("x-ms-continuation-nextpartitionkey")
                 .map(|partition| Continuation { partition, row: next("x-ms-continuation-nextrowkey") });

@@ -20,7 +20,7 @@ cases! {
         micro_blog::run(&setting.service).await.unwrap();
     }
 
-    /// GD-01 to GD-08, PT-01, PT-02, PT-07, PT-09 to PT-15, PT-17, PT-19 to PT-24.
+    /// GD-01 to GD-08, PT-01, PT-02, PT-07, PT-09 to PT-15, PT-17, PT-19 to PT-24, SA-05.
     async fn patterns(setting: Setting) {
         patterns::run(&setting.service).await.unwrap();
     }

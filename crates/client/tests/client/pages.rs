@@ -1,7 +1,7 @@
 //! Pages of a query as the table hands them out, before they are decoded.
 
 use lazuli_client::decode::decode_page;
-use lazuli_client::{Continuation, Dynamic, Error, PageRequest, PageSource, Table};
+use lazuli_client::{Continuation, Dynamic, Error, ErrorKind, PageRequest, PageSource, Table};
 
 use crate::support::{Setting, cases, person};
 
@@ -54,6 +54,48 @@ cases! {
         assert_eq!(found[0].get::<i32>("Age").unwrap(), Some(5));
         assert_eq!(found[0].get::<String>("City").unwrap(), None);
         assert!(page.continuation.is_none());
+    }
+
+    /// LA-17: what a link names is read, an entity or page after page; links to anything else are never sent.
+    async fn links_are_read(setting: Setting) {
+        let (service, table) = (&setting.service, setting.table().await);
+        fill(&table, 5).await;
+        table.insert(&person("p", "o'é %", 7)).await.unwrap();
+        let (name, endpoint) = (table.name(), service.endpoint().to_string());
+        let entity = format!("{name}(PartitionKey='p',RowKey='o''%C3%A9%20%25')");
+        for link in [entity.clone(), format!("{endpoint}/{entity}")] {
+            let found = service.try_get_by_link::<Dynamic>(&link).await.unwrap().unwrap();
+            assert_eq!(found.value.get::<i32>("Age").unwrap(), Some(7), "{link}");
+        }
+        let missing = format!("{name}(PartitionKey='p',RowKey='none')");
+        assert!(service.try_get_by_link::<Dynamic>(&missing).await.unwrap().is_none());
+
+        let mut next = Some(format!("{endpoint}/{name}()?$filter=Age%20le%204&$select=RowKey,Age&$top=2"));
+        let mut ages = Vec::new();
+        while let Some(link) = next {
+            let (rows, behind) = service.page_by_link::<Dynamic>(&link).await.unwrap();
+            ages.extend(rows.iter().filter_map(|row| row.get::<i32>("Age").unwrap()));
+            next = behind;
+        }
+        assert_eq!(ages, [0, 1, 2, 3, 4]);
+
+        for foreign in [
+            format!("http://elsewhere.example/{name}()"),
+            format!("{endpoint}.elsewhere.example/{name}()"),
+            format!("{endpoint}Other/{name}()"),
+            format!("//elsewhere.example/{name}()"),
+            format!("{name}()?comp=acl"),
+            format!("{name}()?$top=x"),
+            format!("{name}()?sig=s&se=2100"),
+            "Tables".to_owned(),
+            "$batch".to_owned(),
+            String::new(),
+        ] {
+            let error = service.page_by_link::<Dynamic>(&foreign).await.unwrap_err();
+            assert_eq!((error.kind(), error.status()), (ErrorKind::Input, None), "{foreign}");
+        }
+        assert!(service.page_by_link::<Dynamic>(&entity).await.is_err(), "one entity is no page");
+        assert!(service.try_get_by_link::<Dynamic>(name).await.is_err(), "a page is no entity");
     }
 
     /// A filter that makes no sense is the service's refusal.

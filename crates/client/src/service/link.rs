@@ -1,0 +1,116 @@
+//! Reads what a link names: an `odata.editLink` or `odata.id` of the service, or a query as a URL (LA-17).
+//!
+//! A link is never sent as it came. It is taken apart, and what it names is asked for at the account's own endpoint, so that
+//! no link makes the client sign a request for another host, or for anything but entities.
+
+use lazuli_model::EntityKey;
+use lazuli_protocol::address::{Query, Resource, parse_path};
+
+use super::TableService;
+use crate::decode::decode_page;
+use crate::entity::Entity;
+use crate::error::{Error, Result};
+use crate::page::{Continuation, PageRequest, PageSource};
+use crate::table::{Table, page_call};
+use crate::versioned::Versioned;
+
+/// What a link names.
+enum Target {
+    Entity(Table, Box<EntityKey>),
+    Page(Table, PageRequest),
+}
+
+impl TableService {
+    /// Reads the entity that a link names, if it is there: whole, or relative to the account as `odata.editLink` is.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let people = service.create_table("People").await?;
+    /// people.insert(&Dynamic::new("Delft", "Jan")).await?;
+    /// let link = "People(PartitionKey='Delft',RowKey='Jan')";
+    /// let jan = service.try_get_by_link::<Dynamic>(link).await?.expect("he is there");
+    /// let whole = format!("{}/{link}", service.endpoint());
+    /// assert_eq!(service.try_get_by_link::<Dynamic>(&whole).await?, Some(jan));
+    /// // Nothing is sent to anybody else.
+    /// assert!(service.try_get_by_link::<Dynamic>(&format!("http://elsewhere/{link}")).await.is_err());
+    /// # Ok(()) })
+    /// ```
+    pub async fn try_get_by_link<T: Entity>(&self, link: &str) -> Result<Option<Versioned<T>>> {
+        match self.target(link)? {
+            Target::Entity(table, key) => table.try_get(key.partition.as_str(), key.row.as_str()).await,
+            Target::Page(..) => Err(refused(link, "it does not name an entity")),
+        }
+    }
+
+    /// Reads the page of entities that a link names, and tells the link of the next page. The query of the link may have
+    /// `$filter`, `$select`, `$top` and the two parameters of a continuation; it is not narrowed to the kind of `T`.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let service = people.service();
+    /// let (rows, next) = service.page_by_link::<Person>("People()?$filter=Age%20gt%2030&$top=1").await?;
+    /// assert_eq!(rows, [Person::new("Delft", "Ann", 41)]);
+    /// let (rows, _) = service.page_by_link::<Person>(&next.expect("there is more")).await?;
+    /// assert_eq!(rows, [Person::new("Leiden", "Cid", 35)]);
+    /// # Ok(()) });
+    /// ```
+    pub async fn page_by_link<T: Entity>(&self, link: &str) -> Result<(Vec<T>, Option<String>)> {
+        let (table, request) = match self.target(link)? {
+            Target::Page(table, request) => (table, request),
+            Target::Entity(..) => return Err(refused(link, "it names one entity")),
+        };
+        let page = table.page(request.clone()).await?;
+        let next = page.continuation.map(|place| {
+            page_call(PageRequest { continuation: Some(place), ..request }).url(self.endpoint(), None)
+        });
+        Ok((decode_page(&page.body)?, next))
+    }
+
+    fn target(&self, link: &str) -> Result<Target> {
+        let (path, query) = link.split_once('?').unwrap_or((link, ""));
+        let path = match path.strip_prefix(self.endpoint().as_str()) {
+            Some(rest) => rest.strip_prefix('/'),
+            None => Some(path).filter(|path| !path.starts_with('/') && !path.contains("://")),
+        };
+        let path = path.ok_or_else(|| refused(link, "it is not of this account"))?;
+        let resource = parse_path(self.account().name().unwrap_or_default(), &format!("/{path}"))
+            .map_err(|error| refused(link, &error.failure.message))?;
+        match resource {
+            Resource::Entity(name, key) if query.is_empty() => {
+                Ok(Target::Entity(Table::new(self.clone(), name), key))
+            }
+            Resource::Entities(name) => {
+                let request =
+                    request(PageRequest::new(name.clone()), query).map_err(|why| refused(link, &why))?;
+                Ok(Target::Page(Table::new(self.clone(), name), request))
+            }
+            _ => Err(refused(link, "it does not name entities")),
+        }
+    }
+}
+
+/// The query of a link. What is not known is refused rather than dropped: the answer would be another one.
+fn request(mut request: PageRequest, query: &str) -> std::result::Result<PageRequest, String> {
+    let (mut partition, mut row) = (None, None);
+    for pair in Query(query).pairs() {
+        let (name, value) = pair.ok_or("its query cannot be decoded")?;
+        let value = value.into_owned();
+        match &*name {
+            "$filter" => request.filter = Some(value),
+            "$select" => request.select = value.split(',').map(|name| name.trim().to_owned()).collect(),
+            "$top" => request.top = Some(value.parse().map_err(|_| "its $top is not a number")?),
+            "NextPartitionKey" => partition = Some(value),
+            "NextRowKey" => row = Some(value),
+            _ => return Err(format!("its parameter '{name}' is not one of a query for entities")),
+        }
+    }
+    request.continuation = partition.map(|partition| Continuation { partition, row });
+    Ok(request)
+}
+
+fn refused(link: &str, why: &str) -> Error {
+    // A link may hold a signature: what is behind the question mark is not for logs.
+    let shown = link.split('?').next().unwrap_or_default();
+    Error::input(format!("the link '{shown}' cannot be read: {why}"))
+}
