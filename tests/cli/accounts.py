@@ -99,6 +99,26 @@ def test_accounts_of_a_running_server_change_at_once(binary, directory):
         equal(status(server, account="stays", key=TWO), 200)
 
 
+def test_a_kept_development_account_is_not_open_to_the_public_key(binary, directory):
+    """Data that was made with private keys was open to the key that everyone knows, on loopback."""
+    account(binary, directory, "add", DEVELOPMENT, "--key1", ONE, "--key2", TWO)
+    with serve(binary, directory) as server:
+        equal([status(server, key=key) for key in (ONE, TWO, KEY)], [200, 200, 403])
+        contains(server.said(), "keeps an account devstoreaccount1", "the public one is not")
+        assert KEY not in server.output, server.output
+        new = account(binary, directory, "rotate-key", DEVELOPMENT, "--key", "1")["keys"][0]
+        equal([status(server, key=key) for key in (ONE, TWO, new, KEY)], [403, 200, 200, 403])
+        equal(status(server, "POST", "/Tables", {"TableName": "mine"}, key=TWO), 204)
+        contains(account(binary, directory, "remove", DEVELOPMENT, code=1), "still has tables")
+        equal(status(server, "DELETE", "/Tables('mine')", key=TWO), 204)
+        account(binary, directory, "remove", DEVELOPMENT)
+        equal([status(server, key=key) for key in (TWO, KEY)], [403, 200])
+        server.stop()
+    with serve(binary, directory) as server:
+        equal(status(server), 200)
+        equal(server.said(), "")
+
+
 def test_accounts_of_the_environment(binary, directory):
     def check(environment, wanted):
         with serve_memory(binary, directory, env=environment) as server:
@@ -147,7 +167,7 @@ def test_keys_that_can_be_guessed_are_refused(binary, directory):
         assert "'two'" not in server.said() and "YQ==" not in server.said(), server.said()
 
 
-def admin_call(server, directory, path, token=None, method="GET"):
+def admin_call(server, directory, path, token=None, method="GET", asked=None):
     import http.client
     with open(os.path.join(directory, "data", "admin.json")) as file:
         known = json.load(file)
@@ -155,7 +175,8 @@ def admin_call(server, directory, path, token=None, method="GET"):
     equal(host, "127.0.0.1")
     connection = http.client.HTTPConnection(host, int(port), timeout=60)
     token = known["token"] if token == "right" else token
-    connection.request(method, path, headers={"Authorization": f"Bearer {token}"} if token is not None else {})
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    connection.request(method, path, headers=headers | ({"Host": asked} if asked else {}))
     response = connection.getresponse()
     return response.status, response.read().decode()
 
@@ -174,6 +195,17 @@ def test_the_admin_listener_wants_the_token(binary, directory):
             equal(admin_call(server, directory, "/nothing", "right")[0], 404)
             equal(server.stop(), 0)
             assert not os.path.exists(path)
+
+
+def test_health_and_metrics_are_for_all_on_this_machine(binary, directory):
+    """HEAD was refused; a web page whose name leads to loopback could read the metrics."""
+    with serve(binary, directory) as server:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            equal(admin_call(server, directory, path, method="HEAD"), (200, ""), path)
+            for asked, wanted in (("localhost", 200), ("localhost:10009", 200), ("127.0.0.1:1", 200), ("[::1]:1", 200),
+                                  ("rebound.example", 421), ("rebound.example:10009", 421)):
+                equal(admin_call(server, directory, path, asked=asked)[0], wanted, (path, asked))
+        equal(admin_call(server, directory, "/metrics", "right", asked="rebound.example")[0], 200, "whoever has the token")
 
 
 def test_tokens_differ(binary, directory):

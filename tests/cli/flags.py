@@ -72,6 +72,19 @@ def test_flags_of_azurite(binary, directory):
         equal(status(server), 200)
 
 
+def test_flags_of_azurite_for_https_and_oauth(binary, directory):
+    with Server(binary, "--inMemoryPersistence", "--tablePort", "0", "--self-signed=certs", directory=directory, command=()):
+        pass
+    flags = ["--inMemoryPersistence", "--tablePort", "0", "--cert", "certs/self-signed.pem", "--key", "certs/self-signed-key.pem"]
+    with Server(binary, *flags, directory=directory, command=()) as server:
+        contains(server.output, "https://")
+    for flag, why in ((["--oauth", "basic"], "--oauth-issuer"), (["--oauth"], "--oauth-issuer"), (["--pwd", "hunter2"], "PEM")):
+        code, output, errors = run(binary, directory, "serve", "--engine", "memory:", *flag)
+        equal((code, output), (1, ""), flag)
+        contains(errors, why)
+        assert "hunter2" not in errors, errors
+
+
 def test_services_that_are_not_served_get_a_notice(binary, directory):
     with serve_memory(binary, directory, "--blobHost", "127.0.0.1", "--blobPort", "10000") as server:
         equal(status(server), 200)

@@ -78,7 +78,8 @@ configuration file: see lazuli config --help. A password is better kept in one o
 command line, which others can see.
 
 Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
---silent, --disableTelemetry; those for blobs and queues are accepted with a notice.")]
+--silent, --disableTelemetry, --cert and --key (PEM); those for blobs and queues are accepted with a notice, --oauth and
+--pwd are refused with a hint.")]
 pub struct Serve {
     /// Read settings from this file [default: ./lazuli.toml or /etc/lazuli/lazuli.toml, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -114,11 +115,11 @@ pub struct Serve {
     dev_account: bool,
 
     /// Certificate chain (PEM): serve https, and nothing else; read again on SIGHUP
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, alias = "cert", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// Private key (PEM) of the certificate
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, alias = "key", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
     /// Serve https with a certificate that is made once and kept in DIR [default: the data directory]
@@ -211,7 +212,10 @@ impl Serve {
         }
         let url = self.engine_url();
         let mut config = self.config(&url);
-        let given = self.accounts(config.table.ip())?;
+        let mut given = self.accounts(config.table.ip())?;
+        for account in &mut given {
+            account.yields = account.is_development();
+        }
         let durability = match self.durability {
             DurabilityArg::Full => Durability::Full,
             DurabilityArg::Relaxed => Durability::Relaxed,
@@ -227,6 +231,13 @@ impl Serve {
         })?;
         config.tls = self.certificate(&url, config.table.ip())?;
         let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
+        let served = |account: &GivenAccount| running.frontend().directory().is_given(&account.name);
+        if !given.iter().all(served) {
+            given.retain(served);
+            eprintln!(
+                "lazuli: the store keeps an account {DEVELOPMENT_ACCOUNT}: its own keys are valid, the public one is not"
+            );
+        }
         if !self.quiet {
             self.greet(&url, &running, &given);
         } else if self.table_port == 0 {

@@ -18,13 +18,16 @@ pub struct GivenAccount {
     pub keys: Vec<AccountKey>,
     /// One of them is so short that it can be guessed.
     pub is_weak: bool,
+    /// If the engine keeps an account of this name, that one is served: what was made with private keys does not open to
+    /// a public one.
+    pub yields: bool,
 }
 
 impl GivenAccount {
     /// The development account.
     pub fn development() -> Self {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).expect("the key is well known");
-        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key], is_weak: false }
+        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key], is_weak: false, yields: false }
     }
 
     /// Is it the development account with the key that everyone knows?
@@ -59,7 +62,9 @@ fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     let is_weak = parts.clone().any(|key| bytes_in(key) < KEY_BYTES_MIN);
     let keys: Option<Vec<AccountKey>> = parts.map(AccountKey::from_base64).collect();
     match keys {
-        Some(keys) if (1..=2).contains(&keys.len()) => Ok(GivenAccount { name: name.into(), keys, is_weak }),
+        Some(keys) if (1..=2).contains(&keys.len()) => {
+            Ok(GivenAccount { name: name.into(), keys, is_weak, yields: false })
+        }
         _ => Err(format!("account '{name}' needs one or two keys in Base64")),
     }
 }
@@ -76,6 +81,8 @@ pub struct Entry {
     pub keys: Arc<[AccountKey]>,
     /// Requests by plain HTTP are refused.
     pub https_only: bool,
+    /// It was given at start, and is not kept in the engine.
+    is_given: bool,
 }
 
 /// All accounts that are served: those given at start and those kept in the engine.
@@ -114,11 +121,17 @@ impl Directory {
         let mut entries = HashMap::new();
         for account in kept {
             let keys = account.keys.iter().map(|key| AccountKey::new(key)).collect();
-            entries.insert(account.name.clone(), Entry { keys, https_only: account.https_only });
+            entries.insert(
+                account.name.clone(),
+                Entry { keys, https_only: account.https_only, is_given: false },
+            );
         }
         for account in &self.given {
+            if account.yields && entries.contains_key(&account.name) {
+                continue;
+            }
             let keys = account.keys.iter().cloned().collect();
-            entries.insert(account.name.clone(), Entry { keys, https_only: false });
+            entries.insert(account.name.clone(), Entry { keys, https_only: false, is_given: true });
         }
         *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = entries;
     }
@@ -140,7 +153,7 @@ impl Directory {
 
     /// Is the account given at start, so that it cannot be changed?
     pub fn is_given(&self, account: &str) -> bool {
-        self.given.iter().any(|given| given.name == account)
+        self.read().get(account).is_some_and(|entry| entry.is_given)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Entry>> {
@@ -151,6 +164,27 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The public key is not good for an account of the same name that the store keeps.
+    #[test]
+    fn a_kept_account_is_stronger_than_one_that_yields() {
+        let kept = Account {
+            name: DEVELOPMENT_ACCOUNT.into(),
+            keys: [vec![1; 64], vec![2; 64]],
+            created: 0,
+            https_only: true,
+        };
+        for yields in [true, false] {
+            let directory = Directory::new(vec![GivenAccount { yields, ..GivenAccount::development() }]);
+            assert!(directory.is_given(DEVELOPMENT_ACCOUNT));
+            directory.set(std::slice::from_ref(&kept));
+            let found = directory.find(DEVELOPMENT_ACCOUNT).unwrap();
+            let wanted = if yields { (2, true, false) } else { (1, false, true) };
+            assert_eq!((found.keys.len(), found.https_only, directory.is_given(DEVELOPMENT_ACCOUNT)), wanted);
+            directory.set(&[]);
+            assert!(directory.is_given(DEVELOPMENT_ACCOUNT), "it is back");
+        }
+    }
 
     #[test]
     fn accounts_from_the_environment() {

@@ -1,13 +1,14 @@
 //! The admin listener: how other commands ask a running server.
 //!
-//! On loopback only. Health and metrics are for all to see. Other calls need the token that stands, with the address, in
-//! a file of mode 0600 in the data directory: whoever may read the data may administer it.
+//! On loopback only. Health and metrics are for all to see who ask for an address or for localhost: a web page whose name
+//! was made to lead here is not answered. Other calls need the token that stands, with the address, in a file of mode 0600 in
+//! the data directory: whoever may read the data may administer it.
 
 mod backup;
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl Admin {
     }
 
     async fn route(&self, head: &RequestHead<'_>, body: &mut impl BodySource) -> (u16, Value) {
-        let open = head.method == "GET" && matches!(head.target, "/healthz" | "/readyz");
+        let open = reads(head) && matches!(head.target, "/healthz" | "/readyz");
         if !open && !self.has_token(head) {
             return (401, json!({ "error": "the token is missing or wrong" }));
         }
@@ -68,7 +69,7 @@ impl Admin {
     pub async fn call(&self, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         let result = match (method, segments.as_slice()) {
-            ("GET", ["healthz" | "readyz"]) => self.health().await,
+            ("GET" | "HEAD", ["healthz" | "readyz"]) => self.health().await,
             ("GET", ["accounts"]) => self.list().await,
             ("POST", ["accounts", name]) => self.add(name, body).await,
             ("POST", ["accounts", name, "keys", which]) => self.rotate(name, which).await,
@@ -261,7 +262,11 @@ fn internal(error: lazuli_service::Error) -> Refusal {
 
 impl Handler for Admin {
     async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
-        if head.method == "GET" && head.target == "/metrics" {
+        if !is_local(head) && !self.has_token(head) {
+            let why = "the Host of the request is neither an address nor localhost: ask for 127.0.0.1";
+            return respond(421, &json!({ "error": why }));
+        }
+        if reads(head) && head.target == "/metrics" {
             return self.metrics(head).await;
         }
         if let Some(call) = backup::Call::of(head.method, head.target) {
@@ -279,6 +284,29 @@ impl Handler for Admin {
     }
 }
 
+/// HEAD is GET without the body, which the connection leaves out.
+fn reads(head: &RequestHead<'_>) -> bool {
+    matches!(head.method, "GET" | "HEAD")
+}
+
+/// Was the server asked for by its address? A browser tells the name that led it here: one that its owner has made to lead
+/// to this machine, so that a page from elsewhere may read what is here, is neither an address nor localhost.
+fn is_local(head: &RequestHead<'_>) -> bool {
+    let mut hosts = head.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
+    hosts.all(|field| is_address(field.value.trim()))
+}
+
+fn is_address(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok(),
+        None => name.eq_ignore_ascii_case("localhost") || name.parse::<Ipv4Addr>().is_ok(),
+    }
+}
+
 fn respond(status: u16, value: &Value) -> Response {
     Response::new(status)
         .with("Content-Type", "application/json")
@@ -290,4 +318,29 @@ pub fn write_file(path: &Path, address: SocketAddr, token: &str) -> io::Result<(
     let _ = fs::remove_file(path);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{}", json!({ "address": address.to_string(), "token": token }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_are_addresses() {
+        for host in [
+            "127.0.0.1:10009",
+            "127.0.0.1",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:10009",
+            "[::1]",
+            "10.0.0.7:80",
+        ] {
+            assert!(is_address(host), "{host}");
+        }
+        for host in
+            ["", "evil.example", "evil.example:10009", "127.0.0.1.evil.example", "localhost.evil", "[evil]:1"]
+        {
+            assert!(!is_address(host), "{host}");
+        }
+    }
 }

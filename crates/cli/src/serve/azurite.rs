@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::parse_host;
 
-/// Flags of Azurite, so that a command line needs one word changed.
+/// Flags of Azurite, so that most command lines need one word changed; --cert and --key are other names of ours.
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools, reason = "these are another program's flags")]
 pub struct AzuriteArgs {
@@ -40,9 +40,31 @@ pub struct AzuriteArgs {
     queue_keep_alive: Option<String>,
     #[arg(long = "tableKeepAliveTimeout", hide = true)]
     table_keep_alive: Option<String>,
+    #[arg(long = "oauth", hide = true, num_args = 0..=1, default_missing_value = "basic")]
+    oauth: Option<String>,
+    #[arg(long = "pwd", hide = true)]
+    password: Option<String>,
 }
 
 impl AzuriteArgs {
+    /// What is to be said of flags that ask for what is not there.
+    pub fn refusals(&self) -> Vec<&'static str> {
+        let mut refusals = Vec::new();
+        if self.oauth.is_some() {
+            refusals.push(
+                "--oauth: bearer tokens are checked here with their signatures, not only by their form: say who makes them with \
+                 --oauth-issuer, --oauth-audience and --oauth-jwks",
+            );
+        }
+        if self.password.is_some() {
+            refusals.push(
+                "--pwd: certificates are read in PEM, without a password: `openssl pkcs12 -in FILE.pfx -nodes -out both.pem` makes one of \
+                 a PFX, for --tls-cert and --tls-key alike",
+            );
+        }
+        refusals
+    }
+
     /// What is to be said of flags that have no effect.
     pub fn notices(&self) -> Vec<&'static str> {
         let mut notices = Vec::new();

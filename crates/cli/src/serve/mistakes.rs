@@ -37,7 +37,8 @@ impl fmt::Display for Mistake {
 impl Serve {
     /// Everything that would keep a server with these settings from starting, or from doing all that they say.
     pub fn mistakes(&self) -> Vec<Mistake> {
-        let mut mistakes = Vec::new();
+        let refused = self.azurite.refusals().into_iter();
+        let mut mistakes: Vec<_> = refused.map(|what| Mistake { key: None, what: what.into() }).collect();
         mistakes.extend(self.limits.too_little_memory().map(|what| Mistake::of("max-in-flight-mib", what)));
         if let Some(files) = self.named_certificate()
             && let Err(error) = Tls::open(files.clone())

@@ -148,9 +148,10 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
         ApiVersion::NONE => String::new(),
         version => version.to_string(),
     };
-    let query =
-        if address.query.0.is_empty() { String::new() } else { format!("?{}", redacted(address.query.0)) };
+    let query = if address.query.0.is_empty() { String::new() } else { format!("?{}", address.query.0) };
     let url = format!("{}://{}{}{query}", exchange.scheme, address.authority, address.wire_path);
+    // A page that was fetched by its signature names that where it links to others.
+    let referrer = redacted(head.get("referer").unwrap_or_default());
     Line(vec![
         "1.0".into(),
         context.now.iso_seven_digits().as_str().into(),
@@ -163,7 +164,7 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
         requester.into(),
         address.account.into(),
         "table".into(),
-        cut(&url).into_owned(),
+        cut(&redacted(&url)).into_owned(),
         cut(&format!("/{}{}", address.account, address.resource_path)).into_owned(),
         context.request_id.clone(),
         "0".into(),
@@ -180,7 +181,7 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
         String::new(),
         conditions(head),
         header("user-agent"),
-        header("referer"),
+        cut(&referrer).into_owned(),
         header("x-ms-client-request-id"),
     ])
 }
@@ -193,20 +194,24 @@ fn conditions(head: &Head<'_>) -> String {
     used.collect::<Vec<_>>().join(";")
 }
 
-/// The query with what signs it struck out, as the original does.
-fn redacted(query: &str) -> String {
-    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if name.eq_ignore_ascii_case("sig") || name.contains('%') && is_sig(name) => {
-            "sig=XXXXX"
-        }
-        _ => pair,
-    });
-    pairs.collect::<Vec<_>>().join("&")
+/// A URL with what signs it struck out, as the original does.
+fn redacted(url: &str) -> String {
+    const ENDS: [char; 3] = ['?', '&', '#'];
+    let mut out = String::with_capacity(url.len());
+    for part in url.split_inclusive(ENDS) {
+        let pair = part.strip_suffix(ENDS).unwrap_or(part);
+        let is_secret = pair.split_once('=').is_some_and(|(name, _)| is_sig(name));
+        out.push_str(if is_secret { "sig=XXXXX" } else { pair });
+        out.push_str(&part[pair.len()..]);
+    }
+    out
 }
 
 /// A name may be written with escapes.
 fn is_sig(name: &str) -> bool {
-    lazuli_protocol::percent::decode_query(name).is_some_and(|name| name.eq_ignore_ascii_case("sig"))
+    let decoded = || lazuli_protocol::percent::decode_query(name);
+    name.eq_ignore_ascii_case("sig")
+        || name.contains('%') && decoded().is_some_and(|name| name.eq_ignore_ascii_case("sig"))
 }
 
 fn cut(text: &str) -> Cow<'_, str> {
@@ -249,6 +254,9 @@ mod tests {
             ("%73ig=abc", "sig=XXXXX"),
             ("$filter=a%20eq%20'sig'", "$filter=a%20eq%20'sig'"),
             ("signed=1&sig", "signed=1&sig"),
+            ("https://host/page?a=b&sig=abc%3D&c=d#sig=x", "https://host/page?a=b&sig=XXXXX&c=d#sig=XXXXX"),
+            ("https://host/page?sig=abc", "https://host/page?sig=XXXXX"),
+            ("https://host/page", "https://host/page"),
         ] {
             assert_eq!(redacted(query), expected, "{query}");
         }

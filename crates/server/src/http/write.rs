@@ -67,6 +67,7 @@ pub fn reason(status: u16) -> &'static str {
         413 => "Request Entity Too Large",
         415 => "Unsupported Media Type",
         417 => "Expectation Failed",
+        421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",

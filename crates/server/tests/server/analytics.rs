@@ -63,6 +63,7 @@ fn requests_are_logged_as_the_properties_say() {
     let agent = "odd \"agent\"; yes";
     let insert =
         Request::insert("Data", "1").with("User-Agent", agent).with("x-ms-client-request-id", "mine");
+    let insert = insert.with("Referer", "https://host/page?sp=r&sig=c2VjcmV0&x=y");
     assert_eq!(client.ask(&insert).status, 204);
     assert_eq!(client.ask(&Request::insert("Data", "1")).status, 409);
     assert_eq!(client.ask(&Request::insert("Data", "2").unsigned()).status, 403);
@@ -97,6 +98,7 @@ fn requests_are_logged_as_the_properties_say() {
         ("request-packet-size", "33"),
         ("request-content-length", "33"),
         ("user-agent-header", agent),
+        ("referrer-header", "https://host/page?sp=r&sig=XXXXX&x=y"),
         ("client-request-id", "mine"),
     ] {
         assert_eq!(first.get(name), expected, "{name}");

@@ -81,10 +81,15 @@ impl Server {
 
     /// What the admin listener says to a bare GET.
     pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
+        self.tell_admin(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
+    }
+
+    /// What the admin listener says to a head.
+    pub fn tell_admin(&self, head: &str) -> Answer {
         let stream = TcpStream::connect(self.admin.expect("there is an admin listener")).unwrap();
         stream.set_read_timeout(Some(HANG)).unwrap();
         let mut client = Client::on(stream);
-        client.send(format!("GET {target} HTTP/1.1\r\nHost: admin\r\n{fields}\r\n"));
+        client.send(head);
         client.answer()
     }
 
