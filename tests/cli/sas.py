@@ -19,7 +19,9 @@ def sas(binary, directory, *args, code=0):
 
 
 def token(binary, directory, *args):
-    return json.loads(sas(binary, directory, *args, "--json"))["token"]
+    found, output, errors = run(binary, directory, "sas", *args, "--json")
+    equal(found, 0, f"sas {args}: {output}{errors}")
+    return json.loads(output)["token"]
 
 
 def ask(server, method, path, signature, body=None):
@@ -98,7 +100,14 @@ def test_explaining(binary, directory):
                   "--last-partition", "f", "--ip", "10.0.0.1-10.0.0.9", "--https-only")
     text = sas(binary, directory, "explain", given)
     contains(text, "the entities of table 'people' in account 'devstoreaccount1'", "allows", "query", "in 6d",
-             "from partition 'a' to partition 'f'", "address 10.0.0.1-10.0.0.9", "not checked")
+             "from partition 'a' to partition 'f'", "address 10.0.0.1-10.0.0.9", "signature  good")
+    changed = given.replace("sp=ra", "sp=raud")
+    local = "http://127.0.0.1:10002/devstoreaccount1/people?"
+    contains(sas(binary, directory, "explain", local + given), "signature  good")
+    contains(sas(binary, directory, "explain", local + changed, code=1), "refused", "parameter was changed")
+    alone = sas(binary, directory, "explain", changed)
+    contains(alone, "not that of the development account", "--account")
+    assert "devstoreaccount1" not in alone, alone
     contains(sas(binary, directory, "explain", given, "--key", KEY), "signature  good")
     contains(sas(binary, directory, "explain", given, "--key", OTHER, code=1), "refused", "another key")
     contains(sas(binary, directory, "explain", given.replace("sp=ra", "sp=raud"), "--key", KEY, code=1), "parameter was changed")
@@ -118,8 +127,16 @@ def test_mistakes_are_told(binary, directory):
     for args, why in [(["table", "people", "-p", "x"], "none of the letters"), (["table", "p", "-p", "r"], "table"),
                       (["table", "people", "-p", "r", "--expires", "soon"], "neither a time"),
                       (["table", "people", "-p", "r", "--ip", "here"], "neither an address"),
+                      (["table", "people", "-p", "r", "--ip", "10.0.0.1", "--sv", "2014-02-14"], "--sv 2015-04-05"),
+                      (["table", "people", "-p", "r", "--https-only", "--sv", "2014-02-14"], "--sv 2015-04-05"),
+                      (["table", "people", "-p", "r", "--starts", "2h"], "before it begins"),
+                      (["table", "people", "-p", "r", "--first-partition", "b", "--last-partition", "a"], "no key lies"),
+                      (["account", "-r", "o", "-p", "r", "--starts", "2h", "--expires", "1h"], "before it begins"),
                       (["account", "-r", "x", "-p", "r"], "none of the letters")]:
         contains(sas(binary, directory, *args, code=1), why)
+    code, _, errors = run(binary, directory, "sas", "table", "people", "-p", "r", "--expires", "2020-01-01")
+    equal(code, 0, "it is made")
+    contains(errors, "warning", "it ended at 2020-01-01")
     for args in (["table", "people"], ["table"], ["account", "-p", "r"], []):
         contains(sas(binary, directory, *args, code=2), "Usage")
 

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_model::{DateTime, Permissions, TableName};
-use lazuli_protocol::auth::sas::{AddressRange, Token};
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::auth::sas::{AddressRange, Token, parse_time};
 use serde_json::json;
 
 use super::{Signer, moment};
@@ -41,15 +42,50 @@ impl Terms {
                 .ok_or_else(|| format!("'{range}' is neither an address nor FIRST-LAST"))?;
         }
         let time = |text: Option<&str>| text.map_or(Ok(String::new()), |text| moment(text, now));
-        Ok(Token {
+        let token = Token {
             sv: self.sv.clone(),
             se: time(self.expires.as_deref().or(end))?,
             st: time(self.starts.as_deref())?,
             sip: self.ip.clone().unwrap_or_default(),
             spr: if self.https_only { "https".into() } else { String::new() },
             ..Token::default()
-        })
+        };
+        self.check_conditions(&token)?;
+        check_times(&token)?;
+        Ok(token)
     }
+
+    /// What is not signed, whoever holds the token can strike out.
+    fn check_conditions(&self, token: &Token) -> Result<(), String> {
+        let flag = match (&self.ip, self.https_only) {
+            (Some(_), _) => "--ip",
+            (None, true) => "--https-only",
+            (None, false) => return Ok(()),
+        };
+        match token.version() {
+            Some(version) if version < ApiVersion::V2015_04_05 => Err(format!(
+                "{flag} is not signed by the rules of version {}, so that whoever has the token could strike it out: it needs --sv \
+                 2015-04-05 or later",
+                self.sv
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_times(token: &Token) -> Result<(), String> {
+    match (parse_time(&token.st), parse_time(&token.se)) {
+        (Some(start), Some(end)) if end <= start => {
+            Err(format!("it would end ({}) before it begins ({}): say a later --expires", token.se, token.st))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A token that has ended may be wanted, to see that it is refused; so it is made.
+fn ended(token: &Token, now: DateTime) -> Option<String> {
+    let end = parse_time(&token.se).filter(|end| *end < now)?;
+    Some(format!("this token is refused: it ended at {}", end.iso_seconds().as_str()))
 }
 
 #[derive(Args)]
@@ -97,6 +133,7 @@ impl Table {
     pub(super) fn run(self, now: DateTime) -> Result<ExitCode, String> {
         let token = self.token(now)?;
         let name = &self.name;
+        warn_of_end(&token, now);
         show(&self.signer, &token, &format!("{}/{name}", self.signer.endpoint()));
         Ok(ExitCode::SUCCESS)
     }
@@ -117,8 +154,18 @@ impl Table {
             erk: text(&self.last_row),
             ..self.terms.token(now, end)?
         };
+        check_range(&token)?;
         signed(token, &self.signer)
     }
+}
+
+/// Is there a key that lies in the range?
+fn check_range(token: &Token) -> Result<(), String> {
+    let Token { spk, srk, epk, erk, .. } = token;
+    if epk.is_empty() || spk < epk || spk == epk && (erk.is_empty() || srk <= erk) {
+        return Ok(());
+    }
+    Err("no key lies in this range: its first key is greater than its last".into())
 }
 
 #[derive(Args)]
@@ -150,6 +197,7 @@ pub struct Account {
 impl Account {
     pub(super) fn run(self, now: DateTime) -> Result<ExitCode, String> {
         let token = self.token(now)?;
+        warn_of_end(&token, now);
         show(&self.signer, &token, &format!("{}/", self.signer.endpoint()));
         Ok(ExitCode::SUCCESS)
     }
@@ -180,6 +228,12 @@ fn signed(mut token: Token, signer: &Signer) -> Result<Token, String> {
         return Ok(token);
     }
     Err(format!("version {} knows no such signatures: tables need 2012-02-12, accounts 2015-04-05", token.sv))
+}
+
+fn warn_of_end(token: &Token, now: DateTime) {
+    if let Some(warning) = ended(token, now) {
+        eprintln!("lazuli: warning: {warning}");
+    }
 }
 
 fn show(signer: &Signer, token: &Token, address: &str) {
@@ -266,6 +320,40 @@ mod tests {
         assert_eq!(verified(&query), Kind::Account);
     }
 
+    /// A restriction that is not in the signed text holds nobody back.
+    #[test]
+    fn restrictions_that_would_not_be_signed_are_refused() {
+        for condition in ["--ip 10.0.0.1", "--https-only"] {
+            for (version, is_good) in [("2012-02-12", false), ("2015-02-21", false), ("2015-04-05", true)] {
+                let made = table(&format!("abc -p r --sv {version} {condition}"));
+                assert_eq!(made.is_ok(), is_good, "{version} {condition}: {made:?}");
+                assert!(is_good || made.unwrap_err().contains("strike it out"));
+            }
+        }
+        assert!(table("abc -p r --sv 2012-02-12").is_ok());
+    }
+
+    #[test]
+    fn ranges_with_keys_in_them_are_fine() {
+        for good in [
+            "--first-partition a --first-row 2 --last-partition a",
+            "--first-partition a --first-row 2 --last-partition b --last-row 1",
+            "--first-partition a --first-row 1 --last-partition a --last-row 1",
+            "--first-partition a",
+            "--last-partition a",
+        ] {
+            assert!(table(&format!("abc -p r {good}")).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_has_ended_is_told() {
+        let with_end = |se: &str| Token { se: se.into(), ..Token::default() };
+        assert!(ended(&with_end("2026-06-15T11:59:59Z"), now()).is_some());
+        assert!(ended(&with_end("2026-06-15T12:00:01Z"), now()).is_none());
+        assert!(ended(&with_end(""), now()).is_none());
+    }
+
     #[test]
     fn what_would_be_useless_is_refused() {
         for bad in [
@@ -278,6 +366,11 @@ mod tests {
             "abc -p r --sv 2011-08-18",
             "abc -p r --key !!!",
             "abc -p r --account shop",
+            "abc -p r --starts 2h",
+            "abc -p r --starts 2h --expires 1h",
+            "abc -p r --starts 2026-06-16 --expires 2026-06-16",
+            "abc -p r --first-partition b --last-partition a",
+            "abc -p r --first-partition a --first-row 2 --last-partition a --last-row 1",
         ] {
             assert!(table(bad).is_err(), "{bad}");
         }
