@@ -71,6 +71,33 @@ def test_config_show_tells_where_values_come_from(binary, directory):
     contains(lines["trusted-proxy"], '["10.0.0.1", "10.0.0.2"]')
     contains(lines["table-port"], "77", "LAZULI_TABLE_PORT")
     contains(lines["query-time"], "5", "default")
+    contains(lines["self-signed"], "(not set)")
+    for said, wanted in (("true", "true"), ("false", "false"), ("\"certs\"", "\"certs\"")):
+        write(directory, f"self-signed = {said}\n")
+        code, output, _ = run(binary, directory, "config", "show")
+        lines = {line.split("=")[0].strip(): line for line in output.splitlines()}
+        contains(lines["self-signed"], f"= {wanted} ", "lazuli.toml, line 1")
+
+
+def test_config_check_tells_of_variables_that_are_no_settings(binary, directory):
+    code, output, errors = run(binary, directory, "config", "check", env={"LAZULI_TABEL_PORT": "1", "LAZULI_CRASH_AT": "x"})
+    equal((code, errors), (0, ""))
+    contains(output, "warning: LAZULI_TABEL_PORT", "is LAZULI_TABLE_PORT meant?", "nothing else is wrong")
+    assert "LAZULI_CRASH_AT" not in output, output
+
+
+def test_one_wrong_value_hides_no_other_mistake(binary, directory):
+    path = write(directory, "quiet = \"loud\"\ntls-cert = \"missing.pem\"\ntls-key = \"key.pem\"\nmax-in-flight-mib = 7\n")
+    variables = {"LAZULI_TABLE_PORT": "many", "LAZULI_ACCOUNTS": "nobody"}
+    code, output, errors = run(binary, directory, "config", "check", path, env=variables)
+    equal((code, errors), (1, ""))
+    contains(output, "line 1: ", "line 2: missing.pem", "line 4: 7 MiB", "LAZULI_TABLE_PORT: ", "LAZULI_ACCOUNTS: ")
+    path = write(directory, "quiet = \"loud\"\nlocation = \"a\"\nengine = \"memory:\"\n")
+    contains(run(binary, directory, "config", "check", path)[1], "line 1: ", "line 3: ", "cannot be used with")
+    # What is left out for being wrong is not told to be missing.
+    path = write(directory, "tls-cert = 1.5\ntls-key = true\n")
+    output = run(binary, directory, "config", "check", path)[1]
+    assert "line 2: " in output and "not provided" not in output, output
 
 
 def test_config_check_looks_at_what_the_settings_name(binary, directory):

@@ -107,6 +107,46 @@ pub struct Merged {
 /// The environment, or what stands for it in a test.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
+/// What the names of our variables begin with.
+const PREFIX: &str = "LAZULI_";
+/// Variables that are no settings of `serve`; a name that ends in `_` stands for all that begin so. Those of services that
+/// are called lazuli are Kubernetes's.
+const OTHER_VARIABLES: [&str; 6] = [
+    "LAZULI_ACCOUNTS",
+    "LAZULI_CRASH_AT",
+    "LAZULI_TEST_",
+    "LAZULI_FAULTS_",
+    "LAZULI_SERVICE_",
+    "LAZULI_PORT_",
+];
+
+/// Variables of the environment that look like settings and are none, each with what is to be said of it.
+pub fn unknown_variables(root: &Command, given: impl Iterator<Item = (String, OsString)>) -> Vec<String> {
+    let mut root = root.clone();
+    root.build();
+    let settings = root.find_subcommand("serve").map(settings).unwrap_or_default();
+    let is_other = |name: &str, value: &OsStr| {
+        let is_link = name == "LAZULI_PORT" && value.to_string_lossy().starts_with("tcp://");
+        let known = |other: &str| if other.ends_with('_') { name.starts_with(other) } else { name == other };
+        is_link || OTHER_VARIABLES.into_iter().any(known)
+    };
+    let mut unknown: Vec<String> = given
+        .filter(|(name, value)| name.starts_with(PREFIX) && !is_other(name, value))
+        .filter(|(name, _)| !settings.iter().any(|setting| setting.variable == *name))
+        .map(|(name, _)| {
+            let key = name[PREFIX.len()..].to_lowercase().replace('_', "-");
+            match file::nearest(&key, &settings) {
+                Some(near) => format!("{name} is no setting and has no effect; is {} meant?", near.variable),
+                None => {
+                    format!("{name} is no setting and has no effect; `lazuli config show` lists them all")
+                }
+            }
+        })
+        .collect();
+    unknown.sort_unstable();
+    unknown
+}
+
 /// Which file is to be read: the one that is named, or the first that is there.
 pub fn find_file(named: Option<&OsStr>, variables: Variables<'_>) -> Option<PathBuf> {
     let named =

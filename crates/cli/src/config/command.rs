@@ -75,8 +75,13 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
     for mistake in &mistakes {
         say!("{mistake}");
     }
+    let names = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let unknown = config::unknown_variables(root, names);
+    for warning in &unknown {
+        say!("warning: {warning}");
+    }
     if mistakes.is_empty() {
-        say!("{told}: nothing is wrong");
+        say!("{told}: nothing{} is wrong", if unknown.is_empty() { "" } else { " else" });
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)
@@ -84,23 +89,30 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
 
 /// Everything that is wrong, each with the place where it was said.
 fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> Result<Vec<String>, String> {
-    let read = path.as_deref().map(config::read).transpose()?;
+    let read = path.as_deref().map(config::read).transpose()?.unwrap_or_default();
     let mut root = root.clone();
     root.build();
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
     let settings = config::settings(serve);
+    // What is wrong by itself is told and left out, so that it does not hide what is wrong with the rest.
+    let right = read.right(serve, &settings);
     let name = path.as_deref().unwrap_or("".as_ref()).display();
     // What a setting needs of another one may be said elsewhere.
-    let in_file = read.iter().flat_map(|file| file.mistakes(serve, &settings));
-    let in_file = in_file.filter(|mistake| !mistake.is_of_absence());
-    let mut found: Vec<String> = in_file.map(|mistake| format!("{name}, {mistake}")).collect();
-    found.extend(settings.iter().filter_map(|setting| {
+    let mut in_file = read.mistakes(serve, &settings);
+    if right.entries().len() < read.entries().len() {
+        in_file.extend(right.mistakes(serve, &settings));
+    }
+    in_file.retain(|mistake| !mistake.is_of_absence());
+    let mut found: Vec<String> = in_file.iter().map(|mistake| format!("{name}, {mistake}")).collect();
+    let wrong = |setting: &Setting| {
         let value = variables(&setting.variable).filter(|value| !value.is_empty())?;
         setting.checked_args_of_variable(serve, &value).err()
-    }));
-    if !found.is_empty() {
-        return Ok(found);
-    }
+    };
+    found.extend(settings.iter().filter_map(wrong));
+    let right_variables: Variables<'_> = &|variable| {
+        let setting = settings.iter().find(|setting| setting.variable == variable);
+        variables(variable).filter(|_| setting.is_none_or(|setting| wrong(setting).is_none()))
+    };
     let place = |key: &str, merged: &Merged| {
         let setting = settings.iter().find(|setting| setting.key == key)?;
         Some(match merged.origins.get(key)? {
@@ -109,22 +121,31 @@ fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> 
             Origin::Flag => setting.flag.clone(),
         })
     };
-    let merged = merge(&root, variables, read.as_ref())?;
+    let merged = match merge(&root, right_variables, Some(&right)) {
+        Ok(merged) => merged,
+        // It is told already.
+        Err(_) if !found.is_empty() => return Ok(found),
+        Err(what) => return Err(what),
+    };
     let matches = match matches(&root, &merged) {
         Ok(matches) => matches,
+        // What is wanted may be what was left out.
+        Err(what) if !found.is_empty() && what.contains(file::NOT_PROVIDED) => return Ok(found),
         Err(what) => {
             let culprits = culprits(serve, &settings, &merged, &what);
             let places: Vec<String> = culprits.iter().filter_map(|key| place(key, &merged)).collect();
-            return Ok(vec![if places.is_empty() { what } else { format!("{}: {what}", places.join(", ")) }]);
+            found.push(if places.is_empty() { what } else { format!("{}: {what}", places.join(", ")) });
+            return Ok(found);
         }
     };
     let serve = Serve::from_arg_matches(&matches).map_err(file::in_a_line)?;
-    let found =
-        serve.mistakes().into_iter().map(|mistake| match mistake.key.and_then(|key| place(key, &merged)) {
+    found.extend(serve.mistakes().into_iter().map(|mistake| {
+        match mistake.key.and_then(|key| place(key, &merged)) {
             Some(place) => format!("{place}: {}", mistake.what),
             None => mistake.to_string(),
-        });
-    Ok(found.collect())
+        }
+    }));
+    Ok(found)
 }
 
 /// Whose fault is what the command line says of all settings together: of those that it names, or of one that wants
@@ -191,17 +212,20 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
             Some(Origin::Flag) => setting.flag.clone(),
             None => "default".into(),
         };
-        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, &matches));
+        let is_said = merged.origins.contains_key(&setting.key);
+        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, &matches, is_said));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The value as it would stand in the file, but for secrets.
-fn value(setting: &Setting, matches: &ArgMatches) -> String {
+fn value(setting: &Setting, matches: &ArgMatches, is_said: bool) -> String {
     let raw = matches.get_raw(setting.id()).into_iter().flatten();
     let texts: Vec<String> = raw.map(|value| secret::hide(&value.to_string_lossy())).collect();
     let quoted = |text: &String| if is_bare(text) { text.clone() } else { format!("{text:?}") };
     match texts.as_slice() {
+        // A flag that may go without a value: `true` puts it on the command line, `false` keeps it off.
+        [] if is_said => matches.contains_id(setting.id()).to_string(),
         [] => "(not set)".into(),
         [one] => quoted(one),
         many => format!("[{}]", many.iter().map(quoted).collect::<Vec<_>>().join(", ")),

@@ -87,6 +87,11 @@ impl File {
         &self.0
     }
 
+    /// The lines that are right by themselves.
+    pub fn right(&self, serve: &Command, settings: &[Setting]) -> Self {
+        Self(self.0.iter().filter(|entry| wrong(entry, serve, settings).is_none()).cloned().collect())
+    }
+
     /// Everything that is wrong with it.
     pub fn mistakes(&self, serve: &Command, settings: &[Setting]) -> Vec<Mistake> {
         let mut mistakes: Vec<Mistake> = self
@@ -181,16 +186,19 @@ fn unknown(key: &str, settings: &[Setting]) -> String {
     if key == super::CONFIG {
         return "config: a file cannot name another one".into();
     }
-    let dashed = key.replace('_', "-");
-    let nearest = settings
-        .iter()
-        .filter(|setting| setting.is_key)
-        .map(|setting| (distance(&dashed, &setting.key), &setting.key))
-        .min();
-    match nearest {
-        Some((far, near)) if far <= MISSPELT_MAX => format!("there is no setting {key}; is {near} meant?"),
-        _ => format!("there is no setting {key}; `lazuli config show` lists them all"),
+    match nearest(&key.replace('_', "-"), settings) {
+        Some(near) => format!("there is no setting {key}; is {} meant?", near.key),
+        None => format!("there is no setting {key}; `lazuli config show` lists them all"),
     }
+}
+
+/// The setting that a misspelt key means, if that can be told.
+pub fn nearest<'a>(key: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
+    let known = settings.iter().filter(|setting| setting.is_key);
+    let (far, near) = known
+        .map(|setting| (distance(key, &setting.key), setting))
+        .min_by_key(|(far, setting)| (*far, setting.key.as_str()))?;
+    (far <= MISSPELT_MAX).then_some(near)
 }
 
 /// How many letters must be changed, added or removed to make one text of the other.

@@ -132,3 +132,30 @@ fn mistakes_are_explained() {
     check("LAZULI_TABLE_PORT", "70000", "70000");
     check("LAZULI_ENGINE", "postgres://me:hunter2@db/x?pool=none", "'postgres://me:***@db/x?pool=none'");
 }
+
+/// A variable with a wrong name was passed over in silence.
+#[test]
+fn variables_that_are_no_settings_are_told() {
+    let told = |name: &str, value: &str| {
+        unknown_variables(&root(), std::iter::once((name.to_owned(), OsString::from(value)))).join("")
+    };
+    for (name, wanted) in [
+        ("LAZULI_TABEL_PORT", "is LAZULI_TABLE_PORT meant?"),
+        ("LAZULI_PORT", "LAZULI_PORT is no setting"),
+        ("LAZULI_COLOUR_OF_THE_SKY", "config show"),
+    ] {
+        assert!(told(name, "1").contains(wanted), "{name}: {}", told(name, "1"));
+    }
+    for (name, value) in [
+        ("LAZULI_TABLE_PORT", "1"),
+        ("LAZULI_CONFIG", "x"),
+        ("LAZULI_ACCOUNTS", "x"),
+        ("LAZULI_CRASH_AT", "x"),
+        ("LAZULI_PORT", "tcp://10.0.0.1:10002"),
+        ("LAZULI_PORT_10002_TCP", "x"),
+        ("LAZULI_SERVICE_HOST", "x"),
+        ("AZURITE_ACCOUNTS", "x"),
+    ] {
+        assert_eq!(told(name, value), "", "{name}");
+    }
+}
