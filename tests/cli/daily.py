@@ -206,7 +206,7 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
                 file.write(json.dumps({"PartitionKey": "a", "RowKey": str(number % 3)} | timestamp) + "\n")
 
     day, none, future = "2020-02-29T12:00:00.1234567Z", None, "2999-01-01T00:00:00Z"
-    for times, line, why in [((day, none), 2, "--timestamps"), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "line before")]:
+    for times, line, why in [((day, none), 2, "--timestamps"), ((day, "yesterday"), 2, 'Timestamp: "yesterday" is not a time'), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "line before")]:
         lines(*times)
         said = store("import", "ttt.jsonl", "--keep-timestamp", code=1)
         contains(said, f"ttt.jsonl:{line}: ", why)
@@ -333,6 +333,40 @@ def test_a_killed_transfer_goes_on(binary, directory):
         shell(*imports)
         equal({row["N"] for row in shell.rows("query", "again", "--all")}, {row["N"] for row in rows[1:]})
         equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
+
+
+def test_a_killed_import_that_refuses_goes_on(binary, directory):
+    """What it had written of its last window is its own: a resumed import called that a conflict, for ever."""
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        rows = [json.dumps({"PartitionKey": f"p{n // 5000}", "RowKey": f"{n:06}", "N": n, "Far@odata.type": "Edm.Double", "Far": "NaN"})
+                for n in range(20000)]
+
+        def write(name, lines):
+            with open(os.path.join(directory, name), "w") as file:
+                file.writelines(line + "\n" for line in lines)
+
+        write("many.jsonl", rows)
+        imports, state = ("import", "many.jsonl", "--existing", "refuse"), os.path.join(directory, "many.jsonl.import-state")
+        # In the first window, and in a later one: whatever was written then, some of what comes next is there.
+        for reached in (0, 2000):
+            assert killed(shell, imports, lambda: os.path.exists(state) and saved_rows(state) >= reached), "it was done"
+            had = saved_rows(state)
+            write("next.jsonl", rows[had:had + 50])
+            shell("import", "next.jsonl", "--table", "many")
+        # Another one with the same keys is still refused.
+        other, keys = json.loads(rows[had + 30]), ("PartitionKey", "RowKey")
+        write("next.jsonl", [json.dumps({name: other[name] for name in keys} | {"N": -1})])
+        shell("import", "next.jsonl", "--table", "many")
+        contains(shell(*imports, code=4), "EntityAlreadyExists")
+        write("next.jsonl", [rows[had + 30]])
+        shell("import", "next.jsonl", "--table", "many")
+        shell(*imports)
+        equal(sorted(row["N"] for row in shell.rows("query", "many", "--all")), list(range(20000)))
+        # That one was not interrupted, so nothing of it is its own.
+        for _ in range(2):
+            contains(shell(*imports, code=4), "EntityAlreadyExists")
+        assert not os.path.exists(state)
 
 
 def test_the_end_of_a_pipe_is_no_error(binary, directory):

@@ -121,6 +121,17 @@ fn timestamp_of(line: &[u8]) -> Option<DateTime> {
     object.get(TIMESTAMP).and_then(serde_json::Value::as_str).and_then(DateTime::parse)
 }
 
+/// Tells of a line without a Timestamp that can be read what is wrong with the one that is there, if one is.
+pub fn check_timestamp(line: &[u8]) -> Result<(), String> {
+    let object: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+    match object.get(TIMESTAMP) {
+        Some(found) if !found.is_null() => {
+            Err(format!("Timestamp: {found} is not a time such as \"2020-02-29T12:00:00.1234567Z\""))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Sets a property, a key or the Timestamp.
 pub fn set(entity: &mut Dynamic, name: &str, value: Value) -> Result<(), String> {
     match (name, value) {

@@ -1,7 +1,8 @@
 //! `lazuli import`: files into tables, in batches by partition, so that it can be killed and goes on.
 //!
 //! Entities are upserted, so that what is written twice is as if written once. A window of entities is held in memory, put in
-//! the order of their partitions and written; then a state file says how much of the file is done.
+//! the order of their partitions and written; then a state file says how much of the file is done. Where entities that are there
+//! are refused, what a run that was killed has written of its last window is told from what others wrote by its content.
 
 mod dated;
 mod source;
@@ -29,7 +30,8 @@ use source::Source;
 /// Read tables from files.
 ///
 /// TABLE.jsonl and TABLE.csv become table TABLE, which is created if it is not there. Entities replace those with the same
-/// keys. An import that was interrupted goes on where it was when it is started again. The service gives each entity a new
+/// keys. An import that was interrupted goes on where it was when it is started again; with --existing refuse, entities that it
+/// may have written last and that are there with the same properties count as its own. The service gives each entity a new
 /// Timestamp; --timestamp-as keeps the old one in a property. Into the store of a stopped server, --keep-timestamp keeps the
 /// Timestamps of the file, and with them the ETags.
 #[derive(Args)]
@@ -79,6 +81,9 @@ pub struct Import {
     target: Target,
 }
 
+/// Longer keys may not fit a URL, where each of their bytes can take three.
+const KEYS_IN_URL_BYTES_MAX: usize = 512;
+
 /// What to do with entities that are there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Existing {
@@ -126,7 +131,8 @@ impl Import {
             self.table.clone().or_else(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
         let table = service.table(&name.unwrap_or_default())?;
         let format = self.format_of(path)?;
-        let mut source = Source::open(path, format)?;
+        let needs_timestamps = wanted.is_some() || self.timestamp_as.is_some();
+        let mut source = Source::open(path, format, needs_timestamps)?;
         // A file that was changed since is another file.
         let changed = std::fs::metadata(path).and_then(|data| data.modified()).ok();
         let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -142,7 +148,7 @@ impl Import {
         let mut state = StateFile::open(place.into(), purpose, self.overwrite)?;
         if !state.is_resumed() {
             // A file that is not readable from its start makes no table.
-            let window = Source::open(path, format)?.window()?;
+            let window = Source::open(path, format, needs_timestamps)?.window()?;
             self.entities(window, &source, wanted)?;
         }
         let is_new = create(&table).await?;
@@ -155,12 +161,24 @@ impl Import {
             let rows = thousands(number(state.content(), "rows"));
             eprintln!("{}: going on after {rows} entities that an earlier run imported", table.name());
         }
+        let is_resumed = state.is_resumed();
+        if self.existing == Existing::Refuse && wanted.is_none() && !is_resumed {
+            // So that a run that is killed in its first window is known to have been.
+            let (bytes, line) = source.place();
+            state.save(json!({ "rows": 0, "bytes": bytes, "line": line }))?;
+        }
         let copied = self.copy(&table, &mut source, &mut state, wanted).await;
-        if copied.is_err() && is_new && state.content().is_null() {
+        let has_done_nothing = number(state.content(), "rows") == 0;
+        if copied.is_err() && is_new && has_done_nothing {
             eprintln!(
                 "lazuli: table {} was made for this import and stays; mend the file and import it again",
                 table.name()
             );
+        }
+        if copied.as_ref().is_err_and(|fault| !fault.may_pass()) && has_done_nothing && !is_resumed {
+            // Nothing was interrupted: what was refused is refused again the next time, unless the file was mended.
+            state.remove()?;
+            return copied.map(drop);
         }
         let rows = copied?;
         state.remove()?;
@@ -194,6 +212,8 @@ impl Import {
         let options = BulkOptions { mode, ..BulkOptions::default() };
         let mut rows = number(state.content(), "rows");
         let mut progress = Progress::start("import", self.quiet);
+        // With Timestamps that are kept, the store itself knows what is the same.
+        let mut may_be_there = state.is_resumed() && self.existing == Existing::Refuse && wanted.is_none();
         loop {
             let window = source.window()?;
             if window.is_empty() {
@@ -202,6 +222,9 @@ impl Import {
             }
             rows += window.len() as u64;
             let mut entities = self.entities(window, source, wanted)?;
+            if std::mem::take(&mut may_be_there) {
+                entities = missing(table, entities).await?;
+            }
             // Stable, so that of two entities with the same keys the later one stays.
             entities.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
             if let Err(stopped) = table.write_all(entities, options, |_| {}).await {
@@ -232,6 +255,34 @@ impl Import {
         };
         window.into_iter().map(keep).collect()
     }
+}
+
+/// Those entities that are not there just as they are to be written.
+async fn missing(table: &Table, entities: Vec<Dynamic>) -> Result<Vec<Dynamic>, Fault> {
+    let mut missing = Vec::with_capacity(entities.len());
+    for entity in entities {
+        let (partition, row) = (entity.partition_key.as_str(), entity.row_key.as_str());
+        let found = if partition.len() + row.len() <= KEYS_IN_URL_BYTES_MAX {
+            table.get::<Dynamic>(partition, row).await
+        } else {
+            table.get_in_batch::<Dynamic>(partition, row).await
+        };
+        match found {
+            Ok(found) if is_same(&found.value, &entity) => {}
+            Ok(_) => missing.push(entity),
+            // Who may add only cannot look.
+            Err(error) if error.is_not_found() || error.status() == Some(403) => missing.push(entity),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(missing)
+}
+
+/// Do both have the same properties? By their texts, since a Double that is not a number equals nothing.
+fn is_same(one: &Dynamic, other: &Dynamic) -> bool {
+    let same = |a: &Value, b: &Value| a.kind() == b.kind() && edm::text(a) == edm::text(b);
+    one.props.len() == other.props.len()
+        && one.props.iter().all(|(name, a)| other.props.value(name).is_some_and(|b| same(a, b)))
 }
 
 /// Makes the table if it can be made: a signature of a table is not good for that.

@@ -100,6 +100,12 @@ impl Fault {
         }
     }
 
+    /// Was the work interrupted rather than refused?
+    pub fn may_pass(&self) -> bool {
+        let Fault::Told(error) = self else { return false };
+        self.code() == UNREACHABLE || error.status().is_some_and(|status| status >= 500)
+    }
+
     fn show(&self, endpoint: &str) {
         match self {
             Fault::Said(text) => eprintln!("lazuli: {text}"),

@@ -39,17 +39,20 @@ struct Lines {
     line: u64,
     /// The line of the last entity.
     entity_line: u64,
+    needs_timestamps: bool,
 }
 
 impl Source {
-    /// Opens it at its start.
-    pub fn open(path: &Path, format: FileFormat) -> Result<Self, Fault> {
+    /// Opens it at its start. If Timestamps are needed, one that cannot be read is an error rather than none.
+    pub fn open(path: &Path, format: FileFormat, needs_timestamps: bool) -> Result<Self, Fault> {
         let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", path.display()));
         let file = File::open(path).map_err(said)?;
         let length = file.metadata().map_err(said)?.len();
         let input = BufReader::new(file);
         let reader = match format {
-            FileFormat::Jsonl => SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1 }),
+            FileFormat::Jsonl => {
+                SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1, needs_timestamps })
+            }
             FileFormat::Csv => SourceReader::Csv(
                 csv::Reader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
             ),
@@ -123,6 +126,9 @@ impl Lines {
             }
             self.entity_line = self.line;
             let entity = edm::from_line(&line)?;
+            if self.needs_timestamps && entity.timestamp.is_none() {
+                edm::check_timestamp(&line)?;
+            }
             (self.offset, self.line) = (self.offset + read, self.line + 1);
             return Ok(Some(entity));
         }
