@@ -4,8 +4,8 @@ ends at once.
 
     tests/postgres/run.py --binary target/release/lazuli [PART...]
 
-Parts: engine (cargo test), wire (golden transcripts), python (the official SDK), together (what two front ends must agree
-on), copy (lazuli engine migrate and copy), tls, history (a database that went back in time).
+Parts: engine (cargo test), wire (golden transcripts), python and js (the official SDKs), together (what two front ends
+must agree on), copy (lazuli engine migrate and copy), tls, history (a database that went back in time).
 """
 
 import argparse
@@ -21,7 +21,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
-PARTS = ["engine", "wire", "python", "together", "copy", "tls", "history"]
+PARTS = ["engine", "wire", "python", "js", "together", "copy", "tls", "history"]
 
 
 def engine(postgres, _):
@@ -58,11 +58,19 @@ def wire(postgres, binary):
         subprocess.run([binary, "conformance", "--endpoint", ends.endpoint], check=True)
 
 
-def python(postgres, binary):
-    """The official Python SDK, each request by another front end."""
-    with FrontEnds(postgres, binary, "python") as ends:
-        subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), "python"], check=True,
+def sdk(postgres, binary, name):
+    """The suite of an official SDK, each request by another front end."""
+    with FrontEnds(postgres, binary, name) as ends:
+        subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), name], check=True,
                        env=os.environ | {"LAZULI_ENDPOINT": ends.endpoint})
+
+
+def python(postgres, binary):
+    sdk(postgres, binary, "python")
+
+
+def js(postgres, binary):
+    sdk(postgres, binary, "js")
 
 
 def together(postgres, binary):
