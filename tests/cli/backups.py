@@ -266,6 +266,28 @@ def write(path, data):
         file.write(data)
 
 
+def test_every_command_tells_what_it_cuts_and_a_check_cuts_nothing(binary, directory):
+    """A query cut the end of a log without a word; a check did, and wrote down that all was closed in good order."""
+    with serve(binary, directory) as server:
+        fill(server)
+        server.kill()
+    log = os.path.join(directory, "data", "data", "0.jnl")
+    with open(log, "rb+") as file:
+        used = len(file.read().rstrip(b"\0"))
+        # The length of the file stays: the rest of it is zeros, as after a kill.
+        file.seek(used - 9)
+        file.write(bytes(9))
+    names = sorted(os.listdir(os.path.join(directory, "data")))
+    for _ in range(2):
+        contains(succeed(binary, directory, "check", "-l", "data"), "never finished", "all as written")
+        equal(sorted(os.listdir(os.path.join(directory, "data"))), names)
+    code, _, errors = run(binary, directory, "backup", "one", "-l", "data", "--quiet")
+    equal(code, 0)
+    contains(errors, "is left out", "cut-0")
+    equal(os.stat(os.path.join(directory, "data", "cut-0")).st_mode & 0o777, 0o600)
+    equal(run(binary, directory, "backup", "two", "-l", "data", "--quiet")[2], "")
+
+
 def test_the_examples_in_help_run(binary, directory):
     with serve_at(binary, directory, "lazuli-data") as server:
         fill(server)

@@ -7,7 +7,7 @@ use clap::Args;
 use lazuli_archive::{Block, Reader};
 use lazuli_engine::RowView;
 use lazuli_service::inspect::{Findings, Inspector};
-use lazuli_store::{OpenError, Options, Store};
+use lazuli_store::{OpenError, Reading};
 use serde_json::json;
 
 use crate::progress::{Progress, bytes_text, thousands};
@@ -17,7 +17,8 @@ use crate::serve::LOCATION;
 ///
 /// Reads every file from end to end: the checksums of files, of log entries and of rows; that keys are canonical and in
 /// order, that versions are not of the future, that every table in the catalog and every row of a table belong
-/// together, that accounts, policies, properties and entities can be decoded. Nothing is repaired.
+/// together, that accounts, policies, properties and entities can be decoded. Nothing is repaired, and nothing is written:
+/// the log is copied to a directory for temporary files (TMPDIR) and read there.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -131,7 +132,7 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
     if !is_sound {
         return Ok(outcome);
     }
-    let store = match Store::open(location, Options::default()) {
+    let store = match Reading::open(location) {
         Ok(store) => store,
         Err(error @ OpenError::Corrupt(_)) => {
             outcome.add(1, vec![error.to_string()]);
@@ -140,7 +141,7 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
         Err(other) => return Err(told(other)),
     };
     check_rows(&store, quiet, &mut outcome)?;
-    if let (Some(closed), Some(marks)) = (closed_at, store.check_marks())
+    if let (Some(closed), Some(marks)) = (closed_at, store.marks())
         && closed != marks.last_version
     {
         let (closed, found) = (closed.0, marks.last_version.0);
@@ -149,10 +150,10 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-fn check_rows(store: &Store, quiet: bool, outcome: &mut Outcome) -> Result<(), String> {
+fn check_rows(store: &Reading, quiet: bool, outcome: &mut Outcome) -> Result<(), String> {
     let mut progress = Progress::start("rows", quiet);
     let (mut rows, mut bytes) = (0, 0);
-    let mut inspector = store.check_marks().map(Inspector::new);
+    let mut inspector = store.marks().map(Inspector::new);
     let report = store.check_each(&mut |table, row: RowView<'_>| {
         rows += 1;
         bytes += (row.partition.len() + row.row.len() + row.value.len()) as u64;

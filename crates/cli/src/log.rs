@@ -14,6 +14,13 @@ pub enum LogFormat {
     Json,
 }
 
+/// Starts logging for a command that opens a store but does not serve: what its opening has to tell, and nothing else.
+pub fn start_for_commands() {
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).without_time();
+    let targets = Targets::new().with_target("lazuli_store", Level::WARN);
+    tracing_subscriber::registry().with(layer.with_target(false).with_filter(targets)).init();
+}
+
 /// Starts logging.
 pub fn start(format: LogFormat, quiet: bool) {
     let level = if quiet { Level::ERROR } else { Level::INFO };

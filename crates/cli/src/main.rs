@@ -96,6 +96,9 @@ fn main() -> ExitCode {
         }
     };
     let cli = Cli::try_parse_from(args).unwrap_or_else(|error| secret::redact(error).exit());
+    if !matches!(cli.command, Command::Serve(_)) {
+        log::start_for_commands();
+    }
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Account(account) => account.run(),

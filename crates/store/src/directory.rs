@@ -7,7 +7,7 @@
 //! | `closed` | exists after a clean close: the last version that must be found again |
 //! | `relaxed` | exists from an opening on in which commits did not wait for the disk: the end of the log may be in any state |
 //! | `restoring` | exists while the store is made from a backup: what is there does not count |
-//! | `cut-N` | the unfinished end of a log that was left out at an opening |
+//! | `cut-N` | the unfinished end of a log that was left out at an opening; the greatest N is the latest |
 //! | `data/` | the sorted store with its log |
 //!
 //! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.

@@ -53,13 +53,22 @@ impl Files {
 
     /// Opens or creates the files in a directory that is locked already.
     pub fn open_in(directory: Directory, options: &Options) -> Result<Self, OpenError> {
+        Self::open_as(directory, options, limits::WORKER_THREADS)
+    }
+
+    /// The same without anyone who writes or merges sorted files, only to be read.
+    pub fn open_idle(directory: Directory, options: &Options) -> Result<Self, OpenError> {
+        Self::open_as(directory, options, 0)
+    }
+
+    fn open_as(directory: Directory, options: &Options, workers: usize) -> Result<Self, OpenError> {
         let data = directory.data();
         let is_new = !data.exists();
         // What was written under the rule of the last opening counts, not under that of this one.
         preflight::verify(&data, directory.was_relaxed()?, directory.closed_at()?.is_some())?;
         directory.mark_relaxed(options.durability == Durability::Relaxed)?;
         // Recovery of the sorted store asserts some of what it finds in its files.
-        let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options)));
+        let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options, workers)));
         let (db, rows) =
             opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;
         if is_new {
@@ -121,10 +130,10 @@ impl Files {
     }
 }
 
-fn open_database(data: &Path, options: &Options) -> Result<(Database, Keyspace), OpenError> {
+fn open_database(data: &Path, options: &Options, workers: usize) -> Result<(Database, Keyspace), OpenError> {
     let db = Database::builder(data)
         .cache_size(options.cache_bytes)
-        .worker_threads(limits::WORKER_THREADS)
+        .worker_threads_unchecked(workers)
         .max_journaling_size(limits::JOURNAL_BYTES_MAX)
         // Recovery would compress each value again to verify a log entry, and fail after a change of the compressor.
         .journal_compression(CompressionType::None)

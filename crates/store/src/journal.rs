@@ -114,6 +114,14 @@ fn tail(file: &mut File, summary: Summary) -> std::io::Result<Tail> {
     Ok(if (1..rest.len()).any(is_batch) { Tail::Damaged } else { tail::classify(summary.end, &rest) })
 }
 
+/// What lies at `start` of a log and behind, without the zeros at its end.
+pub fn rest(path: &Path, start: u64) -> Result<Vec<u8>, OpenError> {
+    let mut file = File::open(path).map_err(OpenError::io("open", path))?;
+    let mut rest = read_rest(&mut file, start).map_err(OpenError::io("read", path))?;
+    rest.truncate(rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    Ok(rest)
+}
+
 /// The bytes from `start` on, without zeros at the end: there may be a lot of them.
 fn read_rest(file: &mut File, start: u64) -> std::io::Result<Vec<u8>> {
     let mut rest = vec![];

@@ -6,20 +6,23 @@
 //! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
 //! - A missing log would be taken for an empty one.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::cut::cut;
 use crate::error::OpenError;
 use crate::journal::{self, Summary, Tail};
 
 const VERSION: &str = "version";
 const KEYSPACES: &str = "keyspaces";
 const CURRENT: &str = "current";
-const TABLES: &str = "tables";
-const LOG_EXTENSION: &str = "jnl";
+/// Where the sorted files of a keyspace lie.
+pub const TABLES: &str = "tables";
+/// What the names of logs end with.
+pub const LOG_EXTENSION: &str = "jnl";
 /// Number of the list of files, its XXH3, kind of checksum.
 const CURRENT_BYTES: usize = 8 + 16 + 1;
 
@@ -68,6 +71,7 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
         // There is one from the beginning, and it is removed only after the next was made.
         return Err(damaged(data, "the log is missing"));
     }
+    let dir = data.parent().unwrap_or(Path::new("."));
     let mut last: Option<u64> = None;
     for (index, path) in logs.iter().enumerate() {
         let summary = journal::read(path)?;
@@ -80,10 +84,10 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
         let is_last = index + 1 == logs.len();
         match summary.tail {
             Tail::Clean => {}
-            Tail::Torn | Tail::Holed if is_last && !was_closed => cut(path, summary.end)?,
+            Tail::Torn | Tail::Holed if is_last && !was_closed => cut(dir, path, summary.end, summary.tail)?,
             // Where commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
             Tail::Altered | Tail::Damaged if is_last && !was_closed && was_relaxed => {
-                cut(path, summary.end)?;
+                cut(dir, path, summary.end, summary.tail)?;
             }
             Tail::Altered if is_last => {
                 return Err(OpenError::Corrupt(altered(path, summary.end)));
@@ -103,31 +107,6 @@ pub fn altered(path: &Path, end: u64) -> String {
         "{path}: the last batch, at byte {end}, was written to its end, but is not readable: it was damaged later. To go on without \
          the changes in it, keep a copy of the file and cut it there: truncate --size={end} {path}"
     )
-}
-
-/// Removes an unfinished batch from the end of a log. It is kept beside the data: whether it was never finished or was
-/// damaged later cannot always be told.
-fn cut(path: &Path, end: u64) -> Result<(), OpenError> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let aside = path.parent().and_then(Path::parent).unwrap_or(Path::new(".")).join(format!("cut-{name}"));
-    let mut rest = Vec::new();
-    let read = File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::Start(end))?;
-        file.read_to_end(&mut rest)
-    });
-    read.map_err(OpenError::io("read", path))?;
-    if rest.iter().any(|&byte| byte != 0) {
-        let used = rest.len() - rest.iter().rev().take_while(|&&byte| byte == 0).count();
-        fs::write(&aside, &rest[..used]).map_err(OpenError::io("write", &aside))?;
-        tracing::warn!(
-            bytes = used,
-            log = %path.display(),
-            kept = %aside.display(),
-            "the last batch of the log is not whole and is left out: its writer died, or the file was damaged"
-        );
-    }
-    let file = OpenOptions::new().write(true).open(path).map_err(OpenError::io("open", path))?;
-    file.set_len(end).and_then(|()| file.sync_all()).map_err(OpenError::io("cut", path))
 }
 
 /// Verifies the list of files of every keyspace. A store that was used has at least two: the rows', and one about them.

@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use lazuli_engine::figure::COUNTS;
 use lazuli_engine::{
-    Adopted, Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Marks, Page, Result, Row,
-    RowView, Scan, Status, TableId, Version, Write,
+    Adopted, Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Page, Result, Row, Scan,
+    Status, TableId, Version, Write,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::spawn_blocking;
@@ -111,17 +111,6 @@ impl Store {
     pub async fn check(&self) -> Result<Report> {
         let view = self.published.view()?;
         blocking(move || Ok(Report::of(&view, &mut |_, _| {}))).await
-    }
-
-    /// What the store remembers besides its rows, if that is readable.
-    pub fn check_marks(&self) -> Option<Marks> {
-        let State { last_version, last_table } = self.read(State::load).ok()?;
-        Some(Marks { last_version, last_table })
-    }
-
-    /// The same on this thread, showing each row that is as it was written.
-    pub fn check_each(&self, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Result<Report> {
-        self.read(|view| Ok(Report::of(view, see)))
     }
 
     /// How many commits were made since the store was opened, and in how many batches.

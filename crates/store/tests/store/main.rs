@@ -11,3 +11,4 @@ mod readers;
 mod reopen;
 mod scans;
 mod support;
+mod tails;
