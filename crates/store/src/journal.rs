@@ -13,6 +13,7 @@
 //! | item | 2, kind (1), compression (1), keyspace (8), key length (2), value length (4), stored length (4), key, value |
 //! | end | 3, XXH3 of all item entries (8), "FJL", 3 |
 
+mod search;
 mod tail;
 
 use std::fs::File;
@@ -105,21 +106,14 @@ fn tail(file: &mut File, summary: Summary) -> std::io::Result<Tail> {
         return Ok(Tail::Clean);
     }
     let last = summary.sequence.map_or(0, |(_, last)| last);
-    let is_batch = |from: usize| {
-        let mut rest = &rest[from..];
-        let length = rest.len() as u64;
-        rest.first() == Some(&START)
-            && matches!(read_batch(&mut rest, length), Ok(Some((number, _))) if is_near(last, number))
-    };
-    Ok(if (1..rest.len()).any(is_batch) { Tail::Damaged } else { tail::classify(summary.end, &rest) })
+    let is_damaged = search::has_batch_behind(&rest, last);
+    Ok(if is_damaged { Tail::Damaged } else { tail::classify(summary.end, &rest) })
 }
 
 /// What lies at `start` of a log and behind, without the zeros at its end.
 pub fn rest(path: &Path, start: u64) -> Result<Vec<u8>, OpenError> {
     let mut file = File::open(path).map_err(OpenError::io("open", path))?;
-    let mut rest = read_rest(&mut file, start).map_err(OpenError::io("read", path))?;
-    rest.truncate(rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
-    Ok(rest)
+    read_rest(&mut file, start).map_err(OpenError::io("read", path))
 }
 
 /// The bytes from `start` on, without zeros at the end: there may be a lot of them.
@@ -139,6 +133,7 @@ fn read_rest(file: &mut File, start: u64) -> std::io::Result<Vec<u8>> {
         }
         offset = next + count as u64;
     }
+    rest.truncate(rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
     Ok(rest)
 }
 

@@ -3,7 +3,8 @@
 //! A batch is written from its start to its end by one thread, behind zeros that were there before:
 //!
 //! - A killed process leaves the beginning of a batch, and zeros behind it.
-//! - A loss of power can also leave out any sectors in between: they are zeros, each as a whole.
+//! - A loss of power can also leave out any sectors in between: they are zeros, each as a whole, or from where a first part of the
+//!   batch ended that had been written out before the rest of it.
 //! - So what has its end and no sector of zeros was all written. If the checksum does not fit, it was changed later.
 //!
 //! What must stay true: what a kill leaves is never taken for damage, and nothing that a kill or a loss of power leaves needs
@@ -18,10 +19,11 @@ use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, Ta
 /// What a disk writes as a whole or not at all; where it is more, it is a multiple.
 const SECTOR_BYTES: u64 = 512;
 
-/// What is it that lies at `start` of a log, behind all whole batches? It is no whole batch.
+/// Zeros at the end of a sector that are taken for what was not written: nothing but rows has so many in a row.
+const HOLE_BYTES_MIN: usize = 16;
+
+/// What is it that lies at `start` of a log, behind all whole batches? It is no whole batch, and has no zeros at its end.
 pub fn classify(start: u64, rest: &[u8]) -> Tail {
-    let used = rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    let rest = &rest[..used];
     if has_end(rest) {
         return if has_hole(start, rest) { Tail::Holed } else { Tail::Altered };
     }
@@ -39,8 +41,8 @@ fn has_end(rest: &[u8]) -> bool {
     rest.len() >= START_BYTES + END_BYTES && rest[rest.len() - END_BYTES] == END && rest.ends_with(&MAGIC)
 }
 
-/// In some sector there is nothing but zeros, so far as it belongs to the batch, and they are not those of a row that is as it
-/// was written: each row has a checksum of its own.
+/// In some sector there is nothing but zeros, so far as it belongs to the batch, or they are its end; and they are not those of a
+/// row that is as it was written: each row has a checksum of its own.
 fn has_hole(start: u64, rest: &[u8]) -> bool {
     let sound: Vec<_> = Items::of(rest).filter(|item| item.is_sound(rest)).collect();
     let first = usize::try_from(SECTOR_BYTES - start % SECTOR_BYTES).unwrap_or(0).min(rest.len());
@@ -50,35 +52,40 @@ fn has_hole(start: u64, rest: &[u8]) -> bool {
         )
         .map(|sector| sector.start..sector.end.min(rest.len()));
     sectors.any(|sector| {
-        rest[sector.clone()].iter().all(|&byte| byte == 0)
-            && !sound.iter().any(|item| item.start <= sector.start && sector.end <= item.end)
+        let zeros = rest[sector.clone()].iter().rev().take_while(|&&byte| byte == 0).count();
+        let hole = sector.end - zeros..sector.end;
+        (zeros >= HOLE_BYTES_MIN || hole == sector)
+            && !sound.iter().any(|item| item.start <= hole.start && hole.end <= item.end)
     })
 }
 
 /// An entry of a batch, by its place in what is left of the batch.
-struct Item {
-    start: usize,
+pub struct Item {
+    pub start: usize,
     key: usize,
     value: usize,
-    end: usize,
+    pub end: usize,
 }
 
 impl Item {
-    fn is_sound(&self, rest: &[u8]) -> bool {
+    /// The row fits its checksum.
+    pub fn is_sound(&self, rest: &[u8]) -> bool {
         cell::view(&rest[self.key..self.value], &rest[self.value..self.end]).is_ok()
     }
 }
 
 /// The whole entries of a batch from its first on, as far as there are.
-struct Items<'a> {
+pub struct Items<'a> {
     rest: &'a [u8],
-    at: usize,
+    /// Where the last of them ended.
+    pub at: usize,
     /// How many should follow.
-    left: u32,
+    pub left: u32,
 }
 
 impl<'a> Items<'a> {
-    fn of(rest: &'a [u8]) -> Self {
+    /// Those of the batch at the beginning of `rest`.
+    pub fn of(rest: &'a [u8]) -> Self {
         let left = match rest.first_chunk::<START_BYTES>() {
             Some(start) if start[0] == START => u32::from_le_bytes([start[1], start[2], start[3], start[4]]),
             _ => 0,

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 /// A batch of items with these values.
-fn batch(number: u64, values: &[&[u8]]) -> Vec<u8> {
+pub fn batch(number: u64, values: &[&[u8]]) -> Vec<u8> {
     let mut items = vec![];
     for value in values {
         items.extend([ITEM, 0, 0]);
@@ -88,6 +88,50 @@ fn lost_sectors() {
                 "{context}"
             );
         }
+    }
+}
+
+/// A batch is written in parts: the first can be on the disk up to the middle of a sector, when a loss of power leaves out the
+/// second and keeps the third. That was called damage.
+#[test]
+fn a_sector_that_was_written_in_part_is_a_hole() {
+    let one = batch(5, &[b"value"]);
+    let whole = [&one[..], &batch(6, &[&[7; 3000], b"last"])].concat();
+    for from in [1024 + 1, 1024 + 300, 1024 + 512 - 16] {
+        let mut left = whole.clone();
+        left[from..1024 + 512].fill(0);
+        check(&left, one.len(), Some((5, 5)), Tail::Holed);
+        left[1024 + 511] = 1;
+        check(&left, one.len(), Some((5, 5)), Tail::Altered);
+    }
+}
+
+/// Anybody can store the copy of a batch, with a number that will fit: when a kill left the row unfinished, the log was called
+/// damaged, and the server did not start.
+#[test]
+fn a_batch_inside_a_row_is_no_batch_of_the_log() {
+    let one = batch(5, &[b"value"]);
+    let inner = [batch(1000, &[b"x"]), batch(1001, &[b"y", &[8; 100]])].concat();
+    let value = [b"text".to_vec(), inner.clone(), vec![7; 2000]].concat();
+    let sealed = crate::cell::seal(b"key", &value, lazuli_engine::Version(7));
+    for values in
+        [vec![&value[..]], vec![b"first", &value, b"last"], vec![&sealed[..], &value], vec![&sealed, b"last"]]
+    {
+        let next = batch(6, &values);
+        for length in (1..next.len() - MAGIC.len()).step_by(7) {
+            // Just there it could also be that the row's length was damaged: nobody writes batches of such a form by chance.
+            if next[..length].ends_with(&MAGIC) {
+                continue;
+            }
+            check(&[&one[..], &next[..length]].concat(), one.len(), Some((5, 5)), Tail::Torn);
+        }
+        // A lost sector in the row, behind the copy.
+        let mut holed = [&one[..], &next[..]].concat();
+        holed[1024..1536].fill(0);
+        check(&holed, one.len(), Some((5, 5)), Tail::Holed);
+        // The same row in front of batches that are none of its own.
+        let behind = [&holed[..], &batch(7, &[b"a"])].concat();
+        check(&behind, one.len(), Some((5, 5)), Tail::Damaged);
     }
 }
 

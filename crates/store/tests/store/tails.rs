@@ -20,7 +20,7 @@ async fn a_second_cut_does_not_replace_the_copy_of_the_first() {
     // Copies may be removed, and others may have files here: neither leads to a name that is taken.
     fs::write(dir.path().join("cut-x"), "").unwrap();
     for (name, others, length) in
-        [("cut-0", vec![], 30), ("cut-1", vec!["cut-0"], 40), ("cut-2", vec!["cut-1"], 50)]
+        [("cut-0", vec![], 27), ("cut-1", vec!["cut-0"], 35), ("cut-2", vec!["cut-1"], 44)]
     {
         let kept: Vec<_> = others.iter().map(|other| fs::read(dir.path().join(other)).unwrap()).collect();
         write_log(dir.path(), log, &log.bytes[..start + length]);

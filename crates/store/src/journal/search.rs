@@ -1,0 +1,148 @@
+//! Is there a whole batch behind something that is none? Then that was damaged, and what follows must not be cut off.
+//!
+//! A row may hold the copy of a batch, though: anybody can store one. So what lies inside a row of the first batch is no batch of
+//! the log: not at all if the row is as its checksum says, and otherwise only if whole batches follow each other from there to
+//! the very end of the log, because then it may be the length of the row that is wrong.
+//!
+//! What must stay true: whatever rows hold, the work is bounded.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::tail::Items;
+use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, is_near};
+
+/// Bytes that are looked at, at most, by each of the two searches, counted again for each place from where they are read.
+const SEARCH_BYTES_MAX: u64 = 1 << 30;
+
+/// Does a whole batch follow, in `rest` of a log whose last whole batch has the number `last`? There are no zeros at its end.
+pub fn has_batch_behind(rest: &[u8], last: u64) -> bool {
+    has_batch_within(rest, last, SEARCH_BYTES_MAX)
+}
+
+fn has_batch_within(rest: &[u8], last: u64, bytes_max: u64) -> bool {
+    let rows = Rows::of(rest);
+    let mut budget = bytes_max;
+    let mut places = gaps(&rows.all, rest.len()).flatten().filter(|&at| rest[at] == START);
+    // Where it cannot be told, nothing is cut off.
+    if places.any(|at| whole_batch(&rest[at..], last, &mut budget).is_some() || budget == 0) {
+        return true;
+    }
+    let mut budget = bytes_max;
+    let mut places = rows.doubtful.into_iter().flatten().filter(|&at| rest[at] == START);
+    // Where it cannot be told, it is somebody's row that was made for that.
+    places.any(|at| reaches_end(&rest[at..], last, &mut budget))
+}
+
+/// What is not in these ranges, which are in order, without the very first byte.
+fn gaps(ranges: &[Range<usize>], end: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = std::iter::once(1).chain(ranges.iter().map(|range| range.end));
+    let ends = ranges.iter().map(|range| range.start).chain(std::iter::once(end));
+    starts.zip(ends).map(|(start, end)| start..end)
+}
+
+/// Where the rows of the first batch lie.
+struct Rows {
+    all: Vec<Range<usize>>,
+    /// Those of them that do not fit their checksum, or have not been written to their end.
+    doubtful: Vec<Range<usize>>,
+}
+
+impl Rows {
+    fn of(rest: &[u8]) -> Self {
+        let (mut all, mut doubtful) = (vec![], vec![]);
+        let mut items = Items::of(rest);
+        while let Some(item) = items.next() {
+            let range = item.start..item.end;
+            if item.is_sound(rest) {
+                all.push(range);
+                continue;
+            }
+            let next = if items.left > 0 { ITEM } else { END };
+            let fits =
+                has_one_length(rest, item.start) && rest.get(item.end).is_none_or(|&byte| byte == next);
+            if fits {
+                all.push(range.clone());
+                doubtful.push(range);
+            }
+        }
+        if items.left > 0 && is_unfinished(rest, items.at) {
+            all.push(items.at..rest.len());
+            doubtful.push(items.at..rest.len());
+        }
+        Self { all, doubtful }
+    }
+}
+
+/// The length of its value stands twice in the head of an item: nothing is compressed.
+fn has_one_length(rest: &[u8], at: usize) -> bool {
+    matches!(head(rest, at), Some(head) if head[13..17] == head[17..21])
+}
+
+/// An item that goes on behind the end.
+fn is_unfinished(rest: &[u8], at: usize) -> bool {
+    head(rest, at).is_some_and(|head| head[0] == ITEM) && has_one_length(rest, at)
+}
+
+fn head(rest: &[u8], at: usize) -> Option<&[u8; ITEM_HEAD_BYTES]> {
+    rest.get(at..)?.first_chunk()
+}
+
+/// From here to the end there is one whole batch after the other.
+fn reaches_end(mut rest: &[u8], last: u64, budget: &mut u64) -> bool {
+    while let Some(size) = whole_batch(rest, last, budget) {
+        rest = &rest[size..];
+        if rest.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The size of the batch at the beginning, if it is whole and could be one of this log.
+fn whole_batch(bytes: &[u8], last: u64, budget: &mut u64) -> Option<usize> {
+    let (start, _) = bytes.split_first_chunk::<START_BYTES>()?;
+    if start[0] != START || !is_near(last, u64::from_le_bytes(*start.last_chunk()?)) {
+        return None;
+    }
+    let mut items = Items::of(bytes);
+    while items.next().is_some() {
+        spend(budget, ITEM_HEAD_BYTES)?;
+    }
+    let end = bytes.get(items.at..)?.first_chunk::<END_BYTES>()?;
+    if items.left > 0 || end[0] != END || end[9..] != MAGIC {
+        return None;
+    }
+    spend(budget, items.at)?;
+    let hash = xxh3_64(&bytes[START_BYTES..items.at]);
+    (end[1..9] == hash.to_le_bytes()).then_some(items.at + END_BYTES)
+}
+
+fn spend(budget: &mut u64, bytes: usize) -> Option<()> {
+    *budget = budget.saturating_sub(bytes as u64);
+    (*budget > 0).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::batch;
+    use super::*;
+
+    /// What can be made to take long is given up: for whole if it is in a row, for damaged if it is not.
+    #[test]
+    fn the_search_is_bounded() {
+        let inner = [batch(7, &[&[9; 500]]), batch(8, &[b"x"])].concat();
+        let row = batch(6, &[&inner]);
+        let in_a_row = &row[..row.len() - END_BYTES];
+        let mut behind = [batch(6, &[b"first"]), inner.clone()].concat();
+        behind[START_BYTES] = 77;
+        for (rest, bytes_max, found) in
+            [(in_a_row, 10_000, true), (in_a_row, 100, false), (&behind, 10_000, true), (&behind, 100, true)]
+        {
+            assert_eq!(has_batch_within(rest, 5, bytes_max), found, "{} {bytes_max}", rest.len());
+        }
+        behind.truncate(behind.len() - inner.len());
+        assert!(!has_batch_within(&behind, 5, 100));
+    }
+}
