@@ -1,10 +1,14 @@
 """Signals: what is in flight is finished; a second signal does not wait."""
 
 import json
+import os
 import signal
 import socket
+import threading
+import time
 
-from common import contains, equal, run, serve, status
+from bearer import AUDIENCE, ISSUER, Issuer
+from common import contains, equal, run, serve, serve_memory, status
 from lazuli import ACCOUNT, HANG_SECONDS, Client, entity_path
 
 BODY = json.dumps({"Text": "in flight"}).encode()
@@ -84,6 +88,54 @@ def test_a_hangup_never_stops_a_server(binary, directory):
         equal(status(server), 200)
         equal(server.stop(), 0)
     contains(run(binary, directory, "serve", "--help")[1], "SIGHUP never stops the server")
+
+
+class SilentIssuer:
+    """Publishes its keys once; who asks again gets no answer."""
+
+    def __init__(self, keys):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.keys, self.asked_again = json.dumps({"keys": keys}).encode(), threading.Event()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def url(self):
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}/keys"
+
+    def listen(self):
+        with self.listener.accept()[0] as first:
+            first.recv(65536)
+            first.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.keys) + self.keys)
+        waiting = []
+        while True:
+            waiting.append(self.listener.accept()[0])
+            self.asked_again.set()
+
+
+def test_a_signal_is_heard_while_keys_are_read_again(binary, directory):
+    """An issuer that does not answer kept the server from hearing that it was to stop."""
+    issuer = SilentIssuer([Issuer(directory, "key").jwk()])
+    flags = ("--oauth-issuer", ISSUER, "--oauth-audience", AUDIENCE, "--oauth-jwks", issuer.url())
+    with serve_memory(binary, directory, *flags) as server:
+        for _ in range(3):
+            server.process.send_signal(signal.SIGHUP)
+        assert issuer.asked_again.wait(HANG_SECONDS), server.said()
+        equal(status(server), 200, "requests are answered meanwhile")
+        equal(server.stop(), 0)
+        assert "stay as they were" not in server.said(), "the end of the reading was waited for"
+
+
+def test_a_certificate_that_has_become_a_pipe_is_not_waited_for(binary, directory):
+    with serve_memory(binary, directory, f"--self-signed={directory}/tls") as server:
+        files = os.listdir(os.path.join(directory, "tls"))
+        assert files, "the certificate lies there"
+        for file in files:
+            os.remove(os.path.join(directory, "tls", file))
+            os.mkfifo(os.path.join(directory, "tls", file))
+        server.process.send_signal(signal.SIGHUP)
+        given_up = time.monotonic() + HANG_SECONDS
+        while "not a regular file" not in server.said():
+            assert server.process.poll() is None and time.monotonic() < given_up, server.said()
+        equal(server.stop(), 0)
 
 
 def test_an_idle_server_stops(binary, directory):

@@ -12,6 +12,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// There is something in the directory already.
     Exists(PathBuf),
+    /// The directory is shared with others, or is another's: it cannot be made its owner's alone.
+    Shared(PathBuf),
     /// The directory is no backup.
     NotABackup(PathBuf),
     /// It was begun and never finished.
@@ -45,6 +47,13 @@ impl fmt::Display for Error {
             Self::Exists(dir) => {
                 write!(f, "{} is not empty; a backup goes into a directory of its own", dir.display())
             }
+            Self::Shared(dir) => {
+                let dir = dir.display();
+                write!(
+                    f,
+                    "{dir} is another user's or shared with others; name a directory in it that is not there yet"
+                )
+            }
             Self::NotABackup(dir) => write!(f, "there is no backup in {}", dir.display()),
             Self::Unfinished(dir) => {
                 write!(f, "the backup in {} was interrupted and is not whole; remove it", dir.display())
@@ -61,6 +70,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::Exists(_)
+            | Self::Shared(_)
             | Self::NotABackup(_)
             | Self::Unfinished(_)
             | Self::Format(_)

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -21,10 +21,13 @@ pub const PARTIAL: &str = ".partial";
 /// A part that has reached this is finished.
 const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
+/// The bit of a mode that lets many write into one directory, each their own.
+const STICKY: u32 = 0o1000;
 
 /// A backup that is being written.
 pub struct Writer {
     dir: PathBuf,
+    mode_before: Option<u32>,
     part_bytes_max: u64,
     open: Option<OpenPart>,
     parts: Vec<Part>,
@@ -46,24 +49,32 @@ pub struct Sealed {
 
 impl Writer {
     /// Begins a backup in `dir`, which must be empty or not exist. Account keys will lie in it: only its owner may look
-    /// inside, whoever could before.
+    /// inside, whoever could before. One of another user, or one for all with a sticky bit, is refused.
     pub fn create(dir: &Path) -> Result<Self> {
         Self::with_parts_of(dir, PART_BYTES_MAX)
     }
 
     pub(crate) fn with_parts_of(dir: &Path, part_bytes_max: u64) -> Result<Self> {
-        match fs::DirBuilder::new().mode(0o700).create(dir) {
-            Ok(()) => sync_dir(parent_of(dir))?,
+        let mode_before = match fs::DirBuilder::new().mode(0o700).create(dir) {
+            Ok(()) => {
+                sync_dir(parent_of(dir))?;
+                None
+            }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 refuse_full(dir)?;
-                close_to_others(dir)?;
+                close_to_others(dir)?
             }
             Err(e) => return Err(Error::io("create", dir)(e)),
-        }
-        let mut writer = Self { dir: dir.into(), part_bytes_max, open: None, parts: Vec::new() };
+        };
+        let mut writer = Self { dir: dir.into(), mode_before, part_bytes_max, open: None, parts: Vec::new() };
         // At once, so that the directory can be told from an empty one.
         writer.open = Some(writer.new_part()?);
         Ok(writer)
+    }
+
+    /// The mode that the directory had, if others could look into it until now.
+    pub fn mode_before(&self) -> Option<u32> {
+        self.mode_before
     }
 
     /// Appends a block.
@@ -153,17 +164,19 @@ fn refuse_full(dir: &Path) -> Result<()> {
     if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
 }
 
-/// Nobody but its owner may look into a directory that was there before. Of one that is another's only the names in it
-/// can be seen: the files are for their owner alone in any case.
-fn close_to_others(dir: &Path) -> Result<()> {
-    let mode = fs::metadata(dir).map_err(Error::io("read", dir))?.permissions().mode();
+/// Nobody but its owner may look into a directory that was there before; who could is returned, as a mode. One that is not
+/// ours, or that is made for many to write into, is not ours to close.
+fn close_to_others(dir: &Path) -> Result<Option<u32>> {
+    let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
+    let mode = found.permissions().mode() & 0o7777;
+    if found.uid() != rustix::process::geteuid().as_raw() || mode & STICKY != 0 {
+        return Err(Error::Shared(dir.into()));
+    }
     if mode & 0o077 == 0 {
-        return Ok(());
+        return Ok(None);
     }
-    match fs::set_permissions(dir, fs::Permissions::from_mode(mode & 0o700)) {
-        Err(e) if e.kind() != ErrorKind::PermissionDenied => Err(Error::io("close", dir)(e)),
-        _ => Ok(()),
-    }
+    fs::set_permissions(dir, fs::Permissions::from_mode(mode & 0o700)).map_err(Error::io("close", dir))?;
+    Ok(Some(mode))
 }
 
 fn parent_of(path: &Path) -> &Path {
@@ -190,9 +203,27 @@ mod tests {
                 fs::create_dir(&dir).unwrap();
                 fs::set_permissions(&dir, fs::Permissions::from_mode(before)).unwrap();
             }
-            let sealed = Writer::create(&dir).unwrap().seal().unwrap();
+            let writer = Writer::create(&dir).unwrap();
+            assert_eq!(writer.mode_before(), before.filter(|mode| *mode != 0o700));
+            let sealed = writer.seal().unwrap();
             let part = dir.join(&sealed.parts[0].name);
             assert_eq!((mode(&dir), mode(&part)), (0o700, 0o600), "{before:?}");
         }
+    }
+
+    /// A directory for all, as /tmp is, was once closed to all but the first who made a backup there.
+    #[test]
+    fn a_shared_directory_stays_as_it_is() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("shared");
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).unwrap();
+        let link = parent.path().join("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        for path in [&dir, &link] {
+            assert!(matches!(Writer::create(path), Err(Error::Shared(_))), "{path:?}");
+        }
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o7777, 0o1777);
+        assert!(fs::read_dir(&dir).unwrap().next().is_none());
     }
 }

@@ -28,7 +28,8 @@ Examples:
   lazuli check /backups/monday                           is it as it was written?
   lazuli restore /backups/monday --location new-data     makes a new store of it
 
-The directory must be empty or not exist; it is made readable by its owner only, for account keys are in it. It is whole
+The directory must be empty or not exist; it is made readable by its owner only, for account keys are in it, so it
+cannot be another user's or one that is shared. It is whole
 when it has a manifest.json, which is written last: a backup that was interrupted has none and is refused by restore.
 While it runs the server keeps the files of that moment: at most the disk space that the store has now, given back at
 the end. The format is described in docs/backup-format.md.")]
@@ -75,6 +76,9 @@ impl Backup {
 fn copy(source: &mut Source, target: &std::path::Path, progress: &mut Progress) -> Result<Manifest, String> {
     let text = |error: lazuli_archive::Error| error.to_string();
     let mut writer = Writer::create(target).map_err(text)?;
+    if let Some(mode) = writer.mode_before() {
+        tell!("lazuli: {}: is now its owner's alone; its mode was {mode:o}", target.display());
+    }
     // What comes is read as well: a backup that could not be restored is no backup.
     let mut unpacker = Unpacker::new();
     loop {

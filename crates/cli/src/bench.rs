@@ -118,7 +118,7 @@ impl Bench {
             entities: self.entities.max(1),
             location: self.location,
         };
-        let progress = |step: &str| eprintln!("{step}");
+        let progress = |step: &str| tell!("{step}");
         let (text, json, html) = if self.growth {
             let axes = if self.axis.is_empty() { Axis::ALL.to_vec() } else { self.axis };
             let found = runtime.block_on(lazuli_bench::growth::run(&options, &axes, self.long, progress))?;

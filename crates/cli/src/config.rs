@@ -11,6 +11,8 @@ mod file;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
@@ -23,6 +25,9 @@ pub use file::File;
 pub const PLACES: [&str; 2] = ["lazuli.toml", "/etc/lazuli/lazuli.toml"];
 /// The flag that names the file; it cannot stand in the file.
 pub const CONFIG: &str = "config";
+
+/// The largest file that is read.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A setting, under its three names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,8 +169,24 @@ pub fn complete(root: &Command, args: Vec<OsString>, variables: Variables<'_>) -
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<File, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = read_text(path).map_err(|error| format!("{}: {error}", path.display()))?;
     File::parse(&text).map_err(|mistake| format!("{}, {mistake}", path.display()))
+}
+
+/// A named pipe could be waited for without end; the one that a shell gives its program as a file has somebody who writes.
+fn read_text(path: &Path) -> io::Result<String> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let is_given = ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|place| path.starts_with(place));
+    if !(kind.is_file() || kind.is_char_device() || kind.is_fifo() && is_given) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        let why = format!("is larger than {FILE_BYTES_MAX} bytes, which no configuration is");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(text)
 }
 
 /// What stands on the command line of `serve`, as far as it can be understood; the rest is told later.

@@ -27,9 +27,11 @@ impl FromStr for EngineUrl {
         match text.split_once(':') {
             Some(("memory", "" | "//")) => Ok(EngineUrl::Memory),
             Some(("file", path)) if !path.is_empty() => {
-                Ok(EngineUrl::File(path.strip_prefix("//").unwrap_or(path).into()))
+                let path = Path::new(path.strip_prefix("//").unwrap_or(path));
+                refuse_database(path)?;
+                Ok(EngineUrl::File(path.into()))
             }
-            Some(("postgres" | "postgresql", _)) => Ok(EngineUrl::Postgres(Box::new(text.parse()?))),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => Ok(EngineUrl::Postgres(Box::new(text.parse()?))),
             _ => Err("the engine is memory:, file:DIR or postgres://USER@HOST/DATABASE".into()),
         }
     }
@@ -69,12 +71,22 @@ pub async fn open(
     }
 }
 
+/// A directory of such a name is a mistake, and its name would be shown with the password in it.
+fn refuse_database(path: &Path) -> Result<(), String> {
+    let text = path.to_string_lossy();
+    if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+        return Err("a directory is wanted, not the URL of a database: that is --engine postgres://…".into());
+    }
+    Ok(())
+}
+
 /// Opens the embedded store.
 pub fn open_store(
     path: &Path,
     durability: Durability,
     cache_bytes: Option<u64>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_database(path).map_err(EngineError::Failed)?;
     let mut options = Options { durability, ..Options::default() };
     if let Some(bytes) = cache_bytes {
         options = options.with_caches(bytes);
@@ -98,7 +110,16 @@ mod tests {
         let url: EngineUrl = "postgres://me:secret@one,two/db".parse().unwrap();
         assert!(matches!(&url, EngineUrl::Postgres(url) if url.to_string() == "postgres://me@one,two/db"));
         assert_eq!(url.directory(), None);
-        for bad in ["", "data", "file:", "memory:x", "redis://x", "postgres://h/db?nonsense=1"] {
+        for bad in [
+            "",
+            "data",
+            "file:",
+            "memory:x",
+            "redis://x",
+            "postgres://h/db?nonsense=1",
+            "file:postgres://u:p@h",
+            "file://postgresql://u@h",
+        ] {
             assert!(bad.parse::<EngineUrl>().is_err(), "{bad}");
         }
     }

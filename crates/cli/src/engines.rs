@@ -75,9 +75,9 @@ async fn migrate(url: EngineUrl) -> Result<ExitCode, String> {
         );
     };
     match Postgres::migrate(*url).await.map_err(|error| error.to_string())? {
-        None => println!("the tables were made, version {SCHEMA_VERSION}"),
-        Some(SCHEMA_VERSION) => println!("nothing to do: the tables have version {SCHEMA_VERSION}"),
-        Some(before) => println!("the tables went from version {before} to {SCHEMA_VERSION}"),
+        None => say!("the tables were made, version {SCHEMA_VERSION}"),
+        Some(SCHEMA_VERSION) => say!("nothing to do: the tables have version {SCHEMA_VERSION}"),
+        Some(before) => say!("the tables went from version {before} to {SCHEMA_VERSION}"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,8 +99,8 @@ async fn copy(from: &EngineUrl, to: &EngineUrl, quiet: bool) -> Result<ExitCode,
     let (totals, how) = copied?;
     closed?;
     if !quiet {
-        println!("{how}");
-        println!("verified: {} rows, checksum {:032x}", totals.rows, totals.digest);
+        say!("{how}");
+        say!("verified: {} rows, checksum {:032x}", totals.rows, totals.digest);
     }
     Ok(ExitCode::SUCCESS)
 }

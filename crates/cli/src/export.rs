@@ -123,7 +123,7 @@ impl Export {
     /// The state of an export that was interrupted, or that of a new one.
     fn begin(&self, service: &TableService, path: &Path, name: &str) -> Result<StateFile, Fault> {
         let purpose = json!({
-            "export": name, "from": service.endpoint().as_str(), "filter": self.filter, "timestamps": self.timestamps,
+            "export": name, "from": self.target.identity(service)?, "filter": self.filter, "timestamps": self.timestamps,
         });
         let place = self.directory.join(format!("{name}.export-state"));
         let state = StateFile::open(place, purpose, self.overwrite)?;

@@ -138,7 +138,7 @@ impl Import {
         let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let changed = changed.map(|time| time.as_micros().to_string());
         let mut purpose = json!({
-            "import": table.name(), "to": service.endpoint().as_str(), "bytes": source.length, "changed": changed,
+            "import": table.name(), "to": self.target.identity(service)?, "bytes": source.length, "changed": changed,
         });
         if wanted.is_some() {
             purpose["keepTimestamp"] = true.into();
@@ -159,7 +159,7 @@ impl Import {
         source.resume(state.content())?;
         if state.is_resumed() && !self.quiet {
             let rows = thousands(number(state.content(), "rows"));
-            eprintln!("{}: going on after {rows} entities that an earlier run imported", table.name());
+            tell!("{}: going on after {rows} entities that an earlier run imported", table.name());
         }
         let is_resumed = state.is_resumed();
         if self.existing == Existing::Refuse && wanted.is_none() && !is_resumed {
@@ -170,7 +170,7 @@ impl Import {
         let copied = self.copy(&table, &mut source, &mut state, wanted).await;
         let has_done_nothing = number(state.content(), "rows") == 0;
         if copied.is_err() && is_new && has_done_nothing {
-            eprintln!(
+            tell!(
                 "lazuli: table {} was made for this import and stays; mend the file and import it again",
                 table.name()
             );

@@ -25,6 +25,8 @@ pub fn start_for_commands() {
 pub fn start(format: LogFormat, quiet: bool) {
     let level = if quiet { Level::ERROR } else { Level::INFO };
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    // What cannot be written to standard error cannot be complained of there.
+    let layer = layer.log_internal_errors(false);
     let layer = match format {
         LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),

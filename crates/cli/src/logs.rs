@@ -79,7 +79,7 @@ impl Logs {
         let directory = self.analytics_dir.clone().unwrap_or_else(|| self.location.join(DIRECTORY));
         let mut reader = Reader { directory, places: HashMap::new() };
         if !self.follow && reader.accounts(self.account.as_deref())?.is_empty() {
-            eprintln!(
+            tell!(
                 "lazuli: nothing is logged in {}; `lazuli logs --help` tells how to begin",
                 reader.directory.display()
             );

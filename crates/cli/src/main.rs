@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     let args = match completed(with_command(std::env::args_os())) {
         Ok(args) => args,
         Err(message) => {
-            eprintln!("lazuli: error: {message}");
+            tell!("lazuli: error: {message}");
             return ExitCode::from(2);
         }
     };
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
         Ok(_) if say::failed() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(message) => {
-            eprintln!("lazuli: {message}");
+            tell!("lazuli: {message}");
             ExitCode::FAILURE
         }
     }

@@ -52,7 +52,7 @@ impl Progress {
     /// Takes the line away, and says how much was done in what time.
     pub fn finish(self) -> String {
         if self.drawn.is_some() {
-            eprint!("\r\x1b[K");
+            let _ = std::io::stderr().write_all(b"\r\x1b[K");
         }
         let elapsed = self.start.elapsed();
         format!(

@@ -61,7 +61,7 @@ impl Query {
         self.target.run(async |service| {
             let has_more = self.print(service).await?;
             if has_more && self.top.is_none() {
-                eprintln!("there are more; --top COUNT or --all reads them");
+                tell!("there are more; --top COUNT or --all reads them");
             }
             Ok(ExitCode::SUCCESS)
         })

@@ -3,6 +3,7 @@
 mod azurite;
 mod limits;
 mod mistakes;
+mod reload;
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -221,7 +222,7 @@ impl Serve {
             DurabilityArg::Relaxed => Durability::Relaxed,
         };
         if self.durability == DurabilityArg::Relaxed && self.quiet {
-            eprintln!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
+            tell!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
         }
         let cache = self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
@@ -234,7 +235,7 @@ impl Serve {
         let served = |account: &GivenAccount| running.frontend().directory().is_given(&account.name);
         if !given.iter().all(served) {
             given.retain(served);
-            eprintln!(
+            tell!(
                 "lazuli: the store keeps an account {DEVELOPMENT_ACCOUNT}: its own keys are valid, the public one is not"
             );
         }
@@ -242,14 +243,9 @@ impl Serve {
             self.greet(&url, &running, &given);
         } else if self.table_port == 0 {
             // Nobody could find it otherwise.
-            println!("{}://{}", scheme(&running), running.table);
+            say!("{}://{}", scheme(&running), running.table);
         }
-        loop {
-            tokio::select! {
-                () = signals.next() => break,
-                _ = hangup.recv() => running.reload().await,
-            }
-        }
+        reload::until_stopped(&running, &mut hangup, &mut signals).await;
         if !self.quiet {
             // The terminal may be gone.
             let _ = writeln!(
@@ -327,7 +323,7 @@ impl Serve {
     fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
         if let Some(given) = accounts_of_environment()? {
             for weak in given.iter().filter(|account| account.is_weak) {
-                eprintln!(
+                tell!(
                     "lazuli: warning: a key of account '{}' has fewer than {KEY_BYTES_MIN} bytes and can be guessed",
                     weak.name
                 );
@@ -338,12 +334,12 @@ impl Serve {
             return Ok(vec![GivenAccount::development()]);
         }
         if self.azurite.table_host.is_some() {
-            eprintln!(
+            tell!(
                 "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
             );
             return Ok(vec![GivenAccount::development()]);
         }
-        eprintln!(
+        tell!(
             "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
         );
         Ok(Vec::new())
@@ -352,7 +348,7 @@ impl Serve {
     /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
     fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
         for notice in self.azurite.notices() {
-            eprintln!("lazuli: {notice}");
+            tell!("lazuli: {notice}");
         }
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(self.greeting(url, running, given).as_bytes());

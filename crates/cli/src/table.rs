@@ -101,7 +101,7 @@ impl Table {
             }),
             TableCommand::Exists { name, target } => target.run(async |service| {
                 let exists = service.table(&name)?.exists().await?;
-                println!("{exists}");
+                say!("{exists}");
                 Ok(found(exists))
             }),
         }

@@ -3,9 +3,11 @@
 //! Both are reached through the same client: a store that is opened directly is asked without a socket, and answers as a
 //! server would.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use lazuli_client::{Account, Credential, ErrorKind, HttpOptions, TableService};
@@ -14,6 +16,7 @@ use lazuli_engine::Engine;
 use lazuli_protocol::address::Query;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, is_account_name};
 use lazuli_store::Durability;
+use serde_json::{Value as Json, json};
 
 use crate::engine::{self, EngineError};
 
@@ -108,14 +111,14 @@ impl Fault {
 
     fn show(&self, endpoint: &str) {
         match self {
-            Fault::Said(text) => eprintln!("lazuli: {text}"),
+            Fault::Said(text) => tell!("lazuli: {text}"),
             Fault::Told(error) if self.code() == UNREACHABLE => {
-                eprintln!("lazuli: no answer from {endpoint}: {error}");
+                tell!("lazuli: no answer from {endpoint}: {error}");
                 if let Some(hint) = hint(&error.to_string()) {
-                    eprintln!("lazuli: {hint}");
+                    tell!("lazuli: {hint}");
                 }
             }
-            Fault::Told(error) => eprintln!("lazuli: {error}"),
+            Fault::Told(error) => tell!("lazuli: {error}"),
             Fault::NobodyListens => {}
         }
     }
@@ -157,6 +160,26 @@ impl Target {
     /// Is it a store that is opened here, without a server?
     pub fn is_direct(&self) -> bool {
         self.location.is_some()
+    }
+
+    /// What tells these tables from all others, for work that was interrupted and goes on: every store that is opened here
+    /// has the same endpoint, so it is named by where it lies, and by the file that it began with. To be asked while the
+    /// store is open.
+    pub fn identity(&self, service: &TableService) -> Result<Json, Fault> {
+        let endpoint = service.endpoint().as_str();
+        let Some(location) = &self.location else { return Ok(endpoint.into()) };
+        let told = |error: std::io::Error| Fault::Said(format!("{}: {error}", location.display()));
+        let place = location.canonicalize().map_err(told)?;
+        let first = std::fs::metadata(place.join(lazuli_store::FORMAT_FILE)).map_err(told)?;
+        // Not every file system knows when a file was made; a change of its owner or mode then makes it another one.
+        let born = first.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let born = born.map_or_else(
+            || format!("{}.{:09}", first.ctime(), first.ctime_nsec()),
+            |time| format!("{}.{:09}", time.as_secs(), time.subsec_nanos()),
+        );
+        Ok(
+            json!({ "account": endpoint, "store": place.to_string_lossy(), "file": first.ino(), "born": born }),
+        )
     }
 
     /// Does the work with a client of these tables; errors are told, and are the exit code.

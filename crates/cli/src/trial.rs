@@ -199,7 +199,7 @@ impl Soak {
             seed: self.place.seed,
         };
         let report = runtime()?.block_on(soak::run(&options, |gauge| {
-            eprintln!(
+            tell!(
                 "{:6.1} min, {} requests, p99 {} µs, {} MB of memory, {} handles, {} MB on disk",
                 gauge.at.as_secs_f64() / 60.0,
                 gauge.requests,

@@ -68,6 +68,10 @@ impl FromStr for PostgresUrl {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        if query.contains('@') {
+            // What comes then may be half a password, and no error may repeat it.
+            return Err("a ? in a user's name or password is written %3F, and an @ in a parameter %40".into());
+        }
         let mut own = Own { pool: POOL_DEFAULT, reads: Reads::default(), mode: "prefer", root: None };
         let mut passed = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -211,6 +215,7 @@ mod tests {
             "postgres://h/db?sslmode=verify-full&sslrootcert=/nowhere",
             "postgres://h/db?target_session_attrs=read-only",
             "postgres://h/db?nonsense=1",
+            "postgres://me:a?b@h/db",
         ] {
             assert!(bad.parse::<PostgresUrl>().is_err(), "{bad}");
         }

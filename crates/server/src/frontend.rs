@@ -34,7 +34,7 @@ use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::url::Base;
 use lazuli_protocol::{Address, ApiVersion, Head, cors, error, table, xml};
-use lazuli_service::access::{Announced, authorize_announced};
+use lazuli_service::access::{Announced, authorize_announced, authorize_batch};
 use lazuli_service::{Grant, Options, Service};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -367,6 +367,7 @@ impl Frontend {
         note: &mut Note,
     ) -> Result<Response, Failure> {
         let Request { head, address, context, grant, .. } = request;
+        authorize_batch(grant)?;
         let bytes = note.receive(read_body(head, body)).await?;
         if bytes.len() > BODY_BYTES_MAX {
             return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
@@ -440,8 +441,9 @@ impl Frontend {
     /// A request that fails in its body or its options is told first that its table does not exist.
     async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
         let Some(table) = table else { return failure };
-        let decided =
-            matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503) || !grant.covers(table);
+        let decided = matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503)
+            || !grant.covers(table)
+            || !grant.reaches_entities();
         let index = failure.index;
         if decided || self.service.has_table(&grant.account, table).await.unwrap_or(true) {
             return failure;

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::clock::Stopwatch;
 use crate::entropy;
+use crate::tls::regular;
 pub use fetch::Url;
 
 /// New keys are looked for no more often, whatever tokens come.
@@ -200,6 +201,7 @@ async fn read_file(path: PathBuf) -> io::Result<Vec<u8>> {
 
 fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
+    regular(path)?;
     File::open(path)?.take(JWKS_BYTES_MAX as u64).read_to_end(&mut text)?;
     Ok(text)
 }

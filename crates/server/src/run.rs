@@ -28,6 +28,9 @@ const FILES_SPARE: u64 = 1024;
 /// Connections to the admin listener at a time.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
 
+/// Longest that one thing is read again: what takes longer stays as it was.
+const RELOAD_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// A server that runs.
 pub struct Running {
     /// Where the Table service listens.
@@ -130,23 +133,24 @@ impl Running {
 
     /// Reads again what lies beside the data: the certificate, and the keys of the issuer of bearer tokens. What cannot
     /// be used is told to the log, and what was read before stays.
-    pub async fn reload(&self) {
-        if self.tls.is_none() && self.oauth.is_none() {
-            tracing::info!(
-                "there is nothing to read again: neither a certificate nor keys for bearer tokens"
-            );
-        }
-        if let Some(tls) = &self.tls {
-            let file = tls.files().certificate.display();
-            match tls.reload() {
-                Ok(()) => tracing::info!(%file, "the certificate was read again"),
-                Err(error) => tracing::error!(%error, "the certificate stays as it was"),
+    ///
+    /// The work needs nothing of this: whoever waits for signals gives it to a task of its own, and hears them meanwhile.
+    pub fn reload(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (tls, oauth) = (self.tls.clone(), self.oauth.clone());
+        async move {
+            if tls.is_none() && oauth.is_none() {
+                tracing::info!(
+                    "there is nothing to read again: neither a certificate nor keys for bearer tokens"
+                );
             }
-        }
-        if let Some(oauth) = &self.oauth {
-            match oauth.reload().await {
-                Ok(()) => tracing::info!("the keys for bearer tokens were read again"),
-                Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+            if let Some(tls) = tls {
+                reload_certificate(tls).await;
+            }
+            if let Some(oauth) = oauth {
+                match in_time(oauth.reload()).await {
+                    Ok(()) => tracing::info!("the keys for bearer tokens were read again"),
+                    Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+                }
             }
         }
     }
@@ -166,6 +170,20 @@ impl Running {
         }
         self.engine.close().await
     }
+}
+
+/// The file system takes what time it takes: the reading is left to a thread that nobody waits for beyond the bound.
+async fn reload_certificate(tls: Arc<Tls>) {
+    let file = tls.files().certificate.display().to_string();
+    let read = tokio::task::spawn_blocking(move || tls.reload());
+    match in_time(async { read.await.map_err(io::Error::other)? }).await {
+        Ok(()) => tracing::info!(%file, "the certificate was read again"),
+        Err(error) => tracing::error!(%error, "the certificate stays as it was"),
+    }
+}
+
+async fn in_time(work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    tokio::time::timeout(RELOAD_TIME_MAX, work).await?
 }
 
 async fn bind_admin(port: AdminPort) -> io::Result<Option<TcpListener>> {

@@ -5,7 +5,7 @@
 
 pub mod self_signed;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -92,8 +92,19 @@ fn read(files: &Files) -> io::Result<ServerConfig> {
 fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let mut text = Vec::new();
-    File::open(path).and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut text)).map_err(named)?;
+    regular(path)
+        .and_then(|()| File::open(path))
+        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut text))
+        .map_err(named)?;
     Ok(text)
+}
+
+/// A pipe can be waited for without end, and does not give the same twice.
+pub(crate) fn regular(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"))
 }
 
 fn about(path: &Path, why: String) -> io::Error {
@@ -102,7 +113,6 @@ fn about(path: &Path, why: String) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::net::Ipv4Addr;
 
     use super::*;

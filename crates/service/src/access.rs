@@ -88,6 +88,11 @@ impl Grant {
         }
     }
 
+    /// May anything be done with entities, in some table? Who may not does not learn which tables there are.
+    pub fn reaches_entities(&self) -> bool {
+        authorize_batch(self).is_ok()
+    }
+
     /// The only entities that can be read, if not all.
     pub(crate) fn window(&self) -> Option<&KeyRange> {
         match &self.scope {
@@ -143,6 +148,21 @@ pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(
         check_window(grant, key)?;
     }
     refuse_writes(grant, kind)
+}
+
+/// Can a batch be within the grant at all? Asked before its body, which alone says what it holds, is read.
+pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
+    let permissions = match &grant.scope {
+        Scope::Everything => return Ok(()),
+        Scope::Account { resources, .. } if !resources.allow("o") => {
+            return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+        }
+        Scope::Account { permissions, .. } | Scope::Table { permissions, .. } => permissions,
+    };
+    if ["r", "a", "u", "d"].iter().any(|letter| permissions.allow(letter)) {
+        return Ok(());
+    }
+    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
 }
 
 /// The secondary is for reading.

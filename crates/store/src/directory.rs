@@ -23,7 +23,8 @@ use crate::error::OpenError;
 use crate::pressure::{self, Point};
 
 const LOCK: &str = "lock";
-const FORMAT: &str = "format";
+/// The file that a store begins with: it is written once.
+pub const FORMAT: &str = "format";
 const CLOSED: &str = "closed";
 const RELAXED: &str = "relaxed";
 const RESTORING: &str = "restoring";

@@ -32,6 +32,7 @@ mod store;
 mod view;
 
 pub use check::Report;
+pub use directory::FORMAT as FORMAT_FILE;
 pub use error::OpenError;
 pub use inspect::{Inspection, inspect};
 pub use load::{Loaded, Loader};

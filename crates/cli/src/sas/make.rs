@@ -232,7 +232,7 @@ fn signed(mut token: Token, signer: &Signer) -> Result<Token, String> {
 
 fn warn_of_end(token: &Token, now: DateTime) {
     if let Some(warning) = ended(token, now) {
-        eprintln!("lazuli: warning: {warning}");
+        tell!("lazuli: warning: {warning}");
     }
 }
 

@@ -3,7 +3,7 @@
 use lazuli_model::error::Origin;
 use lazuli_model::operation::{Match, TableQuery};
 use lazuli_model::{Failure, Permissions};
-use lazuli_service::access::{Announced, authorize, authorize_announced};
+use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
 use lazuli_service::{RangeEnds, Scope};
 
 use super::*;
@@ -132,6 +132,24 @@ fn tokens_of_accounts() {
         }
     }
     assert!(cases > 30_000, "{cases}");
+}
+
+/// A batch is read if there is anything that it could hold, and only then.
+#[test]
+fn batches_are_announced() {
+    let code = |grant: &Grant| authorize_batch(grant).map_err(|failure| failure.code);
+    let in_batches: Vec<_> = OPERATIONS.into_iter().filter(|(_, resource, _)| *resource == "o").collect();
+    for permissions in subsets("rwdlacup") {
+        let table = of_table("Data", &permissions, RangeEnds::default());
+        let accounts = subsets("sco").into_iter().map(|resources| of_account(&resources, &permissions));
+        for grant in accounts.chain([table]) {
+            let allowed = in_batches.iter().any(|(kind, ..)| verdict(&grant, &operation(kind, "Data")).is_ok());
+            assert_eq!((code(&grant).is_ok(), grant.reaches_entities()), (allowed, allowed), "{grant:?}");
+        }
+    }
+    assert_eq!(code(&of_account("s", "raud")), Err(ErrorCode::AuthorizationResourceTypeMismatch));
+    assert_eq!(code(&of_account("o", "l")), Err(ErrorCode::AuthorizationPermissionMismatch));
+    assert_eq!(code(&Grant::everything("acct")), Ok(()));
 }
 
 /// SA-02, SA-03, SA-06. A token of a table is good for the entities of that table and for nothing else.

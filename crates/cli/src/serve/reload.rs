@@ -1,0 +1,38 @@
+//! What a running server hears of signals until it is to stop.
+//!
+//! What must stay true: whatever is read again, and however long that takes, the signals that stop the server are heard.
+
+use std::future::pending;
+
+use lazuli_server::Running;
+use tokio::signal::unix::Signal;
+use tokio::task::JoinHandle;
+
+use super::Signals;
+
+/// Waits for a signal to stop. Meanwhile each SIGHUP reads again what lies beside the data, one reading after the other:
+/// those that come during one are together good for one more.
+pub async fn until_stopped(running: &Running, hangup: &mut Signal, signals: &mut Signals) {
+    let mut reading: Option<JoinHandle<()>> = None;
+    let mut again = false;
+    loop {
+        tokio::select! {
+            () = signals.next() => return,
+            _ = hangup.recv() => again = true,
+            () = end_of(&mut reading) => reading = None,
+        }
+        if again && reading.is_none() {
+            reading = Some(tokio::spawn(running.reload()));
+            again = false;
+        }
+    }
+}
+
+async fn end_of(reading: &mut Option<JoinHandle<()>>) {
+    match reading {
+        Some(task) => {
+            let _ = task.await;
+        }
+        None => pending().await,
+    }
+}
