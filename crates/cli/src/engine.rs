@@ -31,7 +31,9 @@ impl FromStr for EngineUrl {
                 refuse_database(path)?;
                 Ok(EngineUrl::File(path.into()))
             }
-            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => Ok(EngineUrl::Postgres(Box::new(text.parse()?))),
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                Ok(EngineUrl::Postgres(Box::new(text.parse()?)))
+            }
             _ => Err("the engine is memory:, file:DIR or postgres://USER@HOST/DATABASE".into()),
         }
     }

@@ -143,7 +143,8 @@ fn batches_are_announced() {
         let table = of_table("Data", &permissions, RangeEnds::default());
         let accounts = subsets("sco").into_iter().map(|resources| of_account(&resources, &permissions));
         for grant in accounts.chain([table]) {
-            let allowed = in_batches.iter().any(|(kind, ..)| verdict(&grant, &operation(kind, "Data")).is_ok());
+            let allowed =
+                in_batches.iter().any(|(kind, ..)| verdict(&grant, &operation(kind, "Data")).is_ok());
             assert_eq!((code(&grant).is_ok(), grant.reaches_entities()), (allowed, allowed), "{grant:?}");
         }
     }
