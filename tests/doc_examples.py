@@ -5,8 +5,10 @@
 
 What is public is what rustdoc finds from the crate's root, through `pub use` out of private modules as well: rustdoc's own
 count of examples leaves those out. Fields, variants and associated types are documented; everything else has an example of
-its own too, which the doctests run. Items of other crates that are handed on are theirs to document.
+its own too, which the doctests run. That goes for items that a crate hands on from another of ours as well: its users see
+them as its own.
 """
+import functools
 import json
 import os
 import pathlib
@@ -21,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^\s*```+([^\n`]*)$", re.M)
 
 
+@functools.cache
 def describe(crate):
     """What rustdoc knows of a crate. The form is not stable: only rustdoc itself is told that it may use it."""
     target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
@@ -41,9 +44,9 @@ def has_example(docs):
     return False
 
 
-def public(index, root):
+def public(known, root):
     """Every public item, with the path by which it was found first."""
-    seen = set()
+    index, seen = known["index"], set()
 
     def walk(key, path):
         item = index.get(str(key))
@@ -51,12 +54,13 @@ def public(index, root):
             return
         (kind, inner), = item["inner"].items()
         if kind == "use":
-            target = index.get(str(inner["id"]))
             if inner["is_glob"]:
-                for child in (target or {}).get("inner", {}).get("module", {}).get("items", []):
+                for child in index.get(str(inner["id"]), {}).get("inner", {}).get("module", {}).get("items", []):
                     yield from walk(child, path)
-            elif target is not None:
+            elif str(inner["id"]) in index:
                 yield from walk(inner["id"], path)
+            else:
+                yield from handed_on(known, inner["id"])
             return
         seen.add(key)
         here = path if item["name"] is None else path + (item["name"],)
@@ -71,6 +75,18 @@ def public(index, root):
             yield from walk(child, here)
 
     yield from walk(root, ())
+
+
+def handed_on(known, key):
+    """An item of another crate, with all that belongs to it; nothing if the crate is not one of ours."""
+    path = known["paths"][str(key)]["path"]
+    crate = path[0].replace("_", "-")
+    # The derive crate stands in the list itself, and its macros are documented there.
+    if not crate.startswith("lazuli-") or crate in CRATES:
+        return
+    other = describe(crate)
+    root, = (key for key, summary in other["paths"].items() if summary["path"] == path and summary["crate_id"] == 0)
+    yield from public(other, int(root))
 
 
 def children(kind, inner):
@@ -91,7 +107,7 @@ def children(kind, inner):
 def check(crate):
     known = describe(crate)
     missing, items, examples = [], 0, 0
-    for item, kind, path in public(known["index"], known["root"]):
+    for item, kind, path in public(known, known["root"]):
         items += 1
         docs = item["docs"] or ""
         what = None

@@ -38,6 +38,11 @@
 
 extern crate self as lazuli_client;
 
+/// So that the program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod account;
 mod batch;
 pub mod blocking;
@@ -95,9 +100,11 @@ pub use transport::{BoxFuture, Transport, TransportError};
 pub use versioned::{ETag, Versioned};
 pub use write::{WriteMode, WriteOptions};
 
-pub use lazuli_model::policy::{AccessPolicy, SignedIdentifier};
-pub use lazuli_model::service::{CorsRule, Logging, Metrics, PropertiesUpdate, ServiceProperties};
-pub use lazuli_model::{DateTime, EdmType, ErrorCode, Guid, TableName, Value};
+#[doc(inline)]
+pub use lazuli_model::{
+    AccessPolicy, CorsRule, DateTime, EdmType, ErrorCode, Guid, GuidError, Logging, Metrics, NameError,
+    PropertiesUpdate, Retry, ServiceProperties, SignedIdentifier, TableName, Value, ValueRef, WasApplied,
+};
 
 /// What the derive macros call. Not for use by hand: it changes without notice.
 #[doc(hidden)]

@@ -4,6 +4,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Is it of use to send the same request again?
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{ErrorCode, Retry};
+///
+/// assert_eq!(ErrorCode::ServerBusy.retry(), Retry::Later);
+/// assert_eq!(ErrorCode::InvalidInput.retry(), Retry::Never);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// The same request gets the same answer.
@@ -13,6 +21,14 @@ pub enum Retry {
 }
 
 /// Could the request have changed something although it failed?
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{ErrorCode, WasApplied};
+///
+/// assert_eq!(ErrorCode::EntityAlreadyExists.applied(), WasApplied::No);
+/// assert_eq!(ErrorCode::OperationTimedOut.applied(), WasApplied::Unknown);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WasApplied {
     /// Nothing was changed.
@@ -24,35 +40,77 @@ pub enum WasApplied {
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $status:literal, $retry:ident, $applied:ident, $message:literal;)*) => {
         /// A code of the service's error vocabulary. One wire name may stand for several variants that differ in status.
+        ///
+        /// ```
+        /// # use lazuli_model as lazuli_client;
+        /// use lazuli_client::ErrorCode;
+        ///
+        /// let code = ErrorCode::UpdateConditionNotSatisfied;
+        /// assert_eq!((code.name(), code.status()), ("UpdateConditionNotSatisfied", 412));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)]
-        pub enum ErrorCode { $($(#[$doc])* $variant,)* }
+        pub enum ErrorCode { $($(#[$doc])* #[doc = concat!($status, ", `", $name, "`: ", $message)] $variant,)* }
 
         impl ErrorCode {
             /// Every code.
             pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant,)*];
 
             /// The name in the error body.
+            ///
+            /// ```
+            /// # use lazuli_model as lazuli_client;
+            /// use lazuli_client::ErrorCode;
+            ///
+            /// assert_eq!(ErrorCode::TableNotFound.name(), "TableNotFound");
+            /// ```
             pub fn name(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $name,)* }
             }
 
             /// The HTTP status it is sent with.
+            ///
+            /// ```
+            /// # use lazuli_model as lazuli_client;
+            /// use lazuli_client::ErrorCode;
+            ///
+            /// assert_eq!(ErrorCode::TableNotFound.status(), 404);
+            /// ```
             pub fn status(self) -> u16 {
                 match self { $(ErrorCode::$variant => $status,)* }
             }
 
             /// Whether to try again.
+            ///
+            /// ```
+            /// # use lazuli_model as lazuli_client;
+            /// use lazuli_client::{ErrorCode, Retry};
+            ///
+            /// assert_eq!(ErrorCode::TableBeingDeleted.retry(), Retry::Later);
+            /// ```
             pub fn retry(self) -> Retry {
                 match self { $(ErrorCode::$variant => Retry::$retry,)* }
             }
 
             /// Whether the request may have been applied.
+            ///
+            /// ```
+            /// # use lazuli_model as lazuli_client;
+            /// use lazuli_client::{ErrorCode, WasApplied};
+            ///
+            /// assert_eq!(ErrorCode::TableAlreadyExists.applied(), WasApplied::No);
+            /// ```
             pub fn applied(self) -> WasApplied {
                 match self { $(ErrorCode::$variant => WasApplied::$applied,)* }
             }
 
             /// The text for the caller, unless the place of the failure knows a better one.
+            ///
+            /// ```
+            /// # use lazuli_model as lazuli_client;
+            /// use lazuli_client::ErrorCode;
+            ///
+            /// assert_eq!(ErrorCode::TableNotFound.message(), "The table specified does not exist.");
+            /// ```
             pub fn message(self) -> &'static str {
                 match self { $(ErrorCode::$variant => $message,)* }
             }

@@ -8,18 +8,50 @@ use std::str::FromStr;
 
 /// A GUID. The bytes are in text order, so that comparing them compares Data1, Data2, Data3 and then the rest, as
 /// .NET does.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::Guid;
+///
+/// let id: Guid = "C9DA6455-213D-42C9-9A79-3E9149A57833".parse()?;
+/// assert_eq!(id.to_string(), "c9da6455-213d-42c9-9a79-3e9149a57833");
+/// assert_eq!(id.0[..2], [0xc9, 0xda]);
+/// # Ok::<(), lazuli_client::GuidError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid(pub [u8; 16]);
 
 /// The text is not of the form `c9da6455-213d-42c9-9a79-3e9149a57833`.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Guid, GuidError};
+///
+/// assert_eq!("{c9da6455-213d-42c9-9a79-3e9149a57833}".parse::<Guid>(), Err(GuidError));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuidError;
+
+impl fmt::Display for GuidError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a GUID of the form c9da6455-213d-42c9-9a79-3e9149a57833")
+    }
+}
+
+impl std::error::Error for GuidError {}
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 const TEXT_BYTES: usize = 36;
 
 impl Guid {
     /// The text form as bytes of ASCII: lower case with dashes.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::Guid;
+    ///
+    /// assert_eq!(&Guid([0; 16]).text(), b"00000000-0000-0000-0000-000000000000");
+    /// ```
     pub fn text(&self) -> [u8; TEXT_BYTES] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut out = [b'-'; TEXT_BYTES];

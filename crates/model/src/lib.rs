@@ -18,14 +18,14 @@ pub mod time;
 pub mod value;
 
 pub use entity::{EntityKey, Properties, Property};
-pub use error::{ErrorCode, Failure};
-pub use guid::Guid;
+pub use error::{ErrorCode, Failure, Retry, WasApplied};
+pub use guid::{Guid, GuidError};
 pub use key::Key;
 pub use kind::{Class, Effort, OperationKind};
-pub use name::TableName;
+pub use name::{NameError, TableName};
 pub use operation::{Operation, Outcome};
 pub use policy::{AccessPolicy, Permissions, SignedIdentifier};
 pub use row::PackedRow;
-pub use service::ServiceProperties;
+pub use service::{CorsRule, Logging, Metrics, PropertiesUpdate, ServiceProperties};
 pub use time::DateTime;
 pub use value::{EdmType, Value, ValueRef};

@@ -8,6 +8,16 @@ use crate::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
 /// A legal table name, in the letter case it was given.
 ///
 /// Names are unique without regard to case: compare by [`TableName::folded`].
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::TableName;
+///
+/// let name: TableName = "Guitars".parse()?;
+/// assert_eq!(name.as_str(), "Guitars");
+/// assert!(name.is_same(&"GUITARS".parse()?));
+/// # Ok::<(), lazuli_client::NameError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName(Box<str>);
 
@@ -20,6 +30,14 @@ pub const METRICS_TABLES: [&str; 4] = [
 ];
 
 /// Why a string is not a table name.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{NameError, TableName};
+///
+/// assert_eq!("ab".parse::<TableName>(), Err(NameError::Length));
+/// assert_eq!("my-table".parse::<TableName>(), Err(NameError::Characters));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// Shorter than 3 or longer than 63 characters.
@@ -28,8 +46,29 @@ pub enum NameError {
     Characters,
 }
 
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NameError::Length => "a table's name has 3 to 63 characters",
+            NameError::Characters => {
+                "a table's name is of ASCII letters and digits, a letter first, and is not `tables`"
+            }
+        })
+    }
+}
+
+impl std::error::Error for NameError {}
+
 impl TableName {
     /// Checks `text`. The length is checked first, as a name that is wrong in both ways is reported by its length.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// assert!(TableName::new("Guitars").is_ok());
+    /// assert!(TableName::new("2Guitars").is_err());
+    /// ```
     pub fn new(text: &str) -> Result<Self, NameError> {
         let length = text.chars().count();
         if !(TABLE_NAME_CHARS_MIN..=TABLE_NAME_CHARS_MAX).contains(&length) {
@@ -43,27 +82,66 @@ impl TableName {
     }
 
     /// The name of one of the [`METRICS_TABLES`], in whatever letter case.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// let hourly = TableName::of_metrics("$metricshourprimarytransactionstable").unwrap();
+    /// assert_eq!(hourly.as_str(), "$MetricsHourPrimaryTransactionsTable");
+    /// assert_eq!(TableName::of_metrics("Guitars"), None);
+    /// ```
     pub fn of_metrics(text: &str) -> Option<Self> {
         let name = METRICS_TABLES.iter().find(|name| name.eq_ignore_ascii_case(text))?;
         Some(Self((*name).into()))
     }
 
     /// Is it the service's own?
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// assert!(TableName::of_metrics("$MetricsMinutePrimaryTransactionsTable").unwrap().is_of_metrics());
+    /// assert!(!TableName::new("Guitars").unwrap().is_of_metrics());
+    /// ```
     pub fn is_of_metrics(&self) -> bool {
         self.0.starts_with('$')
     }
 
     /// The name as given.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// assert_eq!(TableName::new("GuitarStore").unwrap().as_str(), "GuitarStore");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Do both name the same table?
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// let [one, other] = ["Guitars", "guitars"].map(|text| TableName::new(text).unwrap());
+    /// assert!(one.is_same(&other) && one != other);
+    /// ```
     pub fn is_same(&self, other: &TableName) -> bool {
         self.0.eq_ignore_ascii_case(&other.0)
     }
 
     /// The form that identifies the table: lower case.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::TableName;
+    ///
+    /// assert_eq!(TableName::new("GuitarStore").unwrap().folded(), "guitarstore");
+    /// ```
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
     }

@@ -8,6 +8,15 @@ pub const POLICIES_MAX: usize = 5;
 pub const POLICY_ID_CHARS_MAX: usize = 64;
 
 /// A policy with its name.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{AccessPolicy, SignedIdentifier};
+///
+/// let policy = AccessPolicy { permissions: Some("r".into()), ..AccessPolicy::default() };
+/// let readers = SignedIdentifier { id: "readers".into(), policy: Some(policy) };
+/// assert!(readers.policy.is_some_and(|policy| !policy.is_empty()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIdentifier {
     /// The name, unique in its table.
@@ -17,6 +26,18 @@ pub struct SignedIdentifier {
 }
 
 /// The terms of access. What a policy leaves out the signature must say.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{AccessPolicy, DateTime};
+///
+/// let until_2030 = AccessPolicy {
+///     expiry: DateTime::parse("2030-01-01"),
+///     permissions: Some("raud".into()),
+///     ..AccessPolicy::default()
+/// };
+/// assert_eq!(until_2030.start, None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessPolicy {
     /// Not before.
@@ -29,6 +50,13 @@ pub struct AccessPolicy {
 
 impl AccessPolicy {
     /// Does it say nothing?
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::AccessPolicy;
+    ///
+    /// assert!(AccessPolicy::default().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

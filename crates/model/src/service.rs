@@ -18,6 +18,15 @@ pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "
 pub const RETENTION_DAYS_MAX: u16 = 365;
 
 /// All properties. A new account has everything off.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Logging, ServiceProperties};
+///
+/// let properties = ServiceProperties::default();
+/// assert_eq!(properties.logging, Logging::default());
+/// assert!(properties.cors.is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceProperties {
     /// What is logged.
@@ -33,6 +42,15 @@ pub struct ServiceProperties {
 }
 
 /// Some of the properties: what is left out stays as it is.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Logging, PropertiesUpdate};
+///
+/// let logging = Logging { delete: true, ..Logging::default() };
+/// let update = PropertiesUpdate { logging: Some(logging), ..PropertiesUpdate::default() };
+/// assert_eq!(update.cors, None);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PropertiesUpdate {
     /// What is logged.
@@ -49,6 +67,17 @@ pub struct PropertiesUpdate {
 
 impl ServiceProperties {
     /// The properties after an update.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{CorsRule, PropertiesUpdate, ServiceProperties};
+    ///
+    /// let before = ServiceProperties { default_version: Some("2019-02-02".into()), ..ServiceProperties::default() };
+    /// let rules = vec![CorsRule { origins: vec!["*".into()], ..CorsRule::default() }];
+    /// let after = before.updated(PropertiesUpdate { cors: Some(rules), ..PropertiesUpdate::default() });
+    /// assert_eq!(after.cors.len(), 1);
+    /// assert_eq!(after.default_version, before.default_version);
+    /// ```
     pub fn updated(&self, update: PropertiesUpdate) -> Self {
         Self {
             logging: update.logging.unwrap_or(self.logging),
@@ -61,6 +90,14 @@ impl ServiceProperties {
 }
 
 /// Which requests are logged.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::Logging;
+///
+/// let changes = Logging { write: true, delete: true, retention_days: Some(7), ..Logging::default() };
+/// assert!(!changes.read);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
     /// Those that read.
@@ -74,6 +111,14 @@ pub struct Logging {
 }
 
 /// What is measured.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::Metrics;
+///
+/// let by_operation = Metrics { include_apis: Some(true), retention_days: Some(30) };
+/// assert_ne!(by_operation, Metrics::default());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// `None`: nothing. Else whether each operation is measured by itself, too.
@@ -83,6 +128,20 @@ pub struct Metrics {
 }
 
 /// A rule of cross-origin resource sharing.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::CorsRule;
+///
+/// let shop = CorsRule {
+///     origins: vec!["https://*.example.com".into()],
+///     methods: vec!["GET".into(), "POST".into()],
+///     allowed_headers: vec!["x-ms-*".into(), "content-type".into()],
+///     max_age_seconds: 600,
+///     ..CorsRule::default()
+/// };
+/// assert!(shop.exposed_headers.is_empty());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CorsRule {
     /// The origins it is for: spelt out, `*`, or with a wildcard for sub-domains.

@@ -12,6 +12,20 @@ const TICKS_PER_DAY: u64 = 86_400 * TICKS_PER_SECOND;
 const UNIX_EPOCH_TICKS: u64 = 719_162 * TICKS_PER_DAY;
 
 /// A point in time: 100 ns ticks since 0001-01-01T00:00:00Z.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use std::time::{Duration, UNIX_EPOCH};
+///
+/// use lazuli_client::DateTime;
+///
+/// let launch = DateTime::parse("2008-10-27T09:00:00Z").unwrap();
+/// assert!(launch < DateTime::from_unix(UNIX_EPOCH.elapsed().unwrap()));
+/// assert_eq!(launch.to_string(), "2008-10-27T09:00:00Z");
+/// let later = DateTime::from_ticks(launch.ticks() + 1).unwrap();
+/// assert_eq!(later.to_string(), "2008-10-27T09:00:00.0000001Z");
+/// assert_eq!(DateTime::from_unix(Duration::ZERO).to_string(), "1970-01-01T00:00:00Z");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DateTime(u64);
 
@@ -24,28 +38,74 @@ impl DateTime {
     pub const STORABLE_MIN: DateTime = DateTime(504_911_232_000_000_000);
 
     /// From ticks since the year 1, if that is before the year 10000.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::from_ticks(0), Some(DateTime::MIN));
+    /// assert_eq!(DateTime::from_ticks(DateTime::MAX.ticks() + 1), None);
+    /// ```
     pub fn from_ticks(ticks: u64) -> Option<Self> {
         (ticks <= Self::MAX.0).then_some(Self(ticks))
     }
 
     /// Ticks since the year 1.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// // 100 ns each, as .NET counts: a second is ten million of them.
+    /// let [first, second] = ["2024-02-29T12:00:00Z", "2024-02-29T12:00:01Z"].map(|text| DateTime::parse(text).unwrap());
+    /// assert_eq!(second.ticks() - first.ticks(), 10_000_000);
+    /// ```
     pub fn ticks(self) -> u64 {
         self.0
     }
 
     /// From the time that has passed since 1970; later than the year 9999 is cut to it.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use std::time::Duration;
+    ///
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::from_unix(Duration::from_millis(86_400_500)).to_string(), "1970-01-02T00:00:00.5Z");
+    /// assert_eq!(DateTime::from_unix(Duration::MAX), DateTime::MAX);
+    /// ```
     pub fn from_unix(since_epoch: std::time::Duration) -> Self {
         let ticks = since_epoch.as_nanos() / 100 + u128::from(UNIX_EPOCH_TICKS);
         Self(u64::try_from(ticks).unwrap_or(u64::MAX).min(Self::MAX.0))
     }
 
     /// Seconds since 1970, negative before.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::parse("1970-01-02").unwrap().unix_seconds(), 86_400);
+    /// assert_eq!(DateTime::parse("1969-12-31").unwrap().unix_seconds(), -86_400);
+    /// ```
     pub fn unix_seconds(self) -> i64 {
         (self.0 / TICKS_PER_SECOND).cast_signed() - (UNIX_EPOCH_TICKS / TICKS_PER_SECOND).cast_signed()
     }
 
     /// Reads the ISO forms that the service accepts: a date, or a date and time to the minute, second or fraction,
     /// with `Z`, an offset, or nothing (which means UTC). Digits beyond the seventh are dropped.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// let noon = DateTime::parse("2024-02-29T12:00:00Z");
+    /// assert!(noon.is_some());
+    /// assert_eq!(DateTime::parse("2024-02-29T12:00"), noon);
+    /// assert_eq!(DateTime::parse("2024-02-29T14:00:00+02:00"), noon);
+    /// assert_eq!(DateTime::parse("2023-02-29"), None);
+    /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let mut input = Input(text.trim().as_bytes());
         let year = input.number(4)?;
@@ -67,6 +127,14 @@ impl DateTime {
     }
 
     /// Reads an HTTP date: `Mon, 27 Jun 2022 20:11:08 GMT`.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// let time = DateTime::parse_http("Mon, 27 Jun 2022 20:11:08 GMT").unwrap();
+    /// assert_eq!(time.to_string(), "2022-06-27T20:11:08Z");
+    /// ```
     pub fn parse_http(text: &str) -> Option<Self> {
         let mut input = Input(text.trim().as_bytes());
         let comma = input.0.iter().position(|&b| b == b',')?;
@@ -101,6 +169,14 @@ impl DateTime {
     }
 
     /// The form used in bodies: `2022-05-06T00:44:26.8056386Z`, the fraction without trailing zeros, none if zero.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// let time = DateTime::parse("2022-05-06T00:44:26.8056000Z").unwrap();
+    /// assert_eq!(time.iso().as_str(), "2022-05-06T00:44:26.8056Z");
+    /// ```
     pub fn iso(self) -> Text {
         let mut text = self.to_the_second();
         let mut fraction = self.0 % TICKS_PER_SECOND;
@@ -118,6 +194,13 @@ impl DateTime {
     }
 
     /// The form used in error messages and access policies: always seven digits of fraction.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::parse("2022-05-06").unwrap().iso_seven_digits().as_str(), "2022-05-06T00:00:00.0000000Z");
+    /// ```
     pub fn iso_seven_digits(self) -> Text {
         let mut text = self.to_the_second();
         text.push(b'.');
@@ -127,6 +210,13 @@ impl DateTime {
     }
 
     /// The form of Atom's `updated`: no fraction.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::parse("2022-05-06T01:02:03.9Z").unwrap().iso_seconds().as_str(), "2022-05-06T01:02:03Z");
+    /// ```
     pub fn iso_seconds(self) -> Text {
         let mut text = self.to_the_second();
         text.push(b'Z');
@@ -134,6 +224,13 @@ impl DateTime {
     }
 
     /// The form of HTTP headers: `Mon, 27 Jun 2022 20:11:08 GMT`.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert_eq!(DateTime::parse("2022-06-27T20:11:08Z").unwrap().http().as_str(), "Mon, 27 Jun 2022 20:11:08 GMT");
+    /// ```
     pub fn http(self) -> Text {
         const DAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
         let f = self.fields();
@@ -179,6 +276,14 @@ struct Fields {
 }
 
 /// A printed moment: short ASCII text without an allocation.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::DateTime;
+///
+/// let text = DateTime::MAX.iso();
+/// assert_eq!(format!("until {text}"), "until 9999-12-31T23:59:59.9999999Z");
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Text {
     bytes: [u8; 30],
@@ -187,6 +292,13 @@ pub struct Text {
 
 impl Text {
     /// The text.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert!(DateTime::MIN.iso().as_str().starts_with("0001-01-01"));
+    /// ```
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }

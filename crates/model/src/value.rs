@@ -5,17 +5,32 @@ use std::borrow::Cow;
 use crate::{DateTime, Guid};
 
 /// The types a property can have. The numbers are those of the row format and are never reused.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{EdmType, Value};
+///
+/// assert_eq!(Value::Int64(1).kind(), EdmType::Int64);
+/// assert_eq!(EdmType::Int64.name(), "Edm.Int64");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum EdmType {
+    /// Bytes, up to 64 KiB.
     Binary = 1,
+    /// True or false.
     Boolean = 2,
+    /// A moment between the years 1601 and 9999, to 100 ns.
     DateTime = 3,
+    /// A floating-point number of 64 bits.
     Double = 4,
+    /// An identifier of 16 bytes.
     Guid = 5,
+    /// A signed integer of 32 bits.
     Int32 = 6,
+    /// A signed integer of 64 bits.
     Int64 = 7,
+    /// Text, up to 32 Ki UTF-16 code units.
     String = 8,
 }
 
@@ -33,6 +48,13 @@ impl EdmType {
     ];
 
     /// The name on the wire, such as `Edm.Int32`.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::EdmType;
+    ///
+    /// assert_eq!(EdmType::Guid.name(), "Edm.Guid");
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             EdmType::Binary => "Edm.Binary",
@@ -47,11 +69,27 @@ impl EdmType {
     }
 
     /// The type of that wire name, if it is one of the eight.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::EdmType;
+    ///
+    /// assert_eq!(EdmType::from_name("Edm.Double"), Some(EdmType::Double));
+    /// assert_eq!(EdmType::from_name("Edm.Decimal"), None);
+    /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// The type with that number in the row format.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::EdmType;
+    ///
+    /// assert!(EdmType::ALL.into_iter().all(|kind| EdmType::from_number(kind as u8) == Some(kind)));
+    /// assert_eq!(EdmType::from_number(0), None);
+    /// ```
     pub fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(EdmType::Binary),
@@ -68,35 +106,79 @@ impl EdmType {
 }
 
 /// A property value that owns its data.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{EdmType, Value};
+///
+/// let stock = [("Name", Value::String("Lute".into())), ("Strings", Value::Int32(13))];
+/// for (name, value) in &stock {
+///     match value {
+///         Value::String(text) => assert_eq!((*name, text.as_str()), ("Name", "Lute")),
+///         other => assert_eq!((*name, other.kind()), ("Strings", EdmType::Int32)),
+///     }
+/// }
+/// // Types are never mixed: a number of 32 bits is not one of 64.
+/// assert_ne!(Value::Int32(13), Value::Int64(13));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub enum Value {
+    /// Bytes, up to 64 KiB.
     Binary(Vec<u8>),
+    /// True or false.
     Boolean(bool),
+    /// A moment from [`DateTime::STORABLE_MIN`] on.
     DateTime(DateTime),
+    /// A floating-point number; not-a-number and the infinities can be stored.
     Double(f64),
+    /// An identifier.
     Guid(Guid),
+    /// A signed integer of 32 bits.
     Int32(i32),
+    /// A signed integer of 64 bits.
     Int64(i64),
+    /// Text, up to 32 Ki UTF-16 code units.
     String(String),
 }
 
-/// A property value borrowed from a row.
+/// A property value that is borrowed.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Value, ValueRef};
+///
+/// let value = Value::String("Lute".into());
+/// assert!(matches!(value.as_ref(), ValueRef::String("Lute")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub enum ValueRef<'a> {
+    /// See [`Value::Binary`].
     Binary(&'a [u8]),
+    /// See [`Value::Boolean`].
     Boolean(bool),
+    /// See [`Value::DateTime`].
     DateTime(DateTime),
+    /// See [`Value::Double`].
     Double(f64),
+    /// See [`Value::Guid`].
     Guid(Guid),
+    /// See [`Value::Int32`].
     Int32(i32),
+    /// See [`Value::Int64`].
     Int64(i64),
+    /// See [`Value::String`].
     String(&'a str),
 }
 
 impl Value {
     /// The same value, borrowed.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{Value, ValueRef};
+    ///
+    /// assert_eq!(Value::Binary(vec![1, 2]).as_ref(), ValueRef::Binary(&[1, 2]));
+    /// ```
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Value::Binary(bytes) => ValueRef::Binary(bytes),
@@ -111,6 +193,13 @@ impl Value {
     }
 
     /// Its type.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{EdmType, Value};
+    ///
+    /// assert_eq!(Value::Boolean(true).kind(), EdmType::Boolean);
+    /// ```
     pub fn kind(&self) -> EdmType {
         self.as_ref().kind()
     }
@@ -118,6 +207,13 @@ impl Value {
 
 impl ValueRef<'_> {
     /// Its type.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{EdmType, ValueRef};
+    ///
+    /// assert_eq!(ValueRef::Double(0.5).kind(), EdmType::Double);
+    /// ```
     pub fn kind(&self) -> EdmType {
         match self {
             ValueRef::Binary(_) => EdmType::Binary,
@@ -132,6 +228,13 @@ impl ValueRef<'_> {
     }
 
     /// A copy that owns its data.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{Value, ValueRef};
+    ///
+    /// assert_eq!(ValueRef::String("Lute").to_value(), Value::String("Lute".into()));
+    /// ```
     pub fn to_value(&self) -> Value {
         match *self {
             ValueRef::Binary(bytes) => Value::Binary(bytes.to_vec()),

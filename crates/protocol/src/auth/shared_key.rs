@@ -17,6 +17,13 @@ use crate::{Address, Head};
 pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
 
 /// Which of the two texts is signed.
+///
+/// ```
+/// # mod lazuli_client { pub use lazuli_protocol::auth as account; }
+/// use lazuli_client::account::Scheme;
+///
+/// assert_ne!(Scheme::SharedKey, Scheme::SharedKeyLite);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Verb, MD5, content type, date and resource.

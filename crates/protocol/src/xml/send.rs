@@ -36,6 +36,14 @@ pub fn read_properties(body: &[u8]) -> Result<ServiceProperties, Failure> {
 }
 
 /// How far the secondary is behind.
+///
+/// ```
+/// # mod lazuli_client { pub use lazuli_protocol::xml::send::Stats; }
+/// use lazuli_client::Stats;
+///
+/// let stats = Stats { status: "bootstrap".into(), last_sync: None };
+/// assert!(stats.last_sync.is_none(), "not known before the first copy is complete");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// `live`, `bootstrap` or `unavailable`.
