@@ -69,7 +69,7 @@ fn write_literal(out: &mut String, value: &Value) {
         Value::DateTime(value) => write!(out, "datetime'{value}'"),
         Value::Double(value) if *value == f64::INFINITY => out.write_str("INF"),
         Value::Double(value) if *value == f64::NEG_INFINITY => out.write_str("-INF"),
-        Value::Double(value) => out.write_str(&double_text(*value)),
+        Value::Double(value) => out.write_str(double_text(*value).as_str()),
         Value::Guid(value) => write!(out, "guid'{value}'"),
         Value::Int32(value) => write!(out, "{value}"),
         Value::Int64(value) => write!(out, "{value}L"),

@@ -14,6 +14,7 @@ pub mod operation;
 pub mod policy;
 pub mod row;
 pub mod service;
+pub mod text;
 pub mod time;
 pub mod value;
 

@@ -1,7 +1,8 @@
 //! The eight EDM types and their values, owned and borrowed.
 
-use std::borrow::Cow;
+use std::fmt::Write as _;
 
+use crate::text::Text;
 use crate::{DateTime, Guid};
 
 /// The types a property can have. The numbers are those of the row format and are never reused.
@@ -251,24 +252,56 @@ impl ValueRef<'_> {
 
 /// A double as the service prints it: shortest digits that read back, always with a point or an exponent, exponents
 /// as .NET writes them (`1E+20`, `1E-05`). Not-a-number and the infinities have names, as OData's JSON spells them.
-pub fn double_text(value: f64) -> Cow<'static, str> {
-    if value.is_nan() {
-        return "NaN".into();
+pub fn double_text(value: f64) -> Text {
+    let mut out = Text::default();
+    if !value.is_finite() {
+        out.extend(if value.is_nan() {
+            b"NaN"
+        } else if value > 0.0 {
+            b"Infinity"
+        } else {
+            b"-Infinity"
+        });
+        return out;
     }
-    if value.is_infinite() {
-        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
-    }
-    let scientific = format!("{value:e}");
-    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    // Finding the shortest digits is the dear part: once, in the form that tells where the point is.
+    let mut scientific = Text::default();
+    write!(scientific, "{:e}", value.abs()).expect("17 digits, a point and an exponent of three digits fit");
+    let (mantissa, exponent) = scientific.as_str().split_once('e').unwrap_or((scientific.as_str(), "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    // .NET's round-trip form takes 15 digits where they suffice and else 17, and changes to an exponent there.
-    let precision = if digits.bytes().filter(u8::is_ascii_digit).count() <= 15 { 15 } else { 17 };
-    if value == 0.0 || (-4..precision).contains(&exponent) {
-        let plain = format!("{value}");
-        return if plain.contains('.') { plain.into() } else { format!("{plain}.0").into() };
+    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if value.is_sign_negative() {
+        out.push(b'-');
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}E{sign}{:02}", exponent.abs()).into()
+    // .NET's round-trip form takes 15 digits where they suffice and else 17, and changes to an exponent there.
+    let precision = if first.len() + rest.len() <= 15 { 15 } else { 17 };
+    if (-4..precision).contains(&exponent) {
+        extend_plain(&mut out, first, rest, exponent);
+    } else {
+        out.extend(mantissa.as_bytes());
+        out.extend(if exponent < 0 { b"E-" } else { b"E+" });
+        let exponent = exponent.unsigned_abs();
+        out.push_number(exponent.into(), if exponent < 100 { 2 } else { 3 });
+    }
+    out
+}
+
+/// `first.rest` times ten to the power of `exponent`, without an exponent.
+fn extend_plain(out: &mut Text, first: &str, rest: &str, exponent: i32) {
+    let shift = usize::try_from(exponent.unsigned_abs()).unwrap_or(0);
+    if exponent < 0 {
+        out.extend(b"0.");
+        (1..shift).for_each(|_| out.push(b'0'));
+        out.extend(first.as_bytes());
+        out.extend(rest.as_bytes());
+        return;
+    }
+    let (whole, fraction) = rest.split_at(shift.min(rest.len()));
+    out.extend(first.as_bytes());
+    out.extend(whole.as_bytes());
+    (whole.len()..shift).for_each(|_| out.push(b'0'));
+    out.push(b'.');
+    out.extend(if fraction.is_empty() { b"0" } else { fraction.as_bytes() });
 }
 
 #[cfg(test)]
@@ -283,6 +316,12 @@ mod tests {
             (5.0, "5.0"),
             (3.1, "3.1"),
             (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
+            (-0.00012345678901234567, "-0.00012345678901234567"),
+            (12345678901234568.0, "12345678901234568.0"),
+            (120.0, "120.0"),
+            (12.5, "12.5"),
             (-1.5, "-1.5"),
             (1e20, "1E+20"),
             (f64::MIN, "-1.7976931348623157E+308"),
@@ -296,14 +335,25 @@ mod tests {
             (f64::INFINITY, "Infinity"),
             (f64::NEG_INFINITY, "-Infinity"),
         ] {
-            assert_eq!(double_text(value), text);
+            assert_eq!(double_text(value).as_str(), text);
         }
     }
 
     proptest! {
+        /// The digits are those that the standard library prints, only the place of the point and the exponent are ours.
+        #[test]
+        fn doubles_have_the_digits_of_the_standard_library(bits in any::<u64>(), small in -1e6..1e6f64) {
+            for value in [f64::from_bits(bits), small] {
+                let text = double_text(value);
+                if value.is_finite() && !text.as_str().contains('E') {
+                    prop_assert_eq!(text.as_str(), format!("{value:?}"));
+                }
+            }
+        }
+
         #[test]
         fn doubles_read_back(value in any::<f64>()) {
-            let read: f64 = double_text(value).parse().unwrap();
+            let read: f64 = double_text(value).as_str().parse().unwrap();
             prop_assert!(read.to_bits() == value.to_bits() || (read.is_nan() && value.is_nan()));
         }
     }

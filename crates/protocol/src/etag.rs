@@ -12,7 +12,7 @@ pub fn write(out: &mut Vec<u8>, timestamp: DateTime, quote: &str) {
     out.extend_from_slice(b"W/");
     out.extend_from_slice(quote.as_bytes());
     out.extend_from_slice(b"datetime'");
-    for &byte in timestamp.iso().as_str().as_bytes() {
+    for &byte in timestamp.iso().as_bytes() {
         if byte == b':' { out.extend_from_slice(b"%3A") } else { out.push(byte) }
     }
     out.push(b'\'');

@@ -316,7 +316,7 @@ fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         ValueRef::Int32(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
         ValueRef::Int64(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
         ValueRef::Double(value) => push_double(out, value),
-        ValueRef::DateTime(value) => out.extend_from_slice(value.iso().as_str().as_bytes()),
+        ValueRef::DateTime(value) => out.extend_from_slice(value.iso().as_bytes()),
         ValueRef::Guid(value) => out.extend_from_slice(&value.text()),
         ValueRef::Binary(bytes) => out.extend_from_slice(STANDARD.encode(bytes).as_bytes()),
     }
@@ -325,7 +325,7 @@ fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
 /// XML Schema names the infinities otherwise than JSON does, and needs no point to see that a number is a double.
 fn push_double(out: &mut Vec<u8>, value: f64) {
     let text = double_text(value);
-    let text = match text.as_ref() {
+    let text = match text.as_str() {
         "Infinity" => "INF",
         "-Infinity" => "-INF",
         finite => finite.strip_suffix(".0").unwrap_or(finite),

@@ -185,9 +185,7 @@ pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::Double(value) if value.is_finite() => out.extend_from_slice(double_text(value).as_bytes()),
         ValueRef::Double(value) => quoted(out, |out| out.extend_from_slice(double_text(value).as_bytes())),
-        ValueRef::DateTime(value) => {
-            quoted(out, |out| out.extend_from_slice(value.iso().as_str().as_bytes()))
-        }
+        ValueRef::DateTime(value) => quoted(out, |out| out.extend_from_slice(value.iso().as_bytes())),
         ValueRef::Guid(value) => quoted(out, |out| out.extend_from_slice(&value.text())),
         ValueRef::Binary(bytes) => quoted(out, |out| push_base64(out, bytes)),
     }

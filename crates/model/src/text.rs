@@ -1,0 +1,76 @@
+//! Short texts of the wire, printed without an allocation: every row that is sent has some.
+
+use std::fmt;
+
+/// The longest is a moment in an HTTP header: 29 bytes. No double has more than 24.
+const TEXT_BYTES_MAX: usize = 30;
+
+/// A printed moment or number: short ASCII text.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::DateTime;
+///
+/// let text = DateTime::MAX.iso();
+/// assert_eq!(format!("until {text}"), "until 9999-12-31T23:59:59.9999999Z");
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct Text {
+    bytes: [u8; TEXT_BYTES_MAX],
+    length: usize,
+}
+
+impl Text {
+    /// The text.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::DateTime;
+    ///
+    /// assert!(DateTime::MIN.iso().as_str().starts_with("0001-01-01"));
+    /// ```
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    /// Its bytes, all of them ASCII.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    pub(crate) fn push(&mut self, byte: u8) {
+        self.bytes[self.length] = byte;
+        self.length += 1;
+    }
+
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        self.bytes[self.length..end].copy_from_slice(bytes);
+        self.length = end;
+    }
+
+    /// The last `width` digits of a number, with zeros in front.
+    pub(crate) fn push_number(&mut self, number: u64, width: u32) {
+        for place in (0..width).rev() {
+            let digit = number / 10_u64.pow(place) % 10;
+            self.push(b'0' + u8::try_from(digit).unwrap_or(0));
+        }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What does not fit is refused.
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > TEXT_BYTES_MAX - self.length {
+            return Err(fmt::Error);
+        }
+        self.extend(text.as_bytes());
+        Ok(())
+    }
+}
