@@ -104,8 +104,7 @@ impl Bench {
                 BareArg::BareAppend => Bare::Append,
             };
             let location = self.location.unwrap_or_default();
-            let served =
-                runtime.block_on(bare::serve(kind, &location, |address| println!("http://{address}")));
+            let served = runtime.block_on(bare::serve(kind, &location, |address| say!("http://{address}")));
             return served.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string());
         }
         let options = Options {
@@ -131,9 +130,9 @@ impl Bench {
             std::fs::write(&path, html).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         if self.json {
-            println!("{json}");
+            say!("{json}");
         } else {
-            print!("{text}");
+            say!("{}", text.trim_end());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -73,7 +73,7 @@ impl Conformance {
         if self.json {
             say!("{}", report.json());
         } else {
-            print!("{}", report.table());
+            say!("{}", report.table().trim_end());
         }
         Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

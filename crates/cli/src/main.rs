@@ -1,7 +1,5 @@
 //! The one binary, `lazuli`: it picks the engine, starts the server, and is the operator's tool.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
-
 #[macro_use]
 mod say;
 

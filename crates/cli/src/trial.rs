@@ -209,7 +209,7 @@ impl Soak {
                 gauge.disk >> 20
             );
         }))?;
-        print!("{}", report.text());
+        say!("{}", report.text().trim_end());
         if !report.tells_growth() {
             say!(
                 "nothing lost, nothing wrong; too short to tell whether anything grows (10 minutes are not)"

@@ -111,7 +111,7 @@ fn describe(reason: Unfit) -> String {
     };
     match reason {
         Unfit::Older(found) => format!(
-            "the entity that is there is newer ({}), and a Timestamp never goes back: delete it first, or leave this line out",
+            "the entity that is there is newer ({}), and a Timestamp never goes back: leave this line out, or import into another table",
             text(found)
         ),
         Unfit::Differs => {
