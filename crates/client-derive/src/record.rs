@@ -148,7 +148,7 @@ impl<'a> Record<'a> {
             #builder
 
             impl __l::Shape for #ident {
-                type Builder = Builder;
+                type Builder = __EntityBuilder;
 
                 fn write_fields(&self, out: &mut __l::Writer) -> ::lazuli_client::Result<()> {
                     #(#writes)*
@@ -187,11 +187,11 @@ impl<'a> Record<'a> {
         let finish = self.members.iter().map(Member::finish);
         quote! {
             #[derive(::std::default::Default)]
-            #visibility struct Builder {
+            #visibility struct __EntityBuilder {
                 #(#places,)*
             }
 
-            impl __l::Builder for Builder {
+            impl __l::Builder for __EntityBuilder {
                 type Output = #ident;
 
                 fn take(

@@ -45,11 +45,26 @@ pub struct Batch {
     changes: Vec<Change>,
     rows: HashSet<Key>,
     bytes: usize,
+    /// May an earlier request for the same have been carried out?
+    uncertain: bool,
 }
 
 impl Batch {
     pub(crate) fn new(table: Table, partition: Key) -> Self {
-        Self { table, partition, changes: Vec::new(), rows: HashSet::new(), bytes: ENVELOPE_BYTES }
+        Self {
+            table,
+            partition,
+            changes: Vec::new(),
+            rows: HashSet::new(),
+            bytes: ENVELOPE_BYTES,
+            uncertain: false,
+        }
+    }
+
+    /// The same, of which an earlier request may have been carried out.
+    pub(crate) fn after(mut self, uncertain: bool) -> Self {
+        self.uncertain = uncertain;
+        self
     }
 
     /// How many changes it has.
@@ -303,6 +318,9 @@ impl Batch {
         if change.key.partition != self.partition {
             return Err(Failure::from(ErrorCode::CommandsInBatchActOnDifferentPartitions).into());
         }
+        if !change.can_be_sent() {
+            return Err(Error::input("the version is no text that could be sent as a header"));
+        }
         if self.has_row(&change) {
             return Err(Failure::from(ErrorCode::InvalidDuplicateRow).into());
         }
@@ -349,14 +367,14 @@ impl Batch {
         let body = send::change_set(&operations, &boundary_id(&self.table));
         let is_delete: Vec<bool> =
             self.changes.iter().map(|change| change.kind == ChangeKind::Delete).collect();
-        pipeline.send_batch(call(body), |answers| tags(answers, &is_delete)).await
+        pipeline.send_batch(call(body).after(self.uncertain), |answers| tags(answers, &is_delete)).await
     }
 }
 
 /// The new versions, if every operation has its answer.
 fn tags(answers: &[Answer<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
     if answers.len() != is_delete.len() {
-        return Err(Error::answer("the answer to a batch does not have a part for each operation"));
+        return Err(Error::unclear("the answer to a batch does not have a part for each operation"));
     }
     let tag = |(answer, &deleted): (&Answer<'_>, &bool)| match answer.get("etag") {
         Some(tag) => Ok(Some(ETag::new(tag))),

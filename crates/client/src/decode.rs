@@ -120,7 +120,7 @@ impl std::error::Error for DecodeError {}
 
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
-        Error::answer(error.to_string())
+        Error::unreadable(error.to_string())
     }
 }
 
@@ -351,7 +351,7 @@ pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
 /// ```
 pub fn decode_entity<T: Entity>(body: &[u8]) -> Result<T> {
     let raw = RawEntity::parse(body)?;
-    T::decode(&raw).map_err(|error| Error::answer(named(&raw, &error)))
+    T::decode(&raw).map_err(|error| Error::unreadable(named(&raw, &error)))
 }
 
 fn named(raw: &RawEntity<'_>, error: &DecodeError) -> String {

@@ -178,6 +178,16 @@ impl Error {
         error
     }
 
+    /// An answer that could not be understood, so that nobody knows whether what was asked for has been done.
+    pub(crate) fn unclear(message: impl Into<String>) -> Self {
+        Self::answer(message).with_applied(Applied::Unknown)
+    }
+
+    /// An answer to a read that could not be understood. A read changes nothing.
+    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
+        Self::answer(message).with_applied(Applied::No)
+    }
+
     /// What the service said.
     pub(crate) fn service(said: Said) -> Self {
         let code = ErrorCode::ALL.iter().copied();

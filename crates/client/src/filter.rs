@@ -135,10 +135,14 @@ impl BitOr for Filter {
     type Output = Filter;
 
     fn bitor(self, other: Filter) -> Filter {
-        Filter(Expr::Or(joined(self.0, other.0, |expr| match expr {
-            Expr::Or(parts) => Ok(parts),
-            other => Err(other),
-        })))
+        Filter(match (self.0, other.0) {
+            // Not left to the service, which may not know `true` by itself.
+            (Expr::Constant(true), _) | (_, Expr::Constant(true)) => Expr::Constant(true),
+            (left, right) => Expr::Or(joined(left, right, |expr| match expr {
+                Expr::Or(parts) => Ok(parts),
+                other => Err(other),
+            })),
+        })
     }
 }
 

@@ -129,7 +129,10 @@ impl Http {
             .pool_idle_timeout(options.idle_time_max)
             .pool_max_idle_per_host(options.connections_max)
             .build(connector);
-        Ok(Self { client, places: Arc::new(Semaphore::new(options.connections_max.max(1))) })
+        Ok(Self {
+            client,
+            places: Arc::new(Semaphore::new(options.connections_max.clamp(1, Semaphore::MAX_PERMITS))),
+        })
     }
 }
 

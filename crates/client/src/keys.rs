@@ -15,6 +15,7 @@
 
 use std::borrow::Cow;
 
+use lazuli_model::limits::KEY_UNITS_MAX;
 use lazuli_model::{DateTime, Guid, Value};
 
 use crate::error::{Error, Result};
@@ -231,6 +232,9 @@ tuples! {
 /// assert!(keys::padded(1_000_000, 6).is_err());
 /// ```
 pub fn padded(number: u64, width: usize) -> Result<String> {
+    if width > KEY_UNITS_MAX {
+        return Err(Error::input(format!("no key has {width} characters")));
+    }
     let text = format!("{number:0width$}");
     if text.len() > width {
         return Err(Error::input(format!("{number} has more than {width} digits")));
@@ -437,6 +441,7 @@ mod tests {
     #[test]
     fn what_is_no_key_of_ours_is_refused() {
         assert!(padded(1_000_000, 6).is_err());
+        assert!(padded(1, usize::MAX).is_err(), "no key is that long");
         assert!(u32::from_key("5").is_err());
         assert!(u8::from_key("256").is_err());
         assert!(time_of("9999999999999999999").is_none());

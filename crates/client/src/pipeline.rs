@@ -96,6 +96,13 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// What a header of a page says that must not be passed over: one that is no text is an error.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        let text = |value: &HeaderValue| value.to_str().map(str::to_owned);
+        let unreadable = |_| Error::unreadable(format!("the header {name} of the answer cannot be read"));
+        self.headers.get(name).map(text).transpose().map_err(unreadable)
+    }
+
     pub fn request_id(&self) -> Option<String> {
         self.get(REQUEST_ID).map(str::to_owned)
     }
@@ -129,7 +136,7 @@ impl Pipeline {
         let read_parts = |answer: Answer| {
             let content_type = answer.get("content-type").unwrap_or_default();
             let answers = batch::answers(content_type, &answer.body)
-                .map_err(|_| Error::answer("the answer to a batch cannot be read"))?;
+                .map_err(|_| Error::unclear("the answer to a batch cannot be read"))?;
             match answers.iter().find_map(|part| refusal(part, answer.request_id())) {
                 Some(error) => Err(error),
                 None => read(&answers),
@@ -149,7 +156,7 @@ impl Pipeline {
 
     async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Answer) -> Result<T>) -> Result<T> {
         let start = self.environment.elapsed();
-        let mut uncertain = false;
+        let mut uncertain = call.uncertain;
         let mut done = 0;
         loop {
             let left = self.retry.deadline.saturating_sub(self.environment.elapsed().saturating_sub(start));
@@ -170,7 +177,7 @@ impl Pipeline {
                 return Err(settle(error));
             };
             let spent = self.environment.elapsed().saturating_sub(start);
-            if spent + delay >= self.retry.deadline {
+            if spent.saturating_add(delay) >= self.retry.deadline {
                 return Err(settle(error.past_deadline()));
             }
             tracing::warn!(attempt = done, delay_ms = delay.as_millis() as u64, %error, "trying again");
@@ -181,20 +188,33 @@ impl Pipeline {
     /// One attempt: signed anew, since the signature carries the time.
     async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Answer, Failed> {
         let (endpoint, _) = self.endpoint(call, done)?;
-        let request = self.signed(call, endpoint).await?;
-        let sending = self.transport.send(request);
-        let answer = tokio::select! {
-            biased;
-            answer = sending => answer,
-            () = self.environment.sleep(time) => {
-                Err(TransportError::lost(format!("it took longer than {} ms", time.as_millis())))
-            }
-        };
-        let answer = answer.map_err(Error::from)?;
+        let too_long = || format!("it took longer than {} ms", time.as_millis());
+        let start = self.environment.elapsed();
+        let request = self.within(time, self.signed(call, endpoint)).await;
+        let request = request.unwrap_or_else(|| Err(TransportError::not_sent(too_long()).into()))?;
+        let left = time.saturating_sub(self.environment.elapsed().saturating_sub(start));
+        let answer = self.within(left, self.transport.send(request)).await;
+        let answer = answer.unwrap_or_else(|| Err(TransportError::lost(too_long()))).map_err(Error::from)?;
         let (parts, body) = answer.into_parts();
         let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
         tracing::debug!(status = answer.status, request_id = answer.get(REQUEST_ID), "answered");
-        if parts.status.is_success() { Ok(answer) } else { Err(failed(&answer)) }
+        match parts.status {
+            // No service answers a change like that; proxies and pages to log in on do.
+            http::StatusCode::OK if !call.reads => {
+                Err(Error::unclear("a change was answered with status 200, which is not a service's").into())
+            }
+            status if status.is_success() => Ok(answer),
+            _ => Err(failed(&answer)),
+        }
+    }
+
+    /// What something gives, unless it takes longer.
+    async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = future => Some(done),
+            () = self.environment.sleep(time) => None,
+        }
     }
 
     /// The endpoint of an attempt, and whether it is the secondary.

@@ -38,7 +38,7 @@ use crate::value::{FromValue, ToValue, WireValue};
 /// assert_eq!(names, ["Fretboard", "NoOfFrets", "Bridge"]);
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct Props {
     list: Vec<(Cow<'static, str>, Value)>,
     /// By the service's measure.
@@ -272,6 +272,14 @@ impl IntoIterator for Props {
     }
 }
 
+/// The same names with the same values. The order is that of assignment, which no service promises to keep.
+impl PartialEq for Props {
+    fn eq(&self, other: &Self) -> bool {
+        self.list.len() == other.list.len()
+            && self.list.iter().all(|(name, value)| other.value(name) == Some(value))
+    }
+}
+
 impl fmt::Debug for Props {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
@@ -349,6 +357,18 @@ mod tests {
     }
 
     /// LA-34.
+    /// No service promises to keep the order: an insert that is repeated looks for its own entity by this (ER-05).
+    #[test]
+    fn equal_in_any_order() {
+        let one = props! { A: 1, B: "x" }.unwrap();
+        assert_eq!(one, props! { B: "x", A: 1 }.unwrap());
+        for other in
+            [props! { A: 1 }, props! { A: 1, B: "y" }, props! { A: 1, C: "x" }, props! { A: 1, B: "x", C: 1 }]
+        {
+            assert_ne!(one, other.unwrap());
+        }
+    }
+
     #[test]
     fn macro_makes_them() {
         let props = props! { Fretboard: "Ebony", Frets: 22, Absent: None::<i32> }.unwrap();

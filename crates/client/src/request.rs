@@ -28,6 +28,8 @@ pub(crate) struct Call {
     pub reads: bool,
     /// Send it to the secondary.
     pub secondary: bool,
+    /// May an earlier request for the same have been carried out?
+    pub uncertain: bool,
 }
 
 impl Call {
@@ -42,6 +44,7 @@ impl Call {
             body: Bytes::new(),
             reads,
             secondary: false,
+            uncertain: false,
         }
     }
 
@@ -82,6 +85,11 @@ impl Call {
 
     pub fn at_secondary(mut self, secondary: bool) -> Self {
         self.secondary = secondary;
+        self
+    }
+
+    pub fn after(mut self, uncertain: bool) -> Self {
+        self.uncertain = uncertain;
         self
     }
 

@@ -98,7 +98,8 @@ impl RetryOptions {
         let doubled = self.delay_base.saturating_mul(1 << done.saturating_sub(1).min(16));
         let longest = doubled.min(self.delay_max);
         let chance = (random >> 11) as f64 / (1_u64 << 53) as f64;
-        let jittered = longest.mul_f64(0.5 + chance / 2.0);
+        let half = longest / 2;
+        let jittered = half + half.mul_f64(chance);
         Some(retry_after.map_or(jittered, |asked| asked.clamp(jittered, self.delay_max.max(jittered))))
     }
 }
@@ -127,5 +128,8 @@ mod tests {
         assert_eq!(asked(900), Some(Duration::from_millis(900)));
         assert_eq!(asked(10), Some(Duration::from_millis(100)));
         assert_eq!(asked(9000), Some(Duration::from_secs(1)));
+        let without_bound =
+            RetryOptions { delay_base: Duration::MAX, delay_max: Duration::MAX, ..Default::default() };
+        assert!(without_bound.delay(1, &lost, None, u64::MAX) > Some(Duration::MAX / 2));
     }
 }

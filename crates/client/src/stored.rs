@@ -244,7 +244,13 @@ impl<T: ToValue + FromValue> Collection for Vec<T> {
 /// Writes the items of a list.
 pub fn write_indexed<T: ToValue>(out: &mut Writer, prefix: &str, items: &[T]) -> Result<()> {
     for (index, item) in items.iter().enumerate() {
-        out.put_named(format!("{prefix}{index}"), item.to_value())?;
+        let value = item.to_value();
+        if value.is_none() {
+            return Err(Error::input(format!(
+                "{prefix}{index} is empty: a list has no holes, since it is read without"
+            )));
+        }
+        out.put_named(format!("{prefix}{index}"), value)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use lazuli_model::entity::TIMESTAMP;
 use lazuli_model::operation::Match;
 use lazuli_model::{DateTime, Value};
 use lazuli_protocol::etag;
@@ -144,12 +145,16 @@ impl<T: Entity> Entity for Versioned<T> {
 
     fn value_of(&self, name: &str) -> Option<Value> {
         match name {
-            "Timestamp" => Some(Value::DateTime(self.timestamp)),
+            TIMESTAMP => Some(Value::DateTime(self.timestamp)),
             name => self.value.value_of(name),
         }
     }
 
     fn names() -> Option<Vec<String>> {
-        T::names()
+        let mut names = T::names()?;
+        if !names.iter().any(|name| name == TIMESTAMP) {
+            names.push(TIMESTAMP.to_owned());
+        }
+        Some(names)
     }
 }

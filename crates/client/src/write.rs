@@ -106,6 +106,11 @@ impl Change {
     }
 
     /// What logs call it.
+    /// Is its version a text of one line? Outside of a batch the header itself is checked.
+    pub fn can_be_sent(&self) -> bool {
+        self.if_match.as_ref().is_none_or(|tag| http::HeaderValue::from_str(tag).is_ok())
+    }
+
     pub fn name(&self) -> &'static str {
         match self.kind {
             ChangeKind::Write(WriteMode::Insert) => "InsertEntity",

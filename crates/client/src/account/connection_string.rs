@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 const SUFFIX: &str = "core.windows.net";
 
 /// What a connection string may say; that of other services is read over.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "UseDevelopmentStorage",
     "DevelopmentStorageProxyUri",
     "DefaultEndpointsProtocol",
@@ -23,6 +23,7 @@ const NAMES: [&str; 14] = [
     "QueueEndpoint",
     "QueueSecondaryEndpoint",
     "FileEndpoint",
+    "FileSecondaryEndpoint",
 ];
 
 /// Reads a connection string.

@@ -1,7 +1,7 @@
 //! What a context does with entities: tracks them, looks at them, and notes what is to be sent.
 
 use super::tracked::{Handle, Slot, State};
-use super::{Context, MergeOption, Pending, no_such, place};
+use super::{Context, MergeOption, What, no_such, place};
 use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::table::Table;
@@ -24,7 +24,7 @@ impl Context {
     /// ```
     pub fn add<T: Entity>(&mut self, table: &Table, entity: T) -> Result<Handle<T>> {
         let index = self.track_new(table, entity, None, State::Added)?;
-        self.pending.push(Pending::Entity(index));
+        self.await_save(What::Entity(index));
         Ok(self.handle(index))
     }
 
@@ -213,7 +213,7 @@ impl Context {
             State::Deleted => Err(Error::input("the entity is to be deleted")),
             State::Unchanged => {
                 slot.state = State::Modified;
-                self.pending.push(Pending::Entity(index));
+                self.await_save(What::Entity(index));
                 Ok(())
             }
         }
@@ -242,7 +242,7 @@ impl Context {
                 self.forget_pending(index);
                 self.drop_slot(index);
             }
-            State::Unchanged => self.pending.push(Pending::Entity(index)),
+            State::Unchanged => self.await_save(What::Entity(index)),
             State::Modified | State::Deleted => {}
         }
         Ok(())

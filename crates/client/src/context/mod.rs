@@ -90,8 +90,16 @@ pub struct Context {
 type Place = (String, EntityKey);
 
 /// Something to be sent.
+struct Pending {
+    what: What,
+    /// Has it been sent, and nobody knows whether it was carried out?
+    uncertain: bool,
+    /// Is it done, in a save that goes on or was given up half-way?
+    saved: bool,
+}
+
 #[derive(Clone)]
-enum Pending {
+enum What {
     CreateTable(Table),
     DeleteTable(Table),
     Entity(usize),
@@ -174,7 +182,7 @@ impl Context {
     /// # Ok(()) })
     /// ```
     pub fn pending(&self) -> usize {
-        self.pending.len()
+        self.pending.iter().filter(|pending| !pending.saved).count()
     }
 
     /// How many entities are tracked.
@@ -211,7 +219,7 @@ impl Context {
     /// ```
     pub fn create_table(&mut self, name: &str) -> Result<Table> {
         let table = self.service.table(name)?;
-        self.pending.push(Pending::CreateTable(table.clone()));
+        self.await_save(What::CreateTable(table.clone()));
         Ok(table)
     }
 
@@ -230,8 +238,33 @@ impl Context {
     /// ```
     pub fn delete_table(&mut self, name: &str) -> Result<()> {
         let table = self.service.table(name)?;
-        self.pending.push(Pending::DeleteTable(table));
+        self.await_save(What::DeleteTable(table));
         Ok(())
+    }
+
+    /// Forgets what is pending for a table itself, creation and deletion; its entities stay. A table that is there already
+    /// would else be an error of every save. Says whether anything was pending.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::{Context, Dynamic};
+    /// service.create_table("Blogs").await?;
+    /// let mut context = Context::new(&service);
+    /// let blogs = context.create_table("Blogs")?;
+    /// context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
+    /// assert!(context.save().await.is_err());
+    /// assert!(context.detach_table("Blogs")?);
+    /// assert_eq!(context.save().await?, 1);
+    /// # Ok(()) })
+    /// ```
+    pub fn detach_table(&mut self, name: &str) -> Result<bool> {
+        let name = self.service.table(name)?.table_name().folded();
+        let before = self.pending.len();
+        self.pending.retain(|pending| match &pending.what {
+            What::CreateTable(table) | What::DeleteTable(table) => table.table_name().folded() != name,
+            What::Entity(_) => true,
+        });
+        Ok(self.pending.len() < before)
     }
 
     /// Sends what is pending as merges and ends the context (LA-20). One that is dropped with changes pending says so in
@@ -284,8 +317,12 @@ impl Context {
         Ok(index)
     }
 
+    fn await_save(&mut self, what: What) {
+        self.pending.push(Pending { what, uncertain: false, saved: false });
+    }
+
     fn forget_pending(&mut self, index: usize) {
-        self.pending.retain(|pending| !matches!(pending, Pending::Entity(other) if *other == index));
+        self.pending.retain(|pending| !matches!(pending.what, What::Entity(other) if other == index));
     }
 
     fn drop_slot(&mut self, index: usize) -> Option<Slot> {
@@ -297,11 +334,9 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        if !self.pending.is_empty() {
-            tracing::warn!(
-                pending = self.pending.len(),
-                "a context is dropped with changes that were not saved"
-            );
+        let pending = self.pending();
+        if pending > 0 {
+            tracing::warn!(pending, "a context is dropped with changes that were not saved");
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use lazuli_model::EntityKey;
 
 use super::tracked::{Slot, State};
-use super::{Context, Pending};
+use super::{Context, What};
 use crate::batch::Batch;
-use crate::error::{Error, Result};
+use crate::error::{Applied, Error, Result};
 use crate::table::Table;
 use crate::versioned::ETag;
 use crate::write::{Change, ChangeKind};
@@ -219,7 +219,8 @@ impl Context {
     /// # Ok(()) })
     /// ```
     pub async fn save_with(&mut self, options: SaveOptions) -> Result<usize, SaveError> {
-        let mut done = vec![false; self.pending.len()];
+        // Of a save that was dropped half-way.
+        self.pending.retain(|pending| !pending.saved);
         let mut outcome = SaveError { saved: 0, failed: Vec::new() };
         match self.steps(options) {
             Err((position, error)) => outcome.failed.push(self.failed(position, error)),
@@ -227,7 +228,7 @@ impl Context {
                 for step in steps {
                     match self.run(&step, options).await {
                         Ok(()) => step.positions().for_each(|position| {
-                            done[position] = true;
+                            self.pending[position].saved = true;
                             outcome.saved += 1;
                         }),
                         Err((position, error)) => outcome.failed.push(self.failed(position, error)),
@@ -238,20 +239,14 @@ impl Context {
                 }
             }
         }
-        let mut position = 0;
-        self.pending.retain(|_| {
-            position += 1;
-            !done[position - 1]
-        });
+        self.pending.retain(|pending| !pending.saved);
         if outcome.failed.is_empty() { Ok(outcome.saved) } else { Err(outcome) }
     }
 
     fn failed(&self, position: usize, error: Error) -> FailedChange {
-        let (table, key) = match self.pending.get(position) {
-            Some(Pending::CreateTable(table) | Pending::DeleteTable(table)) => {
-                (table.name().to_owned(), None)
-            }
-            Some(Pending::Entity(index)) => match self.slots.get(*index).and_then(Option::as_ref) {
+        let (table, key) = match self.pending.get(position).map(|pending| &pending.what) {
+            Some(What::CreateTable(table) | What::DeleteTable(table)) => (table.name().to_owned(), None),
+            Some(What::Entity(index)) => match self.slots.get(*index).and_then(Option::as_ref) {
                 Some(slot) => (slot.table.name().to_owned(), Some(slot.key.clone())),
                 None => (String::new(), None),
             },
@@ -268,13 +263,21 @@ impl Context {
         let mut steps: Vec<Step> = Vec::new();
         let mut open: Vec<(usize, Batch)> = Vec::new();
         for (position, pending) in self.pending.iter().enumerate() {
-            let Pending::Entity(index) = pending else {
+            let What::Entity(index) = pending.what else {
                 open.clear();
                 steps.push(Step::One(position));
                 continue;
             };
-            let found = self.slot(*index).and_then(|slot| Ok((slot, slot.change(options.replace)?)));
-            let (slot, change) = found.map_err(|error| (position, error))?;
+            let found = self.slot(index).and_then(|slot| Ok((slot, slot.change(options.replace)?)));
+            let (slot, change) = match found {
+                Ok(found) => found,
+                Err(error) if options.mode == SaveMode::OneBatch => return Err((position, error)),
+                // Fails by itself, when it is its turn.
+                Err(_) => {
+                    steps.push(Step::One(position));
+                    continue;
+                }
+            };
             let place = open.iter_mut().find(|(_, batch)| batch.is_for(&slot.table, &change));
             match place {
                 Some((step, batch)) if batch.has_room_for(&change) && !batch.has_row(&change) => {
@@ -315,18 +318,26 @@ impl Context {
     }
 
     async fn run_one(&mut self, position: usize, replace: bool) -> Result<()> {
-        let index = match self.pending[position].clone() {
-            Pending::CreateTable(table) => return table.create().await,
-            Pending::DeleteTable(table) => return table.delete().await,
-            Pending::Entity(index) => index,
+        let index = match self.pending[position].what.clone() {
+            What::CreateTable(table) => {
+                let created = table.create_after(self.begin(&[position])).await;
+                return self.end(&[position], created);
+            }
+            What::DeleteTable(table) => {
+                let deleted = table.delete_after(self.begin(&[position])).await;
+                return self.end(&[position], deleted);
+            }
+            What::Entity(index) => index,
         };
         let slot = self.slot(index)?;
         let change = slot.change(replace)?;
         let table = slot.table.clone();
+        let uncertain = self.begin(&[position]);
         let etag = match change.kind {
-            ChangeKind::Delete => table.apply_delete(&change).await.map(|()| None)?,
-            ChangeKind::Write(_) => table.apply(&change).await.map(Some)?,
+            ChangeKind::Delete => table.apply_delete(&change, uncertain).await.map(|()| None),
+            ChangeKind::Write(_) => table.apply(&change, uncertain).await.map(Some),
         };
+        let etag = self.end(&[position], etag)?;
         self.saved(index, etag);
         Ok(())
     }
@@ -337,25 +348,47 @@ impl Context {
         positions: &[usize],
         replace: bool,
     ) -> Result<(), (usize, Error)> {
-        let at = |place: usize| positions.get(place).copied().unwrap_or(0);
+        let first = positions.first().copied().unwrap_or(0);
+        let at =
+            |place: Option<usize>| place.and_then(|place| positions.get(place)).copied().unwrap_or(first);
         let mut indexes = Vec::with_capacity(positions.len());
         let mut changes: Vec<Change> = Vec::with_capacity(positions.len());
         for &position in positions {
-            let Pending::Entity(index) = self.pending[position] else { continue };
+            let What::Entity(index) = self.pending[position].what else { continue };
             let change = self.slot(index).and_then(|slot| slot.change(replace));
             changes.push(change.map_err(|error| (position, error))?);
             indexes.push(index);
         }
-        let Some(first) = changes.first() else { return Ok(()) };
-        let mut batch = Batch::new(table.clone(), first.key.partition.clone());
+        let Some(change) = changes.first() else { return Ok(()) };
+        let mut batch = Batch::new(table.clone(), change.key.partition.clone());
         for (place, change) in changes.into_iter().enumerate() {
-            batch.push(change).map_err(|error| (at(place), error))?;
+            batch.push(change).map_err(|error| (at(Some(place)), error))?;
         }
-        let etags = batch.execute().await.map_err(|error| (at(error.batch_index().unwrap_or(0)), error))?;
+        let done = batch.after(self.begin(positions)).execute().await;
+        let etags = self.end(positions, done).map_err(|error| (at(error.batch_index()), error))?;
         for (index, etag) in indexes.into_iter().zip(etags) {
             self.saved(index, etag);
         }
         Ok(())
+    }
+
+    /// From here on nobody knows whether it is done until an answer tells, also if the save is dropped meanwhile. Says
+    /// whether it was so before.
+    fn begin(&mut self, positions: &[usize]) -> bool {
+        let mut before = false;
+        for &position in positions {
+            before |= std::mem::replace(&mut self.pending[position].uncertain, true);
+        }
+        before
+    }
+
+    /// An answer came, or none.
+    fn end<T>(&mut self, positions: &[usize], answer: Result<T>) -> Result<T> {
+        let uncertain = answer.as_ref().is_err_and(|error| error.applied() != Applied::No);
+        for &position in positions {
+            self.pending[position].uncertain = uncertain;
+        }
+        answer
     }
 
     /// The service has taken the change.

@@ -46,14 +46,17 @@ impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> Visitor<
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> std::result::Result<(), A::Error> {
+        let mut found = false;
         while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
             if name == "value" {
                 map.next_value_seed(RowsSeed(&mut self.0))?;
+                found = true;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(())
+        // An error that came with status 200 must not be taken for a page without rows.
+        if found { Ok(()) } else { Err(de::Error::missing_field("value")) }
     }
 }
 
@@ -192,5 +195,5 @@ impl<'de> Visitor<'de> for ValueSeed {
 }
 
 fn unreadable(error: &serde_json::Error) -> Error {
-    Error::answer(format!("the answer is not one of a table service: {error}"))
+    Error::unreadable(format!("the answer is not one of a table service: {error}"))
 }

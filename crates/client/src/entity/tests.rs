@@ -349,3 +349,44 @@ fn any_type_reads_any_table() {
     assert_eq!(decode_page::<Product>(page.as_bytes()).unwrap()[0].price, 5);
     assert_eq!(decode_page::<Guitar>(page.as_bytes()).unwrap()[0].no_of_strings, 6);
 }
+
+/// The names that a derive needs for itself are not taken for those of the user's types.
+#[test]
+fn a_type_may_be_called_as_the_derive_calls_its_own() {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Builder {
+        floors: u8,
+    }
+    #[derive(Clone, Debug, PartialEq, Entity)]
+    struct House {
+        #[table(partition_key)]
+        street: String,
+        #[table(row_key)]
+        number: u32,
+        #[table(json)]
+        builder: Builder,
+        r#type: i32,
+    }
+    let house = House { street: "Damrak".into(), number: 1, builder: Builder { floors: 3 }, r#type: 4 };
+    assert_eq!(round_trip(&house), house);
+    assert_eq!(House::r#type().eq(4).to_string(), "type eq 4");
+}
+
+/// FW-04: an item that is not there would move those behind it to other places when it is read.
+#[test]
+fn lists_with_holes_are_refused() {
+    #[derive(Debug, PartialEq, Entity)]
+    struct Holes {
+        #[table(partition_key)]
+        partition: String,
+        #[table(row_key)]
+        row: String,
+        #[table(indexed)]
+        items: Vec<Option<i32>>,
+    }
+    let list = |items| Holes { partition: "p".into(), row: "r".into(), items };
+    assert_eq!(round_trip(&list(vec![Some(1), Some(2)])), list(vec![Some(1), Some(2)]));
+    for holes in [vec![Some(1), None, Some(3)], vec![None], vec![Some(1), None]] {
+        assert!(encode(&list(holes)).unwrap_err().message().contains("items_"));
+    }
+}

@@ -254,7 +254,8 @@ impl<T: Entity> Query<T> {
 
     /// The same query for one property, if nothing here needs the others.
     fn narrowed(self, name: &str) -> std::result::Result<Query<Dynamic>, Box<Self>> {
-        if !self.stages.is_empty() {
+        // A token belongs to the selection that it was made with.
+        if !self.stages.is_empty() || self.start.is_some() {
             return Err(Box::new(self));
         }
         let mut narrow = self.project::<Dynamic>();

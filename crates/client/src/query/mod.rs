@@ -36,7 +36,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use lazuli_model::TableName;
-use lazuli_model::entity::is_property_name;
+use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, is_property_name};
 
 use crate::entity::Entity;
 use crate::error::Error;
@@ -132,6 +132,7 @@ impl<T: Entity> Query<T> {
     }
 
     fn add(&mut self, work: Work<T>, text: impl Into<String>, names: Vec<String>) {
+        names.iter().for_each(|name| self.check_seen(name));
         self.stages.push(Stage { names, ..Stage::new(work, text) });
     }
 
@@ -144,7 +145,25 @@ impl<T: Entity> Query<T> {
     /// A name that no property can have is an error when the query is run.
     fn check_name(&mut self, name: &str) {
         if !is_property_name(name) || matches!(name, "not" | "true" | "false" | "null" | "NaN" | "INF") {
-            self.refused = Some(Error::input(format!("a query cannot ask for a property '{name}'")));
+            self.refuse_name(name);
+        }
+    }
+
+    fn refuse_name(&mut self, name: &str) {
+        self.refused = Some(Error::input(format!("a query cannot ask for a property '{name}'")));
+    }
+
+    /// What runs here looks at entities as they are read: what their type does not keep would seem to be absent from all.
+    fn check_seen(&mut self, name: &str) {
+        if !is_property_name(name) {
+            return self.refuse_name(name);
+        }
+        let kept = T::names().is_none_or(|names| names.iter().any(|kept| kept == name));
+        if !kept && !matches!(name, PARTITION_KEY | ROW_KEY) {
+            let text = format!(
+                "'{name}' is not a property of the type that is read, so it cannot be looked at here"
+            );
+            self.refused = Some(Error::input(text));
         }
     }
 }

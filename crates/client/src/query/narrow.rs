@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use lazuli_model::entity::PARTITION_KEY;
+use lazuli_model::entity::{PARTITION_KEY, is_property_name};
 
 use crate::entity::Entity;
 use crate::error::Error;
@@ -104,7 +104,9 @@ impl<T: Entity> Query<T> {
     /// # Ok(()) });
     /// ```
     pub fn select(mut self, names: impl Names) -> Self {
-        self.pushed.select = names.into_names();
+        let names = names.into_names();
+        names.iter().filter(|name| !is_property_name(name)).for_each(|name| self.refuse_name(name));
+        self.pushed.select = names;
         self
     }
 

@@ -191,7 +191,7 @@ impl<T: Entity> Query<T> {
             if token.fingerprint != self.fingerprint() {
                 self.refused = Some(Error::input("this page token is one of another query"));
             }
-            left = token.left;
+            left = token.left.into_iter().chain(left).min();
             request.continuation = Some(token.continuation);
         }
         let fetch = Fetch::new(self.source, request, self.pushed.page_size, left);

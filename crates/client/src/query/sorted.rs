@@ -69,6 +69,7 @@ impl<T: Entity> Query<T> {
 
     fn sort(mut self, name: String, descending: bool, afresh: bool) -> Self {
         self.check_name(&name);
+        self.check_seen(&name);
         let text = format!("{name}{}", if descending { " descending" } else { "" });
         let names = vec![name.clone()];
         let by: Compare<T> = Box::new(move |a, b| {

@@ -211,6 +211,57 @@ fn pages_are_resumed() {
     assert!(now(table.query::<Dynamic>().order_by("N").pages().try_next()).is_err());
 }
 
+/// A token says where to go on, not how far: `take` counts behind it, and so do sums.
+#[test]
+fn a_resumed_query_is_still_narrowed() {
+    let table = numbers(25);
+    let page =
+        |query: Query<Dynamic>| now(query.page_size(6).pages().try_next()).unwrap().unwrap().next.unwrap();
+    let token = page(table.query());
+    let rest = || table.query::<Dynamic>().resume(&token);
+    assert_eq!(values(&now(rest().collect()).unwrap()), (6..25).collect::<Vec<_>>());
+    assert_eq!(values(&now(rest().take(5).collect()).unwrap()), [6, 7, 8, 9, 10]);
+    assert_eq!(now(rest().count()).unwrap(), 19);
+    assert_eq!(now(rest().take(5).count()).unwrap(), 5);
+    assert_eq!(now(rest().take(3).sum(Field::<class::Int32>::new("N"))).unwrap(), 6 + 7 + 8);
+    let token = page(table.query().take(10));
+    assert_eq!(values(&now(table.query().take(10).resume(&token).collect()).unwrap()), [6, 7, 8, 9]);
+    assert_eq!(values(&now(table.query().take(2).resume(&token).collect()).unwrap()), [6, 7]);
+}
+
+/// What runs here sees what the type keeps, and nothing else: a property that it does not have is refused rather than
+/// taken for absent from every row.
+#[test]
+fn what_a_type_does_not_keep_cannot_be_looked_at_here() {
+    #[derive(Debug, crate::Entity)]
+    struct Narrow {
+        #[table(partition_key)]
+        _partition: String,
+        #[table(row_key)]
+        _row: String,
+        #[table(rename = "N")]
+        _n: i32,
+    }
+    let table = numbers(25);
+    let query = || table.query::<Narrow>();
+    let rest = || prop("Rest").eq(3);
+    let refused =
+        |query: Query<Narrow>| assert_eq!(now(query.collect()).unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(now(query().filter(rest()).collect()).unwrap().len(), 4, "the service sees everything");
+    refused(query().take(9).filter(rest()));
+    refused(query().order_by("Rest"));
+    refused(query().order_by("N").then_by("Rest"));
+    refused(query().distinct_by("Rest"));
+    refused(query().order_by(crate::timestamp()));
+    assert_eq!(table.requests(), 1);
+    for seen in ["N", "PartitionKey", "RowKey"] {
+        assert_eq!(now(query().order_by(seen).collect()).unwrap().len(), 25, "{seen}");
+    }
+    assert_eq!(now(table.query::<Dynamic>().take(9).filter(rest()).collect()).unwrap().len(), 1);
+    let versioned = table.query::<crate::Versioned<Narrow>>();
+    assert!(versioned.order_by(crate::timestamp()).refused.is_none(), "a version comes with its time");
+}
+
 /// LA-30: more rows than may be held is an error with a kind of its own.
 #[test]
 fn local_limit() {
@@ -262,7 +313,23 @@ fn impossible_names_are_refused_when_run() {
         let error = now(table.query::<Dynamic>().filter(prop(name).eq(1)).collect()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
     }
+    // As one name these would be two, or none.
+    for name in ["N,Rest", "a b", ""] {
+        for query in [table.query::<Dynamic>().select([name]), table.query::<Dynamic>().distinct_by(name)] {
+            assert_eq!(now(query.collect()).unwrap_err().kind(), ErrorKind::Input, "{name}");
+        }
+    }
     assert_eq!(table.requests(), 0);
+}
+
+/// A condition that always holds is none, also as a part of another: no service reads `true or A eq 1`.
+#[test]
+fn what_always_holds_is_not_sent() {
+    let filter = |filter: Filter| numbers(0).query::<Dynamic>().filter(filter).explain().filter;
+    assert_eq!(filter(Filter::all()), None);
+    assert_eq!(filter(Filter::all() | prop("A").eq(1)), None);
+    assert_eq!(filter(prop("A").eq(1) | Filter::all()), None);
+    assert_eq!(filter((Filter::all() | prop("A").eq(1)) & prop("B").eq(2)).as_deref(), Some("B eq 2"));
 }
 
 /// LA-22: what a filter compares with is taken when it is built.

@@ -244,7 +244,7 @@ impl TableService {
 
 /// A document of the service that makes no sense: what was asked for has been done.
 pub(crate) fn unreadable(failure: Failure) -> Error {
-    Error::answer(format!("the answer cannot be read: {}", failure.message))
+    Error::unreadable(format!("the answer cannot be read: {}", failure.message))
 }
 
 pub(crate) fn table_name(name: &str) -> Result<TableName> {

@@ -106,8 +106,11 @@ impl TableService {
             let page = self.tables_page(&options).await?;
             names.extend(page.names);
             match page.continuation {
-                Some(next) => options.continuation = Some(next),
                 None => return Ok(names),
+                next if next == options.continuation => {
+                    return Err(Error::unreadable("the service goes on where it has been asked to go on"));
+                }
+                next => options.continuation = next,
             }
         }
     }
@@ -136,7 +139,7 @@ impl TableService {
             .at_secondary(options.secondary);
         let answer = self.pipeline.send(&call).await?;
         let names = answer::table_names(&answer.body)
-            .ok_or_else(|| Error::answer("the answer is not a list of tables"))?;
-        Ok(TablesPage { names, continuation: answer.get(NEXT_TABLE_NAME).map(str::to_owned) })
+            .ok_or_else(|| Error::unreadable("the answer is not a list of tables"))?;
+        Ok(TablesPage { names, continuation: answer.text(NEXT_TABLE_NAME)? })
     }
 }

@@ -130,10 +130,16 @@ impl Table {
     /// # Ok(()) })
     /// ```
     pub async fn create(&self) -> Result<()> {
+        self.create_after(false).await
+    }
+
+    /// `uncertain`: an earlier request for it may have been carried out.
+    pub(crate) async fn create_after(&self, uncertain: bool) -> Result<()> {
         let call = Call::new("CreateTable", Method::POST, "Tables")
             .header("accept", NO_METADATA)
             .header("prefer", "return-no-content")
-            .body("application/json", json::send::table(self.name()));
+            .body("application/json", json::send::table(self.name()))
+            .after(uncertain);
         match self.send(&call).await {
             Err(error) if repeated(&error, ErrorCode::TableAlreadyExists) => Ok(()),
             other => other.map(|_| ()),
@@ -170,8 +176,14 @@ impl Table {
     /// # Ok(()) })
     /// ```
     pub async fn delete(&self) -> Result<()> {
+        self.delete_after(false).await
+    }
+
+    /// `uncertain`: an earlier request for it may have been carried out.
+    pub(crate) async fn delete_after(&self, uncertain: bool) -> Result<()> {
         let target = path(|out| url::table_path(out, self.name()));
-        let call = Call::new("DeleteTable", Method::DELETE, target).header("accept", NO_METADATA);
+        let call =
+            Call::new("DeleteTable", Method::DELETE, target).header("accept", NO_METADATA).after(uncertain);
         match self.send(&call).await {
             Err(error) if error.is_not_found() && error.applied() == Applied::Unknown => Ok(()),
             other => other.map(|_| ()),

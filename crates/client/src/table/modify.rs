@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::entity::Entity;
-use crate::error::{Applied, Result};
+use crate::error::{Applied, Error, Result};
 use crate::versioned::Versioned;
 use crate::write::{WriteMode, WriteOptions};
 
@@ -93,6 +93,11 @@ impl Table {
         loop {
             let mut found: Versioned<T> = self.get(partition.as_str(), row.as_str()).await?;
             change(&mut found.value)?;
+            if found.value.partition_key() != partition || found.value.row_key() != row {
+                return Err(Error::input(
+                    "a change leaves the keys as they are; insert another entity instead",
+                ));
+            }
             let if_match = Some(found.etag.clone());
             done += 1;
             match self.write(&found.value, WriteOptions { mode, if_match }).await {

@@ -162,9 +162,10 @@ impl PageSource for Table {
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
         Box::pin(async move {
             let answer = self.send(&page_call(request)).await?;
-            let next = |name: &str| answer.get(name).map(str::to_owned);
-            let continuation = next("x-ms-continuation-nextpartitionkey")
-                .map(|partition| Continuation { partition, row: next("x-ms-continuation-nextrowkey") });
+            let partition = answer.text("x-ms-continuation-nextpartitionkey")?;
+            let row = answer.text("x-ms-continuation-nextrowkey")?;
+            let continuation = (partition.is_some() || row.is_some())
+                .then(|| Continuation { partition: partition.unwrap_or_default(), row });
             Ok(RawPage {
                 continuation,
                 explain: Explain::from_headers(&answer.headers),

@@ -146,7 +146,7 @@ impl Table {
     /// # Ok(()) })
     /// ```
     pub async fn write<T: Entity>(&self, entity: &T, options: impl Into<WriteOptions>) -> Result<ETag> {
-        self.apply(&Change::write(entity, &options.into())?).await
+        self.apply(&Change::write(entity, &options.into())?, false).await
     }
 
     /// Deletes an entity, which must be there, whatever its version.
@@ -166,7 +166,7 @@ impl Table {
         row_key: impl Into<String>,
     ) -> Result<()> {
         let key = key(partition_key.into(), row_key.into())?;
-        self.apply_delete(&Change::delete(key, None)).await
+        self.apply_delete(&Change::delete(key, None), false).await
     }
 
     /// Deletes an entity if it still has this version.
@@ -188,12 +188,12 @@ impl Table {
         etag: &ETag,
     ) -> Result<()> {
         let key = key(partition_key.into(), row_key.into())?;
-        self.apply_delete(&Change::delete(key, Some(etag))).await
+        self.apply_delete(&Change::delete(key, Some(etag)), false).await
     }
 
-    /// Sends a change that leaves the entity there.
-    pub(crate) async fn apply(&self, change: &Change) -> Result<ETag> {
-        match self.send(&change.call(&self.name)).await {
+    /// Sends a change that leaves the entity there. `uncertain`: an earlier request for it may have been carried out.
+    pub(crate) async fn apply(&self, change: &Change, uncertain: bool) -> Result<ETag> {
+        match self.send(&change.call(&self.name).after(uncertain)).await {
             Ok(answer) => {
                 let etag = answer.get("etag").map(ETag::new);
                 etag.ok_or_else(|| Error::answer("the answer to a write has no ETag"))
@@ -206,8 +206,8 @@ impl Table {
     }
 
     /// ER-05: a repeated delete that finds nothing has been done by an attempt before.
-    pub(crate) async fn apply_delete(&self, change: &Change) -> Result<()> {
-        match self.send(&change.call(&self.name)).await {
+    pub(crate) async fn apply_delete(&self, change: &Change, uncertain: bool) -> Result<()> {
+        match self.send(&change.call(&self.name).after(uncertain)).await {
             Err(error) if repeated(&error, ErrorCode::ResourceNotFound) => Ok(()),
             other => other.map(|_| ()),
         }

@@ -2,7 +2,7 @@
 
 use lazuli_client::{
     Applied, DateTime, Dynamic, ErrorCode, ErrorKind, GetOptions, Guid, ModifyOptions, Value, Versioned,
-    WriteMode, WriteOptions,
+    WriteMode, WriteOptions, prop,
 };
 
 use crate::support::{age, cases, person};
@@ -175,6 +175,21 @@ cases! {
         assert!(missing.is_not_found());
     }
 
+    /// CC-09: a change of the keys would be a change of another entity, with this one's version.
+    async fn modify_does_not_move_an_entity(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "a", 1)).await.unwrap();
+        table.insert(&person("p", "b", 2)).await.unwrap();
+        let mut calls = 0;
+        let moved = table.modify("p", "a", |entity: &mut Dynamic| {
+            calls += 1;
+            entity.row_key = "b".into();
+            Ok(())
+        });
+        assert_eq!(moved.await.unwrap_err().kind(), ErrorKind::Input);
+        assert_eq!((calls, age(&table, "p", "b").await), (1, Some(2)));
+    }
+
     /// PJ: only what is selected is read; the version is known all the same.
     async fn select_in_a_get(setting: Setting) {
         let table = setting.table().await;
@@ -233,5 +248,41 @@ fn decoding_sees_the_raw_properties() {
         table.insert(&Dynamic::new("p", "r").with("Big", 5_i64).unwrap()).await.unwrap();
         let found: Versioned<Watched> = table.get("p", "r").await.unwrap();
         assert_eq!(found.value.seen, ["Big=Int64(5)"]);
+    });
+}
+
+/// Numbers at the edges, and names of all scripts, are stored, come back bit for bit, and are found by a filter.
+#[test]
+fn numbers_and_names_at_the_edge() {
+    crate::support::on_http("numbers_and_names_at_the_edge", async |setting: crate::support::Setting| {
+        let table = setting.table().await;
+        let doubles =
+            [f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, -0.0, 1e22, 0.1, 1.0];
+        for (row, number) in doubles.into_iter().enumerate() {
+            table.insert(&Dynamic::new("d", row.to_string()).with("N", number).unwrap()).await.unwrap();
+            let found = table.get::<Dynamic>("d", row.to_string()).await.unwrap().value;
+            assert_eq!(
+                found.get::<f64>("N").unwrap().map(f64::to_bits),
+                Some(number.to_bits()),
+                "{number:e}"
+            );
+            let rows = table.query::<Dynamic>().filter(prop("N").eq(number)).collect().await.unwrap();
+            assert!(rows.iter().any(|found| found.row_key == row.to_string()), "{number:e}");
+        }
+        table.insert(&Dynamic::new("d", "nan").with("N", f64::NAN).unwrap()).await.unwrap();
+        let nan = table.get::<Dynamic>("d", "nan").await.unwrap().value.get::<f64>("N").unwrap();
+        assert!(nan.is_some_and(f64::is_nan));
+        for number in [i64::MIN, i64::MAX, 0, -1, 1 << 53, (1 << 53) + 1] {
+            table.upsert(&Dynamic::new("i", "r").with("I", number).unwrap()).await.unwrap();
+            let rows = table.query::<Dynamic>().filter(prop("I").eq(number)).collect().await.unwrap();
+            assert_eq!(rows[0].get::<i64>("I").unwrap(), Some(number));
+        }
+        let longest = "n".repeat(255);
+        for name in ["_", "é", "名前", "ß_1", "value", "odata", "PartitionKey1", longest.as_str()] {
+            let entity = Dynamic::new("n", "r").with(name.to_owned(), 5).unwrap();
+            table.upsert(&entity).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let query = table.query::<Dynamic>().filter(prop(name.to_owned()).eq(5)).select([name]);
+            assert_eq!(query.collect().await.unwrap()[0].get::<i32>(name).unwrap(), Some(5), "{name}");
+        }
     });
 }

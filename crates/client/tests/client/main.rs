@@ -11,6 +11,7 @@
 //! | `queries.rs` | typed entities and queries, references |
 //! | `examples.rs` | the examples, which assert what they show |
 //! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
+//! | `garbage.rs` | answers that no service gives |
 //! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -20,6 +21,7 @@ mod batches;
 mod context;
 mod entities;
 mod examples;
+mod garbage;
 mod pages;
 mod queries;
 mod retries;

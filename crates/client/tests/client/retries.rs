@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use lazuli_client::transport::TransportResult;
 use lazuli_client::{
-    Account, Applied, BoxFuture, Context, DateTime, Dynamic, Environment, Error, ErrorCode, ErrorKind,
-    ModifyOptions, ReadFrom, RetryOptions, System, Table, TableService, Transport, TransportError,
+    Account, Applied, BoxFuture, Context, Credential, DateTime, Dynamic, Environment, Error, ErrorCode,
+    ErrorKind, ModifyOptions, ReadFrom, RetryOptions, System, Table, TableService, TokenProvider, Transport,
+    TransportError,
 };
 use lazuli_embedded::Embedded;
 use tokio::time::Instant;
@@ -410,18 +411,160 @@ fn repeated_batches() {
     });
 }
 
-/// CL-08: a change whose answer was lost stays pending, and a later save finds it done.
+/// CL-08: a change whose answer was lost stays pending, and a later save finds it done, or does it.
 #[test]
 fn a_context_survives_a_bad_line() {
     run(async {
+        for fate in [Fate::LoseRequest, Fate::LoseAnswer, Fate::NoConnection] {
+            let stage = Stage::new(RetryOptions::none()).await;
+            stage.table.insert(&person("p", "old", 1)).await.unwrap();
+            for change in 0..4 {
+                let mut context = Context::new(stage.table.service());
+                match change {
+                    0 => drop(context.add(&stage.table, person("p", "r", 1)).unwrap()),
+                    1 => {
+                        let old = context.get::<Dynamic>(&stage.table, "p", "old").await.unwrap();
+                        context.delete(old).unwrap();
+                    }
+                    2 => drop(context.create_table("Others").unwrap()),
+                    _ => context.delete_table("Others").unwrap(),
+                }
+                stage.script(&[fate]);
+                let error = context.save().await.unwrap_err();
+                let told = if fate == Fate::NoConnection { Applied::No } else { Applied::Unknown };
+                assert_eq!(
+                    (error.failed[0].error.applied(), context.pending()),
+                    (told, 1),
+                    "{change} {fate:?}"
+                );
+                assert_eq!(context.save().await.unwrap(), 1, "{change} {fate:?}");
+            }
+            assert_eq!(age(&stage.table, "p", "r").await, Some(1));
+            assert_eq!(age(&stage.table, "p", "old").await, None);
+        }
+    });
+}
+
+/// What a lost answer leaves open is told as open until it is settled, also by a later save and for a batch.
+#[test]
+fn a_context_remembers_what_is_uncertain() {
+    run(async {
         let stage = Stage::new(RetryOptions::none()).await;
+        stage.table.insert(&person("p", "taken", 2)).await.unwrap();
         let mut context = Context::new(stage.table.service());
-        context.add(&stage.table, person("p", "r", 1)).unwrap();
+        let taken = context.add(&stage.table, person("p", "taken", 1)).unwrap();
         stage.script(&[Fate::LoseRequest]);
+        context.save_batch().await.unwrap_err();
+        for error in [context.save_batch().await.unwrap_err(), context.save().await.unwrap_err()] {
+            let error = &error.failed[0].error;
+            assert_eq!(
+                (error.code(), error.applied()),
+                (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown)
+            );
+        }
+        context.detach(taken).unwrap();
+        let again = context.add(&stage.table, person("p", "taken", 1)).unwrap();
         let error = context.save().await.unwrap_err();
-        assert_eq!((error.failed[0].error.applied(), context.pending()), (Applied::Unknown, 1));
-        assert_eq!(context.save().await.unwrap(), 1);
-        assert_eq!(age(&stage.table, "p", "r").await, Some(1));
+        assert_eq!(error.failed[0].error.applied(), Applied::No, "what is added anew was never sent");
+        context.detach(again).unwrap();
+    });
+}
+
+/// A save that is given up half-way has done what it has done; the next one goes on from there.
+#[test]
+fn a_save_that_is_dropped_goes_on_where_it_was() {
+    run(async {
+        for (fate, then) in [(Fate::Hang, vec!["POST"]), (Fate::HangAfter, vec!["POST", "GET"])] {
+            let stage = Stage::new(RetryOptions::default()).await;
+            stage.table.insert(&person("p", "old", 1)).await.unwrap();
+            let mut context = Context::new(stage.table.service());
+            let old = context.get::<Dynamic>(&stage.table, "p", "old").await.unwrap();
+            context.create_table("Others").unwrap();
+            context.delete(old).unwrap();
+            context.add(&stage.table, person("p", "a", 1)).unwrap();
+            context.add(&stage.table, person("p", "b", 1)).unwrap();
+            stage.script(&[Fate::Pass, Fate::Pass, Fate::Pass, fate]);
+            assert!(tokio::time::timeout(Duration::from_secs(1), context.save()).await.is_err());
+            assert_eq!((stage.seen().len(), context.pending()), (4, 1), "{fate:?}");
+            stage.script(&[]);
+            assert_eq!(context.save().await.unwrap(), 1, "{fate:?}");
+            assert_eq!((stage.seen(), context.pending()), (then.into_iter().map(str::to_owned).collect(), 0));
+            assert_eq!(age(&stage.table, "p", "b").await, Some(1), "{fate:?}");
+        }
+    });
+}
+
+/// A query whose poll is given up is not asked for again: the page that is under way is the one that comes.
+#[test]
+fn a_row_that_was_not_waited_for_is_not_lost() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        for row in ["a", "b", "c"] {
+            stage.table.insert(&person("p", row, 1)).await.unwrap();
+        }
+        let mut rows = stage.table.query::<Dynamic>().page_size(2).stream();
+        stage.script(&[Fate::Pass, Fate::Hang]);
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            match tokio::time::timeout(Duration::from_secs(1), rows.try_next()).await {
+                Err(_) => {}
+                Ok(Ok(None)) => break,
+                Ok(row) => seen.push(row.unwrap().unwrap().row_key),
+            }
+        }
+        assert_eq!(seen, ["a", "b", "c"]);
+        assert_eq!(stage.seen().len(), 3, "two pages, one of them asked for twice by the retry");
+    });
+}
+
+/// A provider of tokens that never answers.
+struct NoTokens;
+
+impl TokenProvider for NoTokens {
+    fn token(&self) -> BoxFuture<'_, lazuli_client::Result<String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// The deadline is also for the token: a provider that hangs has sent nothing.
+#[test]
+fn a_token_that_never_comes_ends_with_the_deadline() {
+    run(async {
+        let account = Account::development_at("http://127.0.0.1:1/devstoreaccount1").unwrap();
+        let start = Instant::now();
+        let service = TableService::builder(account.with_credential(Credential::bearer(NoTokens)))
+            .transport(Embedded::memory().unwrap())
+            .environment(Jumping { start, sleeps: Arc::default() })
+            .build()
+            .unwrap();
+        let (table, ann) = (service.table("People").unwrap(), person("p", "r", 1));
+        let error = tokio::time::timeout(Duration::from_secs(3600), table.upsert(&ann)).await;
+        let error = error.expect("it does not wait for ever").unwrap_err();
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::Deadline, Applied::No), "{error}");
+        assert!(start.elapsed() <= RetryOptions::default().deadline);
+    });
+}
+
+/// Times without bound are no sums that overflow.
+#[test]
+fn delays_without_bound() {
+    run(async {
+        let options = RetryOptions {
+            delay_base: Duration::MAX,
+            delay_max: Duration::MAX,
+            attempt_time_max: Duration::MAX,
+            deadline: Duration::MAX,
+            ..RetryOptions::default()
+        };
+        let stage = Stage::new(options).await;
+        stage.script(&[Fate::Pass, Fate::NoConnection]);
+        let ann = person("p", "r", 1);
+        stage.table.upsert(&ann).await.unwrap();
+        let again = tokio::time::timeout(Duration::from_secs(3600), stage.table.upsert(&ann)).await;
+        assert!(
+            again.is_err() || again.is_ok_and(|change| change.is_err()),
+            "it waits for long, or gives up"
+        );
     });
 }
 

@@ -130,6 +130,15 @@ fn hooks_add_headers() {
     });
 }
 
+/// As many connections as one likes is no panic.
+#[test]
+fn connections_without_bound() {
+    for connections_max in [0, usize::MAX] {
+        let options = HttpOptions { connections_max, ..HttpOptions::default() };
+        assert!(lazuli_client::Http::without_roots(&options).is_ok());
+    }
+}
+
 /// Nobody listens: nothing was sent, so nothing was applied.
 #[test]
 fn no_connection() {
