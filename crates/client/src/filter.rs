@@ -15,14 +15,14 @@
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Not};
 
-use lazuli_filter::Schema;
+use lazuli_filter::{ParseError, Schema};
 use lazuli_model::filter::{Comparison, Expr, Operator};
 use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
 use lazuli_model::row::CorruptRow;
-use lazuli_model::{Value, ValueRef};
+use lazuli_model::{Failure, Value, ValueRef};
 
 use crate::entity::Entity;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A condition. Combine with `&`, `|` and `!`; printing it gives the `$filter` that is sent.
 ///
@@ -46,9 +46,8 @@ impl Filter {
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
-        lazuli_filter::parse(text, Schema::Entity)
-            .map(Self)
-            .map_err(|error| Error::input(format!("not a filter: {error:?}")))
+        let refused = |error: ParseError| Failure::new(error.code(), format!("not a filter: {error}"));
+        Ok(Self(lazuli_filter::parse(text, Schema::Entity).map_err(refused)?))
     }
 
     /// The condition that always holds.
@@ -279,6 +278,14 @@ mod tests {
             assert!(!filter.holds(&amplifier), "{filter}");
             assert!(!(!filter.clone()).holds(&amplifier), "not {filter}");
         }
+    }
+
+    /// What is no filter is told in words, with the code that a service would give.
+    #[test]
+    fn what_is_no_filter_is_told_in_words() {
+        let error = Filter::parse("Age eq").unwrap_err();
+        assert_eq!(error.message(), "not a filter: Syntax error at position 6 in 'Age eq'.");
+        assert_eq!(error.code(), Some(lazuli_model::ErrorCode::InvalidInput));
     }
 
     proptest! {

@@ -105,7 +105,8 @@ fn request(mut request: PageRequest, query: &str) -> std::result::Result<PageReq
             _ => return Err(format!("its parameter '{name}' is not one of a query for entities")),
         }
     }
-    request.continuation = partition.map(|partition| Continuation { partition, row });
+    request.continuation = (partition.is_some() || row.is_some())
+        .then(|| Continuation { partition: partition.unwrap_or_default(), row });
     Ok(request)
 }
 
