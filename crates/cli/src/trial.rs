@@ -138,8 +138,14 @@ impl Sequences {
     fn run(self, runtime: &Runtime) -> Result<ExitCode, String> {
         let (mut process, _folder) = start(&self.place)?;
         let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.place.seed);
-        outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
-        say!("{} sequences of up to {} steps: every answer agreed", self.count, self.steps);
+        let met = outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
+        say!(
+            "{} sequences of up to {} steps, {} of {} situations: every answer agreed",
+            self.count,
+            self.steps,
+            sequence::situations().len() - met.missing().len(),
+            sequence::situations().len()
+        );
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -152,10 +158,9 @@ impl Histories {
         let mut total = history::Seen::default();
         for seed in self.place.seed..self.place.seed.saturating_add(self.count) {
             let seen = history::run(&mut process, TABLE, seed, shape).await?;
-            total.answered += seen.answered;
-            total.unknown += seen.unknown;
-            total.transactions += seen.transactions;
+            total.add(seen);
         }
+        total.shows_something(shape)?;
         say!(
             "{} histories, {} answers, {} transactions, {} unknown outcomes: all have an order",
             self.count,

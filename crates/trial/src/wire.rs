@@ -149,6 +149,15 @@ fn reply(answer: Answer) -> Reply {
     }
 }
 
+/// The moment in an ETag or a Timestamp as a number that grows with it.
+pub fn version(text: &str) -> Option<u128> {
+    let time = text.split('\'').nth(1).unwrap_or(text).replace("%3A", ":");
+    let time = time.strip_suffix('Z')?;
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let digits: String = seconds.chars().filter(char::is_ascii_digit).collect();
+    format!("{digits}{fraction:0<7}").parse().ok()
+}
+
 /// Text as a part of a URL.
 pub fn escaped(text: &str) -> String {
     let mut bytes = Vec::new();
@@ -194,4 +203,18 @@ pub fn batch_replies(reply: &Reply) -> Vec<Reply> {
             self::reply(Answer { status, head, body: body.as_bytes().to_vec() })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn versions_of_etags_and_timestamps() {
+        let (etag, timestamp) =
+            ("W/\"datetime'2026-11-16T07%3A31%3A46.015305Z'\"", "2026-11-16T07:31:46.015305Z");
+        assert_eq!((version(etag), version(timestamp)), (Some(202_611_160_731_460_153_050), version(etag)));
+        assert!(version("2026-11-16T07:31:46Z") < version(timestamp));
+        assert_eq!(version("W/\"other\""), None);
+    }
 }

@@ -27,7 +27,7 @@ pub struct Shape {
     pub kill: bool,
 }
 
-/// What was seen in one history.
+/// What was seen in histories.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations that were answered.
@@ -38,8 +38,26 @@ pub struct Seen {
     pub transactions: usize,
 }
 
-/// How long the server works before it is killed in the middle of a history.
-const BEFORE_KILL: Duration = Duration::from_millis(15);
+impl Seen {
+    /// Adds what was seen in another one.
+    pub fn add(&mut self, other: Seen) {
+        self.answered += other.answered;
+        self.unknown += other.unknown;
+        self.transactions += other.transactions;
+    }
+
+    /// Histories in which nothing happens have an order too: then they show nothing.
+    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+        match self {
+            Seen { transactions: 0, .. } => Err("no transaction was ever applied".into()),
+            Seen { unknown: 0, .. } if shape.kill => Err("no kill ever met a change on its way".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How long the server works at most before it is killed in the middle of a history.
+const BEFORE_KILL_MS_MAX: usize = 30;
 
 /// Records one history of this seed on a partition of its own, and checks it.
 pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
@@ -54,12 +72,19 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
         })
         .collect();
     if shape.kill {
-        tokio::time::sleep(BEFORE_KILL).await;
+        let before_kill = Duration::from_millis(1 + random.below(BEFORE_KILL_MS_MAX) as u64);
+        tokio::time::sleep(before_kill).await;
         subject.restart(End::Kill).await?;
     }
     let mut events = Vec::new();
     for worker in workers {
         events.extend(worker.await.map_err(|error| error.to_string())??);
+    }
+    let unanswered = events.iter().filter(|event: &&Event| event.answer.is_none()).count();
+    if unanswered > 0 && !shape.kill {
+        return Err(format!(
+            "seed {seed}: {unanswered} changes were not answered by a server that nobody killed"
+        ));
     }
     // What is there at the end is part of the history too: it shows what became of the unknown.
     let last = worker::Place { authority: subject.authority(), ..place };

@@ -45,9 +45,13 @@ impl Worker {
         Ok(self.events)
     }
 
-    /// Reads the whole partition once.
+    /// Reads the whole partition once, and then every row by its key. Without these answers nothing would be known of the end.
     pub async fn read_all(mut self) -> Result<Vec<Event>, String> {
-        self.perform(Operation::Scan).await?;
+        for operation in std::iter::once(Operation::Scan).chain((0..ROWS).map(Operation::Get)) {
+            if !self.perform(operation.clone()).await? {
+                return Err(format!("{operation:?} at the end was not answered"));
+            }
+        }
         Ok(self.events)
     }
 
@@ -187,6 +191,9 @@ impl Worker {
             let row =
                 entity["RowKey"].as_str().and_then(|text| text.strip_prefix('r')?.parse::<usize>().ok());
             let row = row.filter(|row| *row < ROWS).ok_or("a row that nobody wrote")?;
+            if state[row].is_some() {
+                return Err(format!("row {row} is twice in one answer: {json}"));
+            }
             state[row] = Some(self.entity(row, entity)?);
         }
         Ok(state)

@@ -22,6 +22,9 @@ use crate::wire::{Call, Caller, batch, batch_replies, entity_path, escaped};
 /// Rows of the partition.
 pub const ROWS: usize = 12;
 
+/// How long a busy machine may take for a first transaction and a first read: a kill before them shows nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A row as it was read: its number and its ETag.
 #[derive(Clone, Debug)]
 pub struct Read {
@@ -83,7 +86,8 @@ pub async fn run<I: Invariant>(
     let done = Arc::new(Counters::default());
     let slices = u32::try_from(effort.kills).unwrap_or(u32::MAX).saturating_add(1);
     for slice in 0..slices {
-        let stop = Arc::new(AtomicBool::new(false));
+        let before = done.total();
+        let stop = Arc::new(Stop::default());
         let mut tasks = Vec::new();
         for _ in 0..effort.writers {
             let worker =
@@ -91,20 +95,31 @@ pub async fn run<I: Invariant>(
             tasks.push(tokio::spawn(worker(random.fork()).write::<I>()));
             tasks.push(tokio::spawn(worker(random.fork()).read::<I>()));
         }
-        let until = Instant::now() + effort.time / slices;
-        while Instant::now() < until && tasks.iter().all(|task| !task.is_finished()) {
+        let began = Instant::now();
+        let has_happened = || done.total().applied > before.applied && done.total().reads > before.reads;
+        while (began.elapsed() < effort.time / slices || !has_happened() && began.elapsed() < PATIENCE)
+            && tasks.iter().all(|task| !task.is_finished())
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if slice + 1 < slices {
+            stop.may_be_lost.store(true, Ordering::SeqCst);
             subject.restart(End::Kill).await?;
         }
-        stop.store(true, Ordering::Relaxed);
+        stop.now.store(true, Ordering::SeqCst);
         for task in tasks {
             task.await.map_err(|error| error.to_string())?.map_err(|seen| format!("seed {seed}: {seen}"))?;
         }
         let mut last = Worker::new(place.clone(), &subject.authority(), random.fork(), done.clone(), stop);
         let rows = last.rows().await?.ok_or("no answer after a start")?;
         I::holds(&values(&rows)).map_err(|seen| format!("seed {seed}, at rest: {seen}"))?;
+        if !has_happened() {
+            return Err(format!(
+                "seed {seed}: nothing happened before kill {}: {:?}",
+                slice + 1,
+                done.total()
+            ));
+        }
     }
     Ok(done.total())
 }
@@ -154,29 +169,46 @@ impl Counters {
     }
 }
 
+/// What the workers are told.
+#[derive(Default)]
+struct Stop {
+    /// It is over.
+    now: AtomicBool,
+    /// The server is about to be killed: from now on an answer may be missing.
+    may_be_lost: AtomicBool,
+}
+
+impl Stop {
+    fn is_now(&self) -> bool {
+        self.now.load(Ordering::SeqCst)
+    }
+
+    /// No answer: fine if the server was killed.
+    fn lost(&self, why: &str) -> Result<(), String> {
+        if self.may_be_lost.load(Ordering::SeqCst) || self.is_now() {
+            return Ok(());
+        }
+        Err(format!("the server went away by itself: {why}"))
+    }
+}
+
 struct Worker {
     place: Place,
     authority: String,
     caller: Caller,
     random: Random,
     done: Arc<Counters>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
 }
 
 impl Worker {
-    fn new(
-        place: Place,
-        authority: &str,
-        random: Random,
-        done: Arc<Counters>,
-        stop: Arc<AtomicBool>,
-    ) -> Self {
+    fn new(place: Place, authority: &str, random: Random, done: Arc<Counters>, stop: Arc<Stop>) -> Self {
         Self { place, authority: authority.into(), caller: Caller::new(authority), random, done, stop }
     }
 
     /// Reads and changes until told to stop, or until the server is gone.
     async fn write<I: Invariant>(mut self) -> Result<(), String> {
-        while !self.stop.load(Ordering::Relaxed) {
+        while !self.stop.is_now() {
             let Some(rows) = self.rows().await? else { break };
             let calls: Vec<Call> = I::change(&rows, &mut self.random)
                 .into_iter()
@@ -186,13 +218,17 @@ impl Worker {
                     call.with("If-Match", rows[row].etag.clone())
                 })
                 .collect();
-            let Ok(reply) = self.caller.call(&batch(&self.authority, &calls)).await else { break };
+            let reply = match self.caller.call(&batch(&self.authority, &calls)).await {
+                Ok(reply) if reply.status < 500 => reply,
+                Ok(reply) => return self.stop.lost(&reply.body),
+                Err(lost) => return self.stop.lost(&lost.0.to_string()),
+            };
             let replies = batch_replies(&reply);
             if replies.len() == calls.len() && replies.iter().all(|reply| reply.status == 204) {
                 self.done.applied.fetch_add(1, Ordering::Relaxed);
             } else if replies.len() == 1 && replies[0].status == 412 {
                 self.done.refused.fetch_add(1, Ordering::Relaxed);
-            } else if reply.status < 500 {
+            } else {
                 return Err(format!("a transaction was answered with {} {}", reply.status, reply.body));
             }
         }
@@ -201,7 +237,7 @@ impl Worker {
 
     /// Looks until told to stop, or until the server is gone.
     async fn read<I: Invariant>(mut self) -> Result<(), String> {
-        while !self.stop.load(Ordering::Relaxed) {
+        while !self.stop.is_now() {
             let Some(rows) = self.rows().await? else { break };
             I::holds(&values(&rows))?;
             self.done.reads.fetch_add(1, Ordering::Relaxed);
@@ -213,10 +249,11 @@ impl Worker {
     async fn rows(&mut self) -> Result<Option<Vec<Read>>, String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
         let call = Call::new("GET", format!("/{}()?$filter={filter}", self.place.table));
-        let Ok(reply) = self.caller.call(&call).await else { return Ok(None) };
-        if reply.status >= 500 {
-            return Ok(None);
-        }
+        let reply = match self.caller.call(&call).await {
+            Ok(reply) if reply.status < 500 => reply,
+            Ok(reply) => return self.stop.lost(&reply.body).map(|()| None),
+            Err(lost) => return self.stop.lost(&lost.0.to_string()).map(|()| None),
+        };
         let rows: Option<Vec<Read>> =
             reply.json["value"].as_array().and_then(|rows| rows.iter().map(read).collect());
         match rows {

@@ -109,6 +109,10 @@ fn order(stored: &Datum, constant: &Datum) -> Option<Ordering> {
             (f64::from(*left) + 0.5).partial_cmp(&f64::from(*right))
         }
         (Datum::Text(left), Datum::Text(right)) => Some(left.encode_utf16().cmp(right.encode_utf16())),
+        (Datum::Moment(left), Datum::Moment(right)) | (Datum::Guid(left), Datum::Guid(right)) => {
+            Some(left.cmp(right))
+        }
+        (Datum::Bytes(left), Datum::Bytes(right)) => Some(left.cmp(right)),
         _ => None,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 /// A value. Doubles carry halves only, which every notation writes alike.
@@ -19,6 +21,12 @@ pub enum Datum {
     Halves(i32),
     /// Edm.String.
     Text(String),
+    /// Edm.DateTime, so many seconds and 1234567 ticks into a day.
+    Moment(u8),
+    /// Edm.Guid, of sixteen equal bytes: whichever of them count first, the order is the same.
+    Guid(u8),
+    /// Edm.Binary.
+    Bytes(Vec<u8>),
 }
 
 impl Datum {
@@ -30,6 +38,20 @@ impl Datum {
             Datum::Int64(value) => json!(value.to_string()),
             Datum::Halves(value) => json!(f64::from(*value) + 0.5),
             Datum::Text(value) => json!(value),
+            Datum::Moment(seconds) => json!(moment(*seconds)),
+            Datum::Guid(byte) => json!(guid(*byte)),
+            Datum::Bytes(bytes) => json!(STANDARD.encode(bytes)),
+        }
+    }
+
+    /// The type, where JSON does not tell it.
+    fn annotation(&self) -> Option<&'static str> {
+        match self {
+            Datum::Int64(_) => Some("Edm.Int64"),
+            Datum::Moment(_) => Some("Edm.DateTime"),
+            Datum::Guid(_) => Some("Edm.Guid"),
+            Datum::Bytes(_) => Some("Edm.Binary"),
+            Datum::Null | Datum::Flag(_) | Datum::Int32(_) | Datum::Halves(_) | Datum::Text(_) => None,
         }
     }
 
@@ -42,8 +64,23 @@ impl Datum {
             Datum::Int64(value) => format!("{value}L"),
             Datum::Halves(value) => (f64::from(*value) + 0.5).to_string(),
             Datum::Text(value) => format!("'{}'", value.replace('\'', "''")),
+            Datum::Moment(seconds) => format!("datetime'{}'", moment(*seconds)),
+            Datum::Guid(byte) => format!("guid'{}'", guid(*byte)),
+            Datum::Bytes(bytes) => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("X'{digits}'")
+            }
         }
     }
+}
+
+fn moment(seconds: u8) -> String {
+    format!("2024-02-29T12:{:02}:{:02}.1234567Z", seconds / 60, seconds % 60)
+}
+
+fn guid(byte: u8) -> String {
+    let digits = format!("{byte:02x}").repeat(16);
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 /// Properties by name.
@@ -69,8 +106,8 @@ impl Properties {
         let mut members = Map::new();
         for (name, value) in &self.0 {
             members.insert(name.clone(), value.json());
-            if let Datum::Int64(_) = value {
-                members.insert(format!("{name}@odata.type"), json!("Edm.Int64"));
+            if let Some(kind) = value.annotation() {
+                members.insert(format!("{name}@odata.type"), json!(kind));
             }
         }
         members

@@ -54,8 +54,10 @@ pub enum Precondition {
     Exists,
     /// The ETag that the row has now.
     Current,
-    /// An ETag that the row does not have.
+    /// An ETag that no row has.
     Stale,
+    /// An ETag that the row had before, which is what a client that comes too late shows.
+    Former,
 }
 
 /// A change of one entity.
@@ -76,8 +78,10 @@ pub enum Write {
     Upsert(Properties),
     /// MERGE.
     UpsertMerge(Properties),
-    /// DELETE.
+    /// DELETE with If-Match.
     Delete(Precondition),
+    /// DELETE without the If-Match that it must have.
+    BareDelete,
 }
 
 /// Why something is refused.
@@ -99,11 +103,15 @@ const NOT_FOUND: Refusal = refusal(404, "ResourceNotFound");
 const EXISTS: Refusal = refusal(409, "EntityAlreadyExists");
 const MISMATCH: Refusal = refusal(412, "UpdateConditionNotSatisfied");
 const DUPLICATE: Refusal = refusal(400, "InvalidDuplicateRow");
+const NO_CONDITION: Refusal = refusal(400, "MissingRequiredHeader");
 
+#[derive(Default)]
 struct Table {
     /// The name as it was spelt at its creation.
     name: String,
     rows: BTreeMap<Key, Row>,
+    /// The ETags that rows had before.
+    former: BTreeMap<Key, String>,
 }
 
 /// All tables of an account.
@@ -119,7 +127,7 @@ impl Model {
         if self.tables.contains_key(&folded) {
             return Err(TABLE_EXISTS);
         }
-        self.tables.insert(folded, Table { name: name.to_owned(), rows: BTreeMap::new() });
+        self.tables.insert(folded, Table { name: name.to_owned(), ..Table::default() });
         Ok(())
     }
 
@@ -146,11 +154,14 @@ impl Model {
 
     /// Changes one entity; says what is stored then, if anything is.
     pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Refusal> {
-        let rows = &mut self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?.rows;
-        match changed(rows.get(key), write)? {
+        let Table { rows, former, .. } = self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?;
+        let before = match changed(rows.get(key), write)? {
             Some(row) => rows.insert(key.clone(), row),
             None => rows.remove(key),
         };
+        if let Some(etag) = before.and_then(|row| row.etag) {
+            former.insert(key.clone(), etag);
+        }
         Ok(rows.get(key))
     }
 
@@ -190,6 +201,18 @@ impl Model {
         }
     }
 
+    /// An ETag that a row had and has no longer, if there is one.
+    pub fn former(&self, table: &str, key: &Key) -> Option<&str> {
+        let table = self.table(table).ok()?;
+        let former = table.former.get(key).map(String::as_str);
+        former.filter(|etag| table.rows.get(key).and_then(|row| row.etag.as_deref()) != Some(etag))
+    }
+
+    /// Is there such a table?
+    pub fn has(&self, table: &str) -> bool {
+        self.table(table).is_ok()
+    }
+
     fn table(&self, name: &str) -> Result<&Table, Refusal> {
         self.tables.get(&name.to_lowercase()).ok_or(TABLE_NOT_FOUND)
     }
@@ -200,15 +223,16 @@ fn changed(current: Option<&Row>, write: &Write) -> Result<Option<Row>, Refusal>
     let stored =
         |properties: &Properties| Ok(Some(Row { properties: properties.without_nulls(), etag: None }));
     match (write, current) {
+        (Write::BareDelete, _) => Err(NO_CONDITION),
         (Write::Insert { .. }, Some(_)) => Err(EXISTS),
         (Write::Insert { properties, .. } | Write::Upsert(properties), _) => stored(properties),
         (Write::UpsertMerge(properties), None) => stored(properties),
         (Write::UpsertMerge(properties), Some(row)) => stored(&row.properties.overlaid(properties)),
         (Write::Replace(..) | Write::Merge(..) | Write::Delete(_), None) => Err(NOT_FOUND),
         (
-            Write::Replace(_, Precondition::Stale)
-            | Write::Merge(_, Precondition::Stale)
-            | Write::Delete(Precondition::Stale),
+            Write::Replace(_, Precondition::Stale | Precondition::Former)
+            | Write::Merge(_, Precondition::Stale | Precondition::Former)
+            | Write::Delete(Precondition::Stale | Precondition::Former),
             Some(_),
         ) => Err(MISMATCH),
         (Write::Replace(properties, _), Some(_)) => stored(properties),

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::Step;
+use super::coverage::{Coverage, name};
 use crate::model::{Condition, Key, Model, Precondition, Properties, Refusal, Row, Write};
-use crate::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped};
+use crate::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped, version};
 
 /// An ETag that no row ever has.
 const STALE: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000001Z'\"";
@@ -15,13 +16,16 @@ pub(super) struct Trial {
     run: u64,
     pub(super) caller: Caller,
     model: Model,
+    pub(super) coverage: Coverage,
+    /// The greatest version that any change was given.
+    latest: u128,
 }
 
 type Checked = Result<(), String>;
 
 impl Trial {
     pub(super) fn new(run: u64, caller: Caller, model: Model) -> Self {
-        Self { run, caller, model }
+        Self { run, caller, model, coverage: Coverage::default(), latest: 0 }
     }
 
     pub(super) async fn step(&mut self, step: &Step) -> Checked {
@@ -57,16 +61,28 @@ impl Trial {
         let body = json!({ "TableName": name }).to_string();
         let reply = self.ask(&Call::new("POST", "/Tables").json(body)).await?;
         match self.model.create(name) {
-            Ok(()) => same("status", &201, &reply.status),
-            Err(refusal) => refused(&reply, refusal),
+            Ok(()) => {
+                self.coverage.note("create a table: made");
+                same("status", &201, &reply.status)
+            }
+            Err(refusal) => {
+                self.coverage.note("create a table: refused");
+                refused(&reply, refusal)
+            }
         }
     }
 
     async fn drop_table(&mut self, name: &str) -> Checked {
         let reply = self.ask(&Call::new("DELETE", format!("/Tables('{name}')"))).await?;
         match self.model.drop_table(name) {
-            Ok(()) => same("status", &204, &reply.status),
-            Err(refusal) => refused(&reply, refusal),
+            Ok(()) => {
+                self.coverage.note("delete a table: gone");
+                same("status", &204, &reply.status)
+            }
+            Err(refusal) => {
+                self.coverage.note("delete a table: refused");
+                refused(&reply, refusal)
+            }
         }
     }
 
@@ -77,21 +93,26 @@ impl Trial {
         // A comparison of names knows capitals from small letters.
         for prefix in [format!("RUN{}TABLE", self.run), format!("run{}table", self.run)] {
             let target = format!("/Tables?$filter={}", filter(&prefix, &format!("{prefix}~")));
-            found.extend(self.pages(&target).await?);
+            found.extend(self.pages(&target, None).await?);
         }
         let mut found: Vec<String> =
             found.iter().filter_map(|table| table["TableName"].as_str().map(str::to_owned)).collect();
         let mut expected = self.model.names();
         found.sort();
         expected.sort();
+        self.coverage.note(if expected.is_empty() { "list tables: none" } else { "list tables: some" });
         same("tables", &expected, &found)
     }
 
     async fn write(&mut self, table: &str, key: &Key, write: &Write) -> Checked {
         let call = self.call(table, key, write);
+        self.coverage.note(self.situation(table, key, write));
         let reply = self.ask(&call).await?;
         match self.model.write(table, key, write) {
-            Ok(_) => self.written(table, key, write, &reply),
+            Ok(_) => {
+                let versions = self.written(table, key, write, &reply)?;
+                self.later(&versions.into_iter().collect::<Vec<_>>())
+            }
             Err(refusal) => refused(&reply, refusal),
         }
     }
@@ -101,13 +122,17 @@ impl Trial {
         let reply = self.ask(&batch("localhost", &calls)).await?;
         same("status", &202, &reply.status)?;
         let replies = batch_replies(&reply);
-        match self.model.batch(table, writes) {
+        let met: Vec<_> = writes.iter().map(|(key, write)| self.situation(table, key, write)).collect();
+        let outcome = self.model.batch(table, writes);
+        self.note_batch(met, &outcome);
+        match outcome {
             Ok(()) => {
                 same("parts", &writes.len(), &replies.len())?;
+                let mut versions = Vec::new();
                 for ((key, write), reply) in writes.iter().zip(&replies) {
-                    self.written(table, key, write, reply)?;
+                    versions.extend(self.written(table, key, write, reply)?);
                 }
-                Ok(())
+                self.later(&versions)
             }
             Err((index, refusal)) => {
                 same("parts of a failure", &1, &replies.len())?;
@@ -122,24 +147,78 @@ impl Trial {
         }
     }
 
-    /// A change that was made: the status that belongs to it, and an ETag that is new.
-    fn written(&mut self, table: &str, key: &Key, write: &Write, reply: &Reply) -> Checked {
+    fn note_batch(&mut self, met: Vec<String>, outcome: &Result<(), (Option<usize>, Refusal)>) {
+        let (whole, looked_at) = match outcome {
+            Ok(()) => ("applied", met.len()),
+            Err((Some(0), _)) => ("refused at its first change", 1),
+            Err((Some(index), _)) => ("refused at a later change", index + 1),
+            Err((None, refusal)) if refusal.status == 404 => ("no table", 0),
+            Err((None, _)) => ("a row twice", 0),
+        };
+        self.coverage.note(format!("transaction: {whole}"));
+        for situation in met.into_iter().take(looked_at) {
+            self.coverage.note(format!("transaction, {situation}"));
+        }
+    }
+
+    /// A change and what it meets, for the coverage.
+    fn situation(&self, table: &str, key: &Key, write: &Write) -> String {
+        let mut name = name(write);
+        if self.model.former(table, key).is_none() {
+            // What is sent then is any other ETag.
+            name = name.replace("former", "stale");
+        }
+        format!("{name}: {}", self.met(table, key))
+    }
+
+    /// What a change of this row meets.
+    fn met(&self, table: &str, key: &Key) -> &'static str {
+        match self.model.get(table, key) {
+            Ok(_) => "a row",
+            Err(_) if self.model.has(table) => "no row",
+            Err(_) => "no table",
+        }
+    }
+
+    /// The changes of one commit have one version, later than all before: nobody who was told an ETag takes another state
+    /// for that one.
+    fn later(&mut self, versions: &[u128]) -> Checked {
+        let Some(&first) = versions.first() else { return Ok(()) };
+        if versions.iter().any(|version| *version != first) {
+            return Err(format!("one commit has several versions: {versions:?}"));
+        }
+        if first <= self.latest {
+            return Err(format!("version {first} was given after {}", self.latest));
+        }
+        self.latest = first;
+        Ok(())
+    }
+
+    /// A change that was made: the status that belongs to it, and an ETag, of which the version is told.
+    fn written(
+        &mut self,
+        table: &str,
+        key: &Key,
+        write: &Write,
+        reply: &Reply,
+    ) -> Result<Option<u128>, String> {
         let status = if matches!(write, Write::Insert { echo: true, .. }) { 201 } else { 204 };
         same("status", &status, &reply.status)?;
         if matches!(write, Write::Delete(_)) {
-            return same("ETag", &None, &reply.etag);
+            return same("ETag", &None, &reply.etag).map(|()| None);
         }
         let etag = reply.etag.clone().ok_or("a change was answered without an ETag")?;
         self.model.learn(table, key, &etag);
         if status == 201 {
             let row = self.model.get(table, key).map_err(|refusal| refusal.code)?;
-            return same_entity(key, row, &reply.json);
+            same_entity(key, row, &reply.json)?;
         }
-        Ok(())
+        version(&etag).map(Some).ok_or_else(|| format!("not an ETag: {etag}"))
     }
 
     async fn get(&mut self, table: &str, key: &Key) -> Checked {
         let reply = self.ask(&Call::new("GET", entity_path(table, &key.partition(), &key.row()))).await?;
+        self.coverage.note(format!("get: {}", self.met(table, key)));
         match self.model.get(table, key) {
             Ok(row) => {
                 same("status", &200, &reply.status)?;
@@ -161,10 +240,17 @@ impl Trial {
         let target = target.trim_end_matches(['?', '&']).to_owned();
         let refusal = self.model.query(table, wanted).err();
         if let Some(refusal) = refusal {
+            self.coverage.note("query: no table");
             return refused(&self.ask(&Call::new("GET", target)).await?, refusal);
         }
-        let found = self.pages(&target).await?;
+        let found = self.pages(&target, top).await?;
+        let all = self.model.query(table, None).map_err(|refusal| refusal.code)?.len();
         let expected = self.model.query(table, wanted).map_err(|refusal| refusal.code)?;
+        self.coverage.note(match expected.len() {
+            0 => "query: no rows",
+            count if count < all => "query: some rows",
+            _ => "query: all rows",
+        });
         same("number of entities", &expected.len(), &found.len())?;
         for ((key, row), entity) in expected.into_iter().zip(&found) {
             same_entity(key, row, entity)?;
@@ -172,8 +258,8 @@ impl Trial {
         Ok(())
     }
 
-    /// All pages of a list.
-    async fn pages(&mut self, target: &str) -> Result<Vec<Value>, String> {
+    /// All pages of a list, none of which has more than was asked for.
+    async fn pages(&mut self, target: &str, top: Option<u8>) -> Result<Vec<Value>, String> {
         let mut all = Vec::new();
         let mut next: Option<String> = None;
         for _ in 0..PAGES_MAX {
@@ -182,10 +268,15 @@ impl Trial {
                 next.as_ref().map_or_else(|| target.to_owned(), |next| format!("{target}{joint}{next}"));
             let reply = self.ask(&Call::new("GET", full)).await?;
             same("status", &200, &reply.status)?;
-            all.extend(reply.json["value"].as_array().cloned().ok_or("an answer without a list")?);
+            let page = reply.json["value"].as_array().ok_or("an answer without a list")?;
+            if top.is_some_and(|top| page.len() > usize::from(top)) {
+                return Err(format!("a page of {} entities, asked for {top:?}", page.len()));
+            }
+            all.extend(page.iter().cloned());
             if reply.next.is_none() {
                 return Ok(all);
             }
+            self.coverage.note("query: several pages");
             next = reply.next;
         }
         Err("the list does not end".into())
@@ -200,6 +291,7 @@ impl Trial {
                 row.and_then(|row| row.etag.clone()).unwrap_or_else(|| STALE.to_owned())
             }
             Precondition::Stale => STALE.to_owned(),
+            Precondition::Former => self.model.former(table, key).unwrap_or(STALE).to_owned(),
         };
         let body = |properties: &Properties| entity(key, properties).to_string();
         match write {
@@ -215,6 +307,7 @@ impl Trial {
             }
             Write::Upsert(properties) => Call::new("PUT", path).json(body(properties)),
             Write::UpsertMerge(properties) => Call::new("MERGE", path).json(body(properties)),
+            Write::BareDelete => Call::new("DELETE", path),
             Write::Delete(precondition) => Call::new("DELETE", path).with("If-Match", wanted(precondition)),
         }
     }
@@ -232,15 +325,15 @@ fn entity(key: &Key, properties: &Properties) -> Value {
     Value::Object(members)
 }
 
-/// Keys, properties with their types, ETag; a Timestamp, whatever it is.
+/// Keys, properties with their types, ETag, and the Timestamp that belongs to it.
 fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
     let mut members: Map<String, Value> = found.as_object().cloned().ok_or("an entity is not an object")?;
     members.remove("odata.metadata");
     let etag = members.remove("odata.etag").and_then(|etag| etag.as_str().map(str::to_owned));
-    if members.remove("Timestamp").is_none() {
-        return Err("an entity without a Timestamp".into());
-    }
     same("ETag in the entity", &row.etag, &etag)?;
+    let timestamp = members.remove("Timestamp");
+    let timestamp = timestamp.as_ref().and_then(Value::as_str).ok_or("an entity without a Timestamp")?;
+    same("Timestamp", &etag.as_deref().and_then(version), &version(timestamp))?;
     same("entity", &entity(key, &row.properties), &Value::Object(members))
 }
 

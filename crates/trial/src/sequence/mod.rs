@@ -1,10 +1,12 @@
 //! Random operations, one after the other, on the server and on the model: every answer and the final state agree.
 
 mod check;
+mod coverage;
 mod generate;
 
 use std::cell::{Cell, RefCell};
 
+pub use coverage::{Coverage, situations};
 pub use generate::steps;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use tokio::runtime::Runtime;
@@ -65,25 +67,27 @@ pub enum Step {
 
 /// Runs the steps on the server and on a fresh model. `run` makes the names of tables unique on the server.
 ///
-/// An error says which step was answered differently, and how.
-pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Result<(), String> {
+/// Tells what the steps met; an error says which of them was answered differently, and how.
+pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Result<Coverage, String> {
     let mut trial = check::Trial::new(run, Caller::new(&subject.authority()), Model::default());
     for (at, step) in steps.iter().enumerate() {
         let outcome = match step {
             Step::Restart(end) => {
                 subject.restart(*end).await?;
                 trial.caller.moved(&subject.authority());
+                trial.coverage.note(if *end == End::Kill { "restart: kill" } else { "restart: stop" });
                 Ok(())
             }
             _ => trial.step(step).await,
         };
         outcome.map_err(|difference| format!("step {at}, {step:?}: {difference}"))?;
     }
-    trial.final_state().await.map_err(|difference| format!("at the end: {difference}"))
+    trial.final_state().await.map_err(|difference| format!("at the end: {difference}"))?;
+    Ok(trial.coverage)
 }
 
 /// Tries `count` random lists of at most `length` steps. One that is answered differently is made as small as it can be, and
-/// told with the seed.
+/// told with the seed. Tells what all of them met.
 ///
 /// Every case has tables of its own, so that one server serves all of them.
 pub fn search(
@@ -92,16 +96,17 @@ pub fn search(
     count: u32,
     length: usize,
     seed: u64,
-) -> Result<(), String> {
+) -> Result<Coverage, String> {
     let config = Config { cases: count, failure_persistence: None, ..Config::default() };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let (subject, runs) = (RefCell::new(subject), Cell::new(0));
+    let (subject, runs, coverage) = (RefCell::new(subject), Cell::new(0), RefCell::new(Coverage::default()));
     let outcome = runner.run(&steps(length, true), |steps| {
         runs.set(runs.get() + 1);
         let agreed = runtime.block_on(agree(&mut **subject.borrow_mut(), runs.get(), &steps));
-        agreed.map_err(TestCaseError::fail)
+        agreed.map(|met| coverage.borrow_mut().add(met)).map_err(TestCaseError::fail)
     });
-    outcome.map_err(|error| format!("seed {seed}: {error}"))
+    outcome.map_err(|error| format!("seed {seed}: {error}"))?;
+    Ok(coverage.into_inner())
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Shared;
-use crate::wire::{Call, Caller, Reply};
+use crate::wire::{Call, Caller, Lost, Reply};
 
 /// Rows that each table gets before it goes.
 const ROWS: usize = 40;
@@ -13,9 +13,8 @@ pub(super) async fn run(mut shared: Shared) -> Result<(), String> {
     let mut place = shared.place.borrow().clone();
     let mut caller = Caller::new(&place.authority);
     while !shared.stop.load(Ordering::Relaxed) {
-        if round(&mut caller).await?.is_some() {
-            continue;
-        }
+        let Err(Interrupted(why)) = round(&mut caller).await? else { continue };
+        shared.lost(place.start, &why)?;
         // The server is gone; it comes back, or the soak is over.
         let start = place.start;
         match shared.place.wait_for(|now| now.start > start).await {
@@ -29,33 +28,50 @@ pub(super) async fn run(mut shared: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// `None` if an answer was lost on the way.
-async fn round(caller: &mut Caller) -> Result<Option<()>, String> {
+/// An answer was lost on the way, or told of a failure.
+struct Interrupted(String);
+
+/// One answer, or why there is none; the outer error is a wrong answer.
+type Expected = Result<Result<Reply, Interrupted>, String>;
+
+/// Everything that is done with one table.
+async fn round(caller: &mut Caller) -> Result<Result<(), Interrupted>, String> {
     let create = Call::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
-    let Some(_) = expect(caller, &create, 201).await? else { return Ok(None) };
+    if let Err(lost) = expect(caller, &create, 201).await? {
+        return Ok(Err(lost));
+    }
     let list = Call::new("GET", "/churn()?$select=RowKey");
-    let Some(reply) = expect(caller, &list, 200).await? else { return Ok(None) };
+    let reply = match expect(caller, &list, 200).await? {
+        Ok(reply) => reply,
+        Err(lost) => return Ok(Err(lost)),
+    };
     if reply.json["value"].as_array().is_none_or(|rows| !rows.is_empty()) {
         return Err(format!("a new table is not empty: {}", reply.body));
     }
     for row in 0..ROWS {
         let body = format!("{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row}\"}}", row % 5);
         let insert = Call::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
-        let Some(_) = expect(caller, &insert, 204).await? else { return Ok(None) };
+        if let Err(lost) = expect(caller, &insert, 204).await? {
+            return Ok(Err(lost));
+        }
     }
-    let Some(reply) = expect(caller, &list, 200).await? else { return Ok(None) };
+    let reply = match expect(caller, &list, 200).await? {
+        Ok(reply) => reply,
+        Err(lost) => return Ok(Err(lost)),
+    };
     if reply.json["value"].as_array().map(Vec::len) != Some(ROWS) {
         return Err(format!("a table does not have its {ROWS} rows: {}", reply.body));
     }
     expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(|reply| reply.map(drop))
 }
 
-async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Option<Reply>, String> {
+async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Expected {
     match caller.call(call).await {
-        Ok(reply) if reply.status == status => Ok(Some(reply)),
+        Ok(reply) if reply.status == status => Ok(Ok(reply)),
         Ok(reply) if reply.status < 500 => {
             Err(format!("{} {} was answered with {} {}", call.method, call.target, reply.status, reply.body))
         }
-        _ => Ok(None),
+        Ok(reply) => Ok(Err(Interrupted(reply.body))),
+        Err(Lost(error)) => Ok(Err(Interrupted(error.to_string()))),
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Every worker owns a partition and knows what each of its rows must be, so every read is a check. When an answer is lost,
 //! the worker waits for the server to come back and reads its partition: what was under way is there wholly or not at all,
-//! everything else is as acknowledged.
+//! everything else is as acknowledged. A server that gives no answer, or 5xx, without having been ended has failed.
+//!
+//! All restarts are in the first half. In the second the server lives on, for what it holds to grow if it does.
 
 mod churn;
 mod gauge;
@@ -10,7 +12,7 @@ mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -55,7 +57,19 @@ struct Where {
 struct Shared {
     place: watch::Receiver<Where>,
     stop: Arc<AtomicBool>,
+    /// How often the server was told to end, or killed: counted before it is.
+    ends: Arc<AtomicU64>,
     meter: Arc<Meter>,
+}
+
+impl Shared {
+    /// An answer is missing, or tells of a failure, to somebody who knows of so many starts: fine if the server was ended since.
+    fn lost(&self, start: u64, why: &str) -> Result<(), String> {
+        if self.ends.load(Ordering::SeqCst) > start {
+            return Ok(());
+        }
+        Err(format!("the server failed by itself: {why}"))
+    }
 }
 
 /// Runs it. An error says what was lost, torn or wrong; the report says what grew.
@@ -63,7 +77,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<
     let mut process = Process::start(&options.binary, &options.location)?;
     prepare(&process, TABLE).await?;
     let (tell, place) = watch::channel(Where { start: 0, authority: process.authority() });
-    let shared = Shared { place, stop: Arc::default(), meter: Arc::default() };
+    let shared = Shared { place, stop: Arc::default(), ends: Arc::default(), meter: Arc::default() };
     let mut random = Random::from_seed(options.seed);
     let mut tasks = Vec::new();
     for index in 0..options.workers {
@@ -96,7 +110,7 @@ async fn watch_over(
 ) -> Result<(), String> {
     let began = Instant::now();
     let sample_every = options.time / SAMPLES;
-    let restart_every = options.time / (options.restarts + 1);
+    let restart_every = options.time / 2 / (options.restarts + 1);
     let (mut next_sample, mut next_restart) = (sample_every, restart_every);
     let mut starts = 0;
     while began.elapsed() < options.time && !found() {
@@ -112,6 +126,7 @@ async fn watch_over(
             next_restart += restart_every;
             starts += 1;
             let end = if starts % 2 == 0 { End::Stop } else { End::Kill };
+            shared.ends.store(starts, Ordering::SeqCst);
             process.restart(end).await?;
             report.restarts += 1;
             let _ = tell.send(Where { start: starts, authority: process.authority() });

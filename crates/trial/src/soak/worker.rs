@@ -73,7 +73,7 @@ impl Worker {
                 Ok(())
             }
             Ok(reply) if reply.status < 500 => Err(format!("a change was answered with {}", reply.body)),
-            _ => self.settle(&change).await,
+            lost => self.settle(&change, lost).await,
         }
     }
 
@@ -96,7 +96,7 @@ impl Worker {
                 Ok(())
             }
             Ok(reply) if reply.status < 500 => Err(format!("a transaction was answered with {}", reply.body)),
-            _ => self.settle(&changes).await,
+            lost => self.settle(&changes, lost).await,
         }
     }
 
@@ -109,7 +109,7 @@ impl Worker {
             Ok(reply) if reply.status < 500 => {
                 return Err(format!("a read was answered with {}", reply.body));
             }
-            _ => return self.settle(&Vec::new()).await,
+            lost => return self.settle(&Vec::new(), lost).await,
         };
         self.shared.meter.checked(1);
         self.compare(row, found)
@@ -124,7 +124,7 @@ impl Worker {
             Ok(reply) if reply.status < 500 => {
                 return Err(format!("a query was answered with {}", reply.body));
             }
-            _ => return Box::pin(self.settle(under_way)).await,
+            lost => return Box::pin(self.settle(under_way, lost)).await,
         };
         let mut found = vec![None; ROWS];
         for entity in reply.json["value"].as_array().into_iter().flatten() {
@@ -144,14 +144,16 @@ impl Worker {
     }
 
     /// The answer is lost: waits for the server, then looks what became of the changes.
-    async fn settle(&mut self, under_way: &Changes) -> Result<(), String> {
+    async fn settle(&mut self, under_way: &Changes, lost: Result<Reply, Lost>) -> Result<(), String> {
+        let why = lost.map_or_else(|Lost(error)| error.to_string(), |reply| reply.body);
+        self.shared.lost(self.start, &why)?;
         let came_back =
             tokio::time::timeout(AWAY_MAX, self.shared.place.wait_for(|place| place.start > self.start));
         let place = match came_back.await {
             Ok(Ok(place)) => place.clone(),
             Ok(Err(_)) => return Ok(()),
             Err(_) if self.shared.stop.load(Ordering::Relaxed) => return Ok(()),
-            Err(_) => return Err("the server went away by itself".into()),
+            Err(_) => return Err("the server did not come back".into()),
         };
         self.start = place.start;
         self.caller.moved(&place.authority);
