@@ -16,6 +16,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,7 +127,8 @@ class Run:
 
     def cycle(self, number, kill):
         target, problems = os.path.join(self.root, f"backup-{number}"), []
-        environment = {"LAZULI_CRASH_AT": f"dump-page:{self.random.randrange(1, 4)}"} if kill == "dump-page" else {}
+        # The first page has all rows, the second is the end.
+        environment = {"LAZULI_CRASH_AT": f"dump-page:{self.random.randrange(1, 3)}"} if kill == "dump-page" else {}
         with Server(self.args.binary, "--location", self.data, env=environment) as server:
             with Client(server) as client:
                 client.ask("POST", "/Tables", {"TableName": TABLE})
@@ -137,6 +139,8 @@ class Run:
             self.wait_for(self.acknowledged + self.args.writers + self.random.randrange(BEFORE_MAX), threads)
             begun = self.acknowledged
             problems += self.back_up(server, target, kill)
+            if kill == "dump-page" and server.process.wait(HANG_SECONDS) != -signal.SIGABRT:
+                problems.append(f"wrong: {environment} was not passed")
             self.counts["amid writes"] += self.acknowledged > begun
             # Some more, which the copy must not have.
             self.wait_for(self.acknowledged + self.args.writers, threads)
@@ -169,6 +173,8 @@ class Run:
         code, said = self.command("backup", target, "--location", self.data, crash_at=point)
         if point or kill == "dump-page":
             self.counts["backup kills"] += 1
+            if point and code != -signal.SIGABRT:
+                return [f"wrong: {point} was not passed: {code} {said}"]
             return self.is_refused(target, code, said)
         self.counts["backups"] += 1
         if code != 0:
@@ -207,7 +213,7 @@ class Run:
             self.counts["restore kills"] += 1
             code, said = self.command("restore", target, "--location", copy, crash_at=kill)
             refused = self.command("serve", "--location", copy, "--table-port", "0")
-            if code >= 0 or refused[0] != 1 or "interrupted" not in refused[1]:
+            if code != -signal.SIGABRT or refused[0] != 1 or "interrupted" not in refused[1]:
                 return [f"wrong: half a store: {code} {said} {refused}"]
             shutil.rmtree(copy)
         for args in (["restore", target, "--location", copy], ["check", "--location", copy]):

@@ -14,6 +14,7 @@ import http.client
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,7 +22,7 @@ import time
 
 for folder in ("support", "faults"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
-from lazuli import Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
+from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
 from undo import lose_power  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
@@ -34,6 +35,8 @@ INTERRUPTED = 0.2
 START_MAX_SECONDS = 0.06
 # Of all cycles, so many end with SIGTERM: then nothing may be unknown but what was refused.
 GRACEFUL = 0.1
+# After so many of all cycles `lazuli check` reads what is left, before anybody opens it, and nothing may be wrong.
+CHECKED = 0.2
 
 
 class Run:
@@ -44,7 +47,7 @@ class Run:
         self.tally = threading.Condition()
         self.acknowledged = 0
         self.writers = [Writer(index, args.seed, self.count) for index in range(args.writers)]
-        self.kills = self.early_kills = self.stops = self.lost_writes = 0
+        self.kills = self.early_kills = self.stops = self.lost_writes = self.checks = 0
         self.undo_log = directory + ".undo"
         self.problems = []
         self.starts = []
@@ -109,7 +112,18 @@ class Run:
                 problems += writer.take_problems()
             if "panicked" in server.said():
                 problems.append(f"wrong: the server panicked: {server.said()}")
+        if self.random.random() < CHECKED:
+            problems += self.check()
         return problems
+
+    def check(self):
+        """What a crash left unfinished is no damage. After a loss of power a hole in the last batch cannot be told from one."""
+        self.checks += 1
+        done = subprocess.run([self.args.binary, "check", "--location", self.directory], capture_output=True, text=True,
+                              timeout=HANG_SECONDS)
+        said = done.stdout + done.stderr
+        is_hole = self.args.shim and "1 found to be wrong" in said and "has holes" in said
+        return [] if done.returncode == 0 or is_hole else [f"wrong: check ended with {done.returncode}: {said}"]
 
     def verify(self, server, everything=False):
         with Client(server) as client:
@@ -159,7 +173,9 @@ def main():
             else:
                 with run.start() as server:
                     problems = run.verify(server, everything=True)
-        except (NotStarted, OSError, http.client.HTTPException, RuntimeError) as error:
+                    server.stop()
+                problems += run.check()
+        except (NotStarted, OSError, http.client.HTTPException, RuntimeError, subprocess.TimeoutExpired) as error:
             problems = [f"wrong: {error!r}"]
         passed, failed = passed + (not problems), failed + bool(problems)
         for problem in problems:
@@ -173,9 +189,14 @@ def main():
     applied = sum(writer.applied for writer in run.writers)
     batches = sum(writer.batches for writer in run.writers)
     count = lambda word: sum(problem.startswith(word) for problem in run.problems)  # noqa: E731
-    print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}")
+    print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}, checks {run.checks}")
     print(f"acknowledged {run.acknowledged} (batches {batches}), unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
+    # A run in which the kills met nobody, or nobody was answered, shows nothing.
+    if not run.acknowledged or not batches or run.kills and not unknown:
+        run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
+        print(run.problems[-1])
+        failed += 1
     if args.shim:
         print(f"unsynced writes taken back {run.lost_writes}")
         if not run.lost_writes:

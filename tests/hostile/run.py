@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Clients that want all of the server's memory: it stays within the bound of docs/operate.md, and good clients are served.
+
+    tests/hostile/run.py --binary target/release/lazuli [--connections 10000] [ATTACK...]
+
+Each attack is held up while a good client writes and reads; then the largest amount of memory that the process ever had during
+it (VmHWM) is compared with the bound. How single requests of these kinds are answered is tested in crates/server/tests/server.
+"""
+
+import argparse
+import gzip
+import http.client
+import os
+import resource
+import select
+import socket
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
+
+MIB = 1024 * 1024
+TABLE = "hostile"
+# What the server is started with; small, so that the bound is.
+CACHE_MIB, IN_FLIGHT_MIB = 64, 32
+# As docs/operate.md states it: the program with its write buffers, and what each connection may hold besides.
+PROGRAM_MIB, CONNECTION_KIB = 128, 48
+# Clients beside the crowd, and file handles besides connections.
+GUESTS, HANDLES_SPARE = 16, 300
+# Long enough that nobody is sent away while an attack lasts.
+PATIENCE = ("--head-timeout", 600, "--body-timeout", 600, "--idle-timeout", 600, "--request-timeout", 600)
+# A round without any progress in this time is the last one.
+QUIET_SECONDS = 0.5
+LARGE_ROWS, LARGE_TEXT = 64, "v" * 30_000
+
+
+class Crowd:
+    """Connections that each send something, as far as the server takes it, and stay."""
+
+    def __init__(self, server, count, start):
+        self.sockets, self.left = [], {}
+        for index in range(count):
+            try:
+                sock = socket.create_connection((server.host, server.port), timeout=60)
+            except OSError:
+                break
+            sock.setblocking(False)
+            self.sockets.append(sock)
+            self.left[sock] = memoryview(start(index))
+        self.push()
+
+    def push(self):
+        """Sends until nothing more is taken. Those that the server has closed are left alone."""
+        poll = select.poll()
+        by_number = {sock.fileno(): sock for sock in self.sockets}
+        for sock, left in self.left.items():
+            if left:
+                poll.register(sock, select.POLLOUT)
+        while ready := poll.poll(QUIET_SECONDS * 1000):
+            for number, _ in ready:
+                sock = by_number[number]
+                try:
+                    self.left[sock] = self.left[sock][sock.send(self.left[sock][:256 * 1024]):]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    self.left[sock] = memoryview(b"")
+                if not self.left[sock]:
+                    poll.unregister(sock)
+
+    def count(self):
+        """How many have heard nothing yet, have got an answer, have been told to come later, are gone."""
+        counts = {"silent": 0, "answered": 0, "busy": 0, "gone": 0}
+        for sock in self.sockets:
+            try:
+                heard = sock.recv(64, socket.MSG_PEEK)
+                kind = "gone" if not heard else "busy" if heard.startswith(b"HTTP/1.1 503 ") else "answered"
+            except BlockingIOError:
+                kind = "silent"
+            except OSError:
+                kind = "gone"
+            counts[kind] += 1
+        return counts
+
+    def wait_for_busy(self):
+        """Some are told at once, some when they have waited for a turn."""
+        deadline = time.monotonic() + HANG_SECONDS
+        while not self.count()["busy"] and time.monotonic() < deadline:
+            select.select([], [], [], QUIET_SECONDS)
+
+    def close(self):
+        for sock in self.sockets:
+            sock.close()
+
+
+class Story:
+    def __init__(self, args):
+        self.args, self.failed = args, 0
+
+    def check(self, what, fine, detail=""):
+        print(f"{'ok' if fine else 'FAILED'}: {what}" + (f": {detail}" if detail else ""), flush=True)
+        self.failed += not fine
+
+    # --- attacks: each returns what it holds up
+
+    def idle(self, server, client):
+        """Nothing, a part of a head, a part of a body, or a request that was answered, and then nothing more."""
+        whole = f"GET / HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
+        starts = [b"", b"GET /devstoreaccount1/", signed_head(client, "POST", f"/{TABLE}", 5) + b"12", whole]
+        crowd = Crowd(server, self.args.connections, lambda index: starts[index % len(starts)])
+        wanted = {"silent": self.args.connections * 3 // 4, "answered": self.args.connections // 4, "busy": 0, "gone": 0}
+        self.check(f"{self.args.connections} idle connections are kept", crowd.count() == wanted, crowd.count())
+        return crowd
+
+    def free_heads(self, server, client):
+        """Heads of the size that is free, from everybody."""
+        head = b"GET / HTTP/1.1\r\nX: " + b"x" * (15 * 1024)
+        crowd = Crowd(server, self.args.connections, lambda _: head)
+        self.check("heads of 15 KiB are kept", crowd.count()["silent"] == self.args.connections, crowd.count())
+        return crowd
+
+    def large_heads(self, server, client):
+        """Heads that never end; there is room for some of them."""
+        return self.pressing(server, 2000, lambda _: b"GET / HTTP/1.1\r\nX: " + b"x" * (60 * 1024))
+
+    def large_bodies(self, server, client):
+        """Signed bodies of 4 MiB without their last byte: ten times what there is room for."""
+        body = b" " * (4 * MIB - 1)
+        return self.pressing(server, 20 * IN_FLIGHT_MIB // 4, lambda _: signed_head(client, "POST", f"/{TABLE}", len(body) + 1) + body)
+
+    def chunked_bodies(self, server, client):
+        """The same in chunks, which do not tell their length."""
+        head = signed_head(client, "POST", f"/{TABLE}", None)
+        chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+        return self.pressing(server, 20 * IN_FLIGHT_MIB // 4, lambda _: head + chunk * 63)
+
+    def untaken_answers(self, server, client):
+        """Queries for pages of 4 MiB, of which nobody takes a byte."""
+        return self.pressing(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
+
+    def bad_bodies(self, server, client):
+        """Bodies as large as may be that mean much work if they are taken seriously."""
+        keys = '"PartitionKey":"p","RowKey":"r"'
+        names = ",".join(f'"a{n:x}":1' for n in range(350_000))
+        same = '"a":1,' * 600_000
+        part = "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET /x HTTP/1.1\r\n\r\n\r\n"
+        batch = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n" + part * 35_000 + "--c--\r\n--b--\r\n"
+        xml = '<?xml version="1.0"?><entry xmlns="http://www.w3.org/2005/Atom">' + "<a>" * 1_000_000
+        json_type, atom_type = {"Content-Type": "application/json"}, {
+            "Content-Type": "application/atom+xml", "Accept": "application/atom+xml", "x-ms-version": "2011-08-18"}
+        packed = gzip.compress(b" " * 200 * MIB)
+        for what, path, body, fields in [
+            ("deep arrays", f"/{TABLE}", "{" + keys + ',"a":' + "[" * (4 * MIB - 100), json_type),
+            ("deep objects", f"/{TABLE}", "{" + keys + ',"a":' + '{"a":' * 800_000, json_type),
+            ("many names", f"/{TABLE}", "{" + keys + "," + names + "}", json_type),
+            ("one name many times", f"/{TABLE}", "{" + same + keys + "}", json_type),
+            ("many operations", "/$batch", batch, {"Content-Type": "multipart/mixed; boundary=b"}),
+            ("deep elements", f"/{TABLE}", xml, atom_type),
+            ("a compressed body", f"/{TABLE}", packed, json_type | {"Content-Encoding": "gzip"}),
+        ]:
+            codes = set()
+            for _ in range(5):
+                answer = client.ask("POST", path, body, fields)
+                # A batch is always answered with 202; what it says stands inside.
+                inner = answer.text.split("HTTP/1.1 ")[-1][:3] if answer.status == 202 else str(answer.status)
+                codes.add(inner)
+            self.check(f"{what} in {len(body) // 1024} KiB: refused", all(code.startswith("4") for code in codes), codes)
+
+    def bad_filters(self, server, client):
+        """Filters that are deep, long, or hard to plan."""
+        one = "(PartitionKey%20eq%20'{0}'%20or%20RowKey%20eq%20'{0}')"
+        for what, text in [
+            ("deep", "(" * 30_000),
+            ("deep not", "not%20(" * 4_000),
+            ("too long", "%20and%20".join(one.format(n) for n in range(700))),
+            ("hard", "%20and%20".join(one.format(n) for n in range(250))),
+            ("many names", "%20or%20".join(f"a{n:x}%20eq%201" for n in range(2500))),
+        ]:
+            statuses = set()
+            for _ in range(5):
+                statuses.add(client.ask("GET", f"/{TABLE}()?$filter={text}&$top=1&$select=RowKey").status)
+            self.check(f"{what} filter of {len(text) // 1024} KiB: answered", statuses <= {200, 400}, statuses)
+
+    # --- around them
+
+    def pressing(self, server, count, start):
+        """A crowd that wants more than there is: some of it is told to come later, or the attack reaches nothing."""
+        crowd = Crowd(server, count, start)
+        crowd.wait_for_busy()
+        self.check("some are told to come later", crowd.count()["busy"] > 0, crowd.count())
+        return crowd
+
+    def good_client(self, server, name):
+        """Twenty times: somebody comes, writes and reads. The crowd may make a page wait, but neither a row nor a write."""
+        statuses = []
+        for number in range(20):
+            with Client(server) as client:
+                path = entity_path(TABLE, "good", f"{name}{number}")
+                statuses.append(client.ask("PUT", path, {"N": number}).status)
+                answer = client.ask("GET", path)
+                statuses.append(answer.status if answer.json["N"] == number else "wrong")
+        self.check("a good client is served", statuses == [204, 200] * 20, set(statuses))
+
+    def run(self, attack):
+        print(f"-- {attack}: {getattr(self, attack).__doc__.split(chr(10))[0]}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="lazuli-hostile-") as directory:
+            limits = ("--max-connections", self.args.connections + GUESTS, "--max-in-flight-mib", IN_FLIGHT_MIB)
+            server = Server(self.args.binary, "--location", directory, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
+            with server, Client(server) as client:
+                assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204
+                for row in range(LARGE_ROWS):
+                    body = {"PartitionKey": "large", "RowKey": str(row), "A": LARGE_TEXT, "B": LARGE_TEXT}
+                    assert client.ask("POST", f"/{TABLE}", body).status == 204
+                before = memory(server)
+                crowd = getattr(self, attack)(server, client)
+                client.close()
+                self.good_client(server, attack)
+                most = memory(server)
+                connections = GUESTS + (len(crowd.sockets) if crowd else 0)
+                bound = (PROGRAM_MIB + CACHE_MIB + 2 * IN_FLIGHT_MIB) * MIB + connections * CONNECTION_KIB * 1024
+                self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
+                if crowd:
+                    crowd.close()
+                self.good_client(server, attack)
+                fine = server.stop() == 0 and "panicked" not in server.said()
+                self.check("it stops in order, without a panic", fine, "" if fine else server.said()[-2000:])
+
+
+ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "bad_bodies", "bad_filters"]
+
+
+def memory(server):
+    """The most that the process has had."""
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
+def signed_head(client, method, path, length):
+    """A head with a good signature; a body of so many bytes, or in chunks."""
+    import email.utils
+    date, target = email.utils.formatdate(usegmt=True), f"/{client.account}{path}"
+    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    return (f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\n"
+            f"Authorization: {client.sign(target, date)}\r\nAccept: application/json;odata=nometadata\r\n"
+            f"Content-Type: application/json\r\n{framing}\r\n\r\n").encode()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("attack", nargs="*", default=ATTACKS)
+    args = parser.parse_args()
+    wanted, most = args.connections + GUESTS + HANDLES_SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < wanted:
+        args.connections -= wanted - most
+        print(f"the system allows {most} open files: {args.connections} connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted if most == resource.RLIM_INFINITY else min(wanted, most), 256), most))
+    story = Story(args)
+    for attack in args.attack:
+        try:
+            story.run(attack)
+        except (OSError, http.client.HTTPException, RuntimeError, AssertionError) as error:
+            story.check(attack, False, repr(error))
+    print("passed" if not story.failed else f"{story.failed} failed")
+    return 1 if story.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
