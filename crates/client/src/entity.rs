@@ -42,7 +42,7 @@ pub use writer::Writer;
 ///
 /// | `#[table(…)]` on a type | |
 /// |---|---|
-/// | `name = "Products"` | its table |
+/// | `name = "Products"` | its table, for [`crate::TableService::table_of`] |
 /// | `kind = "Product.Guitar"` | its kind, base first; stored as a lineage in `_Type`: see [`crate::kind`] |
 /// | `rename_all = "PascalCase"` | names of properties from names of fields; also `camelCase`, `lowercase`, … |
 /// | `partition_key = function`, `row_key = function` | keys made of other fields |
@@ -57,7 +57,7 @@ pub use writer::Writer;
 /// | `skip` | not stored; `Default` when read |
 /// | `default` | `Default` if there is no such property |
 /// | `int64`, `double`, `guid`, `binary`, `datetime` | stored as this type rather than the field's own |
-/// | `string` | stored as text, by `Display` and `FromStr` |
+/// | `string` | stored as text, by `Display` and `FromStr`; compared as text, too: `Order::status().eq(Status::Paid.to_string())` |
 /// | `json` | stored as JSON text, by serde |
 /// | `indexed` | a `Vec`, one property for each item: `Tags_0`, `Tags_1`, … |
 /// | `flatten`, `flatten, prefix = "Home_"` | the properties of another struct; without a prefix it can be the one that this extends, keys included |

@@ -36,6 +36,8 @@
 //! Guitar::price().starts_with("1"); // and has no prefix
 //! ```
 
+mod prop;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,7 +46,10 @@ use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::filter::Operator;
 
 use crate::filter::{Filter, prefix_end};
+use crate::keys::KeyText;
 use crate::value::{Operand, Scalar, class};
+
+pub use prop::{Prop, prop};
 
 /// A property whose type is known.
 ///
@@ -133,8 +138,46 @@ impl<C> Field<C> {
         self.compare(Operator::Ne, value)
     }
 
+    /// It has one of these values; without any it never has. More than 512, the most that goes into a filter, are looked
+    /// for here, among all rows that the rest of the query finds.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// let either = Person::name().is_one_of(["Ann", "Dee"]);
+    /// assert_eq!(either.to_string(), "RowKey eq 'Ann' or RowKey eq 'Dee'");
+    /// assert_eq!(people.query::<Person>().filter(either).count().await?, 2);
+    ///
+    /// let ages: Vec<i32> = Vec::new();
+    /// assert_eq!(people.query::<Person>().filter(Person::age().is_one_of(ages)).count().await?, 0);
+    /// # Ok(()) });
+    /// ```
+    pub fn is_one_of<V: Operand<C>>(self, values: impl IntoIterator<Item = V>) -> Filter {
+        Filter::any_of(values.into_iter().map(|value| self.clone().eq(value)))
+    }
+
     fn compare(self, operator: Operator, value: impl Operand<C>) -> Filter {
         Filter::compare(self.name.into_owned(), operator, value.operand())
+    }
+}
+
+impl<T: KeyText<Class = class::Coded<T>>> Field<class::Coded<T>> {
+    /// The text of a key that is no text itself, for what takes a key as text: [`crate::Table::get`] and its like.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(async |service| {
+    /// # use lazuli_client::Entity;
+    /// #[derive(Entity)]
+    /// struct Order { #[table(partition_key)] customer: String, #[table(row_key)] number: u32, total: i32 }
+    ///
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Order { customer: "Ann".into(), number: 7, total: 10 }).await?;
+    /// // A number as a key has zeros before it, so that keys sort as the numbers do; "7" is not there.
+    /// let order = orders.get::<Order>("Ann", Order::number().key(7)).await?;
+    /// assert_eq!((order.value.total, Order::number().key(7).as_str()), (10, "0000000007"));
+    /// # Ok(()) });
+    /// ```
+    pub fn key(self, value: T) -> String {
+        value.to_key().into_owned()
     }
 }
 
@@ -269,148 +312,6 @@ pub const fn timestamp() -> Field<class::Moment> {
     Field::new(TIMESTAMP)
 }
 
-/// A property that is known by its name alone.
-///
-/// It can be compared with a constant of any type; where an entity has it with another type, the entity does not match
-/// (LA-29).
-///
-/// ```
-/// use lazuli_client::prop;
-///
-/// assert_eq!(prop("NoOfSpeakers").eq(2).to_string(), "NoOfSpeakers eq 2");
-/// ```
-pub fn prop(name: impl Into<Cow<'static, str>>) -> Prop {
-    Prop { name: name.into() }
-}
-
-/// A property that is known by its name alone: see [`prop`].
-///
-/// ```
-/// use lazuli_client::{Dynamic, Prop, prop};
-///
-/// let speakers: Prop = prop("NoOfSpeakers");
-/// let pair = speakers.clone().eq(2) | speakers.eq("two"); // amplifiers of several makers
-/// assert!(pair.holds(&Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2)?));
-/// assert!(pair.holds(&Dynamic::new("Vox", "AC30").with("NoOfSpeakers", "two")?));
-/// # Ok::<(), lazuli_client::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct Prop {
-    name: Cow<'static, str>,
-}
-
-impl Prop {
-    /// Its name.
-    ///
-    /// ```
-    /// let column = String::from("Price");
-    /// assert_eq!(lazuli_client::prop(column).name(), "Price");
-    /// ```
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// It has this value.
-    ///
-    /// ```
-    /// use lazuli_client::{Guid, prop};
-    ///
-    /// assert_eq!(prop("Color").eq("Black").to_string(), "Color eq 'Black'");
-    /// assert_eq!(prop("Sold").eq(5_000_000_000_i64).to_string(), "Sold eq 5000000000L");
-    /// assert_eq!(prop("Id").eq(Guid([0; 16])).to_string(), "Id eq guid'00000000-0000-0000-0000-000000000000'");
-    /// ```
-    pub fn eq(self, value: impl Scalar) -> Filter {
-        self.compare(Operator::Eq, value)
-    }
-
-    /// It has another value of the same type.
-    ///
-    /// ```
-    /// use lazuli_client::{Dynamic, prop};
-    ///
-    /// let guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?;
-    /// assert!(prop("Color").ne("Black").holds(&guitar));
-    /// assert!(!prop("Color").ne(7).holds(&guitar)); // no number, so not another one either
-    /// # Ok::<(), lazuli_client::Error>(())
-    /// ```
-    pub fn ne(self, value: impl Scalar) -> Filter {
-        self.compare(Operator::Ne, value)
-    }
-
-    /// It is less.
-    ///
-    /// ```
-    /// use lazuli_client::prop;
-    ///
-    /// assert_eq!(prop("Price").lt(99.5).to_string(), "Price lt 99.5");
-    /// ```
-    pub fn lt<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
-        self.compare(Operator::Lt, value)
-    }
-
-    /// It is less or equal.
-    ///
-    /// ```
-    /// use lazuli_client::{Dynamic, prop};
-    ///
-    /// assert!(prop("Frets").le(22).holds(&Dynamic::new("Gibson", "SG").with("Frets", 22)?));
-    /// # Ok::<(), lazuli_client::Error>(())
-    /// ```
-    pub fn le<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
-        self.compare(Operator::Le, value)
-    }
-
-    /// It is greater.
-    ///
-    /// ```
-    /// use lazuli_client::{Dynamic, prop};
-    ///
-    /// let guitar = Dynamic::new("Gibson", "SG").with("Frets", 22)?;
-    /// assert!(prop("Frets").gt(21).holds(&guitar));
-    /// assert!(!prop("Frets").gt(22).holds(&guitar));
-    /// # Ok::<(), lazuli_client::Error>(())
-    /// ```
-    pub fn gt<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
-        self.compare(Operator::Gt, value)
-    }
-
-    /// It is greater or equal.
-    ///
-    /// ```
-    /// use lazuli_client::{DateTime, prop};
-    ///
-    /// let from = DateTime::parse("1959-01-01").unwrap();
-    /// assert_eq!(prop("Built").ge(from).to_string(), "Built ge datetime'1959-01-01T00:00:00Z'");
-    /// ```
-    pub fn ge<V: Scalar<Class: class::Ordered>>(self, value: V) -> Filter {
-        self.compare(Operator::Ge, value)
-    }
-
-    /// It is a text that starts with this one.
-    ///
-    /// ```
-    /// use lazuli_client::{Dynamic, prop};
-    ///
-    /// let gothic = prop("Model").starts_with("Gothic");
-    /// assert!(gothic.holds(&Dynamic::new("Gibson", "1").with("Model", "Gothic V")?));
-    /// assert!(!gothic.holds(&Dynamic::new("Gibson", "2").with("Model", "Goth")?));
-    /// # Ok::<(), lazuli_client::Error>(())
-    /// ```
-    pub fn starts_with(self, prefix: impl AsRef<str>) -> Filter {
-        starts_with(self.name.into_owned(), prefix.as_ref())
-    }
-
-    fn compare(self, operator: Operator, value: impl Scalar) -> Filter {
-        Filter::compare(self.name.into_owned(), operator, value.scalar())
-    }
-}
-
-impl fmt::Debug for Prop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
-}
-
 fn starts_with(name: String, prefix: &str) -> Filter {
     let from = Filter::compare(name.clone(), Operator::Ge, prefix.to_owned().scalar());
     match prefix_end(prefix) {
@@ -445,12 +346,6 @@ pub trait Named {
 }
 
 impl<C> Named for Field<C> {
-    fn into_name(self) -> String {
-        self.name.into_owned()
-    }
-}
-
-impl Named for Prop {
     fn into_name(self) -> String {
         self.name.into_owned()
     }

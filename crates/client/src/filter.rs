@@ -16,6 +16,7 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr, Not};
 
 use lazuli_filter::{ParseError, Schema};
+use lazuli_model::entity::PARTITION_KEY;
 use lazuli_model::filter::{Comparison, Expr, Operator};
 use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
 use lazuli_model::row::CorruptRow;
@@ -61,6 +62,21 @@ impl Filter {
     /// ```
     pub fn all() -> Self {
         Self(Expr::Constant(true))
+    }
+
+    /// The condition that one of these holds; without any it never does.
+    ///
+    /// ```
+    /// use lazuli_client::{Dynamic, Filter, prop};
+    ///
+    /// let [cheap, small] = [prop("Price").lt(500), prop("Strings").eq(4)];
+    /// assert_eq!(Filter::any_of([cheap, small]).to_string(), "Price lt 500 or Strings eq 4");
+    /// assert!(!Filter::any_of([]).holds(&Dynamic::new("Gibson", "SG")));
+    /// ```
+    pub fn any_of(filters: impl IntoIterator<Item = Filter>) -> Self {
+        // No key is less than the empty text. Unlike `false` by itself, every service understands that.
+        let never = || Self::compare(PARTITION_KEY.to_owned(), Operator::Lt, Value::String(String::new()));
+        filters.into_iter().reduce(|some, other| some | other).unwrap_or_else(never)
     }
 
     /// Does it hold for an entity? A comparison with a property that is missing, or of another type, does not, and

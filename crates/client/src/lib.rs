@@ -43,6 +43,11 @@ extern crate self as lazuli_client;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// So that the application in the guide runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+struct Guide;
+
 pub mod account;
 mod batch;
 pub mod blocking;
@@ -86,7 +91,10 @@ pub use error::{Applied, Error, ErrorKind, Result};
 pub use field::{Field, Prop, partition_key, prop, row_key, timestamp};
 pub use filter::Filter;
 pub use http::{Http, HttpOptions};
-pub use lazuli_client_derive::{Entity, Shape};
+/// Writes the trait of the same name, [`trait@Entity`], which lists all attributes.
+pub use lazuli_client_derive::Entity;
+/// Writes the trait of the same name, [`trait@Shape`]. The attributes are those of [`trait@Entity`].
+pub use lazuli_client_derive::Shape;
 pub use page::{Continuation, Explain, PageRequest, PageSource, RawPage};
 pub use partition::Partition;
 pub use pipeline::{ReadFrom, RequestHook};

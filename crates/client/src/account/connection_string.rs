@@ -77,7 +77,14 @@ impl<'a> Settings<'a> {
         match (self.get("AccountKey"), self.get("SharedAccessSignature")) {
             (Some(key), None) => Credential::shared_key(key),
             (None, Some(token)) => Credential::sas(token),
-            (None, None) => Ok(Credential::Anonymous),
+            // Whoever names an endpoint may have a proxy there that signs; nobody wants to be nobody in the cloud.
+            (None, None) if self.get("TableEndpoint").is_some() => Ok(Credential::Anonymous),
+            (None, None) if self.get("AccountName").is_some() => Err(Error::input(
+                "the connection string has neither an AccountKey nor a SharedAccessSignature",
+            )),
+            (None, None) => {
+                Err(Error::input("the connection string has neither TableEndpoint nor AccountName"))
+            }
             (Some(_), Some(_)) => {
                 Err(Error::input("the connection string has both an AccountKey and a SharedAccessSignature"))
             }
@@ -157,6 +164,8 @@ mod tests {
         for (text, says) in [
             ("", "neither"),
             ("x", "Name=value"),
+            ("DefaultEndpointsProtocol=https", "neither TableEndpoint nor AccountName"),
+            ("AccountName=abc", "neither an AccountKey nor a SharedAccessSignature"),
             ("AccountName=abc;AcountKey=secret==", "AcountKey"),
             ("AccountName=abc;AccountKey=!secret!", "not Base64"),
             ("AccountKey=YWJj;TableEndpoint=http://h/a", "no AccountName"),

@@ -17,6 +17,8 @@ use crate::query::{Query, order};
 impl<T: Entity> Query<T> {
     /// Entities for which this holds, too. The service looks for them, unless something before must run here first.
     ///
+    /// Conditions are combined with `&`, `|` and `!`; [`Filter::parse`] reads one in the service's own language.
+    ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// let query = people.query::<Person>().filter(Person::age().ge(30)).filter(Person::city().eq("Leiden"));
@@ -27,6 +29,10 @@ impl<T: Entity> Query<T> {
     /// let query = people.query::<Person>().take(2).filter(Person::age().ge(30));
     /// assert_eq!(query.explain().local, ["filter Age ge 30"]);
     /// assert_eq!(query.map(|person| person.name).collect().await?, ["Ann"]);
+    ///
+    /// # use lazuli_client::Filter;
+    /// let typed_in = Filter::parse("Age gt 30 and PartitionKey eq 'Delft'")?;
+    /// assert_eq!(people.query::<Person>().filter(typed_in).count().await?, 1);
     /// # Ok(()) });
     /// ```
     pub fn filter(mut self, filter: Filter) -> Self {

@@ -17,7 +17,8 @@ use crate::query::fetch::{Fetch, Source};
 use crate::query::local::{Pipeline, Stage, Work, check};
 use crate::query::plan::Plan;
 
-/// Rows, each gotten when it is asked for. A [`Stream`], with the few methods that most need on it.
+/// Rows, each gotten when it is asked for. A `Stream` of the crate `futures-core`, with the few
+/// methods that most need on it.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -7,6 +7,7 @@ mod tables;
 pub use builder::Builder;
 pub use tables::{TablesOptions, TablesPage};
 
+use std::any::type_name;
 use std::sync::Arc;
 
 use http::Method;
@@ -16,6 +17,7 @@ use lazuli_model::{ErrorCode, Failure, ServiceProperties, TableName};
 use lazuli_protocol::xml::send;
 
 use crate::account::{Account, Endpoint};
+use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
 use crate::request::Call;
@@ -152,6 +154,26 @@ impl TableService {
     /// ```
     pub fn table(&self, name: &str) -> Result<Table> {
         Ok(Table::new(self.clone(), table_name(name)?))
+    }
+
+    /// The table that a type names with `#[table(name = "…")]`. Nothing is sent; a type that names none is an error.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// use lazuli_client::{Dynamic, Entity};
+    ///
+    /// #[derive(Entity)]
+    /// #[table(name = "Products")]
+    /// struct Guitar { #[table(partition_key)] brand: String, #[table(row_key)] number: String }
+    ///
+    /// let products = service.table_of::<Guitar>()?;
+    /// assert_eq!(products.name(), "Products");
+    /// assert!(service.table_of::<Dynamic>().is_err());
+    /// # Ok(()) })
+    /// ```
+    pub fn table_of<T: Entity>(&self) -> Result<Table> {
+        let unnamed = || Error::input(format!("{} names no table: #[table(name = \"…\")]", type_name::<T>()));
+        self.table(T::TABLE.ok_or_else(unnamed)?)
     }
 
     /// Creates a table.

@@ -37,6 +37,8 @@ pub struct GetOptions {
 impl Table {
     /// Reads an entity. One that is not there is an error.
     ///
+    /// Keys are given as texts; [`crate::Field::key`] makes the text of a key that is a number, a time or a GUID.
+    ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// use lazuli_client::Entity;

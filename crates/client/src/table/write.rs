@@ -158,6 +158,13 @@ impl Table {
     /// orders.insert(&Dynamic::new("2024", "1")).await?;
     /// orders.delete_entity("2024", "1").await?;
     /// assert!(orders.delete_entity("2024", "1").await.unwrap_err().is_not_found());
+    ///
+    /// // One that is at hand tells its keys.
+    /// # use lazuli_client::Entity;
+    /// orders.insert(&Dynamic::new("2024", "2")).await?;
+    /// for order in orders.query::<Dynamic>().collect().await? {
+    ///     orders.delete_entity(order.partition_key(), order.row_key()).await?;
+    /// }
     /// # Ok(()) })
     /// ```
     pub async fn delete_entity(

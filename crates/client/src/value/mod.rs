@@ -20,7 +20,7 @@ mod scalars;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use lazuli_model::{DateTime, EdmType, Guid, Value};
 
@@ -173,7 +173,7 @@ impl std::error::Error for WrongType {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the type of a property",
     note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
 )]
 pub trait Scalar {
     /// Its EDM type.
@@ -207,7 +207,9 @@ pub trait Scalar {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a property of class {C} cannot be compared with `{Self}`",
-    note = "use a constant of the property's own type; a comparison of two types never holds"
+    note = "use a constant of the property's own type; a comparison of two types never holds",
+    note = "what #[table(string)] stores is compared as text: `.eq(value.to_string())`",
+    note = "the service cannot ask for what is absent: `.filter_local(|row| row.field.is_none())` looks for it here"
 )]
 pub trait Operand<C> {
     /// The constant.
@@ -243,7 +245,7 @@ pub trait Operand<C> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a property",
     note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
 )]
 pub trait ToValue {
     /// The value, or `None` for no value.
@@ -282,7 +284,7 @@ pub trait ToValue {
 #[diagnostic::on_unimplemented(
     message = "a property cannot be read as `{Self}`",
     note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …"
+    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
 )]
 pub trait FromValue: Sized {
     /// Reads it. Numbers widen (Int32 to Int64 and Double), nothing else is converted.
@@ -326,8 +328,6 @@ pub trait FieldType {
     type Class: class::Class;
 }
 
-const TICKS_PER_SECOND: u64 = lazuli_model::time::TICKS_PER_SECOND;
-
 /// The service's time for one of this machine's. What is outside the years 1 to 9999 is cut to them; the service
 /// counts in 100 ns.
 ///
@@ -339,15 +339,7 @@ const TICKS_PER_SECOND: u64 = lazuli_model::time::TICKS_PER_SECOND;
 /// assert_eq!(time.to_string(), "1970-01-01T00:00:01.5Z");
 /// ```
 pub fn from_system_time(time: SystemTime) -> DateTime {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => DateTime::from_unix(since),
-        Err(before) => {
-            let ticks = before.duration().as_nanos().div_ceil(100);
-            let epoch = DateTime::from_unix(Duration::ZERO).ticks();
-            let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
-            DateTime::from_ticks(epoch.saturating_sub(ticks)).unwrap_or(DateTime::MIN)
-        }
-    }
+    time.into()
 }
 
 /// This machine's time for one of the service's.
@@ -360,14 +352,5 @@ pub fn from_system_time(time: SystemTime) -> DateTime {
 /// assert_eq!(time.duration_since(UNIX_EPOCH).unwrap(), Duration::from_secs(86_400));
 /// ```
 pub fn to_system_time(time: DateTime) -> SystemTime {
-    let epoch = DateTime::from_unix(Duration::ZERO).ticks();
-    let span = |ticks: u64| {
-        let nanos = u32::try_from(ticks % TICKS_PER_SECOND * 100).unwrap_or_default();
-        Duration::new(ticks / TICKS_PER_SECOND, nanos)
-    };
-    let moved = match time.ticks().checked_sub(epoch) {
-        Some(after) => UNIX_EPOCH.checked_add(span(after)),
-        None => UNIX_EPOCH.checked_sub(span(epoch - time.ticks())),
-    };
-    moved.unwrap_or(UNIX_EPOCH)
+    time.into()
 }

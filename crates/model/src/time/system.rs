@@ -1,0 +1,32 @@
+//! Between the service's points in time and the machine's. Only the form changes: nobody's clock is read.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::{DateTime, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
+
+/// What is outside the years 1 to 9999 is cut to them; the service counts in 100 ns.
+impl From<SystemTime> for DateTime {
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Self::from_unix(since),
+            Err(before) => {
+                let ticks = u64::try_from(before.duration().as_nanos().div_ceil(100)).unwrap_or(u64::MAX);
+                Self(UNIX_EPOCH_TICKS.saturating_sub(ticks))
+            }
+        }
+    }
+}
+
+impl From<DateTime> for SystemTime {
+    fn from(time: DateTime) -> Self {
+        let span = |ticks: u64| {
+            let nanos = u32::try_from(ticks % TICKS_PER_SECOND * 100).unwrap_or_default();
+            Duration::new(ticks / TICKS_PER_SECOND, nanos)
+        };
+        let moved = match time.0.checked_sub(UNIX_EPOCH_TICKS) {
+            Some(after) => UNIX_EPOCH.checked_add(span(after)),
+            None => UNIX_EPOCH.checked_sub(span(UNIX_EPOCH_TICKS - time.0)),
+        };
+        moved.unwrap_or(UNIX_EPOCH)
+    }
+}
