@@ -31,8 +31,11 @@ WRITES = 12
 BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
-# Places of each kind that the short form looks at.
-SAMPLE = 9
+# Places of each kind that the short form looks at: so many counted from the start of the process, and so many from when it is
+# ready. Every write of the scenario writes and syncs, so that all of the latter are met.
+SAMPLE, SAMPLE_READY = 6, 4
+# Rows that make a store write a sorted file when it is closed: from there they are read.
+BULK_ROWS, BULK_BYTES = 40, 40_000
 # What is broken for good stays broken; a single bad read may be good the next time.
 KINDS = ["sync-eio@{}", "sync-eio@{}+", "write-eio@{}", "write-enospc@{}+", "write-erofs@{}+", "write-short@{}",
          "read-eio@{}", "read-flip@{}", "write-kill@{}", "sync-kill@{}"]
@@ -53,6 +56,7 @@ class Knowledge:
         self.rows = {}
         self.batches = {}
         self.table = [False]
+        self.bulk = 0
         self.number = 0
 
     def next(self):
@@ -113,6 +117,17 @@ def write_all(client, known, problems):
     return late
 
 
+def bulk_text(row):
+    return f"{row} " * (BULK_BYTES // 4)
+
+
+def write_bulk(client, known):
+    for row in range(BULK_ROWS):
+        body = {"N": 0, "Text": bulk_text(row)}
+        assert client.ask("PUT", entity_path(TABLE, "bulk", row), body).status == 204
+    known.bulk = BULK_ROWS
+
+
 def still_refuses(client, known):
     """After a failed sync nothing more is acknowledged until the store is opened anew."""
     known.rows["late"] = [known.rows.get("late", [None])[0], known.next()]
@@ -125,7 +140,7 @@ def still_refuses(client, known):
 
 def verify(client, known, settle):
     """Everything known is there, or the server says that it cannot tell."""
-    problems, rows = [], {}
+    problems, rows, bulk = [], {}, 0
     try:
         answer = client.ask("GET", f"/Tables('{TABLE}')")
         if answer.status >= 500:
@@ -137,6 +152,7 @@ def verify(client, known, settle):
             return []
         for row in all_rows(client, f"/{TABLE}()"):
             rows[row["PartitionKey"], row["RowKey"]] = row["N"]
+            bulk += row["PartitionKey"] == "bulk" and row["Text"] == bulk_text(row["RowKey"])
         for key, states in known.rows.items():
             answer = client.ask("GET", entity_path(TABLE, "p", key))
             found = answer.json["N"] if answer.status == 200 else None
@@ -144,6 +160,8 @@ def verify(client, known, settle):
                 problems.append(f"wrong: {key} by key is {answer.status} {answer.text[:200]}, wanted {states}")
     except (OSError, http.client.HTTPException, RuntimeError) as error:
         return [f"wrong: {error!r}"] if settle else []
+    if bulk != known.bulk:
+        problems.append(f"lost: {bulk} of {known.bulk} large rows are as they were")
     for key, states in known.rows.items():
         if rows.get(("p", key)) not in states:
             problems.append(f"lost: {key} is {rows.get(('p', key))}, wanted {states}")
@@ -169,24 +187,27 @@ class Run:
         self.data = os.path.join(self.folder, "data")
         self.log = os.path.join(self.folder, "undo")
         self.seen = os.path.join(self.folder, "seen")
+        self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
         self.refused_starts = 0
 
-    def server(self, fault=None):
+    def server(self, fault=None, when_ready=False):
         env = {}
         if fault:
-            env = {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.data,
+            env = {"LAZULI_FAULTS_GATE": self.gate} if when_ready else {}
+            env |= {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.data,
                    "LAZULI_FAULTS_UNDO": self.log, "LAZULI_FAULTS_SEEN": self.seen}
         return Server(self.binary, "--location", self.data, env=env)
 
-    def faulty(self, fault):
+    def faulty(self, fault, when_ready):
         """One run with a fault. Returns whether the fault happened, and the problems."""
         problems = []
-        for path in (self.seen, self.log):
+        for path in (self.seen, self.log, self.gate):
             if os.path.exists(path):
                 os.remove(path)
         try:
-            with self.server(fault) as server, Client(server) as client:
+            with self.server(fault, when_ready) as server, Client(server) as client:
+                open(self.gate, "w").close()
                 # A start may go on without what it does not need: the sorted store merges files of its own, or leaves it.
                 needless = os.path.exists(self.seen)
                 problems += verify(client, self.known, settle=False)
@@ -220,11 +241,54 @@ class Run:
             return [f"wrong: the server does not start on a healthy disk: {error}"]
 
 
-def places(everything, chance):
+def places(everything, when_ready, chance):
+    """Which calls are to fail, counted from the start, or from when the server is ready."""
     if everything:
         return range(1, CALLS_MAX)
-    # Early calls are those of the start, late ones those of the load.
+    if when_ready:
+        return [1, *chance.sample(range(2, WRITES + 1), SAMPLE_READY - 1)]
     return sorted(int(CALLS_MAX ** chance.random() * 0.25) + 1 for _ in range(SAMPLE))
+
+
+def try_kind(args, shim, chance, kind, when_ready):
+    """Faults of one kind at many places. Returns how many runs failed."""
+    # A new store for each place where it is written; an old one, with something in it, where it is read.
+    happened = refused = runs = failed = 0
+    run = None
+    for place in places(args.all, when_ready, chance):
+        fault = kind.format(place)
+        if run is None or chance.random() < 0.5:
+            if run:
+                shutil.rmtree(run.folder)
+            run = Run(args.binary, shim)
+            if chance.random() < 0.7 or kind.startswith("read"):
+                with run.server() as server, Client(server) as client:
+                    write_all(client, run.known, [])
+                    if kind.startswith("read"):
+                        write_bulk(client, run.known)
+                        server.stop()
+                    else:
+                        server.stop() if chance.random() < 0.5 else server.kill()
+        before = run.refused_starts
+        hit, problems = run.faulty(fault, when_ready)
+        problems += run.healthy()
+        runs, happened, refused = runs + 1, happened + hit, refused + run.refused_starts - before
+        for problem in problems:
+            print(f"{fault}: {problem}", flush=True)
+        if problems:
+            failed += 1
+            print(f"{fault}: the store is left in {run.folder}", flush=True)
+            run = None
+        if not hit and args.all:
+            break
+    if run:
+        shutil.rmtree(run.folder)
+    name = kind.format("N") + (" when ready" if when_ready else "")
+    print(f"{name:26} {runs} runs, {happened} faults, {refused} starts refused", flush=True)
+    if not happened:
+        print(f"{kind}: no fault ever happened")
+        failed += 1
+    return failed
 
 
 def main():
@@ -237,37 +301,8 @@ def main():
     shim, chance, failed = build_shim(), random.Random(args.seed), 0
     print(f"faults: --seed {args.seed}", flush=True)
     for kind in KINDS if not args.only else [args.only]:
-        # A new store for each place where it is written; an old one, with something in it, where it is read.
-        happened = refused = runs = 0
-        run = None
-        for place in places(args.all, chance):
-            fault = kind.format(place)
-            if run is None or chance.random() < 0.5:
-                if run:
-                    shutil.rmtree(run.folder)
-                run = Run(args.binary, shim)
-                if chance.random() < 0.7 or kind.startswith("read"):
-                    with run.server() as server, Client(server) as client:
-                        write_all(client, run.known, [])
-                        server.stop() if chance.random() < 0.5 else server.kill()
-            before = run.refused_starts
-            hit, problems = run.faulty(fault)
-            problems += run.healthy()
-            runs, happened, refused = runs + 1, happened + hit, refused + run.refused_starts - before
-            for problem in problems:
-                print(f"{fault}: {problem}", flush=True)
-            if problems:
-                failed += 1
-                print(f"{fault}: the store is left in {run.folder}", flush=True)
-                run = None
-            if not hit and args.all:
-                break
-        if run:
-            shutil.rmtree(run.folder)
-        print(f"{kind.format('N'):16} {runs} runs, {happened} faults, {refused} starts refused", flush=True)
-        if not happened:
-            print(f"{kind}: no fault ever happened")
-            failed += 1
+        for when_ready in (False, True):
+            failed += try_kind(args, shim, chance, kind, when_ready)
     print("passed" if not failed else f"{failed} runs failed")
     return 1 if failed else 0
 

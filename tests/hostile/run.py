@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 TABLE = "hostile"
 # What the server is started with; small, so that the bound is.
 CACHE_MIB, IN_FLIGHT_MIB = 64, 32
-# As docs/operate.md states it: the program with its write buffers, and what each connection may hold besides.
+# As docs/operate.md states it, with less for the write buffers, since little is written here; and what each connection may hold.
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
 # Clients beside the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300

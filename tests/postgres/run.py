@@ -5,7 +5,8 @@ ends at once.
     tests/postgres/run.py --binary target/release/lazuli [PART...]
 
 Parts: engine (cargo test), wire (golden transcripts), python and js (the official SDKs), together (what two front ends
-must agree on), copy (lazuli engine migrate and copy), tls, history (a database that went back in time).
+must agree on), trial (random work beside the model, histories and bank, with kills), copy (lazuli engine migrate and copy), tls,
+history (a database that went back in time).
 """
 
 import argparse
@@ -21,7 +22,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
-PARTS = ["engine", "wire", "python", "js", "together", "copy", "tls", "history"]
+PARTS = ["engine", "wire", "python", "js", "together", "trial", "copy", "tls", "history"]
 
 
 def engine(postgres, _):
@@ -77,6 +78,13 @@ def together(postgres, binary):
     import together as cases
     with FrontEnds(postgres, binary, "together") as ends:
         cases.run(ends)
+
+
+def trial(postgres, binary):
+    """What the durable engine is put through: every answer beside the model, histories and invariants, the front end killed."""
+    for number, words in enumerate((["sequences", "--count", "15"], ["histories", "--count", "10"],
+                                    ["histories", "--count", "10", "--kill"], ["bank", "--seconds", "4", "--kills", "2"])):
+        subprocess.run([binary, "trial", *words, "--engine", postgres.database(f"trial{number}")], check=True)
 
 
 def copy(postgres, binary):

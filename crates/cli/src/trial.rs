@@ -52,6 +52,16 @@ struct Place {
     seed: u64,
 }
 
+/// What is on trial.
+#[derive(Args)]
+struct Tried {
+    /// Another engine that outlives the server: postgres://… of an empty database
+    #[arg(long, value_name = "URL", conflicts_with = "location")]
+    engine: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
 #[derive(Args)]
 struct Sequences {
     /// How many sequences
@@ -61,7 +71,7 @@ struct Sequences {
     #[arg(long, default_value_t = 100)]
     steps: usize,
     #[command(flatten)]
-    place: Place,
+    tried: Tried,
 }
 
 #[derive(Args)]
@@ -79,7 +89,7 @@ struct Histories {
     #[arg(long)]
     kill: bool,
     #[command(flatten)]
-    place: Place,
+    tried: Tried,
 }
 
 #[derive(Args)]
@@ -94,7 +104,7 @@ struct Invariants {
     #[arg(long, default_value_t = 5)]
     kills: usize,
     #[command(flatten)]
-    place: Place,
+    tried: Tried,
 }
 
 /// Mixed work for a long time, with tables that come and go, restarts and kills: nothing may be lost, nothing may grow.
@@ -136,8 +146,8 @@ impl Trial {
 
 impl Sequences {
     fn run(self, runtime: &Runtime) -> Result<ExitCode, String> {
-        let (mut process, _folder) = start(&self.place)?;
-        let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.place.seed);
+        let (mut process, _folder) = start(&self.tried)?;
+        let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.tried.place.seed);
         let met = outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
         say!(
             "{} sequences of up to {} steps, {} of {} situations: every answer agreed",
@@ -152,11 +162,11 @@ impl Sequences {
 
 impl Histories {
     async fn run(self) -> Result<ExitCode, String> {
-        let (mut process, _folder) = start(&self.place)?;
+        let (mut process, _folder) = start(&self.tried)?;
         history::prepare(&process, TABLE).await?;
         let shape = history::Shape { clients: self.clients, operations: self.operations, kill: self.kill };
         let mut total = history::Seen::default();
-        for seed in self.place.seed..self.place.seed.saturating_add(self.count) {
+        for seed in self.tried.place.seed..self.tried.place.seed.saturating_add(self.count) {
             let seen = history::run(&mut process, TABLE, seed, shape).await?;
             total.add(seen);
         }
@@ -174,11 +184,11 @@ impl Histories {
 
 impl Invariants {
     async fn run<I: invariant::Invariant>(self, invariant: I) -> Result<ExitCode, String> {
-        let (mut process, _folder) = start(&self.place)?;
+        let (mut process, _folder) = start(&self.tried)?;
         history::prepare(&process, TABLE).await?;
         let time = Duration::from_secs(self.seconds);
         let effort = invariant::Effort { writers: self.writers, time, kills: self.kills };
-        let done = invariant::run(&mut process, invariant, TABLE, self.place.seed, effort).await?;
+        let done = invariant::run(&mut process, invariant, TABLE, self.tried.place.seed, effort).await?;
         say!(
             "{}: {} transactions applied, {} came too late, {} reads, {} kills: it always held",
             I::NAME,
@@ -230,8 +240,13 @@ impl Soak {
     }
 }
 
-fn start(place: &Place) -> Result<(Process, Option<TempDir>), String> {
-    let (location, folder) = location(place)?;
+fn start(tried: &Tried) -> Result<(Process, Option<TempDir>), String> {
+    if let Some(engine) = &tried.engine {
+        let arguments = ["serve", "--table-port", "0", "--admin-port", "0", "--engine", engine];
+        let arguments = arguments.map(str::to_owned).to_vec();
+        return Ok((Process::start_with(&binary()?, arguments)?, None));
+    }
+    let (location, folder) = location(&tried.place)?;
     Ok((Process::start(&binary()?, &location)?, folder))
 }
 

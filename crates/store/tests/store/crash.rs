@@ -4,8 +4,9 @@
 //! The writing process is this test binary again, running the test `writer` with a directory to work in.
 
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use lazuli_engine::conformance::upsert;
@@ -25,6 +26,9 @@ const TABLE: TableId = TableId(1 << 40);
 /// The last number of each writer.
 type Latest = [Option<u64>; WRITERS];
 const ROWS: [&str; 4] = ["a", "b", "c", "d"];
+/// The signals by which a process ends at a pressure point, and by kill -9.
+const SIGABRT: i32 = 6;
+const SIGKILL: i32 = 9;
 
 /// Not a test of its own: what the other tests here start, to be killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,12 +94,16 @@ async fn latest(store: &Store, writer: usize) -> Option<u64> {
     numbers[0]
 }
 
-/// Runs the writer; the last number acknowledged for each, and whether it ended by itself.
-fn run(
-    dir: &Path,
-    crash_at: Option<&str>,
-    kill_after_lines: Option<usize>,
-) -> ([Option<u64>; WRITERS], bool) {
+/// How a run of the writer ended.
+struct Ended {
+    /// The last number acknowledged for each.
+    acknowledged: Latest,
+    is_closed: bool,
+    status: ExitStatus,
+}
+
+/// Runs the writer.
+fn run(dir: &Path, crash_at: Option<&str>, kill_after_lines: Option<usize>) -> Ended {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["crash::writer", "--exact", "--nocapture", "--test-threads", "1"])
         .env(DIRECTORY, dir)
@@ -118,8 +126,7 @@ fn run(
             None => is_closed |= line == "ack closed",
         }
     }
-    child.wait().unwrap();
-    (acknowledged, is_closed)
+    Ended { acknowledged, is_closed, status: child.wait().unwrap() }
 }
 
 /// What the writers have in the store is what was acknowledged, or else what was there before, and at most the one
@@ -161,13 +168,13 @@ async fn killed_at_every_pressure_point() {
                 continue;
             }
             let at = format!("{}:{count}", point.name());
-            let (acknowledged, is_closed) = run(dir.path(), Some(&at), None);
-            assert!(!is_closed, "{at} was never passed");
+            let Ended { acknowledged, status, .. } = run(dir.path(), Some(&at), None);
+            assert_eq!(status.signal(), Some(SIGABRT), "{at} was never passed: {status}");
             latest = verify(dir.path(), latest, acknowledged, &at).await;
         }
     }
-    let (acknowledged, is_closed) = run(dir.path(), None, None);
-    assert!(is_closed);
+    let Ended { acknowledged, is_closed, status } = run(dir.path(), None, None);
+    assert!(is_closed && status.success(), "{status}");
     let closed = verify(dir.path(), latest, acknowledged, "closed").await;
     assert_eq!(closed, acknowledged);
 }
@@ -177,7 +184,12 @@ async fn killed_at_any_moment() {
     let dir = directory();
     let mut latest = [None; WRITERS];
     for round in 0..6 {
-        let (acknowledged, _) = run(dir.path(), None, Some(20 + round * 37));
+        let Ended { acknowledged, is_closed, status } = run(dir.path(), None, Some(20 + round * 37));
+        assert!(
+            status.signal() == Some(SIGKILL) && !is_closed,
+            "round {round} was over before the kill: {status}"
+        );
+        assert!(acknowledged.iter().any(Option::is_some), "round {round}: nothing was acknowledged");
         latest = verify(dir.path(), latest, acknowledged, &format!("round {round}")).await;
     }
 }

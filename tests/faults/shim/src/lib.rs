@@ -5,6 +5,7 @@
 //! - `LAZULI_FAULTS=KIND@N[+],...`: the N-th call of that kind fails, with `+` every later one too. Kinds: `sync-eio`,
 //!   `write-eio`, `write-enospc`, `write-erofs`, `write-short` (half is written, then the call says so), `read-eio`,
 //!   `read-flip` (one bit of what was read is wrong), `write-kill` and `sync-kill` (the process ends before the call).
+//! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file is there.
 //! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected.
 //! - `LAZULI_FAULTS_UNDO=FILE`: what every write destroyed, and every sync. With it, `undo.py` takes back after a kill what
 //!   was not synced: that is what a loss of power does to file contents. Creations, renames and deletions of files are not

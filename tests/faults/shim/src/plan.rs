@@ -39,6 +39,7 @@ struct Planned {
 struct Plan {
     directory: Vec<u8>,
     seen: Option<CString>,
+    gate: Option<CString>,
     faults: Vec<Planned>,
 }
 
@@ -62,7 +63,8 @@ fn plan() -> &'static Plan {
         let faults = std::env::var("LAZULI_FAULTS").unwrap_or_default();
         Plan {
             directory: std::env::var_os("LAZULI_FAULTS_DIR").unwrap_or_default().as_bytes().to_vec(),
-            seen: std::env::var_os("LAZULI_FAULTS_SEEN").and_then(|path| CString::new(path.as_bytes()).ok()),
+            seen: path("LAZULI_FAULTS_SEEN"),
+            gate: path("LAZULI_FAULTS_GATE"),
             faults: faults.split(',').filter(|text| !text.is_empty()).map(planned).collect(),
         }
     })
@@ -93,6 +95,10 @@ pub fn watches(file: c_int) -> bool {
 
 /// The fault for the next call of this kind, if it is its turn.
 pub fn next(kind: Kind) -> Option<Fault> {
+    // SAFETY: the path is a C string.
+    if plan().gate.as_ref().is_some_and(|gate| unsafe { libc::access(gate.as_ptr(), libc::F_OK) } != 0) {
+        return None;
+    }
     let number = CALLS[kind as usize].fetch_add(1, Ordering::SeqCst) + 1;
     let due = |planned: &&Planned| {
         planned.kind == kind && (number == planned.first || planned.lasting && number > planned.first)

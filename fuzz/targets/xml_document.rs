@@ -1,0 +1,25 @@
+//! XML documents, access policies and service properties: never a panic, never much time, and what is accepted comes back.
+
+#![no_main]
+
+use lazuli_fuzz::VERSIONS;
+use lazuli_model::Operation;
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::xml::{Intent, send};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|body: &[u8]| {
+    let _ = send::read_stats(body);
+    if let Ok(policies) = send::read_acl(body) {
+        assert_eq!(send::read_acl(&send::write_acl(&policies)), Ok(policies));
+    }
+    for version in VERSIONS {
+        let Ok(Operation::SetProperties(update)) = Intent::SetProperties.with_body(body, version) else {
+            continue;
+        };
+        // The latest form says all that an older one can.
+        let again =
+            Intent::SetProperties.with_body(&send::write_properties(&update), ApiVersion::V2013_08_15);
+        assert_eq!(again, Ok(Operation::SetProperties(update)));
+    }
+});
