@@ -38,11 +38,13 @@ impl Member {
         let (ident, ty) = (&self.ident, &self.ty);
         match self.role() {
             Role::PartitionKey | Role::RowKey | Role::Timestamp | Role::Etag | Role::Skip => None,
-            Role::Extra => Some(quote!(#ident: ::lazuli_client::Props)),
-            Role::Flatten { .. } => Some(quote!(#ident: <#ty as __l::Shape>::Builder)),
-            Role::Indexed => Some(quote!(#ident: ::std::vec::Vec<(usize, <#ty as __l::Collection>::Item)>)),
+            Role::Extra => Some(quote_spanned!(self.span()=> #ident: ::lazuli_client::Props)),
+            Role::Flatten { .. } => Some(quote_spanned!(self.span()=> #ident: <#ty as __l::Shape>::Builder)),
+            Role::Indexed => Some(
+                quote_spanned!(self.span()=> #ident: ::std::vec::Vec<(usize, <#ty as __l::Collection>::Item)>),
+            ),
             Role::Json | Role::Plain | Role::Wire(_) | Role::Text => {
-                Some(quote!(#ident: ::std::option::Option<#ty>))
+                Some(quote_spanned!(self.span()=> #ident: ::std::option::Option<#ty>))
             }
         }
     }
@@ -52,12 +54,12 @@ impl Member {
         let (ident, name) = (&self.ident, &self.attribute.name);
         let fill = match self.role() {
             Role::Plain => quote_spanned!(self.span()=> __l::fill),
-            Role::Json => quote!(__l::fill_json),
-            Role::Text if self.is_option() => quote!(__l::fill_text_option),
-            Role::Text => quote!(__l::fill_text),
+            Role::Json => quote_spanned!(self.span()=> __l::fill_json),
+            Role::Text if self.is_option() => quote_spanned!(self.span()=> __l::fill_text_option),
+            Role::Text => quote_spanned!(self.span()=> __l::fill_text),
             Role::Wire(class) => {
                 let class = format_ident!("{class}");
-                quote!(__l::fill_stored::<__l::class::#class, _>)
+                quote_spanned!(self.span()=> __l::fill_stored::<__l::class::#class, _>)
             }
             _ => return None,
         };
@@ -70,13 +72,13 @@ impl Member {
         match self.role() {
             Role::Indexed => {
                 let prefix = self.indexed_prefix();
-                Some(quote! {
+                Some(quote_spanned! {self.span()=>
                     if __l::fill_indexed(&mut self.#ident, #prefix, name, value)? {
                         return ::std::result::Result::Ok(true);
                     }
                 })
             }
-            Role::Flatten { prefix } => Some(quote! {
+            Role::Flatten { prefix } => Some(quote_spanned! {self.span()=>
                 if let ::std::option::Option::Some(rest) = name.strip_prefix(#prefix)
                     && __l::Builder::take(&mut self.#ident, rest, value)?
                 {
@@ -91,11 +93,11 @@ impl Member {
     pub fn keep(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         match self.role() {
-            Role::Extra => Some(quote! {
+            Role::Extra => Some(quote_spanned! {self.span()=>
                 __l::keep(&mut self.#ident, name, value);
                 return true;
             }),
-            _ if self.is_base() => Some(quote! {
+            _ if self.is_base() => Some(quote_spanned! {self.span()=>
                 if __l::Builder::keep(&mut self.#ident, name, value) {
                     return true;
                 }
@@ -108,27 +110,33 @@ impl Member {
     pub fn finish(&self) -> TokenStream {
         let (ident, name) = (&self.ident, &self.attribute.name);
         let value = match self.role() {
-            Role::PartitionKey => quote!(__l::key_from(&head.partition, "PartitionKey")?),
-            Role::RowKey => quote!(__l::key_from(&head.row, "RowKey")?),
-            Role::Timestamp => quote!(head.timestamp),
-            Role::Etag => quote!(head.etag.as_deref().map(::std::borrow::ToOwned::to_owned)),
-            Role::Skip => quote!(::std::default::Default::default()),
-            Role::Extra => quote!(self.#ident),
-            Role::Flatten { .. } => quote!(__l::Builder::finish(self.#ident, head)?),
-            Role::Indexed => quote!(__l::settle_indexed(self.#ident)),
+            Role::PartitionKey => {
+                quote_spanned!(self.span()=> __l::key_from(&head.partition, "PartitionKey")?)
+            }
+            Role::RowKey => quote_spanned!(self.span()=> __l::key_from(&head.row, "RowKey")?),
+            Role::Timestamp => quote_spanned!(self.span()=> head.timestamp),
+            Role::Etag => {
+                quote_spanned!(self.span()=> head.etag.as_deref().map(::std::borrow::ToOwned::to_owned))
+            }
+            Role::Skip => quote_spanned!(self.span()=> ::std::default::Default::default()),
+            Role::Extra => quote_spanned!(self.span()=> self.#ident),
+            Role::Flatten { .. } => quote_spanned!(self.span()=> __l::Builder::finish(self.#ident, head)?),
+            Role::Indexed => quote_spanned!(self.span()=> __l::settle_indexed(self.#ident)),
             Role::Json | Role::Plain | Role::Wire(_) | Role::Text if self.attribute.default => {
-                quote!(self.#ident.unwrap_or_default())
+                quote_spanned!(self.span()=> self.#ident.unwrap_or_default())
             }
             Role::Plain => quote_spanned!(self.span()=> __l::settle(self.#ident, #name)?),
-            Role::Json => quote!(__l::settle_json(self.#ident, #name)?),
-            Role::Text if self.is_option() => quote!(self.#ident.unwrap_or_default()),
-            Role::Text => quote!(self.#ident.ok_or_else(|| __l::DecodeError::missing(#name))?),
+            Role::Json => quote_spanned!(self.span()=> __l::settle_json(self.#ident, #name)?),
+            Role::Text if self.is_option() => quote_spanned!(self.span()=> self.#ident.unwrap_or_default()),
+            Role::Text => {
+                quote_spanned!(self.span()=> self.#ident.ok_or_else(|| __l::DecodeError::missing(#name))?)
+            }
             Role::Wire(class) => {
                 let class = format_ident!("{class}");
-                quote!(__l::settle_stored::<__l::class::#class, _>(self.#ident, #name)?)
+                quote_spanned!(self.span()=> __l::settle_stored::<__l::class::#class, _>(self.#ident, #name)?)
             }
         };
-        quote!(#ident: #value)
+        quote_spanned!(self.span()=> #ident: #value)
     }
 
     /// Writes the property or properties.
@@ -136,15 +144,15 @@ impl Member {
         let (ident, name) = (&self.ident, &self.attribute.name);
         Some(match self.role() {
             Role::PartitionKey | Role::RowKey | Role::Timestamp | Role::Etag | Role::Skip => return None,
-            Role::Extra => quote!(out.put_all(&self.#ident)?;),
-            Role::Flatten { prefix } => quote!(out.nested(#prefix, &self.#ident)?;),
+            Role::Extra => quote_spanned!(self.span()=> out.put_all(&self.#ident)?;),
+            Role::Flatten { prefix } => quote_spanned!(self.span()=> out.nested(#prefix, &self.#ident)?;),
             Role::Indexed => {
                 let prefix = self.indexed_prefix();
-                quote!(__l::write_indexed(out, #prefix, &self.#ident)?;)
+                quote_spanned!(self.span()=> __l::write_indexed(out, #prefix, &self.#ident)?;)
             }
             _ => {
                 let value = self.value()?;
-                quote!(out.put(#name, #value?)?;)
+                quote_spanned!(self.span()=> out.put(#name, #value?)?;)
             }
         })
     }
@@ -154,12 +162,12 @@ impl Member {
         let ident = &self.ident;
         Some(match self.role() {
             Role::Plain => quote_spanned!(self.span()=> __l::plain(&self.#ident)),
-            Role::Json => quote!(__l::to_json(&self.#ident)),
-            Role::Text if self.is_option() => quote!(__l::to_text_option(&self.#ident)),
-            Role::Text => quote!(__l::to_text(&self.#ident)),
+            Role::Json => quote_spanned!(self.span()=> __l::to_json(&self.#ident)),
+            Role::Text if self.is_option() => quote_spanned!(self.span()=> __l::to_text_option(&self.#ident)),
+            Role::Text => quote_spanned!(self.span()=> __l::to_text(&self.#ident)),
             Role::Wire(class) => {
                 let class = format_ident!("{class}");
-                quote!(__l::Stored::<__l::class::#class>::to_stored(&self.#ident))
+                quote_spanned!(self.span()=> __l::Stored::<__l::class::#class>::to_stored(&self.#ident))
             }
             _ => return None,
         })
@@ -169,27 +177,29 @@ impl Member {
     pub fn value_arm(&self) -> Option<TokenStream> {
         let (ident, name) = (&self.ident, &self.attribute.name);
         if *self.role() == Role::Timestamp {
-            return Some(quote!("Timestamp" => return __l::ToValue::to_value(&self.#ident),));
+            return Some(
+                quote_spanned!(self.span()=> "Timestamp" => return __l::ToValue::to_value(&self.#ident),),
+            );
         }
         let value = self.value()?;
-        Some(quote!(#name => return #value.ok().flatten(),))
+        Some(quote_spanned!(self.span()=> #name => return #value.ok().flatten(),))
     }
 
     /// Looks the value up where no name fits.
     pub fn value_rest(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         let found = match self.role() {
-            Role::Extra => quote!(self.#ident.value(name).cloned()),
+            Role::Extra => quote_spanned!(self.span()=> self.#ident.value(name).cloned()),
             Role::Indexed => {
                 let prefix = self.indexed_prefix();
-                quote!(__l::value_indexed(#prefix, name, &self.#ident))
+                quote_spanned!(self.span()=> __l::value_indexed(#prefix, name, &self.#ident))
             }
-            Role::Flatten { prefix } => quote! {
+            Role::Flatten { prefix } => quote_spanned! {self.span()=>
                 name.strip_prefix(#prefix).and_then(|rest| __l::Shape::field_value(&self.#ident, rest))
             },
             _ => return None,
         };
-        Some(quote! {
+        Some(quote_spanned! {self.span()=>
             let found = #found;
             if found.is_some() {
                 return found;
@@ -218,8 +228,10 @@ impl Member {
         let (ident, ty, visibility) = (&self.ident, &self.ty, &self.visibility);
         let own = &self.attribute.name;
         let (class, name) = match self.role() {
-            Role::PartitionKey => (quote!(<#ty as __l::KeyText>::Class), "PartitionKey"),
-            Role::RowKey => (quote!(<#ty as __l::KeyText>::Class), "RowKey"),
+            Role::PartitionKey => {
+                (quote_spanned!(self.span()=> <#ty as __l::KeyText>::Class), "PartitionKey")
+            }
+            Role::RowKey => (quote_spanned!(self.span()=> <#ty as __l::KeyText>::Class), "RowKey"),
             Role::Timestamp => (quote!(__l::class::Moment), "Timestamp"),
             Role::Plain => (quote_spanned!(self.span()=> <#ty as __l::FieldType>::Class), own.as_str()),
             Role::Text => (quote!(__l::class::Text), own.as_str()),
@@ -243,7 +255,7 @@ impl Member {
     }
 
     /// Where an error about the field's type is shown: at the type.
-    fn span(&self) -> Span {
+    pub fn span(&self) -> Span {
         self.ty.span().resolved_at(Span::call_site())
     }
 

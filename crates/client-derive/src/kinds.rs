@@ -5,6 +5,7 @@ use quote::quote;
 use syn::{Attribute, DataEnum, DeriveInput, Error, Fields, Ident, Result, Type, Variant};
 
 use crate::attribute::Container;
+use crate::case::Case;
 use crate::record::constants;
 
 struct Kind<'a> {
@@ -18,6 +19,10 @@ pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let container = Container::parse(&input.attrs)?;
     if let Some(key) = container.partition_key.as_ref().or(container.row_key.as_ref()) {
         return Err(Error::new_spanned(key, "the variants have keys of their own"));
+    }
+    if container.strict || container.eq_by_key || container.case != Case::Same {
+        let text = "strict, eq_by_key and rename_all are for the types of the variants: say them there";
+        return Err(Error::new_spanned(&input.ident, text));
     }
     let kinds: Vec<Kind<'_>> = data.variants.iter().map(Kind::parse).collect::<Result<_>>()?;
     let others = kinds.iter().filter(|kind| kind.other).count();

@@ -20,6 +20,8 @@ mod case;
 mod field;
 mod kinds;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Error, parse_macro_input};
@@ -46,14 +48,17 @@ use syn::{Data, DeriveInput, Error, parse_macro_input};
 #[proc_macro_derive(Entity, attributes(table))]
 pub fn entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let code = match &input.data {
-        Data::Struct(_) => record::entity(&input),
-        Data::Enum(data) => kinds::entity(&input, data),
+    entity_code(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn entity_code(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
+    match &input.data {
+        Data::Struct(_) => record::entity(input),
+        Data::Enum(data) => kinds::entity(input, data),
         Data::Union(_) => {
             Err(Error::new_spanned(&input.ident, "an entity is a struct, or an enum of entities"))
         }
-    };
-    code.unwrap_or_else(Error::into_compile_error).into()
+    }
 }
 
 /// Makes a struct a part of an entity: properties without keys.

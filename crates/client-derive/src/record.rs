@@ -1,7 +1,7 @@
 //! The code of a struct: its builder, its [`Shape`] and, with keys, its `Entity`.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Error, Expr, Fields, Ident, Result, Visibility};
 
 use crate::attribute::{Container, Role};
@@ -112,7 +112,10 @@ impl<'a> Record<'a> {
                 member.ident.span(),
                 format!("#[table({method})] is both on this field and on the type: which one is it?"),
             )),
-            (Some(Member { ident, .. }), None, _) => Ok(quote!(__l::KeyText::to_key(&self.#ident))),
+            (Some(member), None, _) => {
+                let ident = &member.ident;
+                Ok(quote_spanned!(member.span()=> __l::KeyText::to_key(&self.#ident)))
+            }
             (None, Some(function), _) => Ok(quote!(__l::computed(self, #function))),
             (None, None, Some(Member { ident, .. })) => Ok(quote!(__l::Entity::#method(&self.#ident))),
             (None, None, None) => Err(Error::new(

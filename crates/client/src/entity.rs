@@ -87,6 +87,10 @@ pub use writer::Writer;
 /// #[derive(lazuli_client::Entity)]
 /// enum Any { Plain(Plain) } // a variant without a kind would never be read
 /// ```
+/// ```compile_fail
+/// #[derive(lazuli_client::Entity)]
+/// struct NoPart { #[table(partition_key)] a: String, #[table(row_key)] b: String, #[table(flatten)] c: String }
+/// ```
 ///
 /// ```
 /// use lazuli_client::{Entity, Props};

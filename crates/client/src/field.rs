@@ -181,7 +181,8 @@ impl<T: KeyText<Class = class::Coded<T>>> Field<class::Coded<T>> {
     }
 }
 
-impl<C: class::Ordered> Field<C> {
+/// The bound stands at each method, so that the compiler says what is wrong rather than that there is no such method.
+impl<C> Field<C> {
     /// It is less.
     ///
     /// ```
@@ -191,7 +192,10 @@ impl<C: class::Ordered> Field<C> {
     /// assert!(young.holds(&Person::new("Delft", "Eve", 27)));
     /// assert!(!young.holds(&Person::new("Delft", "Bob", 28)));
     /// ```
-    pub fn lt(self, value: impl Operand<C>) -> Filter {
+    pub fn lt(self, value: impl Operand<C>) -> Filter
+    where
+        C: class::Ordered,
+    {
         self.compare(Operator::Lt, value)
     }
 
@@ -204,7 +208,10 @@ impl<C: class::Ordered> Field<C> {
     /// assert!(at_most.holds(&Person::new("Delft", "Bob", 28)));
     /// assert!(!at_most.holds(&Person::new("Delft", "Ivo", 29)));
     /// ```
-    pub fn le(self, value: impl Operand<C>) -> Filter {
+    pub fn le(self, value: impl Operand<C>) -> Filter
+    where
+        C: class::Ordered,
+    {
         self.compare(Operator::Le, value)
     }
 
@@ -217,7 +224,10 @@ impl<C: class::Ordered> Field<C> {
     /// let changed_today = timestamp().gt(midnight);
     /// assert_eq!(changed_today.to_string(), "Timestamp gt datetime'2024-02-29T00:00:00Z'");
     /// ```
-    pub fn gt(self, value: impl Operand<C>) -> Filter {
+    pub fn gt(self, value: impl Operand<C>) -> Filter
+    where
+        C: class::Ordered,
+    {
         self.compare(Operator::Gt, value)
     }
 
@@ -230,7 +240,10 @@ impl<C: class::Ordered> Field<C> {
     /// assert!(adult.holds(&Person::new("Delft", "Kim", 18)));
     /// assert!(!adult.holds(&Person::new("Delft", "Lot", 17)));
     /// ```
-    pub fn ge(self, value: impl Operand<C>) -> Filter {
+    pub fn ge(self, value: impl Operand<C>) -> Filter
+    where
+        C: class::Ordered,
+    {
         self.compare(Operator::Ge, value)
     }
 
@@ -243,7 +256,10 @@ impl<C: class::Ordered> Field<C> {
     /// assert!(in_their_thirties.holds(&Person::new("Leiden", "Cid", 30)));
     /// assert!(!in_their_thirties.holds(&Person::new("Leiden", "Cid", 40)));
     /// ```
-    pub fn between(self, from: impl Operand<C>, to: impl Operand<C>) -> Filter {
+    pub fn between(self, from: impl Operand<C>, to: impl Operand<C>) -> Filter
+    where
+        C: class::Ordered,
+    {
         let other = Self { name: self.name.clone(), class: PhantomData };
         self.ge(from) & other.lt(to)
     }

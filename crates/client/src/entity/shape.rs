@@ -31,6 +31,10 @@ use crate::value::WireValue;
 /// assert_eq!(person.properties()?.get::<String>("Address_City")?.as_deref(), Some("Delft"));
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a part of an entity",
+    note = "#[table(flatten)] is for structs with #[derive(Shape)] or #[derive(Entity)]; a value that is one property needs no `flatten`, or another word such as #[table(json)]"
+)]
 pub trait Shape: Sized {
     /// Holds what has been read so far.
     type Builder: Builder<Output = Self>;
