@@ -29,7 +29,7 @@ pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
             || (failure.origin == Origin::Operation && failure.code != ErrorCode::TableNotFound)
     }));
     response = response.with_some("Preference-Applied", shape.prefer.map(|prefer| prefer.applied()));
-    if context.version >= ApiVersion::V2017_07_29 {
+    if repeats_code(context.version) {
         response = response.with("x-ms-error-code", failure.code.name());
     }
     let text = message(context, failure);
@@ -39,15 +39,24 @@ pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
             .with("Content-Type", Format::json_content_type(level))
             .with_body(json::write::error(failure.code.name(), &text)),
         Format::Json(_) | Format::Atom => response
-            .with("Content-Type", "application/xml;charset=utf-8")
+            .with("Content-Type", xml_content_type(context.version))
             .with_body(atom::write::error(context.version, failure.code.name(), &text)),
     }
+}
+
+fn xml_content_type(version: ApiVersion) -> &'static str {
+    if version >= ApiVersion::V2013_08_15 { "application/xml;charset=utf-8" } else { "application/xml" }
+}
+
+/// Has that version the header that repeats the code of an error?
+fn repeats_code(version: ApiVersion) -> bool {
+    version >= ApiVersion::V2017_07_29
 }
 
 /// The answer to an operation that speaks XML and failed.
 pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
     let mut response = Response::refusal(failure.code);
-    if context.version >= ApiVersion::V2017_07_29 {
+    if repeats_code(context.version) {
         response = response.with("x-ms-error-code", failure.code.name());
     }
     response
@@ -55,12 +64,15 @@ pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
         .with_body(atom::write::prefixed_error(failure.code.name(), &message(context, failure)))
 }
 
-/// The answer to a request that was refused at the front door.
+/// The answer to a request that was refused at the front door, perhaps before its version was known.
 pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) -> Response {
     let text = message(context, failure);
     let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));
     let json = speaks_json("accept") || speaks_json("content-type");
-    let mut response = Response::refusal(failure.code).with("x-ms-error-code", failure.code.name());
+    let mut response = Response::refusal(failure.code);
+    if repeats_code(context.version) || context.version == ApiVersion::NONE {
+        response = response.with("x-ms-error-code", failure.code.name());
+    }
     response.front_end = true;
     if matches!(failure.code, ErrorCode::NoAuthenticationInformation | ErrorCode::InvalidBearerToken) {
         response = response.with("WWW-Authenticate", CHALLENGE);

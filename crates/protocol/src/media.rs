@@ -67,6 +67,9 @@ pub fn negotiate(
             Range::Atom if version.has_atom() => return Ok(Format::Atom),
             Range::Any => return Ok(fallback),
             Range::Json(_) => refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported)),
+            Range::VerboseJson if !version.has_json() => {
+                refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported));
+            }
             Range::VerboseJson => refusal = refusal.or(Some(ErrorCode::JsonVerboseFormatNotSupported)),
             Range::Atom => refusal = refusal.or(Some(ErrorCode::AtomFormatNotSupported)),
             Range::Other => refusal = refusal.or(Some(ErrorCode::MediaTypeNotSupported)),
@@ -129,6 +132,7 @@ pub fn body_format(version: ApiVersion, head: &Head<'_>) -> Result<BodyFormat, F
     match classify(given) {
         Range::Json(_) if version.has_json() => Ok(BodyFormat::Json),
         Range::Json(_) => Err(ErrorCode::JsonFormatNotSupported.into()),
+        Range::VerboseJson if !version.has_json() => Err(ErrorCode::JsonFormatNotSupported.into()),
         Range::VerboseJson => Err(ErrorCode::JsonVerboseFormatNotSupported.into()),
         Range::Atom if version.has_atom() => Ok(BodyFormat::Atom),
         Range::Atom => Err(ErrorCode::AtomFormatNotSupported.into()),
@@ -157,6 +161,7 @@ mod tests {
         check("", None, Ok(Format::Atom));
         check("2011-08-18", Some("application/atom+xml,application/xml"), Ok(Format::Atom));
         check("2011-08-18", Some("application/json"), Err(ErrorCode::JsonFormatNotSupported));
+        check("2012-02-12", Some("application/json;odata=verbose"), Err(ErrorCode::JsonFormatNotSupported));
         check("2013-08-15", Some("application/json"), minimal);
         check("2014-02-14", None, Ok(Format::Atom));
         check("2014-02-14", Some("*/*"), Ok(Format::Atom));

@@ -28,6 +28,7 @@ use lazuli_engine::{Clock, Engine, SharedState};
 use lazuli_model::error::Origin;
 use lazuli_model::limits::BODY_BYTES_MAX;
 use lazuli_model::{ErrorCode, Failure, Operation, OperationKind, Outcome, ServiceProperties, TableName};
+use lazuli_protocol::address::path::PathError;
 use lazuli_protocol::address::{self, Resource};
 use lazuli_protocol::batch::{self, Plan};
 use lazuli_protocol::response::{Context, Response, Shape};
@@ -280,6 +281,10 @@ impl Frontend {
         }
         let resource = match address::parse_path(address.account, address.resource_path) {
             Ok(resource) => resource,
+            Err(refused) if is_elsewhere(&request.grant, &refused) => {
+                let failure = request.grant.refusal(ErrorCode::AuthorizationFailure);
+                return error::front_end(context, Some(head), &failure);
+            }
             Err(refused) => {
                 let (shape, _) = decode::shape(head, address.query, context.version, &Resource::Service);
                 let failure = self.table_first(&request.grant, refused.table.as_ref(), refused.failure).await;
@@ -296,6 +301,7 @@ impl Frontend {
             Some(failure) => Err(failure),
             None => decode::intent(head, address.query, context.version, resource),
         };
+        let intent = intent.map_err(|failure| rights_first(request, table.as_ref(), failure));
         let answered = match intent {
             Ok(Intent::ServiceDocument) => Ok(table::encode::service_document(context)),
             Ok(Intent::Batch) => self.run_batch(request, body, note).await,
@@ -344,12 +350,18 @@ impl Frontend {
     async fn run_xml(&self, request: &Request<'_>, body: &mut impl BodySource, note: &mut Note) -> Response {
         let Request { head, address, context, .. } = request;
         let work = async {
-            let intent = xml::intent(head, address, context.version)?;
+            let intent = xml::intent(head, address, context.version)
+                .map_err(|failure| rights_first(request, None, failure))?;
             if let Some((kind, table)) = intent.awaited() {
                 authorize_announced(&request.grant, &Announced { kind, table, key: None })?;
             }
+            let table = intent.awaited().and_then(|(_, table)| table.cloned());
             let bytes = if intent.needs_body() { note.receive(body.read()).await? } else { Vec::new() };
-            let outcome = self.execute(request, intent.with_body(&bytes, context.version)?, note).await?;
+            let operation = match intent.with_body(&bytes, context.version) {
+                Ok(operation) => operation,
+                Err(failure) => return Err(self.table_first(&request.grant, table.as_ref(), failure).await),
+            };
+            let outcome = self.execute(request, operation, note).await?;
             encode::answer(context, &Shape::fallback(context.version), "", outcome, None).await
         };
         match work.await {
@@ -369,9 +381,6 @@ impl Frontend {
         let Request { head, address, context, grant, .. } = request;
         authorize_batch(grant)?;
         let bytes = note.receive(read_body(head, body)).await?;
-        if bytes.len() > BODY_BYTES_MAX {
-            return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
-        }
         let mut batch = batch::decode(head, address, context.version, &bytes)?;
         drop(bytes);
         let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
@@ -441,7 +450,7 @@ impl Frontend {
     /// A request that fails in its body or its options is told first that its table does not exist.
     async fn table_first(&self, grant: &Grant, table: Option<&TableName>, failure: Failure) -> Failure {
         let Some(table) = table else { return failure };
-        let decided = matches!(failure.code.status(), 404 | 409 | 412 | 415 | 500 | 503)
+        let decided = matches!(failure.code.status(), 403 | 404 | 409 | 412 | 415 | 500 | 503)
             || !grant.covers(table)
             || !grant.reaches_entities();
         let index = failure.index;
@@ -452,12 +461,37 @@ impl Frontend {
     }
 }
 
-/// Reads a body that must be there: a client that sends one says where it ends.
+/// Does the path name a table that the caller has nothing to do with, be it one that cannot exist?
+fn is_elsewhere(grant: &Grant, refused: &PathError) -> bool {
+    let bad_name =
+        matches!(refused.failure.code, ErrorCode::InvalidResourceName | ErrorCode::OutOfRangeInput);
+    match &refused.table {
+        Some(table) => !grant.covers(table),
+        None => bad_name && grant.is_for_one_table(),
+    }
+}
+
+/// Who may not do what the head names is told that, not what else is wrong with the request.
+fn rights_first(request: &Request<'_>, table: Option<&TableName>, failure: Failure) -> Failure {
+    let kind = table::kind::named(&request.head, &request.address);
+    if kind == OperationKind::Unknown {
+        return failure;
+    }
+    let announced = Announced { kind, table, key: None };
+    authorize_announced(&request.grant, &announced).err().unwrap_or(failure)
+}
+
+/// Reads a body that must be there: a client that sends one says where it ends. The server may be set to take more than
+/// the service does.
 async fn read_body(head: &Head<'_>, body: &mut impl BodySource) -> Result<Vec<u8>, Failure> {
     if head.get("content-length").is_none() && head.get("transfer-encoding").is_none() {
         return Err(Failure::from(ErrorCode::MissingContentLengthHeader).found_in(Origin::FrontEnd));
     }
-    body.read().await
+    let bytes = body.read().await?;
+    if bytes.len() > BODY_BYTES_MAX {
+        return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
+    }
+    Ok(bytes)
 }
 
 /// Adds what web pages of other origins need, by the rules of the account.

@@ -88,6 +88,11 @@ impl Grant {
         }
     }
 
+    /// Is it good for the entities of one table alone?
+    pub fn is_for_one_table(&self) -> bool {
+        matches!(self.scope, Scope::Table { .. })
+    }
+
     /// May anything be done with entities, in some table? Who may not does not learn which tables there are.
     pub fn reaches_entities(&self) -> bool {
         authorize_batch(self).is_ok()

@@ -117,8 +117,11 @@ impl<'a> Walk<'a> {
 
     fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
         self.elements += 1;
-        if self.elements > ELEMENTS_MAX || self.open.len() == DEPTH_MAX {
-            return Err(refused("The XML has more or deeper elements than any entity."));
+        if self.elements > ELEMENTS_MAX {
+            return Err(ErrorCode::TooManyProperties.into());
+        }
+        if self.open.len() == DEPTH_MAX {
+            return Err(refused("The XML has deeper elements than any entity."));
         }
         let attributes = self.attributes(start)?;
         let kind = self.classify(start, &attributes)?;

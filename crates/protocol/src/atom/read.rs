@@ -48,6 +48,7 @@ impl Draft {
             };
         }
         if property.is_null {
+            self.nulls.push(property.name);
             return Ok(());
         }
         let value = value(property.kind()?, property.text).ok_or_else(invalid_value)?;

@@ -27,9 +27,9 @@ const ORDER: [&str; 9] = [
 
 /// The order of the fields of a part that returns an entity, from 2013-08-15 on.
 const ORDER_WITH_ENTITY: [&str; 8] = [
+    "Content-ID",
     "DataServiceVersion",
     "Content-Type",
-    "Content-ID",
     "X-Content-Type-Options",
     "Cache-Control",
     "Preference-Applied",
@@ -166,11 +166,6 @@ fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) 
     // What is refused before the operation is looked at has not applied a preference either.
     if response.get("Cache-Control").is_none() {
         response.fields.retain(|(name, _)| *name != "Preference-Applied");
-    }
-    if context.version < ApiVersion::V2013_08_15 {
-        for (_, value) in response.fields.iter_mut().filter(|(name, _)| *name == "Content-Type") {
-            *value = Cow::Borrowed("application/xml");
-        }
     }
     body.push(context, &part, response);
 }

@@ -7,8 +7,9 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::{DateTime, EdmType, Failure, Property, Value};
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use lazuli_model::entity::TIMESTAMP;
+use lazuli_model::{DateTime, EdmType, ErrorCode, Failure, Property, Value};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::table::draft::{Draft, MEMBERS_MAX};
 
@@ -40,11 +41,12 @@ pub fn entity(body: &[u8]) -> Result<Draft, Failure> {
 
 /// Reads the name of a table to create: `None` if it is not given.
 pub fn table(body: &[u8]) -> Result<Option<String>, Failure> {
-    let found = members(body)?.into_iter().find(|(name, _)| name == "TableName");
-    match found {
-        None | Some((_, Raw::Null)) => Ok(None),
-        Some((_, Raw::Text(name))) => Ok(Some(name)),
-        Some(_) => Err(Failure::unreadable_body()),
+    let mut found = members(body)?.into_iter().filter(|(name, _)| name == "TableName").map(|(_, raw)| raw);
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(ErrorCode::DuplicatePropertiesSpecified.into()),
+        (None | Some(Raw::Null), None) => Ok(None),
+        (Some(Raw::Text(name)), None) => Ok(Some(name)),
+        (Some(_), None) => Err(Failure::unreadable_body()),
     }
 }
 
@@ -61,8 +63,9 @@ impl Draft {
             };
             return self.set_system(&name, text);
         }
-        if let Some(value) = convert(raw, kind)? {
-            self.properties.push(Property { name, value });
+        match convert(raw, kind)? {
+            Some(value) => self.properties.push(Property { name, value }),
+            None => self.nulls.push(name),
         }
         Ok(())
     }
@@ -78,6 +81,9 @@ fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>),
     let mut annotations = Vec::new();
     for (name, raw) in members {
         if let Some(property) = name.strip_suffix(ANNOTATION) {
+            if property == TIMESTAMP {
+                continue;
+            }
             let Raw::Text(kind) = raw else { return Err(Failure::unreadable_body()) };
             let kind = EdmType::from_name(&kind).ok_or_else(Failure::unreadable_body)?;
             annotations.push((property.to_owned(), kind));
@@ -144,6 +150,9 @@ fn members(body: &[u8]) -> Result<Vec<(String, Raw)>, Failure> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let members = Members.deserialize(&mut reader).map_err(|_| Failure::unreadable_body())?;
     reader.end().map_err(|_| Failure::unreadable_body())?;
+    if members.len() > MEMBERS_MAX {
+        return Err(ErrorCode::TooManyProperties.into());
+    }
     Ok(members)
 }
 
@@ -170,7 +179,8 @@ impl<'de> Visitor<'de> for Members {
             let value = map.next_value_seed(RawValue)?;
             members.push((name, value));
             if members.len() > MEMBERS_MAX {
-                return Err(de::Error::custom("too many members"));
+                // One too many is all there is to know; the rest must only be JSON.
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             }
         }
         Ok(members)

@@ -16,6 +16,8 @@ pub struct Draft {
     pub row: Option<String>,
     /// The other properties in the order given, nulls left out.
     pub properties: Vec<Property>,
+    /// The names of properties that were given as null, keys included.
+    pub nulls: Vec<String>,
 }
 
 impl Draft {
@@ -31,10 +33,11 @@ impl Draft {
             ROW_KEY => &mut self.row,
             _ => return Ok(()),
         };
-        if text.is_some() && place.is_some() {
-            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
+        match (text, &place) {
+            (Some(_), Some(_)) => return Err(ErrorCode::DuplicatePropertiesSpecified.into()),
+            (Some(text), None) => *place = Some(text),
+            (None, _) => self.nulls.push(name.to_owned()),
         }
-        *place = text.or(place.take());
         Ok(())
     }
 
@@ -45,6 +48,7 @@ impl Draft {
 
     /// The entity to insert: both keys must be given.
     pub fn into_insert(self) -> Result<(EntityKey, Properties), Failure> {
+        self.check_nulls()?;
         let (Some(partition), Some(row)) = (self.partition, self.row) else {
             return Err(ErrorCode::PropertiesNeedValue.into());
         };
@@ -55,7 +59,25 @@ impl Draft {
 
     /// The properties of an update, whose key stands in the URL; keys in the body are ignored.
     pub fn into_update(self) -> Result<Properties, Failure> {
+        self.check_nulls()?;
         Ok(Properties::new(self.properties)?.sorted())
+    }
+
+    /// A null is not stored, but it is a property that was specified: not twice, and not beside a value.
+    fn check_nulls(&self) -> Result<(), Failure> {
+        if self.nulls.is_empty() {
+            return Ok(());
+        }
+        let keys = [(PARTITION_KEY, &self.partition), (ROW_KEY, &self.row)];
+        let mut names: Vec<&str> =
+            keys.iter().filter(|(_, key)| key.is_some()).map(|(name, _)| *name).collect();
+        names.extend(self.properties.iter().map(|property| property.name.as_str()));
+        names.extend(self.nulls.iter().map(String::as_str));
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
+        }
+        Ok(())
     }
 }
 

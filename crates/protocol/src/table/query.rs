@@ -12,9 +12,8 @@ use crate::address::Query;
 use crate::response::Select;
 use crate::{ApiVersion, continuation, percent};
 
-/// Options of OData that the service does not have (QY-01, QY-21).
-const UNSUPPORTED: [&str; 8] =
-    ["$orderby", "$skip", "$skiptoken", "$count", "$inlinecount", "$expand", "$search", "$apply"];
+/// The options of OData that the service has. It has no other name that starts with a dollar sign (QY-01, QY-21).
+const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 
 /// The longest that a client can ask to wait.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
@@ -54,7 +53,7 @@ pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     }
     for pair in query.pairs() {
         let (name, value) = pair.ok_or_else(Failure::query_syntax)?;
-        if UNSUPPORTED.contains(&name.as_ref()) {
+        if name.starts_with('$') && !OPTIONS.contains(&name.as_ref()) {
             return Err(ErrorCode::NotImplemented.into());
         }
         if name == "timeout" {
@@ -124,7 +123,7 @@ fn top(query: Query<'_>) -> Result<Option<usize>, Failure> {
     match query.get("$top") {
         None => Ok(None),
         Some(text) => match text.trim().parse::<usize>() {
-            Ok(top) if top <= PAGE_ROWS_MAX => Ok(Some(top)),
+            Ok(top) if top <= PAGE_ROWS_MAX && !text.contains('+') => Ok(Some(top)),
             _ => Err(ErrorCode::InvalidInput.into()),
         },
     }
@@ -150,10 +149,10 @@ mod tests {
         assert_eq!(entities(Query("$top=0")).unwrap().top, Some(0));
         assert_eq!(entities(Query("$top=1000")).unwrap().top, Some(1000));
         assert_eq!(entities(Query("$filter=")).unwrap().filter, None);
-        for top in ["1001", "-1", "1.5", "x", ""] {
+        for top in ["1001", "-1", "%2B1", "1.5", "x", ""] {
             refused(&format!("$top={top}"), ErrorCode::InvalidInput);
         }
-        for option in ["$orderby=a", "$skip=1", "$inlinecount=allpages", "%24expand=x"] {
+        for option in ["$orderby=a", "$skip=1", "$inlinecount=allpages", "%24expand=x", "$Top=1", "$x"] {
             refused(option, ErrorCode::NotImplemented);
         }
         refused("NextPartitionKey=rubbish", ErrorCode::InvalidInput);

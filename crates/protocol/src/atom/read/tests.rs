@@ -76,7 +76,7 @@ fn keys_and_system_properties() {
     assert_eq!(draft.properties, []);
     let draft =
         read("<d:PartitionKey m:null='true' /><d:Timestamp m:type='Edm.Nothing' m:null='true' />").unwrap();
-    assert_eq!(draft, Draft::default());
+    assert_eq!(draft, Draft { nulls: vec!["PartitionKey".into()], ..Draft::default() });
     refused(&entry("<d:RowKey m:type='Edm.Int32'>1</d:RowKey>"), ErrorCode::InvalidInput, "");
     let twice = entry("<d:RowKey>1</d:RowKey><d:RowKey>2</d:RowKey>");
     refused(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
@@ -88,6 +88,18 @@ fn nulls_are_left_out() {
     assert_eq!(read("<d:P m:null='true' />").unwrap().properties, []);
     assert_eq!(read("<d:P m:type='Edm.Int32' m:null=' 1 '>x</d:P>").unwrap().properties, []);
     check("<d:P m:null='false'>a</d:P>", Value::String("a".into()));
+}
+
+/// A null is a property that was specified, and each can be specified once.
+#[test]
+fn a_null_beside_a_value_is_a_duplicate() {
+    let null = "<d:P m:null='true' />";
+    for beside in [null, "<d:P>a</d:P>", "<d:P m:type='Edm.Int32'>1</d:P>"] {
+        let draft = read(&format!("{null}{beside}")).unwrap();
+        let failure = draft.into_update().unwrap_err();
+        assert_eq!(failure.code, ErrorCode::DuplicatePropertiesSpecified, "{beside}");
+    }
+    assert!(read(&format!("{null}<d:p>a</d:p>")).unwrap().into_update().is_ok(), "names have a letter case");
 }
 
 /// WR-01: the prefixes are the client's choice.
@@ -182,7 +194,7 @@ fn hostile_documents() {
 fn floods() {
     let bad = |document: &str, reason: &str| refused(document, ErrorCode::InvalidInput, reason);
     bad(&entry(&"<x>".repeat(200_000)), "deeper elements");
-    bad(&entry(&"<d:P/>".repeat(200_000)), "more or deeper");
+    refused(&entry(&"<d:P/>".repeat(200_000)), ErrorCode::TooManyProperties, "more properties than allowed");
     let attributes: String = (0..200_000).map(|n| format!(" a{n}=''")).collect();
     bad(&entry(&format!("<d:P{attributes}/>")), "too many attributes");
     let namespaces: String = (0..200_000).map(|n| format!(" xmlns:a{n}='x'")).collect();
