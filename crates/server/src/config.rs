@@ -14,7 +14,7 @@ pub struct Limits {
     pub head_bytes_max: usize,
     /// Header fields in one request.
     pub fields_max: usize,
-    /// A request body, that of a batch with its envelope.
+    /// A request body: what the service allows, and a little for the envelope of a batch.
     pub body_bytes_max: usize,
     /// All heads and bodies of requests together that are larger than [`Limits::BODY_BYTES_FREE`], as far as they have
     /// come; and as much again for answers that are on their way.
@@ -55,7 +55,7 @@ impl Default for Limits {
         Self {
             head_bytes_max: 64 * 1024,
             fields_max: 100,
-            body_bytes_max: lazuli_model::limits::BODY_BYTES_MAX,
+            body_bytes_max: lazuli_model::limits::BODY_BYTES_MAX + 64 * 1024,
             bodies_bytes_max: 512 * 1024 * 1024,
             connections_max: 10_000,
             head_time_max: Duration::from_secs(10),

@@ -23,7 +23,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
     max_head_kib: u32,
     /// Largest request body
-    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = up_to(BODY_KIB_MAX))]
+    #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
     max_body_kib: u32,
     /// Connections at a time
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
