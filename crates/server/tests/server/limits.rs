@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::mpsc;
 use std::thread;
 
+use lazuli_model::limits::BODY_BYTES_MAX;
 use lazuli_server::Limits;
 
 use crate::support::{Client, Request, Server};
@@ -250,12 +251,12 @@ fn the_least_memory_is_enough() {
     let server = Server::with(limits);
     server.create_table("largest");
     let padding = "x".repeat(limits.head_bytes_max - 2 * KIB);
-    let whole = padded("largest", "x", limits.body_bytes_max).with("X-Padding", &padding);
+    let whole = padded("largest", "x", BODY_BYTES_MAX).with("X-Padding", &padding);
     assert_eq!(server.connect().ask(&whole).status, 201);
     let head = padded("largest", "y", 0).with("X-Padding", &padding);
     let head = head.without("Content-Length").with("Transfer-Encoding", "chunked").head();
     let mut chunked = head.into_bytes();
-    for chunk in padded("largest", "y", limits.body_bytes_max).body().chunks(100 * KIB) {
+    for chunk in padded("largest", "y", BODY_BYTES_MAX).body().chunks(100 * KIB) {
         chunked.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
         chunked.extend_from_slice(chunk);
         chunked.extend_from_slice(b"\r\n");
