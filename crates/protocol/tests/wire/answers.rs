@@ -67,11 +67,11 @@ fn success_in_json() {
                 "HTTP/1.1 204 No Content\nContent-ID: 7\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nPreference-Applied: return-no-content\nDataServiceVersion: 3.0;\nLocation: {POSTS}(PartitionKey='a',RowKey='1')\nDataServiceId: {POSTS}(PartitionKey='a',RowKey='1')\nETag: {ETAG}\n\n"
             ),
             &format!(
-                "HTTP/1.1 201 Created\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\nContent-ID: 8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nLocation: {POSTS}(PartitionKey='a',RowKey='2')\nETag: {ETAG}\n\n{}",
+                "HTTP/1.1 201 Created\nContent-ID: 8\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nLocation: {POSTS}(PartitionKey='a',RowKey='2')\nETag: {ETAG}\n\n{}",
                 entity("2")
             ),
             &format!(
-                "HTTP/1.1 201 Created\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\nContent-ID: 9\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nPreference-Applied: return-content\nLocation: {POSTS}(PartitionKey='a',RowKey='2b')\nETag: {ETAG}\n\n{}",
+                "HTTP/1.1 201 Created\nContent-ID: 9\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nPreference-Applied: return-content\nLocation: {POSTS}(PartitionKey='a',RowKey='2b')\nETag: {ETAG}\n\n{}",
                 entity("2b")
             ),
             &format!(
@@ -106,7 +106,7 @@ fn success_in_atom_of_2014() {
         &response,
         &[
             &format!(
-                "HTTP/1.1 201 Created\nDataServiceVersion: 1.0;\nContent-Type: application/atom+xml;type=entry;charset=utf-8\nContent-ID: 1\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nLocation: {POSTS}(PartitionKey='a',RowKey='1')\nETag: {ETAG}\n\n<?xml version=\"1.0\" encoding=\"utf-8\"?><entry xml:base=\"http://127.0.0.1:10002/dev/\" xmlns=\"http://www.w3.org/2005/Atom\" xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\" m:etag=\"W/&quot;datetime'2015-03-04T05%3A06%3A07.0809Z'&quot;\"><id>{POSTS}(PartitionKey='a',RowKey='1')</id><category term=\"dev.Posts\" scheme=\"http://schemas.microsoft.com/ado/2007/08/dataservices/scheme\" /><link rel=\"edit\" title=\"Posts\" href=\"Posts(PartitionKey='a',RowKey='1')\" /><title /><updated>2015-03-04T05:06:08Z</updated><author><name /></author><content type=\"application/xml\"><m:properties><d:PartitionKey>a</d:PartitionKey><d:RowKey>1</d:RowKey><d:Timestamp m:type=\"Edm.DateTime\">2015-03-04T05:06:07.0809Z</d:Timestamp><d:A m:type=\"Edm.Int32\">1</d:A></m:properties></content></entry>"
+                "HTTP/1.1 201 Created\nContent-ID: 1\nDataServiceVersion: 1.0;\nContent-Type: application/atom+xml;type=entry;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nLocation: {POSTS}(PartitionKey='a',RowKey='1')\nETag: {ETAG}\n\n<?xml version=\"1.0\" encoding=\"utf-8\"?><entry xml:base=\"http://127.0.0.1:10002/dev/\" xmlns=\"http://www.w3.org/2005/Atom\" xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\" m:etag=\"W/&quot;datetime'2015-03-04T05%3A06%3A07.0809Z'&quot;\"><id>{POSTS}(PartitionKey='a',RowKey='1')</id><category term=\"dev.Posts\" scheme=\"http://schemas.microsoft.com/ado/2007/08/dataservices/scheme\" /><link rel=\"edit\" title=\"Posts\" href=\"Posts(PartitionKey='a',RowKey='1')\" /><title /><updated>2015-03-04T05:06:08Z</updated><author><name /></author><content type=\"application/xml\"><m:properties><d:PartitionKey>a</d:PartitionKey><d:RowKey>1</d:RowKey><d:Timestamp m:type=\"Edm.DateTime\">2015-03-04T05:06:07.0809Z</d:Timestamp><d:A m:type=\"Edm.Int32\">1</d:A></m:properties></content></entry>"
             ),
             &format!(
                 "HTTP/1.1 204 No Content\nContent-ID: 2\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nDataServiceVersion: 1.0;\nETag: {ETAG}\n\n"
@@ -222,7 +222,7 @@ fn queries() {
     check_query(
         &request.answer(None),
         &format!(
-            "HTTP/1.1 200 OK\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nContent-ID: 5\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nETag: {ETAG}\n\n{{\"PartitionKey\":\"a\",\"RowKey\":\"1\",\"Timestamp\":\"2015-03-04T05:06:07.0809Z\"}}"
+            "HTTP/1.1 200 OK\nContent-ID: 5\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nETag: {ETAG}\n\n{{\"PartitionKey\":\"a\",\"RowKey\":\"1\",\"Timestamp\":\"2015-03-04T05:06:07.0809Z\"}}"
         ),
     );
     check_query(
@@ -235,7 +235,7 @@ fn queries() {
         .replace("(PartitionKey='a',RowKey='1')", "()?$filter=PartitionKey eq 'a' and RowKey eq '1'");
     check_query(
         &Request::new("2019-02-02", lone(&by_filter)).answer(None),
-        "HTTP/1.1 200 OK\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nContent-ID: 5\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\n\n{\"value\":[]}",
+        "HTTP/1.1 200 OK\nContent-ID: 5\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\n\n{\"value\":[]}",
     );
 }
 
