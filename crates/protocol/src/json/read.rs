@@ -137,8 +137,10 @@ fn double(text: &str) -> Option<f64> {
         "NaN" => Some(f64::NAN),
         "Infinity" | "INF" => Some(f64::INFINITY),
         "-Infinity" | "-INF" => Some(f64::NEG_INFINITY),
-        // Rust also reads names such as `inf`, which are not numbers here.
-        _ if text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) => text.parse().ok(),
+        // Rust also reads names such as `inf`, and takes what is too large for infinite: neither is a number here.
+        _ if text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) => {
+            text.parse().ok().filter(|value: &f64| value.is_finite())
+        }
         _ => None,
     }
 }

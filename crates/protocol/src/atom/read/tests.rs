@@ -139,6 +139,7 @@ fn wrong_values() {
         "<d:P m:type='Edm.Int32' />",
         "<d:P m:type='Edm.Boolean'>yes</d:P>",
         "<d:P m:type='Edm.Double'>inf</d:P>",
+        "<d:P m:type='Edm.Double'>-1e400</d:P>",
         "<d:P m:type='Edm.DateTime'>yesterday</d:P>",
         "<d:P m:type='Edm.Guid'>1</d:P>",
         "<d:P m:type='Edm.Binary'>?</d:P>",
