@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fills a small disk through the server: writes are refused, reads go on, nothing acknowledged is lost.
+"""Fills a small disk through the server, and lets another turn read-only: writes are refused, reads go on, nothing acknowledged
+is lost.
 
     tests/crash/full_disk.py --binary target/release/lazuli [--size-mib 160]
 
 CS-06. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
-possible the test says so and passes without having run.
+possible the test says so and ends with 77. Only ext4 can be told to turn read-only as it does after an error.
 """
 
 import argparse
@@ -25,6 +26,9 @@ VALUE_BYTES = 30_000
 BALLAST_MIB = 32
 WRITERS = 8
 MIB = 1024 * 1024
+EXT4 = "ext4 in a file"
+# The exit code of a test that could not run.
+SKIPPED = 77
 
 
 class Disk:
@@ -43,7 +47,7 @@ class Disk:
             file.truncate(size_mib * MIB)
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         ways = [
-            ("ext4 in a file", [["mkfs.ext4", "-q", "-F", "-m", "0", image],
+            (EXT4, [["mkfs.ext4", "-q", "-F", "-m", "0", image],
                                 ["mount", "-o", "loop", image, self.mount_point]]),
             ("in memory", [["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", self.mount_point]]),
         ]
@@ -73,6 +77,18 @@ class Disk:
         for name in ("ballast", "rest"):
             if os.path.exists(os.path.join(self.mount_point, name)):
                 os.remove(os.path.join(self.mount_point, name))
+
+    def turn_read_only(self):
+        """What the file system does by itself when the disk fails under it, whoever writes."""
+        subprocess.run(["mount", "-o", "remount,abort", self.mount_point], check=True)
+
+    def repair(self):
+        """As after a restart of the machine. The tool says with 1 that it has repaired something."""
+        image = os.path.join(self.directory, "image")
+        subprocess.run(["umount", self.mount_point], check=True)
+        repaired = subprocess.run(["e2fsck", "-y", image], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert repaired.returncode in (0, 1), repaired
+        subprocess.run(["mount", "-o", "loop", image, self.mount_point], check=True)
 
     def close(self):
         subprocess.run(["umount", self.mount_point], check=True)
@@ -162,6 +178,22 @@ class Story:
         self.disk.relieve()
         self.restart_with_room()
 
+    def run_read_only(self):
+        """The file system turns read-only while the server writes."""
+        with self.start() as server, Client(server) as client:
+            self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
+            answers = [self.insert(client) for _ in range(50)]
+            self.check("rows are taken", all(a.status == 204 for a in answers))
+            self.disk.turn_read_only()
+            answers = [self.insert(client, size) for size in (10, VALUE_BYTES) for _ in range(3)]
+            self.check("writes to a read-only disk are refused", all(map(self.refused, answers)), [a.text for a in answers])
+            self.check("reads go on", not self.differences(client), self.differences(client))
+            said = server.said()
+            self.check("the reason is in the log", "read-only" in said.lower() and "panicked" not in said, said[-1000:])
+            server.kill()
+        self.disk.repair()
+        self.restart_with_room()
+
     def restart_while_full(self):
         """Without room the server may serve reads or say why it does not start; it must not make anything worse."""
         try:
@@ -192,20 +224,27 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--size-mib", type=int, default=160)
     args = parser.parse_args()
-    disk = Disk(args.size_mib)
-    if not disk.kind:
-        print("skipped: a small file system cannot be mounted here (root is needed)\n0 passed, 0 failed")
-        return 0
-    print(f"full disk: {args.size_mib} MiB, {disk.kind}", flush=True)
-    story = Story(args.binary, disk)
-    try:
-        story.run()
-    except (NotStarted, OSError, http.client.HTTPException, RuntimeError) as error:
-        story.check("the run", False, repr(error))
-    finally:
-        disk.close()
-    print(f"{story.passed} passed, {story.failed} failed")
-    return 1 if story.failed else 0
+    passed = failed = 0
+    for chapter in ("run", "run_read_only"):
+        disk = Disk(args.size_mib)
+        if not disk.kind:
+            print("skipped: a small file system cannot be mounted here (root is needed)")
+            return SKIPPED
+        if chapter == "run_read_only" and disk.kind != EXT4:
+            print("skipped: only ext4 can be told to turn read-only")
+            disk.close()
+            continue
+        print(f"-- {chapter}: {args.size_mib} MiB, {disk.kind}", flush=True)
+        story = Story(args.binary, disk)
+        try:
+            getattr(story, chapter)()
+        except (NotStarted, OSError, http.client.HTTPException, RuntimeError, subprocess.CalledProcessError) as error:
+            story.check("the run", False, repr(error))
+        finally:
+            disk.close()
+        passed, failed = passed + story.passed, failed + story.failed
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
