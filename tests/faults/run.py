@@ -6,7 +6,7 @@
 
 Each run starts the server on its data with one planned fault (see shim/src/lib.rs), writes and reads, and kills it. The
 promise: a fault is reported (a refused start that says why, or 5xx), or changes nothing. Never: a wrong answer, a panic, a
-hang, an acknowledgement that is gone when the disk is well again.
+hang, something acknowledged or shown to a reader that is gone when the disk is well again.
 """
 
 import argparse
@@ -58,6 +58,8 @@ class Knowledge:
         self.table = [False]
         self.bulk = 0
         self.number = 0
+        # The latest number that a reader was shown of each row: it does not go back, not even with the power.
+        self.shown = {}
 
     def next(self):
         self.number += 1
@@ -160,6 +162,11 @@ def verify(client, known, settle):
                 problems.append(f"wrong: {key} by key is {answer.status} {answer.text[:200]}, wanted {states}")
     except (OSError, http.client.HTTPException, RuntimeError) as error:
         return [f"wrong: {error!r}"] if settle else []
+    for key, number in rows.items():
+        known.shown[key] = max(number, known.shown.get(key, 0))
+    for key, number in known.shown.items():
+        if rows.get(key, 0) < number:
+            problems.append(f"lost: {key} is {rows.get(key)}, but a reader was shown {number}")
     if bulk != known.bulk:
         problems.append(f"lost: {bulk} of {known.bulk} large rows are as they were")
     for key, states in known.rows.items():
