@@ -309,7 +309,8 @@ fn parse(kind: EdmType, text: &str) -> Option<WireValue<'static>> {
             "NaN" => Some(WireValue::Double(f64::NAN)),
             "Infinity" | "INF" => Some(WireValue::Double(f64::INFINITY)),
             "-Infinity" | "-INF" => Some(WireValue::Double(f64::NEG_INFINITY)),
-            number => number.parse().ok().map(WireValue::Double),
+            // Rust reads what is too large as infinity; here it is none.
+            number => number.parse().ok().filter(|number: &f64| number.is_finite()).map(WireValue::Double),
         },
         EdmType::Guid => text.parse().ok().map(WireValue::Guid),
         EdmType::Int32 => text.parse().ok().map(WireValue::Int32),

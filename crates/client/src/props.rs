@@ -330,7 +330,9 @@ mod tests {
         refused(&mut props, &"x".repeat(256), Value::Int32(1), ErrorCode::PropertyNameTooLong);
         refused(&mut props, "s", Value::String("a".repeat(32769)), ErrorCode::PropertyValueTooLarge);
         refused(&mut props, "b", Value::Binary(vec![0; 65537]), ErrorCode::PropertyValueTooLarge);
-        assert!(props.set("PartitionKey", "p").is_err());
+        for own in ["PartitionKey", "RowKey", "Timestamp"] {
+            assert!(props.set(own, "p").is_err(), "{own}");
+        }
         props.set("s", "a".repeat(32768)).unwrap();
         for n in 0..251 {
             props.set(format!("p{n}"), n).unwrap();

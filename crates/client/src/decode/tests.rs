@@ -45,10 +45,25 @@ fn what_is_no_page_is_an_error() {
         r#"{"value":[{"A@odata.type":"Edm.Int64","A":"x"}]}"#,
         r#"{"value":[{"A@odata.type":"Edm.Odd","A":"x"}]}"#,
         r#"{"value":[]} x"#,
+        r#"{"value":[{"A@odata.type":"Edm.Double","A":"1e999"}]}"#,
+        r#"{"value":[{"A@odata.type":"Edm.Double","A":"nan"}]}"#,
+        r#"{"value":[{"A":1e999}]}"#,
         "{}",
         r#"{"odata.error":{"code":"InternalError"}}"#,
     ] {
         assert!(decode_page::<Dynamic>(body.as_bytes()).is_err(), "{body}");
     }
     assert_eq!(decode_page::<Dynamic>(br#"{"value":[]}"#).unwrap().len(), 0);
+}
+
+/// CC-09: an entity that comes without its tag has that of its time, as the service makes them: not one that fits all.
+#[test]
+fn a_version_follows_from_the_time() {
+    let body = br#"{"PartitionKey":"p","RowKey":"r","Timestamp":"2024-01-01T00:00:00.1234567Z"}"#;
+    let read: crate::Versioned<Dynamic> = decode_entity(body).unwrap();
+    assert_eq!(read.etag.as_str(), "W/\"datetime'2024-01-01T00%3A00%3A00.1234567Z'\"");
+    assert_eq!(read.etag.timestamp(), Some(read.timestamp));
+    let error =
+        decode_entity::<crate::Versioned<Dynamic>>(br#"{"PartitionKey":"p","RowKey":"r"}"#).unwrap_err();
+    assert!(error.to_string().contains("property Timestamp: is missing"), "{error}");
 }

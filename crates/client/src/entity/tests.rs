@@ -372,6 +372,22 @@ fn a_type_may_be_called_as_the_derive_calls_its_own() {
     assert_eq!(House::r#type().eq(4).to_string(), "type eq 4");
 }
 
+/// FW-04: the items of a list come in the order of their numbers, whatever the order of the properties.
+#[test]
+fn lists_are_read_by_their_numbers() {
+    let mut entity = everything();
+    entity.tags = (0..12).map(|n| n.to_string()).collect();
+    let body = String::from_utf8(encode(&entity).unwrap().body).unwrap();
+    // As a service answers that sorts by name, and with names that look alike.
+    let first = r#""Tags_0":"0","Tags_1":"1""#;
+    assert!(body.contains(first) && body.ends_with('}'), "{body}");
+    let shuffled = body.replacen(first, r#""Tags_1":"1","Tags_01":"x","Tags_+2":"x","Tags_":"x""#, 1);
+    let shuffled = format!(r#"{},"Tags_0":"0"}}"#, &shuffled[..shuffled.len() - 1]);
+    let read: Everything = decode_entity(shuffled.as_bytes()).unwrap();
+    assert_eq!(read.tags, entity.tags);
+    assert!(["Tags_01", "Tags_+2", "Tags_"].iter().all(|name| read.extra.contains(name)), "they are others");
+}
+
 /// FW-04: an item that is not there would move those behind it to other places when it is read.
 #[test]
 fn lists_with_holes_are_refused() {

@@ -294,8 +294,14 @@ fn aggregates() {
     assert_eq!(now(query().min(n())).unwrap(), Some(3));
     assert_eq!(now(query().max(n())).unwrap(), Some(45));
     assert_eq!(now(query().max(Field::<class::Text>::new("N"))).unwrap(), None, "no row has such a text");
+    let none = || query().filter(prop("N").lt(0));
+    assert_eq!((now(none().sum(n())).unwrap(), now(none().avg(n())).unwrap()), (0, None), "of nothing");
+    assert_eq!((now(none().min(n())).unwrap(), now(none().max(n())).unwrap()), (None, None));
     assert_eq!(now(query().filter_local(|row| row.row_key.ends_with('0')).sum(n())).unwrap(), 10);
     assert!(table.asked.lock().unwrap().iter().take(6).all(|request| !request.select.is_empty()));
+    let most = Fake::new(vec![Dynamic::new("p", "1").with("I", i64::MAX).unwrap(); 2]);
+    let sum = now(most.query::<Dynamic>().sum(Field::<class::Int64>::new("I")));
+    assert_eq!(sum.unwrap_err().kind(), ErrorKind::Input, "a sum that is none is not wrapped around");
     let groups = now(query().group_by(|row| row.get::<i32>("N").unwrap().unwrap() % 2)).unwrap();
     assert_eq!(groups.iter().map(|(key, rows)| (*key, rows.len())).collect::<Vec<_>>(), [(1, 4), (0, 3)]);
     let rests = table.query::<Dynamic>().map(|row| row.get::<i32>("Rest").unwrap()).distinct();
