@@ -112,6 +112,7 @@ def test_a_backup_of_a_stopped_store_and_of_an_empty_one(binary, directory):
     for name in ("empty", "full"):
         succeed(binary, directory, "restore", name, "-l", f"new-{name}")
         succeed(binary, directory, "check", "-l", f"new-{name}")
+        equal(succeed(binary, directory, "check", f"new-{name}", "--json"), succeed(binary, directory, "check", name, "--json"))
     with serve_at(binary, directory, "new-full") as server:
         equal(content(server), before)
     # The same content has the same digest.

@@ -39,7 +39,7 @@ def test_a_file_with_a_mistake_keeps_the_server_from_starting(binary, directory)
         with serve_memory(binary, directory):
             raise AssertionError("it started")
     except NotStarted as refusal:
-        contains(str(refusal), "line 2", "table-port")
+        contains(str(refusal), "lazuli.toml, line 2", "table-port")
     contains(run(binary, directory, "serve", "--help")[1], "--table-port")
     code, _, errors = run(binary, directory, "serve", "--config", "missing.toml")
     equal(code, 2)
@@ -51,6 +51,7 @@ def test_config_check_explains_every_mistake(binary, directory):
     code, output, errors = run(binary, directory, "config", "check", path)
     equal((code, errors), (1, ""))
     contains(output, "line 1", "is table-port meant?", "line 2", "true or false", "line 3", "70000", "line 4", "full, relaxed")
+    equal(run(binary, directory, "config", "check", "--config", path)[1], output, "the flag of serve and of show")
     path = write(directory, "location = \"a\"\nengine = \"memory:\"\n", "both.toml")
     code, output, _ = run(binary, directory, "config", "check", path)
     equal(code, 1)

@@ -83,6 +83,21 @@ def test_the_url_can_be_asked_as_it_is(binary, directory):
         equal(ask(server, "GET", second.removeprefix("http://127.0.0.1:10002/devstoreaccount1").split("?")[0], first)[0], 200)
 
 
+def test_the_variable_of_the_daily_work_signs_as_well(binary, directory):
+    env = {"AZURE_STORAGE_CONNECTION_STRING": f"AccountName=shop;AccountKey={OTHER};TableEndpoint=http://127.0.0.1:7/shop"}
+    code, output, errors = run(binary, directory, "sas", "table", "people", "-p", "r", env=env)
+    equal(code, 0, errors)
+    first, second = output.splitlines()
+    equal(second, f"http://127.0.0.1:7/shop/people?{first}")
+    for given in (first, second):
+        code, output, errors = run(binary, directory, "sas", "explain", given, env=env)
+        equal(code, 0, errors)
+        contains(output, "in account 'shop'", "signature  good")
+    foreign = token(binary, directory, "table", "people", "-p", "r", "--account", "cafe", "--key", KEY)
+    code, output, errors = run(binary, directory, "sas", "explain", foreign, env=env)
+    equal(code, 0, "whose it is cannot be told, so it is not refused")
+
+
 def test_policies(binary, directory):
     with serve_memory(binary, directory) as server:
         people(server)

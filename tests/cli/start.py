@@ -86,10 +86,10 @@ def test_a_port_that_is_taken_is_told(binary, directory):
         port = str(taken.getsockname()[1])
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port}", "in use")
+        contains(errors, f"127.0.0.1:{port} for tables", "in use", "--table-port")
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", "0", "--admin-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port}", "in use")
+        contains(errors, f"127.0.0.1:{port} for the admin listener", "in use", "--admin-port")
 
 
 def test_directories_that_are_no_store_are_refused(binary, directory):

@@ -8,7 +8,7 @@ use lazuli_server::accounts::is_account_name;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Call};
-use crate::engine::EngineUrl;
+use crate::engine::{EngineUrl, no_store};
 use crate::serve::LOCATION;
 
 /// Add, list, change and remove accounts.
@@ -119,7 +119,7 @@ impl Account {
         if let (EngineUrl::File(location), false) = (&url, matches!(self.command, AccountCommand::Add { .. }))
             && !location.exists()
         {
-            return Err(format!("there is no store in {}", location.display()));
+            return Err(no_store(location));
         }
         let answer = admin::call(&url, &call)?;
         if self.json {

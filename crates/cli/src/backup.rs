@@ -12,6 +12,7 @@ use lazuli_store::pressure::{self, Point};
 use serde_json::json;
 
 use crate::backup::source::Source;
+use crate::engine::no_store;
 use crate::progress::Progress;
 use crate::serve::LOCATION;
 
@@ -28,11 +29,11 @@ Examples:
   lazuli check /backups/monday                           is it as it was written?
   lazuli restore /backups/monday --location new-data     makes a new store of it
 
-The directory must be empty or not exist; it is made readable by its owner only, for account keys are in it, so it
-cannot be another user's or one that is shared. It is whole
-when it has a manifest.json, which is written last: a backup that was interrupted has none and is refused by restore.
-While it runs the server keeps the files of that moment: at most the disk space that the store has now, given back at
-the end. The format is described in docs/backup-format.md.")]
+The directory must be empty or not exist; it is made readable by its owner only, for account keys
+are in it, so it cannot be another user's or one that is shared. It is whole when it has a
+manifest.json, which is written last: a backup that was interrupted has none and is refused by
+restore. While it runs the server keeps the files of that moment: at most the disk space that the
+store has now, given back at the end. The format is described in docs/backup-format.md.")]
 pub struct Backup {
     /// Where the backup goes
     #[arg(value_name = "DIR")]
@@ -55,7 +56,7 @@ impl Backup {
     /// Carries the command out.
     pub fn run(self) -> Result<ExitCode, String> {
         if !self.location.exists() {
-            return Err(format!("there is no store in {}", self.location.display()));
+            return Err(no_store(&self.location));
         }
         let mut source = Source::open(&self.location)?;
         let mut progress = Progress::start("backup", self.quiet || self.json);

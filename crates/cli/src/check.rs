@@ -7,7 +7,7 @@ use clap::Args;
 use lazuli_archive::{Block, Reader};
 use lazuli_engine::RowView;
 use lazuli_service::inspect::{Findings, Inspector};
-use lazuli_store::{OpenError, Reading};
+use lazuli_store::{FORMAT_FILE, OpenError, Reading};
 use serde_json::json;
 
 use crate::progress::{Progress, bytes_text, thousands};
@@ -24,14 +24,15 @@ use crate::serve::LOCATION;
 Examples:
   lazuli check                              the store in ./lazuli-data
   lazuli check --location /var/lib/lazuli   another one
-  lazuli check /backups/monday              a backup
+  lazuli check /backups/monday              a backup, or a store: what lies there tells
 
-Exit code 0 if all is as it was written, 1 if not, or if it cannot be told. A store that a server has open cannot be
-checked: stop the server, or make a backup, which reads and verifies every row on the way, and check that.")]
+Exit code 0 if all is as it was written, 1 if not, or if it cannot be told. A store that a server
+has open cannot be checked: stop the server, or make a backup, which reads and verifies every row on
+the way, and check that.")]
 pub struct Check {
-    /// A backup to check instead of a store
-    #[arg(value_name = "BACKUP", conflicts_with = "location")]
-    backup: Option<PathBuf>,
+    /// A backup, or the directory of a store
+    #[arg(value_name = "DIR", conflicts_with = "location")]
+    place: Option<PathBuf>,
 
     /// Directory of the data
     #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION)]
@@ -64,7 +65,8 @@ impl Check {
     /// Carries the command out.
     pub fn run(self) -> Result<ExitCode, String> {
         let quiet = self.quiet || self.json;
-        let outcome = match &self.backup {
+        let outcome = match &self.place {
+            Some(store) if store.join(FORMAT_FILE).exists() => check_store(store, quiet)?,
             Some(backup) => check_backup(backup, quiet)?,
             None => check_store(&self.location, quiet)?,
         };

@@ -163,8 +163,13 @@ pub fn find_file(named: Option<&OsStr>, variables: Variables<'_>) -> Option<Path
 pub fn complete(root: &Command, args: Vec<OsString>, variables: Variables<'_>) -> Result<Merged, String> {
     let given = given(root, &args);
     let named = given.as_ref().and_then(|given| given.get_raw(CONFIG)).and_then(|mut values| values.next());
-    let file = find_file(named, variables).map(|path| read(&path)).transpose()?;
-    merge(root, args, variables, file.as_ref())
+    let path = find_file(named, variables);
+    let file = path.as_deref().map(read).transpose()?;
+    merge(root, args, variables, file.as_ref()).map_err(|what| match path {
+        // Only what is wrong in the file begins so.
+        Some(path) if what.starts_with("line ") => format!("{}, {what}", path.display()),
+        _ => what,
+    })
 }
 
 /// Reads a file.

@@ -49,6 +49,11 @@ impl EngineUrl {
     }
 }
 
+/// What to say where a command looks for a store and finds none.
+pub fn no_store(place: &Path) -> String {
+    format!("there is no store in {}; --location names its directory, as that of serve does", place.display())
+}
+
 /// Why an engine could not be opened.
 pub enum EngineError {
     /// Another process has it open.

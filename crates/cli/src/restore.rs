@@ -23,8 +23,8 @@ Examples:
   lazuli restore /backups/monday --location new-data
   lazuli serve --location new-data
 
-The location must be empty or not exist: what is there is never overwritten. A restore that was interrupted leaves a
-directory that serve refuses; remove it and restore again.")]
+The location must be empty or not exist: what is there is never overwritten. A restore that was
+interrupted leaves a directory that serve refuses; remove it and restore again.")]
 pub struct Restore {
     /// The backup
     #[arg(value_name = "DIR")]

@@ -6,6 +6,7 @@ mod make;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lazuli_client::Credential;
 use lazuli_model::DateTime;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_protocol::auth::AccountKey;
@@ -23,6 +24,7 @@ Examples:
   lazuli sas table people --permissions raud --expires 7d \\
       --first-partition alice --last-partition alice
   lazuli sas table people --policy readers
+  lazuli sas table people --permissions r -c 'AccountName=shop;AccountKey=BASE64KEY'
   lazuli sas account --resources sco --permissions rwdlacu --expires 2099-01-01 \\
       --account shop --key BASE64KEY
   lazuli sas explain \"$(lazuli sas table people --permissions r | head -1)\"")]
@@ -41,18 +43,24 @@ enum SasCommand {
     Explain(explain::Explain),
 }
 
-/// Who signs.
+/// Who signs, as it is said.
 #[derive(Args)]
 struct Signer {
-    /// Account to sign for
-    #[arg(long, value_name = "NAME", default_value = DEVELOPMENT_ACCOUNT)]
-    account: String,
+    /// Connection string with the account's key [default: that of the environment variable
+    /// AZURE_STORAGE_CONNECTION_STRING, unless --account or --key is given]
+    #[arg(short, long, value_name = "STRING", conflicts_with_all = ["account", "key"])]
+    connection_string: Option<String>,
+
+    /// Account to sign for [default: devstoreaccount1]
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
 
     /// One of its keys [default: that of the development account, for it alone]
     #[arg(long, value_name = "BASE64")]
     key: Option<String>,
 
-    /// Endpoint of the Table service, for the URL [default: http://127.0.0.1:10002/ACCOUNT]
+    /// Endpoint of the Table service, for the URL [default: that of the connection string, or
+    /// http://127.0.0.1:10002/ACCOUNT]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
 
@@ -61,20 +69,52 @@ struct Signer {
     json: bool,
 }
 
+/// An account with its key: what it takes to sign.
+struct KeyHolder {
+    account: String,
+    key: AccountKey,
+    endpoint: String,
+}
+
 impl Signer {
-    fn key(&self) -> Result<AccountKey, String> {
-        match &self.key {
-            Some(key) => parse_key(key),
-            None if self.account == DEVELOPMENT_ACCOUNT => parse_key(DEVELOPMENT_KEY),
-            None => {
-                Err(format!("account '{}' needs --key: `lazuli account list` shows its keys", self.account))
-            }
+    /// Whose signature is wanted; `environment` is the connection string that is given there.
+    fn holder(&self, environment: Option<String>) -> Result<KeyHolder, String> {
+        let is_named = self.account.is_some() || self.key.is_some();
+        let environment = environment.filter(|_| !is_named);
+        let mut holder = match self.connection_string.as_ref().or(environment.as_ref()) {
+            Some(text) => KeyHolder::of_connection_string(text)?,
+            None => self.named()?,
+        };
+        if let Some(url) = &self.endpoint {
+            holder.endpoint = url.trim_end_matches('/').to_owned();
         }
+        Ok(holder)
     }
 
-    fn endpoint(&self) -> String {
-        let local = || format!("http://127.0.0.1:10002/{}", self.account);
-        self.endpoint.as_deref().map_or_else(local, |url| url.trim_end_matches('/').to_owned())
+    fn named(&self) -> Result<KeyHolder, String> {
+        let name = self.account.as_deref().unwrap_or(DEVELOPMENT_ACCOUNT);
+        let key = match &self.key {
+            Some(key) => parse_key(key)?,
+            None if name == DEVELOPMENT_ACCOUNT => parse_key(DEVELOPMENT_KEY)?,
+            None => {
+                return Err(format!("account '{name}' needs --key: `lazuli account list` shows its keys"));
+            }
+        };
+        Ok(KeyHolder { account: name.to_owned(), key, endpoint: format!("http://127.0.0.1:10002/{name}") })
+    }
+}
+
+impl KeyHolder {
+    fn of_connection_string(text: &str) -> Result<Self, String> {
+        let account: lazuli_client::Account = text.trim().parse().map_err(|error| format!("{error}"))?;
+        let (Some(name), Credential::Key { key, .. }) = (account.name(), account.credential()) else {
+            return Err(
+                "the connection string has no AccountName and AccountKey, so nothing can be signed with it"
+                    .into(),
+            );
+        };
+        let endpoint = account.endpoint().as_str().to_owned();
+        Ok(Self { account: name.to_owned(), key: key.clone(), endpoint })
     }
 }
 
@@ -118,7 +158,41 @@ fn moment(text: &str, now: DateTime) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        signer: Signer,
+    }
+
+    /// Flags are stronger than the environment, and what cannot sign is refused.
+    #[test]
+    fn who_signs() {
+        let shop = "AccountName=shop;AccountKey=c2VjcmV0;TableEndpoint=http://h:1/shop";
+        let guest = "TableEndpoint=http://h:1/shop;SharedAccessSignature=sig=x";
+        let development = "devstoreaccount1 at http://127.0.0.1:10002/devstoreaccount1";
+        for (flags, environment, expected) in [
+            (vec![], None, development),
+            (vec![], Some("UseDevelopmentStorage=true"), development),
+            (vec![], Some(shop), "shop at http://h:1/shop"),
+            (vec!["--endpoint", "http://x/shop/"], Some(shop), "shop at http://x/shop"),
+            (vec!["--account", DEVELOPMENT_ACCOUNT], Some(shop), development),
+            (vec!["--account", "cafe", "--key", "YWJj"], Some(shop), "cafe at http://127.0.0.1:10002/cafe"),
+            (vec!["--connection-string", shop], Some(guest), "shop at http://h:1/shop"),
+            (vec!["--account", "shop"], Some(shop), "needs --key"),
+            (vec![], Some(guest), "nothing can be signed"),
+            (vec![], Some("AccountName=shop"), "neither an AccountKey"),
+        ] {
+            let line = Line::try_parse_from(std::iter::once("sas").chain(flags.clone())).unwrap();
+            let found = line.signer.holder(environment.map(str::to_owned));
+            let found = found.map_or_else(|why| why, |who| format!("{} at {}", who.account, who.endpoint));
+            assert!(found.contains(expected), "{flags:?}, {environment:?}: {found}");
+        }
+        assert!(Line::try_parse_from(["sas", "-c", shop, "--key", "YWJj"]).is_err(), "one or the other");
+    }
 
     #[test]
     fn moments() {

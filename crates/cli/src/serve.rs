@@ -78,9 +78,9 @@ Every flag is also an environment variable (--table-port is LAZULI_TABLE_PORT) a
 configuration file: see lazuli config --help. A password is better kept in one of those than on the
 command line, which others can see.
 
-Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence, --skipApiVersionCheck, --loose,
---silent, --disableTelemetry, --cert and --key (PEM); those for blobs and queues are accepted with a notice, --oauth and
---pwd are refused with a hint.")]
+Azurite's flags are understood: -l, --tableHost, --tablePort, --inMemoryPersistence,
+--skipApiVersionCheck, --loose, --silent, --disableTelemetry, --cert and --key (PEM); those for
+blobs and queues are accepted with a notice, --oauth and --pwd are refused with a hint.")]
 pub struct Serve {
     /// Read settings from this file [default: ./lazuli.toml or /etc/lazuli/lazuli.toml, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -94,7 +94,7 @@ pub struct Serve {
     #[arg(long, alias = "tablePort", value_name = "PORT", default_value_t = TABLE_PORT)]
     table_port: u16,
 
-    /// Directory of the data; short for --engine file:DIR
+    /// Directory of the data, made if it is not there; short for --engine file:DIR [default: lazuli-data]
     #[arg(short = 'l', long, value_name = "DIR", conflicts_with = "engine")]
     location: Option<PathBuf>,
 
@@ -231,7 +231,8 @@ impl Serve {
             EngineError::InUse(why) | EngineError::Failed(why) => why,
         })?;
         config.tls = self.certificate(&url, config.table.ip())?;
-        let running = lazuli_server::start(config, engine, given.clone()).await.map_err(|e| e.to_string())?;
+        let running =
+            lazuli_server::start(config, engine, given.clone()).await.map_err(|error| hinted(&error))?;
         let served = |account: &GivenAccount| running.frontend().directory().is_given(&account.name);
         if !given.iter().all(served) {
             given.retain(served);
@@ -400,6 +401,16 @@ impl Serve {
             lines.push("  accounts: those kept in the store; see lazuli account --help".into());
         }
         lines.join("\n") + "\n"
+    }
+}
+
+/// Why the server did not start, and what may help.
+fn hinted(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            format!("{error}; is a server running? --table-port and --admin-port choose other ports")
+        }
+        _ => error.to_string(),
     }
 }
 

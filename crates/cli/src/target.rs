@@ -221,7 +221,7 @@ impl Target {
             return Err(format!("'{}' is not an account name", self.account));
         }
         if !self.may_create && !location.exists() {
-            return Err(format!("there is no store in {}", location.display()));
+            return Err(engine::no_store(location));
         }
         let opened = engine::open_store(location, Durability::Full, None);
         let engine = opened.map_err(|error| match error {
@@ -234,8 +234,7 @@ impl Target {
     }
 
     fn connect(&self) -> lazuli_client::Result<TableService> {
-        let from_environment = std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty());
-        let text = self.connection_string.clone().or(from_environment);
+        let text = self.connection_string.clone().or_else(connection_string_of_environment);
         let text = text.as_deref().map_or(DEVELOPMENT, str::trim);
         let account = if text.starts_with("http://") || text.starts_with("https://") {
             Account::from_sas_url(&without_table(text))?
@@ -250,6 +249,11 @@ impl Target {
         }
         TableService::builder(account).http(options).build()
     }
+}
+
+/// The connection string that the environment gives, if it gives one.
+pub fn connection_string_of_environment() -> Option<String> {
+    std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty())
 }
 
 /// A client of an engine in this process, for any account: it is given one with a key that nobody else knows of.

@@ -56,7 +56,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         Some(settings) => Some(Arc::new(Oauth::open(settings).await?)),
         None => None,
     };
-    let listener = bind(config.table).await?;
+    let listener = bind("tables", config.table).await?;
     let table = listener.local_addr()?;
     let frontend = Frontend::over(engine.clone(), Directory::new(given), config.clone())?;
     let frontend = Arc::new(frontend.with_oauth(oauth.clone()));
@@ -187,7 +187,7 @@ async fn in_time(work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
 }
 
 async fn bind_admin(port: AdminPort) -> io::Result<Option<TcpListener>> {
-    let on = |port| bind((Ipv4Addr::LOCALHOST, port).into());
+    let on = |port| bind("the admin listener", (Ipv4Addr::LOCALHOST, port).into());
     match port {
         AdminPort::Off => Ok(None),
         AdminPort::Exactly(port) => on(port).await.map(Some),
@@ -199,9 +199,10 @@ async fn bind_admin(port: AdminPort) -> io::Result<Option<TcpListener>> {
 }
 
 /// There are several listeners: an error must say which one it is about.
-async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+async fn bind(what: &str, address: SocketAddr) -> io::Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
-    bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))
+    let told = |error: io::Error| format!("cannot listen on {address} for {what}: {error}");
+    bound.map_err(|error| io::Error::new(error.kind(), told(error)))
 }
 
 /// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,

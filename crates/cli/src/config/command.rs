@@ -40,7 +40,12 @@ Examples:
   lazuli config check lazuli.toml   this one")]
     Check {
         /// The file; the one that serve would read if none is given
+        #[arg(conflicts_with = "config")]
         file: Option<PathBuf>,
+
+        /// The same, as serve calls it
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
     },
     /// Print every setting, its value and where that comes from
     #[command(after_help = "\
@@ -59,7 +64,7 @@ impl ConfigArgs {
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
         let variables: Variables<'_> = &|name| std::env::var_os(name);
         match self.command {
-            ConfigCommand::Check { file } => check(root, file, variables),
+            ConfigCommand::Check { file, config } => check(root, file.or(config), variables),
             ConfigCommand::Show { config } => show(root, config, variables),
         }
     }

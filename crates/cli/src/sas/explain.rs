@@ -11,7 +11,8 @@ use lazuli_protocol::auth::sas::{AddressRange, Kind, Token, parse_time};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use serde_json::json;
 
-use super::parse_key;
+use super::{KeyHolder, parse_key};
+use crate::target::connection_string_of_environment;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -21,18 +22,19 @@ Examples:
   lazuli sas explain --account shop --key BASE64KEY \\
       \"$(lazuli sas table people --permissions r --account shop --key BASE64KEY | head -1)\"
 
-The signature itself is checked with --key, and for the development account with its public key. A token alone
-does not say which account it is for: then it can only be told whether the development account has signed
-it. The exit code is 1 if the token would be refused.")]
+The signature itself is checked with --key, and for the development account with its public key. A
+token alone does not say which account it is for: then it can only be told whether the development
+account has signed it. The exit code is 1 if the token would be refused.")]
 pub struct Explain {
     /// The signature, alone or in a URL
     token: String,
 
-    /// Account it is for [default: the one in the URL; with --key, the development account]
+    /// Account it is for [default: the one in the URL, or that of the environment variable
+    /// AZURE_STORAGE_CONNECTION_STRING; with --key, the development account]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
 
-    /// Key to check the signature with
+    /// Key to check the signature with [default: that of the variable, if it is of this account]
     #[arg(long, value_name = "BASE64")]
     key: Option<String>,
 
@@ -57,8 +59,7 @@ impl Explain {
             None => ("", self.token.trim()),
         };
         let token = Token::parse(Query(query)).ok_or("there is no signature (sig=) in it")?;
-        let account = self.account.clone().or_else(|| account_of(address));
-        let key = self.key.as_deref().map(parse_key).transpose()?;
+        let (account, key) = self.signer(&token, account_of(address), connection_string_of_environment())?;
         let found = explain(&token, account.as_deref(), key.as_ref(), now);
         if self.json {
             let terms: serde_json::Map<_, _> =
@@ -68,6 +69,32 @@ impl Explain {
             found.print();
         }
         Ok(if found.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Explain {
+    /// Whose token it may be, and the key to check it with. What is not said is taken from the connection string, unless the
+    /// token is, or may be, that of another account.
+    fn signer(
+        &self,
+        token: &Token,
+        in_url: Option<String>,
+        environment: Option<String>,
+    ) -> Result<(Option<String>, Option<AccountKey>), String> {
+        let account = self.account.clone().or(in_url);
+        if let Some(key) = &self.key {
+            return Ok((account, Some(parse_key(key)?)));
+        }
+        // Who explains a token need not be able to make one.
+        let holder = environment.and_then(|text| KeyHolder::of_connection_string(&text).ok());
+        let is_theirs = |holder: &KeyHolder| match &account {
+            Some(account) => *account == holder.account,
+            None => token.check_signature(&holder.account, std::slice::from_ref(&holder.key)).is_ok(),
+        };
+        match holder.filter(is_theirs) {
+            Some(holder) => Ok((Some(holder.account), Some(holder.key))),
+            None => Ok((account, None)),
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use lazuli_protocol::ApiVersion;
 use lazuli_protocol::auth::sas::{AddressRange, Token, parse_time};
 use serde_json::json;
 
-use super::{Signer, moment};
+use super::{KeyHolder, Signer, moment};
+use crate::target::connection_string_of_environment;
 
 /// Terms that both kinds have.
 #[derive(Args)]
@@ -131,14 +132,14 @@ pub struct Table {
 
 impl Table {
     pub(super) fn run(self, now: DateTime) -> Result<ExitCode, String> {
-        let token = self.token(now)?;
-        let name = &self.name;
+        let holder = self.signer.holder(connection_string_of_environment())?;
+        let token = self.token(now, &holder)?;
         warn_of_end(&token, now);
-        show(&self.signer, &token, &format!("{}/{name}", self.signer.endpoint()));
+        show(self.signer.json, &token, &format!("{}/{}", holder.endpoint, self.name));
         Ok(ExitCode::SUCCESS)
     }
 
-    fn token(&self, now: DateTime) -> Result<Token, String> {
+    fn token(&self, now: DateTime, holder: &KeyHolder) -> Result<Token, String> {
         TableName::new(&self.name).map_err(|_| format!("'{}' is not the name of a table", self.name))?;
         check_letters(self.permissions.as_deref().unwrap_or_default(), Permissions::OF_TABLES)?;
         // Where a policy is named, it usually says the end; saying it twice is refused.
@@ -155,7 +156,7 @@ impl Table {
             ..self.terms.token(now, end)?
         };
         check_range(&token)?;
-        signed(token, &self.signer)
+        signed(token, holder)
     }
 }
 
@@ -196,13 +197,14 @@ pub struct Account {
 
 impl Account {
     pub(super) fn run(self, now: DateTime) -> Result<ExitCode, String> {
-        let token = self.token(now)?;
+        let holder = self.signer.holder(connection_string_of_environment())?;
+        let token = self.token(now, &holder)?;
         warn_of_end(&token, now);
-        show(&self.signer, &token, &format!("{}/", self.signer.endpoint()));
+        show(self.signer.json, &token, &format!("{}/", holder.endpoint));
         Ok(ExitCode::SUCCESS)
     }
 
-    fn token(&self, now: DateTime) -> Result<Token, String> {
+    fn token(&self, now: DateTime, holder: &KeyHolder) -> Result<Token, String> {
         check_letters(&self.services, "bqtf")?;
         check_letters(&self.resources, "sco")?;
         check_letters(&self.permissions, "rwdxylacuptif")?;
@@ -212,7 +214,7 @@ impl Account {
             sp: self.permissions.clone(),
             ..self.terms.token(now, Some("1h"))?
         };
-        signed(token, &self.signer)
+        signed(token, holder)
     }
 }
 
@@ -223,8 +225,8 @@ fn check_letters(text: &str, known: &str) -> Result<(), String> {
     }
 }
 
-fn signed(mut token: Token, signer: &Signer) -> Result<Token, String> {
-    if token.sign(&signer.account, &signer.key()?) {
+fn signed(mut token: Token, holder: &KeyHolder) -> Result<Token, String> {
+    if token.sign(&holder.account, &holder.key) {
         return Ok(token);
     }
     Err(format!("version {} knows no such signatures: tables need 2012-02-12, accounts 2015-04-05", token.sv))
@@ -236,10 +238,10 @@ fn warn_of_end(token: &Token, now: DateTime) {
     }
 }
 
-fn show(signer: &Signer, token: &Token, address: &str) {
+fn show(as_json: bool, token: &Token, address: &str) {
     let query = token.to_query();
     let url = format!("{address}?{query}");
-    if signer.json {
+    if as_json {
         say!("{}", json!({ "token": query, "url": url, "expires": token.se }));
     } else {
         say!("{query}\n{url}");
@@ -275,13 +277,15 @@ mod tests {
     fn table(line: &str) -> Result<String, String> {
         let args = std::iter::once("table").chain(line.split(' '));
         let parsed = OfTable::try_parse_from(args).map_err(|error| error.to_string())?;
-        parsed.table.token(now()).map(|token| token.to_query())
+        let holder = parsed.table.signer.holder(None)?;
+        parsed.table.token(now(), &holder).map(|token| token.to_query())
     }
 
     fn account(line: &str) -> Result<String, String> {
         let args = std::iter::once("account").chain(line.split(' '));
         let parsed = OfAccount::try_parse_from(args).map_err(|error| error.to_string())?;
-        parsed.account.token(now()).map(|token| token.to_query())
+        let holder = parsed.account.signer.holder(None)?;
+        parsed.account.token(now(), &holder).map(|token| token.to_query())
     }
 
     fn verified(query: &str) -> Kind {
