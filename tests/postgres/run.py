@@ -82,7 +82,7 @@ def together(postgres, binary):
 
 def trial(postgres, binary):
     """What the durable engine is put through: every answer beside the model, histories and invariants, the front end killed."""
-    for number, words in enumerate((["sequences", "--count", "15"], ["histories", "--count", "10"],
+    for number, words in enumerate((["sequences", "--count", "15"], ["histories", "--count", "20"],
                                     ["histories", "--count", "10", "--kill"], ["bank", "--seconds", "4", "--kills", "2"])):
         subprocess.run([binary, "trial", *words, "--engine", postgres.database(f"trial{number}")], check=True)
 

@@ -158,6 +158,9 @@ impl Core {
                 lease.send_only(ROLLBACK).await;
                 let instance = lease.instance.clone();
                 lease.give_back();
+                if writes.len() > 1 {
+                    return self.refuse_several(writes, addresses, floor).await;
+                }
                 // A refusal tells what is there, so it is a read.
                 self.prove(&instance, false).await.map_err(Failure::of_read)?;
                 return Ok(Attempt::Over(Applied::Refused { index, reason }));
@@ -173,6 +176,16 @@ impl Core {
             false if conflicts => Ok(Attempt::Again(seen)),
             false => Ok(Attempt::Again(floor)),
         }
+    }
+
+    /// Decides a refusal on rows of one moment. Those that were read to be locked are of the moment of each lock, and one that
+    /// was not there could not be locked: a refusal by both could name a state that never was.
+    async fn refuse_several(&self, writes: &[Write], addresses: &[Address], floor: u64) -> Result<Attempt> {
+        let current = self.rows(addresses, false).await?;
+        Ok(match plan::decided(writes, addresses, &current) {
+            Err((index, reason)) => Attempt::Over(Applied::Refused { index, reason }),
+            Ok(_) => Attempt::Again(floor),
+        })
     }
 }
 
