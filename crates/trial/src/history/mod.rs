@@ -8,7 +8,7 @@ pub mod linear;
 pub mod record;
 mod worker;
 
-use std::time::Duration;
+use tokio::task::JoinSet;
 
 pub use record::{Answer, Event, Operation, Single, State};
 
@@ -56,8 +56,7 @@ impl Seen {
     }
 }
 
-/// How long the server works at most before it is killed in the middle of a history.
-const BEFORE_KILL_MS_MAX: usize = 30;
+type Workers = JoinSet<Result<Vec<Event>, String>>;
 
 /// Records one history of this seed on a partition of its own, and checks it.
 pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
@@ -65,21 +64,23 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
     let partition = format!("h{seed:x}");
     let place = worker::Place { table: table.into(), partition, authority: subject.authority() };
     let clock = record::Clock::default();
-    let workers: Vec<_> = (0..shape.clients)
-        .map(|client| {
-            let work = worker::Worker::new(place.clone(), client, random.fork(), clock.clone());
-            tokio::spawn(work.run(shape.operations))
-        })
-        .collect();
-    if shape.kill {
-        let before_kill = Duration::from_millis(1 + random.below(BEFORE_KILL_MS_MAX) as u64);
-        tokio::time::sleep(before_kill).await;
-        subject.restart(End::Kill).await?;
+    let mut workers = Workers::new();
+    for client in 0..shape.clients {
+        let work = worker::Worker::new(place.clone(), client, random.fork(), clock.clone());
+        workers.spawn(work.run(shape.operations));
     }
     let mut events = Vec::new();
-    for worker in workers {
-        events.extend(worker.await.map_err(|error| error.to_string())??);
+    if shape.kill {
+        // By what has happened, not by the time that has passed: on a slow machine nothing might have.
+        let moments = shape.clients * shape.operations * 2;
+        let kill_at = (moments / 8 + random.below(moments / 2 + 1)) as u64;
+        tokio::select! {
+            () = clock.reach(kill_at) => {}
+            ended = finish(&mut workers, &mut events) => ended?,
+        }
+        subject.restart(End::Kill).await?;
     }
+    finish(&mut workers, &mut events).await?;
     let unanswered = events.iter().filter(|event: &&Event| event.answer.is_none()).count();
     if unanswered > 0 && !shape.kill {
         return Err(format!(
@@ -96,6 +97,14 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
         }
         linear::Verdict::GaveUp => Err(format!("seed {seed}: too many orders to look through")),
     }
+}
+
+/// Lets the clients come to their ends, and keeps what they saw. What was kept stays so if this is given up.
+async fn finish(workers: &mut Workers, events: &mut Vec<Event>) -> Result<(), String> {
+    while let Some(ended) = workers.join_next().await {
+        events.extend(ended.map_err(|error| error.to_string())??);
+    }
+    Ok(())
 }
 
 /// Makes the table that histories use.

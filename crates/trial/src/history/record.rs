@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::watch;
 
 /// Rows of the partition that histories work on.
 pub const ROWS: usize = 4;
@@ -92,12 +93,23 @@ pub struct Event {
 
 /// A clock that only orders: what ended before something else started has the lower number.
 #[derive(Clone, Default)]
-pub struct Clock(Arc<AtomicU64>);
+pub struct Clock(Arc<watch::Sender<u64>>);
 
 impl Clock {
     /// The next moment.
     pub fn tick(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::SeqCst)
+        let mut now = 0;
+        self.0.send_modify(|next| {
+            now = *next;
+            *next += 1;
+        });
+        now
+    }
+
+    /// Waits for that moment.
+    pub async fn reach(&self, moment: u64) {
+        // The sender is this clock, so that the channel is open for as long as anybody waits.
+        let _ = self.0.subscribe().wait_for(|next| *next > moment).await;
     }
 }
 
