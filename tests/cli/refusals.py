@@ -21,9 +21,10 @@ def test_a_token_for_no_entities_does_not_learn_which_tables_exist(binary, direc
                 there, missing = (ask(server, "GET", path % name, signature) for name in ("people", "nobody"))
                 equal(there[0], missing[0], (resources, letters, path))
             equal(ask(server, "POST", "/$batch", signature, {"no": "batch"})[0], 403, "before the body is looked at")
-        # Who may use entities is told of the table first, as ever.
-        signature = make("o", "-p", "a")
-        equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], [400, 404])
+        # Who may read is told of the table first, as ever; who may not is told that alone.
+        for letters, answers in (("r", [400, 404]), ("a", [403, 403])):
+            signature = make("o", "-p", letters)
+            equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], answers, letters)
 
 
 def test_a_configuration_is_a_file_of_some_size(binary, directory):
