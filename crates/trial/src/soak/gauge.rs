@@ -13,8 +13,6 @@ const MEMORY_SPARE: u64 = 32 << 20;
 const HANDLES_SPARE: u64 = 32;
 const DISK_SPARE: u64 = 256 << 20;
 const MICROS_SPARE: u64 = 20_000;
-/// In shorter runs caches still fill up, and one busy moment of the machine is a whole quarter: memory and latency say nothing.
-const SETTLED: Duration = Duration::from_secs(300);
 
 /// A soak that is shorter says nothing about growth.
 const TELLING: Duration = Duration::from_secs(600);
@@ -134,14 +132,12 @@ impl Report {
         }
         let early = &self.gauges[2 * quarter..3 * quarter];
         let late = &self.gauges[self.gauges.len() - quarter..];
-        let mut figures: Vec<Figure> = vec![
+        let figures: [Figure; 4] = [
+            ("memory", |gauge| gauge.memory, 8, MEMORY_SPARE),
             ("handles", |gauge| gauge.handles, 8, HANDLES_SPARE),
             ("disk", |gauge| gauge.disk, 4, DISK_SPARE),
+            ("p99", |gauge| gauge.p99, 1, MICROS_SPARE),
         ];
-        if self.gauges.last().is_some_and(|gauge| gauge.at >= SETTLED) {
-            figures.push(("memory", |gauge| gauge.memory, 8, MEMORY_SPARE));
-            figures.push(("p99", |gauge| gauge.p99, 1, MICROS_SPARE));
-        }
         let mut growth = Vec::new();
         for (name, figure, part, spare) in figures {
             let worst = |gauges: &[Gauge]| gauges.iter().map(figure).max().unwrap_or(0);
@@ -194,8 +190,7 @@ mod tests {
 
     fn report(memory: impl Fn(u64) -> u64) -> Report {
         let flat = Gauge { handles: 9, disk: 9, p99: 9, ..Gauge::default() };
-        let minute = |at| Duration::from_secs(60 * (at + 1));
-        let gauges = (0..40).map(|at| Gauge { at: minute(at), memory: memory(at), ..flat }).collect();
+        let gauges = (0..40).map(|at| Gauge { memory: memory(at), ..flat }).collect();
         Report { gauges, restarts: 0 }
     }
 
@@ -206,19 +201,6 @@ mod tests {
         assert_eq!(report(|_| 0).growth(), ["memory was not measured"]);
         // What every start begins anew grows in the second half, where there is none.
         assert_eq!(report(|at| (100 + at.saturating_sub(20) * 10) << 20).growth().len(), 1);
-    }
-
-    /// A run of half a minute has no steady memory yet; handles that leak show at once.
-    #[test]
-    fn short_runs_are_judged_by_what_settles_at_once() {
-        let at = |second| Duration::from_secs(second);
-        let gauge = |n| Gauge { at: at(n), memory: n << 30, p99: n << 20, disk: 9, ..Gauge::default() };
-        let short = |handles: fn(u64) -> u64| Report {
-            gauges: (1..=40).map(|n| Gauge { handles: handles(n), ..gauge(n) }).collect(),
-            restarts: 0,
-        };
-        assert!(short(|_| 20).growth().is_empty());
-        assert_eq!(short(|n| n * 20).growth().len(), 1);
     }
 
     #[test]
