@@ -60,29 +60,27 @@ impl Trial {
     async fn create(&mut self, name: &str) -> Checked {
         let body = json!({ "TableName": name }).to_string();
         let reply = self.ask(&Call::new("POST", "/Tables").json(body)).await?;
-        match self.model.create(name) {
-            Ok(()) => {
-                self.coverage.note("create a table: made");
-                same("status", &201, &reply.status)
-            }
-            Err(refusal) => {
-                self.coverage.note("create a table: refused");
-                refused(&reply, refusal)
-            }
-        }
+        let outcome = self.model.create(name);
+        self.table_changed(outcome, &reply, 201, ["create a table: made", "create a table: refused"])
     }
 
     async fn drop_table(&mut self, name: &str) -> Checked {
         let reply = self.ask(&Call::new("DELETE", format!("/Tables('{name}')"))).await?;
-        match self.model.drop_table(name) {
-            Ok(()) => {
-                self.coverage.note("delete a table: gone");
-                same("status", &204, &reply.status)
-            }
-            Err(refusal) => {
-                self.coverage.note("delete a table: refused");
-                refused(&reply, refusal)
-            }
+        let outcome = self.model.drop_table(name);
+        self.table_changed(outcome, &reply, 204, ["delete a table: gone", "delete a table: refused"])
+    }
+
+    fn table_changed(
+        &mut self,
+        outcome: Result<(), Refusal>,
+        reply: &Reply,
+        status: u16,
+        [done, denied]: [&str; 2],
+    ) -> Checked {
+        self.coverage.note(if outcome.is_ok() { done } else { denied });
+        match outcome {
+            Ok(()) => same("status", &status, &reply.status),
+            Err(refusal) => refused(reply, refusal),
         }
     }
 

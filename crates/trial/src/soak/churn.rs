@@ -13,8 +13,11 @@ pub(super) async fn run(mut shared: Shared) -> Result<(), String> {
     let mut place = shared.place.borrow().clone();
     let mut caller = Caller::new(&place.authority);
     while !shared.stop.load(Ordering::Relaxed) {
-        let Err(Interrupted(why)) = round(&mut caller).await? else { continue };
-        shared.lost(place.start, &why)?;
+        match round(&mut caller).await {
+            Ok(()) => continue,
+            Err(Broken::Wrong(why)) => return Err(why),
+            Err(Broken::Interrupted(why)) => shared.lost(place.start, &why)?,
+        }
         // The server is gone; it comes back, or the soak is over.
         let start = place.start;
         match shared.place.wait_for(|now| now.start > start).await {
@@ -28,50 +31,43 @@ pub(super) async fn run(mut shared: Shared) -> Result<(), String> {
     Ok(())
 }
 
-/// An answer was lost on the way, or told of a failure.
-struct Interrupted(String);
-
-/// One answer, or why there is none; the outer error is a wrong answer.
-type Expected = Result<Result<Reply, Interrupted>, String>;
+/// Why a round came to no good end.
+enum Broken {
+    /// An answer was lost on the way, or told of a failure.
+    Interrupted(String),
+    /// An answer was wrong.
+    Wrong(String),
+}
 
 /// Everything that is done with one table.
-async fn round(caller: &mut Caller) -> Result<Result<(), Interrupted>, String> {
+async fn round(caller: &mut Caller) -> Result<(), Broken> {
     let create = Call::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
-    if let Err(lost) = expect(caller, &create, 201).await? {
-        return Ok(Err(lost));
-    }
+    expect(caller, &create, 201).await?;
     let list = Call::new("GET", "/churn()?$select=RowKey");
-    let reply = match expect(caller, &list, 200).await? {
-        Ok(reply) => reply,
-        Err(lost) => return Ok(Err(lost)),
-    };
+    let reply = expect(caller, &list, 200).await?;
     if reply.json["value"].as_array().is_none_or(|rows| !rows.is_empty()) {
-        return Err(format!("a new table is not empty: {}", reply.body));
+        return Err(Broken::Wrong(format!("a new table is not empty: {}", reply.body)));
     }
     for row in 0..ROWS {
         let body = format!("{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row}\"}}", row % 5);
         let insert = Call::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
-        if let Err(lost) = expect(caller, &insert, 204).await? {
-            return Ok(Err(lost));
-        }
+        expect(caller, &insert, 204).await?;
     }
-    let reply = match expect(caller, &list, 200).await? {
-        Ok(reply) => reply,
-        Err(lost) => return Ok(Err(lost)),
-    };
+    let reply = expect(caller, &list, 200).await?;
     if reply.json["value"].as_array().map(Vec::len) != Some(ROWS) {
-        return Err(format!("a table does not have its {ROWS} rows: {}", reply.body));
+        return Err(Broken::Wrong(format!("a table does not have its {ROWS} rows: {}", reply.body)));
     }
-    expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(|reply| reply.map(drop))
+    expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(drop)
 }
 
-async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Expected {
+async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Reply, Broken> {
     match caller.call(call).await {
-        Ok(reply) if reply.status == status => Ok(Ok(reply)),
-        Ok(reply) if reply.status < 500 => {
-            Err(format!("{} {} was answered with {} {}", call.method, call.target, reply.status, reply.body))
-        }
-        Ok(reply) => Ok(Err(Interrupted(reply.body))),
-        Err(Lost(error)) => Ok(Err(Interrupted(error.to_string()))),
+        Ok(reply) if reply.status == status => Ok(reply),
+        Ok(reply) if reply.status < 500 => Err(Broken::Wrong(format!(
+            "{} {} was answered with {} {}",
+            call.method, call.target, reply.status, reply.body
+        ))),
+        Ok(reply) => Err(Broken::Interrupted(reply.body)),
+        Err(Lost(error)) => Err(Broken::Interrupted(error.to_string())),
     }
 }
