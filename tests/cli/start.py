@@ -86,10 +86,25 @@ def test_a_port_that_is_taken_is_told(binary, directory):
         port = str(taken.getsockname()[1])
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port} for tables", "in use", "--table-port")
+        contains(errors, f"127.0.0.1:{port} for tables", "in use", "--table-port chooses another")
+        assert "--admin-port" not in errors, errors
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", "0", "--admin-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port} for the admin listener", "in use", "--admin-port")
+        contains(errors, f"127.0.0.1:{port} for the admin listener", "in use", "--admin-port chooses another")
+        assert "--table-port" not in errors, errors
+    code, _, errors = run(binary, directory, "serve", "-l", "data", "--host", "192.0.2.1", "--dev-account")
+    equal(code, 1)
+    contains(errors, "192.0.2.1:10002 for tables", "--host takes an address of this machine")
+
+
+def test_a_port_that_is_taken_leaves_no_store_behind(binary, directory):
+    """The store was opened first: a server that could not listen left an empty one."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for flags in (("--table-port", port), ("--table-port", "0", "--admin-port", port),
+                      ("--table-port", port, "--self-signed")):
+            equal(run(binary, directory, "serve", "-l", "data", *flags)[0], 1, flags)
+            equal(os.listdir(directory), [], flags)
 
 
 def test_directories_that_are_no_store_are_refused(binary, directory):

@@ -41,7 +41,7 @@ pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
         (EngineUrl::File(directory), Err(EngineError::InUse(why))) => {
             on_server(directory, call).map_err(|error| format!("{why}, and {error}"))?
         }
-        (_, Err(EngineError::InUse(why) | EngineError::Failed(why))) => return Err(why),
+        (_, Err(error)) => return Err(error.into()),
     };
     match (status, value.get("error").and_then(Value::as_str)) {
         (200, _) => Ok(value),

@@ -62,6 +62,14 @@ pub enum EngineError {
     Failed(String),
 }
 
+impl From<EngineError> for String {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::InUse(why) | EngineError::Failed(why) => why,
+        }
+    }
+}
+
 /// Opens the engine.
 pub async fn open(
     url: &EngineUrl,

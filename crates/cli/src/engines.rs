@@ -10,7 +10,7 @@ use lazuli_engine::{Dump, Stored, keycode};
 use lazuli_postgres::{Filler, Postgres, SCHEMA_VERSION};
 use lazuli_store::{Durability, Loader, Options};
 
-use crate::engine::{self, EngineError, EngineUrl};
+use crate::engine::{self, EngineUrl};
 use crate::progress::Progress;
 
 /// Bytes of rows that are read or written together.
@@ -91,9 +91,7 @@ async fn copy(from: &EngineUrl, to: &EngineUrl, quiet: bool) -> Result<ExitCode,
     {
         return Err(format!("there is no store in {}", path.display()));
     }
-    let source = engine::open(from, Durability::Full, None).await.map_err(|error| match error {
-        EngineError::InUse(why) | EngineError::Failed(why) => why,
-    })?;
+    let source = engine::open(from, Durability::Full, None).await?;
     let copied = copy_from(&mut *source.dump().await.map_err(|error| error.to_string())?, to, quiet).await;
     let closed = source.close().await.map_err(|error| error.to_string());
     let (totals, how) = copied?;

@@ -1,32 +1,33 @@
 //! `lazuli serve`: starts the server and waits for a signal.
 
+mod accounts;
 mod azurite;
+mod greeting;
 mod limits;
 mod mistakes;
-mod reload;
+mod settings;
+mod signals;
 
-use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
-use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount, parse_accounts};
-use lazuli_server::config::{AdminPort, Scheme};
-use lazuli_server::tls::{Files, self_signed};
-use lazuli_server::{Config, Running};
-use lazuli_service::accounts::KEY_BYTES_MIN;
-use lazuli_store::Durability;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use lazuli_server::Ports;
+use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, GivenAccount};
+use lazuli_server::ports::{PortError, Purpose};
+use tokio::signal::unix::{SignalKind, signal};
 
-use crate::engine::{self, EngineError, EngineUrl};
+use crate::engine::{self, EngineUrl};
 use crate::log::{self, LogFormat};
 use crate::memory;
 use crate::oauth::OauthArgs;
 use azurite::AzuriteArgs;
+use greeting::scheme;
 use limits::LimitArgs;
+use signals::Signals;
 
 /// The port that SDKs and Azurite use for tables.
 pub const TABLE_PORT: u16 = 10002;
@@ -217,22 +218,19 @@ impl Serve {
         for account in &mut given {
             account.yields = account.is_development();
         }
-        let durability = match self.durability {
-            DurabilityArg::Full => Durability::Full,
-            DurabilityArg::Relaxed => Durability::Relaxed,
-        };
         if self.durability == DurabilityArg::Relaxed && self.quiet {
             tell!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
         }
         let cache = self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
-        let engine = engine::open(&url, durability, Some(cache)).await.map_err(|error| match error {
-            EngineError::InUse(why) | EngineError::Failed(why) => why,
-        })?;
+        // Before the data: a port that is in use must not leave an empty store behind.
+        let ports = Ports::take(&config).map_err(|error| hinted(&error))?;
+        let engine = engine::open(&url, self.durability.into(), Some(cache)).await?;
         config.tls = self.certificate(&url, config.table.ip())?;
-        let running =
-            lazuli_server::start(config, engine, given.clone()).await.map_err(|error| hinted(&error))?;
+        let running = lazuli_server::start_on(ports, config, engine, given.clone())
+            .await
+            .map_err(|error| error.to_string())?;
         let served = |account: &GivenAccount| running.frontend().directory().is_given(&account.name);
         if !given.iter().all(served) {
             given.retain(served);
@@ -246,13 +244,9 @@ impl Serve {
             // Nobody could find it otherwise.
             say!("{}://{}", scheme(&running), running.table);
         }
-        reload::until_stopped(&running, &mut hangup, &mut signals).await;
+        signals::until_stopped(&running, &mut hangup, &mut signals).await;
         if !self.quiet {
-            // The terminal may be gone.
-            let _ = writeln!(
-                std::io::stderr(),
-                "lazuli: finishing what is in flight; a second signal stops at once"
-            );
+            tell!("lazuli: finishing what is in flight; a second signal stops at once");
         }
         tokio::select! {
             closed = running.stop() => closed.map_err(|error| error.to_string())?,
@@ -275,175 +269,24 @@ impl Serve {
             (None, None) => EngineUrl::File(LOCATION.into()),
         }
     }
-
-    fn config(&self, url: &EngineUrl) -> Config {
-        let host = self.azurite.table_host.unwrap_or(self.host);
-        let mut config = Config::new(SocketAddr::new(host, self.table_port));
-        config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));
-        config.admin = match (self.admin_port, url) {
-            (Some(port), _) => AdminPort::Exactly(port),
-            (None, EngineUrl::File(_) | EngineUrl::Postgres(_)) => AdminPort::Preferably(ADMIN_PORT),
-            (None, EngineUrl::Memory) => AdminPort::Off,
-        };
-        config.public_scheme = match self.public_scheme {
-            SchemeArg::Http => Scheme::Http,
-            SchemeArg::Https => Scheme::Https,
-        };
-        config.trusted_proxies.clone_from(&self.trusted_proxy);
-        config.limits = self.limits.limits();
-        config.rates = self.limits.rates();
-        config.oauth = self.oauth.settings();
-        config.query_time_max = Duration::from_secs(self.query_time.into());
-        config.name_hold = Duration::from_secs(self.table_name_hold.into());
-        let analytics = || url.directory().map(|path| path.join(lazuli_server::analytics::DIRECTORY));
-        config.analytics = self.analytics_dir.clone().or_else(analytics);
-        config.log_requests = self.log_requests || self.azurite.debug.is_some();
-        config
-    }
-
-    /// The certificate that was named, if one was.
-    fn named_certificate(&self) -> Option<Files> {
-        let (certificate, key) = (self.tls_cert.clone()?, self.tls_key.clone()?);
-        Some(Files { certificate, key })
-    }
-
-    /// The certificate to serve with. One of our own making is written only when the data directory is ours.
-    fn certificate(&self, url: &EngineUrl, address: IpAddr) -> Result<Option<Files>, String> {
-        if let Some(named) = self.named_certificate() {
-            return Ok(Some(named));
-        }
-        let Some(wanted) = &self.self_signed else { return Ok(None) };
-        let Some(directory) = wanted.as_deref().or(url.directory()) else {
-            return Err("this engine has no directory for a certificate: say --self-signed=DIR".into());
-        };
-        let made = self_signed::ensure(directory, address);
-        made.map(Some).map_err(|error| format!("no certificate in {}: {error}", directory.display()))
-    }
-
-    /// The accounts of the environment, or else the development account where it is safe.
-    fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
-        if let Some(given) = accounts_of_environment()? {
-            for weak in given.iter().filter(|account| account.is_weak) {
-                tell!(
-                    "lazuli: warning: a key of account '{}' has fewer than {KEY_BYTES_MIN} bytes and can be guessed",
-                    weak.name
-                );
-            }
-            return Ok(given);
-        }
-        if host.is_loopback() || self.dev_account {
-            return Ok(vec![GivenAccount::development()]);
-        }
-        if self.azurite.table_host.is_some() {
-            tell!(
-                "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
-            );
-            return Ok(vec![GivenAccount::development()]);
-        }
-        tell!(
-            "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
-        );
-        Ok(Vec::new())
-    }
-
-    /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
-    fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
-        for notice in self.azurite.notices() {
-            tell!("lazuli: {notice}");
-        }
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(self.greeting(url, running, given).as_bytes());
-        let _ = out.flush();
-    }
-
-    fn greeting(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) -> String {
-        let (scheme, table) = (scheme(running), running.table);
-        let version = env!("CARGO_PKG_VERSION");
-        let mut lines = vec![format!("Lazuli {version} serves tables on {scheme}://{table}")];
-        lines.push(match (url, self.durability) {
-            (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
-            (EngineUrl::Postgres(url), _) => format!("  data: {url}, which other servers may share"),
-            (EngineUrl::File(path), DurabilityArg::Full) => {
-                format!("  data: {}; every answer waits for the disk", path.display())
-            }
-            (EngineUrl::File(path), DurabilityArg::Relaxed) => format!(
-                "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
-                path.display()
-            ),
-        });
-        // Other commands find it by the data directory, if there is one.
-        if let Some(admin) = running.admin.filter(|_| url.directory().is_none()) {
-            lines.push(format!("  health and metrics: http://{admin}/readyz, /metrics"));
-        }
-        if let Some(files) = running.certificate().filter(|_| self.self_signed.is_some()) {
-            lines.push(format!(
-                "  certificate, signed by itself: clients must trust {} (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, NODE_EXTRA_CA_CERTS, curl --cacert)",
-                files.certificate.display()
-            ));
-        }
-        // An address that stands for all of them is not one to connect to.
-        let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
-        let reachable = SocketAddr::new(host, table.port());
-        for account in given {
-            if account.is_development() {
-                lines.push(
-                    "  connection string, to paste (the key is the public one of the development account):"
-                        .into(),
-                );
-                lines.push(format!(
-                    "DefaultEndpointsProtocol={scheme};AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint={scheme}://{reachable}/{DEVELOPMENT_ACCOUNT};"
-                ));
-            } else {
-                lines.push(format!("  endpoint of account {0}: {scheme}://{reachable}/{0}", account.name));
-            }
-        }
-        if given.is_empty() {
-            lines.push("  accounts: those kept in the store; see lazuli account --help".into());
-        }
-        lines.join("\n") + "\n"
-    }
 }
 
-/// Why the server did not start, and what may help.
-fn hinted(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            format!("{error}; is a server running? --table-port and --admin-port choose other ports")
+/// Why a port cannot be had, and what may help.
+fn hinted(error: &PortError) -> String {
+    let flag = match error.purpose {
+        Purpose::Table => "--table-port",
+        Purpose::Admin => "--admin-port",
+    };
+    match error.source.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "{error}; is a server running there already? {flag} chooses another port, and 0 any that is free"
+        ),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{error}; --host takes an address of this machine, or 0.0.0.0 for all of them")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{error}; ports below 1024 need a privilege, and {flag} chooses another")
         }
         _ => error.to_string(),
-    }
-}
-
-/// The accounts that a variable gives, if one does.
-fn accounts_of_environment() -> Result<Option<Vec<GivenAccount>>, String> {
-    for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
-        // A CI file may pass on a variable that is not set: then it is empty.
-        if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
-            return parse_accounts(&text).map(Some).map_err(|why| format!("{variable}: {why}"));
-        }
-    }
-    Ok(None)
-}
-
-fn scheme(running: &Running) -> &'static str {
-    if running.certificate().is_some() { "https" } else { "http" }
-}
-
-/// SIGTERM and SIGINT.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Puts a server together and takes it apart again.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use tokio::task::JoinHandle;
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
 use crate::analytics;
-use crate::config::{AdminPort, Config, Limits};
+use crate::config::{Config, Limits};
 use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
 use crate::metrics;
 use crate::oauth::{self, Oauth};
+use crate::ports::Ports;
 use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
@@ -49,6 +50,17 @@ pub struct Running {
 
 /// Starts a server on an engine.
 pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAccount>) -> io::Result<Running> {
+    let ports = Ports::take(&config).map_err(io::Error::from)?;
+    start_on(ports, config, engine, given).await
+}
+
+/// Starts a server on ports that were taken before, for the same settings.
+pub async fn start_on(
+    ports: Ports,
+    config: Config,
+    engine: Arc<dyn Engine>,
+    given: Vec<GivenAccount>,
+) -> io::Result<Running> {
     let mut config = config;
     config.limits.connections_max = connections_possible(config.limits.connections_max);
     let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
@@ -56,8 +68,8 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
         Some(settings) => Some(Arc::new(Oauth::open(settings).await?)),
         None => None,
     };
-    let listener = bind("tables", config.table).await?;
-    let table = listener.local_addr()?;
+    let listeners = ports.listen().map_err(io::Error::from)?;
+    let table = listeners.table.local_addr()?;
     let frontend = Frontend::over(engine.clone(), Directory::new(given), config.clone())?;
     let frontend = Arc::new(frontend.with_oauth(oauth.clone()));
     let accounts = frontend.service().accounts();
@@ -67,14 +79,14 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     shared.traffic = frontend.metrics().traffic().clone();
     let mut sweep = frontend.service().sweep();
     let mut tasks =
-        vec![tokio::spawn(listen(listener, tls.clone(), frontend.clone(), shared, stopped.clone()))];
+        vec![tokio::spawn(listen(listeners.table, tls.clone(), frontend.clone(), shared, stopped.clone()))];
     tasks.push(tokio::spawn(metrics::keep_turning(frontend.clone(), stopped.clone())));
     if let Some(oauth) = oauth.clone() {
         tasks.push(tokio::spawn(oauth::keep_fresh(oauth, stopped.clone())));
     }
     let analytics = analytics::start(frontend.clone(), config.analytics.clone());
     let mut admin_address = None;
-    if let Some(listener) = bind_admin(config.admin).await? {
+    if let Some(listener) = listeners.admin {
         let address = listener.local_addr()?;
         let admin = Arc::new(Admin::new(frontend.clone())?);
         if let Some(path) = &config.admin_file {
@@ -184,25 +196,6 @@ async fn reload_certificate(tls: Arc<Tls>) {
 
 async fn in_time(work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::time::timeout(RELOAD_TIME_MAX, work).await?
-}
-
-async fn bind_admin(port: AdminPort) -> io::Result<Option<TcpListener>> {
-    let on = |port| bind("the admin listener", (Ipv4Addr::LOCALHOST, port).into());
-    match port {
-        AdminPort::Off => Ok(None),
-        AdminPort::Exactly(port) => on(port).await.map(Some),
-        AdminPort::Preferably(port) => match on(port).await {
-            Ok(listener) => Ok(Some(listener)),
-            Err(_) => on(0).await.map(Some),
-        },
-    }
-}
-
-/// There are several listeners: an error must say which one it is about.
-async fn bind(what: &str, address: SocketAddr) -> io::Result<TcpListener> {
-    let bound = TcpListener::bind(address).await;
-    let told = |error: io::Error| format!("cannot listen on {address} for {what}: {error}");
-    bound.map_err(|error| io::Error::new(error.kind(), told(error)))
 }
 
 /// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,

@@ -8,7 +8,8 @@ use lazuli_server::analytics::files;
 use lazuli_server::oauth::Oauth;
 use lazuli_server::tls::Tls;
 
-use super::{Serve, accounts_of_environment};
+use super::Serve;
+use super::accounts::accounts_of_environment;
 
 /// Something wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]

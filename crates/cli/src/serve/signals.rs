@@ -5,10 +5,29 @@
 use std::future::pending;
 
 use lazuli_server::Running;
-use tokio::signal::unix::Signal;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use super::Signals;
+/// SIGTERM and SIGINT.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From here on a signal is not lost, however early it comes.
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for one of them.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
 
 /// Waits for a signal to stop. Meanwhile each SIGHUP reads again what lies beside the data, one reading after the other:
 /// those that come during one are together good for one more.

@@ -1,0 +1,47 @@
+//! Which accounts a server is given, beside those that its store keeps.
+
+use std::net::IpAddr;
+
+use lazuli_server::accounts::{GivenAccount, parse_accounts};
+use lazuli_service::accounts::KEY_BYTES_MIN;
+
+use super::Serve;
+
+impl Serve {
+    /// The accounts of the environment, or else the development account where it is safe.
+    pub(super) fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
+        if let Some(given) = accounts_of_environment()? {
+            for weak in given.iter().filter(|account| account.is_weak) {
+                tell!(
+                    "lazuli: warning: a key of account '{}' has fewer than {KEY_BYTES_MIN} bytes and can be guessed",
+                    weak.name
+                );
+            }
+            return Ok(given);
+        }
+        if host.is_loopback() || self.dev_account {
+            return Ok(vec![GivenAccount::development()]);
+        }
+        if self.azurite.table_host.is_some() {
+            tell!(
+                "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
+            );
+            return Ok(vec![GivenAccount::development()]);
+        }
+        tell!(
+            "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
+        );
+        Ok(Vec::new())
+    }
+}
+
+/// The accounts that a variable gives, if one does.
+pub(super) fn accounts_of_environment() -> Result<Option<Vec<GivenAccount>>, String> {
+    for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
+        // A CI file may pass on a variable that is not set: then it is empty.
+        if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
+            return parse_accounts(&text).map(Some).map_err(|why| format!("{variable}: {why}"));
+        }
+    }
+    Ok(None)
+}

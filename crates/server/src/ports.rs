@@ -1,0 +1,175 @@
+//! The ports of a server, taken before anything else is made: one that is in use costs nothing but a message.
+//!
+//! What must stay true: nobody is let in before the server can answer. A port that is only taken refuses connections.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use tokio::net::{TcpListener, TcpSocket};
+
+use crate::config::{AdminPort, Config};
+
+/// Connections that may wait to be accepted: as many as the system allows.
+const WAITING_MAX: u32 = u32::MAX;
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The Table service.
+    Table,
+    /// The admin listener.
+    Admin,
+}
+
+/// Why a port cannot be had.
+#[derive(Debug)]
+pub struct PortError {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Where it was wanted.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// The ports of a server.
+pub struct Ports {
+    table: Port,
+    admin: Option<Port>,
+}
+
+/// What they become.
+pub(crate) struct Listeners {
+    pub(crate) table: TcpListener,
+    pub(crate) admin: Option<TcpListener>,
+}
+
+impl Ports {
+    /// Takes the ports that the settings name.
+    pub fn take(config: &Config) -> Result<Self, PortError> {
+        let table = Port::take(Purpose::Table, config.table, None)?;
+        let admin =
+            |port, instead| Port::take(Purpose::Admin, (Ipv4Addr::LOCALHOST, port).into(), instead).map(Some);
+        let admin = match config.admin {
+            AdminPort::Off => None,
+            AdminPort::Exactly(port) => admin(port, None)?,
+            AdminPort::Preferably(port) => admin(port, Some(0))?,
+        };
+        Ok(Self { table, admin })
+    }
+
+    pub(crate) fn listen(self) -> Result<Listeners, PortError> {
+        Ok(Listeners { table: self.table.listen()?, admin: self.admin.map(Port::listen).transpose()? })
+    }
+}
+
+/// A port that is taken. Of two servers that take one at the same moment, the second learns it when it listens.
+struct Port {
+    purpose: Purpose,
+    address: SocketAddr,
+    /// The port that will do as well.
+    instead: Option<u16>,
+    socket: TcpSocket,
+}
+
+impl Port {
+    fn take(purpose: Purpose, address: SocketAddr, instead: Option<u16>) -> Result<Self, PortError> {
+        match (bound(address), instead) {
+            (Ok(socket), _) => Ok(Self { purpose, address, instead, socket }),
+            (Err(_), Some(port)) => Self::take(purpose, SocketAddr::new(address.ip(), port), None),
+            (Err(source), None) => Err(PortError { purpose, address, source }),
+        }
+    }
+
+    fn listen(self) -> Result<TcpListener, PortError> {
+        let Self { purpose, address, instead, socket } = self;
+        match (socket.listen(WAITING_MAX), instead) {
+            (Ok(listener), _) => Ok(listener),
+            (Err(_), Some(port)) => Self::take(purpose, SocketAddr::new(address.ip(), port), None)?.listen(),
+            (Err(source), None) => Err(PortError { purpose, address, source }),
+        }
+    }
+}
+
+fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Or else a server could not start again while connections of the last one linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // There are several listeners: an error must say which one it is about.
+        let what = match self.purpose {
+            Purpose::Table => "tables",
+            Purpose::Admin => "the admin listener",
+        };
+        write!(f, "cannot listen on {} for {what}: {}", self.address, self.source)
+    }
+}
+
+impl std::error::Error for PortError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl From<PortError> for io::Error {
+    fn from(error: PortError) -> Self {
+        io::Error::new(error.source.kind(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(admin: AdminPort) -> Config {
+        let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        config.admin = admin;
+        config
+    }
+
+    fn taken() -> (std::net::TcpListener, u16) {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
+    #[tokio::test]
+    async fn a_port_in_use_is_told_with_what_it_is_for() {
+        let (_listener, port) = taken();
+        let error = Ports::take(&config(AdminPort::Exactly(port))).err().unwrap();
+        assert_eq!((error.purpose, error.source.kind()), (Purpose::Admin, io::ErrorKind::AddrInUse));
+        let error = Ports::take(&Config::new(([127, 0, 0, 1], port).into())).err().unwrap();
+        assert_eq!((error.purpose, error.address.port()), (Purpose::Table, port));
+        assert!(Ports::take(&config(AdminPort::Preferably(port))).is_ok());
+    }
+
+    /// Nobody waits for an answer that a server cannot give yet.
+    #[tokio::test]
+    async fn a_port_that_is_taken_lets_nobody_in_before_it_listens() {
+        let ports = Ports::take(&config(AdminPort::Off)).ok().unwrap();
+        let address = ports.table.socket.local_addr().unwrap();
+        let refused = std::net::TcpStream::connect(address).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let listeners = ports.listen().ok().unwrap();
+        assert_eq!(listeners.table.local_addr().unwrap(), address);
+        assert!(std::net::TcpStream::connect(address).is_ok());
+    }
+
+    /// Both have taken the port before one of them listens.
+    #[tokio::test]
+    async fn two_servers_that_start_at_once_do_not_share_a_port() {
+        let (listener, port) = taken();
+        drop(listener);
+        let first = Ports::take(&config(AdminPort::Preferably(port))).ok().unwrap();
+        let second = Ports::take(&config(AdminPort::Preferably(port))).ok().unwrap();
+        let admin = |ports: Ports| ports.listen().ok().unwrap().admin.unwrap();
+        let (first, second) = (admin(first), admin(second));
+        assert_ne!(first.local_addr().unwrap().port(), second.local_addr().unwrap().port());
+    }
+}
