@@ -204,7 +204,7 @@ fn checksum(path: &Path) -> Result<(u128, u64), OpenError> {
 ///
 /// The section `tables`: levels (1), for each its runs (1), for each its files (4), for each its id (8), 0, its XXH3
 /// (16) and a number (8).
-fn listed_tables(list: &[u8]) -> Option<BTreeMap<u64, u128>> {
+pub fn listed_tables(list: &[u8]) -> Option<BTreeMap<u64, u128>> {
     let trailer = list.get(list.len().checked_sub(38)?..)?;
     if !trailer.starts_with(b"SFA!\x01\x00") {
         return None;

@@ -32,6 +32,8 @@ const ITEM_HEAD_BYTES: usize = 21;
 const START_BYTES: usize = 13;
 const END_BYTES: usize = 13;
 const BUFFER_BYTES: usize = 64 * 1024;
+/// What is read into memory behind the last whole batch: far more than all logs together hold.
+const REST_BYTES_MAX: usize = 1 << 30;
 
 /// How a log file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,23 +66,35 @@ pub fn read(path: &Path) -> Result<Summary, OpenError> {
     let file = File::open(path).map_err(OpenError::io("open", path))?;
     let length = file.metadata().map_err(OpenError::io("read", path))?.len();
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
-    let mut summary = Summary { end: 0, sequence: None, tail: Tail::Clean };
-    loop {
-        let rest = length - summary.end;
-        match read_batch(&mut reader, rest) {
-            Ok(Some((number, size))) => {
-                let Some(sequence) = follow(summary.sequence, number) else {
-                    summary.tail = Tail::Damaged;
-                    return Ok(summary);
-                };
-                summary.sequence = Some(sequence);
-                summary.end += size;
-            }
-            Ok(None) => break,
-            Err(e) => return Err(OpenError::io("read", path)(e)),
-        }
+    let summary = read_batches(&mut reader, length).map_err(OpenError::io("read", path))?;
+    if summary.tail == Tail::Damaged {
+        return Ok(summary);
     }
-    summary.tail = tail(&mut reader.into_inner(), summary).map_err(OpenError::io("read", path))?;
+    let rest = read_rest(&mut reader.into_inner(), summary.end, path)?;
+    Ok(Summary { tail: tail(&rest, summary), ..summary })
+}
+
+/// The same for a log that is in memory.
+pub fn read_bytes(bytes: &[u8]) -> Summary {
+    let summary = read_batches(&mut &bytes[..], bytes.len() as u64).expect("memory can be read");
+    if summary.tail == Tail::Damaged {
+        return summary;
+    }
+    let rest = &bytes[usize::try_from(summary.end).expect("it ends in memory")..];
+    Summary { tail: tail(without_zeros(rest), summary), ..summary }
+}
+
+/// Reads the whole batches at the beginning of a log. What follows is damage if it is one that does not follow, and otherwise not
+/// yet looked at.
+fn read_batches(reader: &mut impl Read, length: u64) -> std::io::Result<Summary> {
+    let mut summary = Summary { end: 0, sequence: None, tail: Tail::Clean };
+    while let Some((number, size)) = read_batch(reader, length.saturating_sub(summary.end))? {
+        let Some(sequence) = follow(summary.sequence, number) else {
+            return Ok(Summary { tail: Tail::Damaged, ..summary });
+        };
+        summary.sequence = Some(sequence);
+        summary.end += size;
+    }
     Ok(summary)
 }
 
@@ -89,52 +103,60 @@ pub fn read(path: &Path) -> Result<Summary, OpenError> {
 fn follow(sequence: Option<(u64, u64)>, number: u64) -> Option<(u64, u64)> {
     match sequence {
         None => Some((number, number)),
-        Some((first, last)) => is_near(last, number).then_some((first, number)),
+        Some((first, last)) => is_near(Some(last), number).then_some((first, number)),
     }
 }
 
-/// A later batch of the same log can have this number: what looks like a batch by chance has not, nor one whose number was
-/// damaged in its high bytes.
-fn is_near(last: u64, number: u64) -> bool {
-    number > last && number - last < 1 << 24
+/// A batch behind the one with the number `last` of the same log can have this number: what looks like a batch by chance has not,
+/// nor one whose number was damaged in its high bytes. The first of a log can have any.
+fn is_near(last: Option<u64>, number: u64) -> bool {
+    last.is_none_or(|last| number > last && number - last < 1 << 24)
 }
 
-/// What follows the last whole batch?
-fn tail(file: &mut File, summary: Summary) -> std::io::Result<Tail> {
-    let rest = read_rest(file, summary.end)?;
+/// What follows the last whole batch? There are no zeros at its end.
+fn tail(rest: &[u8], summary: Summary) -> Tail {
     if rest.is_empty() {
-        return Ok(Tail::Clean);
+        return Tail::Clean;
     }
-    let last = summary.sequence.map_or(0, |(_, last)| last);
-    let is_damaged = search::has_batch_behind(&rest, last);
-    Ok(if is_damaged { Tail::Damaged } else { tail::classify(summary.end, &rest) })
+    let last = summary.sequence.map(|(_, last)| last);
+    if search::has_batch_behind(rest, last) { Tail::Damaged } else { tail::classify(summary.end, rest) }
 }
 
 /// What lies at `start` of a log and behind, without the zeros at its end.
 pub fn rest(path: &Path, start: u64) -> Result<Vec<u8>, OpenError> {
     let mut file = File::open(path).map_err(OpenError::io("open", path))?;
-    read_rest(&mut file, start).map_err(OpenError::io("read", path))
+    read_rest(&mut file, start, path)
 }
 
 /// The bytes from `start` on, without zeros at the end: there may be a lot of them.
-fn read_rest(file: &mut File, start: u64) -> std::io::Result<Vec<u8>> {
+fn read_rest(file: &mut File, start: u64, path: &Path) -> Result<Vec<u8>, OpenError> {
     let mut rest = vec![];
     let mut block = vec![0; BUFFER_BYTES];
     let mut offset = start;
-    while let Some(next) = next_data(file, offset)? {
-        file.seek(SeekFrom::Start(next))?;
-        let count = file.read(&mut block)?;
+    while let Some(next) = next_data(file, offset).map_err(OpenError::io("read", path))? {
+        let read = file.seek(SeekFrom::Start(next)).and_then(|_| file.read(&mut block));
+        let count = read.map_err(OpenError::io("read", path))?;
         if count == 0 {
             break;
         }
         if block[..count].iter().any(|&b| b != 0) {
-            rest.resize(usize::try_from(next - start).unwrap_or(usize::MAX), 0);
+            // A file of a few bytes can be of any length: what is between them takes no room on the disk, but it would here.
+            let before = usize::try_from(next - start).ok().filter(|&bytes| bytes <= REST_BYTES_MAX);
+            let Some(before) = before else {
+                let path = path.display();
+                return Err(OpenError::Corrupt(format!("{path}: what begins at byte {start} is too long")));
+            };
+            rest.resize(before, 0);
             rest.extend_from_slice(&block[..count]);
         }
         offset = next + count as u64;
     }
-    rest.truncate(rest.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    rest.truncate(without_zeros(&rest).len());
     Ok(rest)
+}
+
+fn without_zeros(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
 }
 
 /// Where the file has bytes, at `offset` or after; there are only zeros in between.
@@ -165,7 +187,7 @@ fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64,
     ]);
     let mut size = (START_BYTES + END_BYTES) as u64;
     let mut hash = Xxh3::new();
-    let mut content = vec![];
+    let mut piece = vec![];
     for _ in 0..items {
         let mut head = [0; ITEM_HEAD_BYTES];
         if !fill(reader, &mut head)? || head[0] != ITEM {
@@ -178,11 +200,16 @@ fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64,
             return Ok(None);
         }
         hash.update(&head);
-        content.resize(usize::try_from(key + value).unwrap_or(0), 0);
-        if !fill(reader, &mut content)? {
-            return Ok(None);
+        // Piece by piece: a length that was damaged is none to make room for.
+        let mut left = key + value;
+        while left > 0 {
+            piece.resize(usize::try_from(left).map_or(BUFFER_BYTES, |left| left.min(BUFFER_BYTES)), 0);
+            if !fill(reader, &mut piece)? {
+                return Ok(None);
+            }
+            hash.update(&piece);
+            left -= piece.len() as u64;
         }
-        hash.update(&content);
     }
     let mut end = [0; END_BYTES];
     let is_whole = fill(reader, &mut end)?

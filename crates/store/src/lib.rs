@@ -15,6 +15,8 @@ mod directory;
 mod dump;
 mod error;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inspect;
 mod journal;
 mod keyspace;

@@ -23,8 +23,8 @@ const CURRENT: &str = "current";
 pub const TABLES: &str = "tables";
 /// What the names of logs end with.
 pub const LOG_EXTENSION: &str = "jnl";
-/// Number of the list of files, its XXH3, kind of checksum.
-const CURRENT_BYTES: usize = 8 + 16 + 1;
+/// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this for the kind of checksum.
+const CURRENT_KIND: u8 = 0;
 
 /// Verifies the files in `data`. `was_closed` says that the store was closed in good order.
 ///
@@ -138,21 +138,26 @@ pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(OpenError::io("read", &path)(e)),
     };
-    let Some((number, rest)) = current.split_first_chunk::<8>() else {
-        return Err(damaged(&path, "it is too short"));
-    };
-    if current.len() != CURRENT_BYTES || current.last() != Some(&0) {
-        return Err(damaged(&path, "it is not readable"));
-    }
-    let listed = keyspace.join(format!("v{}", u64::from_le_bytes(*number)));
+    let (number, checksum) = read_current(&current).map_err(|why| damaged(&path, why))?;
+    let listed = keyspace.join(format!("v{number}"));
     let list = fs::read(&listed).map_err(|e| match e.kind() {
         ErrorKind::NotFound => damaged(&listed, "it is missing"),
         _ => OpenError::io("read", &listed)(e),
     })?;
-    if !rest.starts_with(&xxh3_128(&list).to_le_bytes()) {
+    if xxh3_128(&list) != checksum {
         return Err(damaged(&listed, "the checksum does not fit"));
     }
     Ok(Some(list))
+}
+
+/// The number of the list of files, and its checksum; or what is wrong.
+pub fn read_current(bytes: &[u8]) -> Result<(u64, u128), &'static str> {
+    let (number, rest) = bytes.split_first_chunk().ok_or("it is too short")?;
+    let (checksum, kind) = rest.split_first_chunk().ok_or("it is not readable")?;
+    if kind != [CURRENT_KIND] {
+        return Err("it is not readable");
+    }
+    Ok((u64::from_le_bytes(*number), u128::from_le_bytes(*checksum)))
 }
 
 fn has_tables(keyspace: &Path) -> Result<bool, OpenError> {

@@ -16,12 +16,12 @@ use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, is
 /// Bytes that are looked at, at most, by each of the two searches, counted again for each place from where they are read.
 const SEARCH_BYTES_MAX: u64 = 1 << 30;
 
-/// Does a whole batch follow, in `rest` of a log whose last whole batch has the number `last`? There are no zeros at its end.
-pub fn has_batch_behind(rest: &[u8], last: u64) -> bool {
+/// Does a whole batch follow, in `rest` of a log whose last whole batch, if there is one, has the number `last`? There are no zeros at its end.
+pub fn has_batch_behind(rest: &[u8], last: Option<u64>) -> bool {
     has_batch_within(rest, last, SEARCH_BYTES_MAX)
 }
 
-fn has_batch_within(rest: &[u8], last: u64, bytes_max: u64) -> bool {
+fn has_batch_within(rest: &[u8], last: Option<u64>, bytes_max: u64) -> bool {
     let rows = Rows::of(rest);
     let mut budget = bytes_max;
     let mut places = gaps(&rows.all, rest.len()).flatten().filter(|&at| rest[at] == START);
@@ -90,7 +90,7 @@ fn head(rest: &[u8], at: usize) -> Option<&[u8; ITEM_HEAD_BYTES]> {
 }
 
 /// From here to the end there is one whole batch after the other.
-fn reaches_end(mut rest: &[u8], last: u64, budget: &mut u64) -> bool {
+fn reaches_end(mut rest: &[u8], last: Option<u64>, budget: &mut u64) -> bool {
     while let Some(size) = whole_batch(rest, last, budget) {
         rest = &rest[size..];
         if rest.is_empty() {
@@ -101,7 +101,7 @@ fn reaches_end(mut rest: &[u8], last: u64, budget: &mut u64) -> bool {
 }
 
 /// The size of the batch at the beginning, if it is whole and could be one of this log.
-fn whole_batch(bytes: &[u8], last: u64, budget: &mut u64) -> Option<usize> {
+fn whole_batch(bytes: &[u8], last: Option<u64>, budget: &mut u64) -> Option<usize> {
     let (start, _) = bytes.split_first_chunk::<START_BYTES>()?;
     if start[0] != START || !is_near(last, u64::from_le_bytes(*start.last_chunk()?)) {
         return None;
@@ -140,9 +140,9 @@ mod tests {
         for (rest, bytes_max, found) in
             [(in_a_row, 10_000, true), (in_a_row, 100, false), (&behind, 10_000, true), (&behind, 100, true)]
         {
-            assert_eq!(has_batch_within(rest, 5, bytes_max), found, "{} {bytes_max}", rest.len());
+            assert_eq!(has_batch_within(rest, Some(5), bytes_max), found, "{} {bytes_max}", rest.len());
         }
         behind.truncate(behind.len() - inner.len());
-        assert!(!has_batch_within(&behind, 5, 100));
+        assert!(!has_batch_within(&behind, Some(5), 100));
     }
 }

@@ -1,6 +1,7 @@
 //! Log files made by hand and by the sorted store.
 
 use std::fs;
+use std::io::Write as _;
 
 use super::*;
 
@@ -29,7 +30,9 @@ pub fn batch(number: u64, values: &[&[u8]]) -> Vec<u8> {
 fn summary(bytes: &[u8]) -> Summary {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), bytes).unwrap();
-    read(file.path()).unwrap()
+    let found = read(file.path()).unwrap();
+    assert_eq!(read_bytes(bytes), found);
+    found
 }
 
 #[track_caller]
@@ -198,6 +201,38 @@ fn damage_in_the_middle() {
     }
     let in_wrong_order = [batch(6, &[b"a"]), batch(5, &[b"b"])].concat();
     assert_eq!(summary(&in_wrong_order).tail, Tail::Damaged);
+}
+
+/// A store that has made many commits begins its logs with large numbers. What followed a damaged first batch was not found
+/// then, because its number was compared with zero, and the whole log was taken for one batch that was never finished.
+#[test]
+fn damage_in_the_first_batch_of_a_log_with_large_numbers() {
+    for first in [5, 1 << 24, 1 << 40, u64::MAX - 2] {
+        let one = batch(first, &[b"value"]);
+        let log = [one.clone(), batch(first + 1, &[b"a"]), batch(first + 2, &[&[0; 2000], b"c"])].concat();
+        check(&log, log.len(), Some((first, first + 2)), Tail::Clean);
+        for at in (0..one.len()).filter(|at| !(5..START_BYTES).contains(at)) {
+            let mut damaged = log.clone();
+            damaged[at] ^= 0x21;
+            check(&damaged, 0, None, Tail::Damaged);
+        }
+    }
+}
+
+/// A file of a few bytes can say that it is very long: the server ended for want of memory when it read one.
+#[test]
+fn a_log_with_a_hole_beyond_all_memory_is_refused() {
+    let one = batch(5, &[b"value"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), &one).unwrap();
+    let far = 1 << 42;
+    file.as_file().set_len(far).unwrap();
+    assert_eq!(read(file.path()).unwrap().tail, Tail::Clean);
+    let mut end = file.as_file();
+    end.seek(SeekFrom::Start(far)).unwrap();
+    end.write_all(&MAGIC).unwrap();
+    let refused = read(file.path()).unwrap_err();
+    assert!(matches!(&refused, OpenError::Corrupt(why) if why.contains("too long")), "{refused}");
 }
 
 /// What the sorted store writes is read to its end.
