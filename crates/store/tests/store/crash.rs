@@ -19,8 +19,10 @@ use crate::support::directory;
 const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
 const WRITERS: usize = 4;
 const COMMITS: u64 = 30;
-/// Where the process is to end during background work, which comes when it likes.
+/// Where the process is to end during background work, which comes when it likes, or while rows are erased, which writers that
+/// keep step do in one group.
 const COMMITS_MAX: u64 = 3000;
+const WAITED_FOR: [Point; 4] = [Point::WritingOut, Point::Merging, Point::BeforeErase, Point::AfterErase];
 /// Not one that the store gives out here.
 const TABLE: TableId = TableId(1 << 40);
 /// The last number of each writer.
@@ -57,7 +59,7 @@ async fn write(store: &Store, writer: usize) -> Result<(), Error> {
     let partition = writer.to_string();
     let start = latest(store, writer).await.map_or(0, |number| number + 1);
     let at = std::env::var(VARIABLE).unwrap_or_default();
-    let waits = [Point::WritingOut, Point::Merging].iter().any(|point| at.starts_with(point.name()));
+    let waits = WAITED_FOR.iter().any(|point| at.starts_with(point.name()));
     for number in start..start + if waits { COMMITS_MAX } else { COMMITS } {
         let value = format!("{number} {}", "x".repeat(200));
         let mut writes: Vec<_> = ROWS.iter().map(|row| upsert(row, &value)).collect();
