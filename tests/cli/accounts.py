@@ -45,9 +45,65 @@ def test_accounts_are_shown_to_people(binary, directory):
     code, output, _ = run(binary, directory, "account", "add", "shop", "-l", "data")
     equal(code, 0)
     contains(output, "shop", "key1 ", "key2 ")
-    equal(run(binary, directory, "account", "list", "-l", "data")[1], output)
+    listed = run(binary, directory, "account", "list", "-l", "data")[1]
+    assert output.startswith(listed), (output, listed)
     contains(run(binary, directory, "account", "remove", "shop", "-l", "data")[1], "removed shop")
     contains(run(binary, directory, "account", "list", "-l", "data")[1], "no accounts")
+
+
+def connection(output):
+    """The parts of the connection string that stands on a line of its own."""
+    line = next(line for line in output.splitlines() if line.startswith("DefaultEndpointsProtocol="))
+    return dict(part.split("=", 1) for part in line.rstrip(";").split(";"))
+
+
+def test_a_new_account_comes_with_its_connection_string(binary, directory):
+    def add(name, *flags):
+        code, output, errors = run(binary, directory, "account", "add", name, "-l", "data", *flags)
+        equal(code, 0, errors)
+        return output
+
+    output = add("early")
+    contains(output, "at its usual address")
+    equal(connection(output)["TableEndpoint"], "http://127.0.0.1:10002/early")
+    for flags, scheme in (((), "http"), (("--host", "0.0.0.0", "--self-signed"), "https")):
+        with serve(binary, directory, *flags) as server:
+            output = add("shop" + scheme)
+            parts = connection(output)
+            equal((parts["DefaultEndpointsProtocol"], parts["TableEndpoint"]),
+                  (scheme, f"{scheme}://127.0.0.1:{server.port}/shop{scheme}"))
+            if scheme == "http":
+                equal(status(server, account=parts["AccountName"], key=parts["AccountKey"]), 200)
+            parts = connection(add("strict" + scheme, "--https-only"))
+            host = "HOST" if scheme == "http" else f"127.0.0.1:{server.port}"
+            equal(parts["TableEndpoint"], f"https://{host}/strict{scheme}", "a front that speaks https, or the server")
+            equal(account(binary, directory, "add", "json" + scheme)["endpoint"],
+                  f"{scheme}://127.0.0.1:{server.port}/json{scheme}")
+
+
+def test_commands_find_the_store_where_serve_would(binary, directory):
+    """An account that was added beside a server with another location went into a new store, silently."""
+    def ask(*args, env=None):
+        code, output, errors = run(binary, directory, *args, env=env)
+        equal(code, 0, (args, errors))
+        return output, errors
+
+    contains(ask("account", "add", "here")[1], "there was no store in ", "lazuli-data: it was made")
+    equal(ask("account", "add", "again")[1], "")
+    with open(os.path.join(directory, "lazuli.toml"), "w") as file:
+        file.write('location = "data"\n')
+    with serve(binary, directory) as server:
+        parts = connection(ask("account", "add", "shop")[0])
+        equal(status(server, account="shop", key=parts["AccountKey"]), 200)
+        contains(ask("account", "list")[0], "shop")
+        ask("backup", "copied")
+        contains(ask("logs")[1], "data/analytics")
+        equal(server.stop(), 0)
+    contains(ask("check")[0], "1 accounts")
+    contains(ask("check", env={"LAZULI_LOCATION": "lazuli-data"})[0], "2 accounts")
+    code, _, errors = run(binary, directory, "backup", "other", env={"LAZULI_ENGINE": "memory:"})
+    equal(code, 1)
+    contains(errors, "--location")
 
 
 def test_mistakes_with_accounts_are_told(binary, directory):

@@ -77,7 +77,8 @@ def test_a_backup_is_for_its_owner_alone(binary, directory):
 def test_a_backup_of_a_running_server_restores_to_the_same(binary, directory):
     with serve(binary, directory) as server:
         fill(server)
-        accounts = succeed(binary, directory, "account", "add", "shop", "--location", "data")
+        succeed(binary, directory, "account", "add", "shop", "--location", "data")
+        accounts = succeed(binary, directory, "account", "list", "--location", "data")
         before = content(server)
         output = succeed(binary, directory, "backup", "one", "--location", "data")
         contains(output, "the backup is whole")

@@ -80,6 +80,28 @@ def test_config_show_tells_where_values_come_from(binary, directory):
         contains(lines["self-signed"], f"= {wanted} ", "lazuli.toml, line 1")
 
 
+def test_config_show_tells_where_the_data_is(binary, directory):
+    """What depends on the machine or on other settings was shown as not set."""
+    def show(**variables):
+        code, output, errors = run(binary, directory, "config", "show", env=variables)
+        equal((code, errors), (0, ""))
+        return output, {line.split("=")[0].strip(): line for line in output.splitlines()}
+
+    output, lines = show()
+    contains(output, "# no configuration file", "lazuli.toml", f"# data in {os.path.realpath(directory)}/lazuli-data\n")
+    for key, value in (("location", '"lazuli-data"'), ("admin-port", "10009"), ("analytics-dir", '"lazuli-data/analytics"')):
+        contains(lines[key], f"= {value} ", "# default")
+    assert "(not set)" not in lines["cache-mib"], lines["cache-mib"]
+    path = write(directory, "location = \"mine\"\n")
+    output, lines = show()
+    contains(output, f"# settings from {os.path.realpath(path)}\n", f"# data in {os.path.realpath(directory)}/mine\n")
+    contains(lines["location"], '"mine"', "lazuli.toml, line 1")
+    output, lines = show(LAZULI_ENGINE="memory:")
+    contains(output, "# data in memory")
+    for key in ("location", "admin-port", "analytics-dir"):
+        contains(lines[key], "(not set)")
+
+
 def test_config_check_tells_of_variables_that_are_no_settings(binary, directory):
     code, output, errors = run(binary, directory, "config", "check", env={"LAZULI_TABEL_PORT": "1", "LAZULI_CRASH_AT": "x"})
     equal((code, errors), (0, ""))

@@ -32,6 +32,9 @@ def test_mistakes_are_told(binary, directory):
         equal((code, output), (2, ""), args)
         contains(errors, "error: ")
     equal(run(binary, directory, "account")[:2], (2, ""))
+    contains(run(binary, directory, "tabel", "list")[2], "unrecognized subcommand 'tabel'", "'table'")
+    errors = run(binary, directory, "postgres://me:hunter2@db/x")[2]
+    assert "hunter2" not in errors, errors
     equal(os.listdir(directory), [])
 
 

@@ -5,7 +5,7 @@ mod source;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
 use lazuli_archive::{Block, Manifest, Unpacker, Writer};
 use lazuli_model::DateTime;
 use lazuli_store::pressure::{self, Point};
@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::backup::source::Source;
 use crate::engine::no_store;
+use crate::place::Place;
 use crate::progress::Progress;
-use crate::serve::LOCATION;
 
 /// Copy everything into a new directory, without stopping the server.
 ///
@@ -39,9 +39,8 @@ pub struct Backup {
     #[arg(value_name = "DIR")]
     target: PathBuf,
 
-    /// Directory of the data
-    #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION)]
-    location: PathBuf,
+    #[command(flatten)]
+    place: Place,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -54,11 +53,12 @@ pub struct Backup {
 
 impl Backup {
     /// Carries the command out.
-    pub fn run(self) -> Result<ExitCode, String> {
-        if !self.location.exists() {
-            return Err(no_store(&self.location));
+    pub fn run(self, root: &Command) -> Result<ExitCode, String> {
+        let location = self.place.directory(root)?;
+        if !location.exists() {
+            return Err(no_store(&location));
         }
-        let mut source = Source::open(&self.location)?;
+        let mut source = Source::open(&location)?;
         let mut progress = Progress::start("backup", self.quiet || self.json);
         let result = copy(&mut source, &self.target, &mut progress);
         source.close();

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
 use lazuli_archive::{Block, Reader};
 use lazuli_engine::RowView;
 use lazuli_service::inspect::{Findings, Inspector};
 use lazuli_store::{FORMAT_FILE, OpenError, Reading};
 use serde_json::json;
 
+use crate::place::Place;
 use crate::progress::{Progress, bytes_text, thousands};
-use crate::serve::LOCATION;
 
 /// Verify every checksum and every rule, of a store that is not in use or of a backup.
 ///
@@ -32,11 +32,10 @@ the way, and check that.")]
 pub struct Check {
     /// A backup, or the directory of a store
     #[arg(value_name = "DIR", conflicts_with = "location")]
-    place: Option<PathBuf>,
+    named: Option<PathBuf>,
 
-    /// Directory of the data
-    #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION)]
-    location: PathBuf,
+    #[command(flatten)]
+    place: Place,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -63,12 +62,12 @@ const RETAKE: &str = "do not rely on this backup: take another one";
 
 impl Check {
     /// Carries the command out.
-    pub fn run(self) -> Result<ExitCode, String> {
+    pub fn run(self, root: &Command) -> Result<ExitCode, String> {
         let quiet = self.quiet || self.json;
-        let outcome = match &self.place {
+        let outcome = match &self.named {
             Some(store) if store.join(FORMAT_FILE).exists() => check_store(store, quiet)?,
             Some(backup) => check_backup(backup, quiet)?,
-            None => check_store(&self.location, quiet)?,
+            None => check_store(&self.place.directory(root)?, quiet)?,
         };
         if self.json {
             say!("{}", json!({ "findings": outcome.findings, "examples": outcome.examples }));

@@ -49,6 +49,11 @@ impl EngineUrl {
     }
 }
 
+/// A path that means the same in any directory.
+pub fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
 /// What to say where a command looks for a store and finds none.
 pub fn no_store(place: &Path) -> String {
     format!("there is no store in {}; --location names its directory, as that of serve does", place.display())

@@ -65,23 +65,23 @@ Examples:
         after_help = "Examples:\n  lazuli entity get people a 0\n  lazuli entity get people a 0 --select Name --output json"
     )]
     Get {
-        #[command(flatten)]
-        place: Place,
         /// Only these properties; several with commas, or repeated
         #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
         select: Vec<String>,
         /// How to print it [default: table on a terminal, jsonl elsewhere]
         #[arg(short, long, value_enum)]
         output: Option<Format>,
+        #[command(flatten)]
+        place: Place,
     },
     /// Delete an entity, which must be there
     #[command(after_help = "Examples:\n  lazuli entity delete people a 0")]
     Delete {
-        #[command(flatten)]
-        place: Place,
         /// Only if it has this ETag
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
+        #[command(flatten)]
+        place: Place,
     },
 }
 

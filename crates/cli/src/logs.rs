@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Command};
 use lazuli_model::DateTime;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_server::analytics::DIRECTORY;
@@ -16,7 +16,7 @@ use lazuli_server::analytics::line::{FIELDS, Line};
 use lazuli_server::clock;
 use serde_json::{Map, Value};
 
-use crate::serve::LOCATION;
+use crate::place::Place;
 
 /// How often `--follow` looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -36,9 +36,8 @@ Examples:
 Logging is switched on by Set Table Service Properties, for instance:
   az storage logging update --services t --log rwd --retention 7")]
 pub struct Logs {
-    /// Directory of the data
-    #[arg(short = 'l', long, value_name = "DIR", default_value = LOCATION)]
-    location: PathBuf,
+    #[command(flatten)]
+    place: Place,
 
     /// Directory of the logs, if the server has one of its own for them
     #[arg(long, value_name = "DIR", conflicts_with = "location")]
@@ -75,8 +74,11 @@ pub struct Logs {
 
 impl Logs {
     /// Prints the logs.
-    pub fn run(self) -> Result<ExitCode, String> {
-        let directory = self.analytics_dir.clone().unwrap_or_else(|| self.location.join(DIRECTORY));
+    pub fn run(self, root: &Command) -> Result<ExitCode, String> {
+        let directory = match &self.analytics_dir {
+            Some(named) => named.clone(),
+            None => self.place.directory(root)?.join(DIRECTORY),
+        };
         let mut reader = Reader { directory, places: HashMap::new() };
         if !self.follow && reader.accounts(self.account.as_deref())?.is_empty() {
             tell!(

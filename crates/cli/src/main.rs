@@ -23,6 +23,7 @@ mod logs;
 mod memory;
 mod oauth;
 mod output;
+mod place;
 mod progress;
 mod query;
 mod restore;
@@ -65,21 +66,21 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(Box<serve::Serve>),
+    Config(config::ConfigArgs),
+    Health(health::Health),
     Account(account::Account),
+    Sas(sas::Sas),
     Table(table::Table),
     Entity(entity::Entity),
     Query(query::Query),
     Export(export::Export),
     Import(import::Import),
-    Backup(backup::Backup),
-    Engine(engines::Engines),
     Logs(logs::Logs),
+    Backup(backup::Backup),
     Restore(restore::Restore),
     Check(check::Check),
-    Config(config::ConfigArgs),
-    Health(health::Health),
+    Engine(engines::Engines),
     Conformance(conformance::Conformance),
-    Sas(sas::Sas),
     Bench(bench::Bench),
     Trial(trial::Trial),
     Soak(trial::Soak),
@@ -99,21 +100,21 @@ fn main() -> ExitCode {
     }
     let result = match cli.command {
         Command::Serve(serve) => serve.run(),
-        Command::Account(account) => account.run(),
+        Command::Config(config) => config.run(&Cli::command()),
+        Command::Health(health) => health.run(&Cli::command()),
+        Command::Account(account) => account.run(&Cli::command()),
+        Command::Sas(sas) => sas.run(),
         Command::Table(table) => table.run(),
         Command::Entity(entity) => entity.run(),
         Command::Query(query) => query.run(),
         Command::Export(export) => export.run(),
         Command::Import(import) => import.run(),
-        Command::Backup(backup) => backup.run(),
-        Command::Engine(engines) => engines.run(),
-        Command::Logs(logs) => logs.run(),
+        Command::Logs(logs) => logs.run(&Cli::command()),
+        Command::Backup(backup) => backup.run(&Cli::command()),
         Command::Restore(restore) => restore.run(),
-        Command::Check(check) => check.run(),
-        Command::Config(config) => config.run(&Cli::command()),
-        Command::Health(health) => health.run(&Cli::command()),
+        Command::Check(check) => check.run(&Cli::command()),
+        Command::Engine(engines) => engines.run(),
         Command::Conformance(conformance) => conformance.run(),
-        Command::Sas(sas) => sas.run(),
         Command::Bench(bench) => bench.run(),
         Command::Trial(trial) => trial.run(),
         Command::Soak(soak) => soak.run(),
@@ -137,13 +138,13 @@ fn completed(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(config::complete(&Cli::command(), args, &|name| std::env::var_os(name))?.args)
 }
 
-/// Puts `serve` in front of flags that stand alone.
+/// Puts `serve` in front of flags that stand alone. A word in that place is meant as a command.
 fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
-    let names_a_command = args.get(1).and_then(|first| first.to_str()).is_some_and(|first| {
-        ["help", "--help", "-h", "--version", "-V"].contains(&first)
-            || Cli::command().get_subcommands().any(|command| command.get_name() == first)
-    });
+    let names_a_command = args
+        .get(1)
+        .and_then(|first| first.to_str())
+        .is_some_and(|first| !first.starts_with('-') || ["--help", "-h", "--version", "-V"].contains(&first));
     if !names_a_command {
         args.insert(1, "serve".into());
     }
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(line(&[]), ["lazuli", "serve"]);
         assert_eq!(line(&["--table-port", "0"]), ["lazuli", "serve", "--table-port", "0"]);
         assert_eq!(line(&["account", "list"]), ["lazuli", "account", "list"]);
-        for command in ["--help", "help", "-V", "sas", "serve"] {
+        for command in ["--help", "help", "-V", "sas", "serve", "srve"] {
             assert_eq!(line(&[command]), ["lazuli", command]);
         }
     }

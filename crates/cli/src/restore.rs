@@ -27,7 +27,7 @@ The location must be empty or not exist: what is there is never overwritten. A r
 interrupted leaves a directory that serve refuses; remove it and restore again.")]
 pub struct Restore {
     /// The backup
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "BACKUP")]
     backup: PathBuf,
 
     /// Directory of the new store

@@ -109,7 +109,7 @@ fn decoded(name: &str) -> String {
 
 /// What the command line says of a wrong argument repeats it: not its secrets.
 pub fn redact(mut error: clap::Error) -> clap::Error {
-    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg] {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
         if let Some(ContextValue::String(value)) = error.get(kind) {
             let shown = hide(value);
             error.insert(kind, ContextValue::String(shown));

@@ -22,7 +22,6 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::engine::{self, EngineUrl};
 use crate::log::{self, LogFormat};
-use crate::memory;
 use crate::oauth::OauthArgs;
 use azurite::AzuriteArgs;
 use greeting::scheme;
@@ -221,12 +220,11 @@ impl Serve {
         if self.durability == DurabilityArg::Relaxed && self.quiet {
             tell!("lazuli: RELAXED durability, a crash of the machine may lose the last moments");
         }
-        let cache = self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * 1024 * 1024);
         // From here on a signal is not lost, however early it comes.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
         // Before the data: a port that is in use must not leave an empty store behind.
         let ports = Ports::take(&config).map_err(|error| hinted(&error))?;
-        let engine = engine::open(&url, self.durability.into(), Some(cache)).await?;
+        let engine = engine::open(&url, self.durability.into(), Some(self.cache_bytes())).await?;
         config.tls = self.certificate(&url, config.table.ip())?;
         let running = lazuli_server::start_on(ports, config, engine, given.clone())
             .await

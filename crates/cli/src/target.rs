@@ -140,7 +140,10 @@ fn hint(error: &str) -> Option<&'static str> {
             "InvalidContentType",
             "the server does not speak TLS there: is the endpoint http:// rather than https://?",
         ),
-        ("Connection refused", "nobody listens there: is the server running, and is the port right?"),
+        (
+            "Connection refused",
+            "nobody listens there: is the server running (lazuli serve), and is the port right?",
+        ),
     ];
     hints.into_iter().find(|(sign, _)| error.contains(sign)).map(|(_, hint)| hint)
 }

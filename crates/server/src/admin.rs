@@ -32,6 +32,8 @@ pub const FILE: &str = "admin.json";
 /// Answers requests to the admin listener.
 pub struct Admin {
     frontend: Arc<Frontend>,
+    /// Where clients find the accounts, if there is a server.
+    endpoint: Option<String>,
     token: String,
     backups: backup::Backups,
     /// Stands for PartitionKeys where they are not to be seen.
@@ -46,7 +48,12 @@ impl Admin {
     pub fn new(frontend: Arc<Frontend>) -> io::Result<Self> {
         let token = URL_SAFE_NO_PAD.encode(entropy::random::<32>()?);
         let disguise = AccountKey::new(token.as_bytes());
-        Ok(Self { frontend, token, backups: backup::Backups::default(), disguise })
+        Ok(Self { frontend, endpoint: None, token, backups: backup::Backups::default(), disguise })
+    }
+
+    /// The same, telling where new accounts are found.
+    pub fn with_endpoint(self, endpoint: &str) -> Self {
+        Self { endpoint: Some(endpoint.to_owned()), ..self }
     }
 
     /// The token that callers must show.
@@ -135,7 +142,11 @@ impl Admin {
         if !self.frontend.service().accounts().add(name, keys, https_only).await.map_err(internal)? {
             return Err(Refusal(409, format!("account '{name}' exists already")));
         }
-        self.refreshed(name).await
+        let mut added = self.refreshed(name).await?;
+        if let Some(endpoint) = &self.endpoint {
+            added["endpoint"] = json!(format!("{endpoint}/{name}"));
+        }
+        Ok(added)
     }
 
     async fn rotate(&self, name: &str, which: &str) -> Result<Value, Refusal> {

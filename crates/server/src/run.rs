@@ -1,7 +1,7 @@
 //! Puts a server together and takes it apart again.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
 use crate::analytics;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, Scheme};
 use crate::frontend::Frontend;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
@@ -38,6 +38,8 @@ pub struct Running {
     pub table: SocketAddr,
     /// Where the admin listener listens.
     pub admin: Option<SocketAddr>,
+    /// Where clients on this machine find the Table service: a URL without the account.
+    pub endpoint: String,
     frontend: Arc<Frontend>,
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
@@ -70,6 +72,7 @@ pub async fn start_on(
     };
     let listeners = ports.listen().map_err(io::Error::from)?;
     let table = listeners.table.local_addr()?;
+    let endpoint = endpoint(tls.is_some(), table);
     let frontend = Frontend::over(engine.clone(), Directory::new(given), config.clone())?;
     let frontend = Arc::new(frontend.with_oauth(oauth.clone()));
     let accounts = frontend.service().accounts();
@@ -88,7 +91,7 @@ pub async fn start_on(
     let mut admin_address = None;
     if let Some(listener) = listeners.admin {
         let address = listener.local_addr()?;
-        let admin = Arc::new(Admin::new(frontend.clone())?);
+        let admin = Arc::new(Admin::new(frontend.clone())?.with_endpoint(&endpoint));
         if let Some(path) = &config.admin_file {
             admin::write_file(path, address, admin.token())?;
         }
@@ -108,6 +111,7 @@ pub async fn start_on(
     Ok(Running {
         table,
         admin: admin_address,
+        endpoint,
         frontend,
         engine,
         stop,
@@ -196,6 +200,13 @@ async fn reload_certificate(tls: Arc<Tls>) {
 
 async fn in_time(work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::time::timeout(RELOAD_TIME_MAX, work).await?
+}
+
+/// An address that stands for all of them is not one to connect to.
+fn endpoint(is_tls: bool, table: SocketAddr) -> String {
+    let scheme = if is_tls { Scheme::Https } else { Scheme::Http }.as_str();
+    let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
+    format!("{scheme}://{}", SocketAddr::new(host, table.port()))
 }
 
 /// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,

@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 
 use super::file;
 use crate::config::{self, Merged, Origin, Setting, Variables};
+use crate::engine::{EngineUrl, whole};
 use crate::secret;
 use crate::serve::Serve;
 
@@ -207,8 +208,20 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
     let matches = matches(root, &merged)?;
     let mut root = root.clone();
     root.build();
+    let wanted = Serve::from_arg_matches(&matches).map_err(file::in_a_line)?;
+    match &path {
+        Some(path) => say!("# settings from {}", whole(path).display()),
+        None => say!("# no configuration file: neither {} is there", config::PLACES.join(" nor ")),
+    }
+    match wanted.engine_url() {
+        EngineUrl::Memory => say!("# data in memory"),
+        EngineUrl::File(path) => say!("# data in {}", whole(&path).display()),
+        EngineUrl::Postgres(url) => say!("# data in {url}"),
+    }
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
-    for setting in config::settings(serve).iter().filter(|setting| setting.is_key) {
+    let settings = config::settings(serve);
+    let width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or_default();
+    for setting in settings.iter().filter(|setting| setting.is_key) {
         let origin = match merged.origins.get(&setting.key) {
             Some(Origin::File(line)) => {
                 format!("{}, line {line}", path.as_deref().unwrap_or("".as_ref()).display())
@@ -218,7 +231,11 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
             None => "default".into(),
         };
         let is_said = merged.origins.contains_key(&setting.key);
-        say!("{:<20} = {:<24} # {origin}", setting.key, value(setting, &matches, is_said));
+        let value = match wanted.usual(&setting.key).filter(|_| !is_said) {
+            Some(usual) => quoted(&usual),
+            None => value(setting, &matches, is_said),
+        };
+        say!("{:<width$} = {value:<24} # {origin}", setting.key);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -227,16 +244,16 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
 fn value(setting: &Setting, matches: &ArgMatches, is_said: bool) -> String {
     let raw = matches.get_raw(setting.id()).into_iter().flatten();
     let texts: Vec<String> = raw.map(|value| secret::hide(&value.to_string_lossy())).collect();
-    let quoted = |text: &String| if is_bare(text) { text.clone() } else { format!("{text:?}") };
     match texts.as_slice() {
         // A flag that may go without a value: `true` puts it on the command line, `false` keeps it off.
         [] if is_said => matches.contains_id(setting.id()).to_string(),
         [] => "(not set)".into(),
         [one] => quoted(one),
-        many => format!("[{}]", many.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+        many => format!("[{}]", many.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ")),
     }
 }
 
-fn is_bare(text: &str) -> bool {
-    matches!(text, "true" | "false") || text.parse::<u64>().is_ok()
+fn quoted(text: &str) -> String {
+    let is_bare = matches!(text, "true" | "false") || text.parse::<u64>().is_ok();
+    if is_bare { text.to_owned() } else { format!("{text:?}") }
 }

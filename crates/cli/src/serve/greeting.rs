@@ -1,13 +1,13 @@
 //! What a server says when it has started.
 
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr};
 
 use lazuli_server::Running;
-use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
 
 use super::{DurabilityArg, Serve};
-use crate::engine::EngineUrl;
+use crate::account::connection_string;
+use crate::engine::{EngineUrl, whole};
 
 impl Serve {
     /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
@@ -28,11 +28,11 @@ impl Serve {
             (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
             (EngineUrl::Postgres(url), _) => format!("  data: {url}, which other servers may share"),
             (EngineUrl::File(path), DurabilityArg::Full) => {
-                format!("  data: {}; every answer waits for the disk", path.display())
+                format!("  data: {}; every answer waits for the disk", whole(path).display())
             }
             (EngineUrl::File(path), DurabilityArg::Relaxed) => format!(
                 "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
-                path.display()
+                whole(path).display()
             ),
         });
         // Other commands find it by the data directory, if there is one.
@@ -45,20 +45,16 @@ impl Serve {
                 files.certificate.display()
             ));
         }
-        // An address that stands for all of them is not one to connect to.
-        let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
-        let reachable = SocketAddr::new(host, table.port());
         for account in given {
+            let endpoint = format!("{}/{}", running.endpoint, account.name);
             if account.is_development() {
                 lines.push(
                     "  connection string, to paste (the key is the public one of the development account):"
                         .into(),
                 );
-                lines.push(format!(
-                    "DefaultEndpointsProtocol={scheme};AccountName={DEVELOPMENT_ACCOUNT};AccountKey={DEVELOPMENT_KEY};TableEndpoint={scheme}://{reachable}/{DEVELOPMENT_ACCOUNT};"
-                ));
+                lines.push(connection_string(&account.name, DEVELOPMENT_KEY, &endpoint));
             } else {
-                lines.push(format!("  endpoint of account {0}: {scheme}://{reachable}/{0}", account.name));
+                lines.push(format!("  endpoint of account {}: {endpoint}", account.name));
             }
         }
         if given.is_empty() {

@@ -1,6 +1,7 @@
 //! What the flags say, in the words of the server.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lazuli_server::Config;
@@ -10,6 +11,9 @@ use lazuli_store::Durability;
 
 use super::{ADMIN_PORT, DurabilityArg, SchemeArg, Serve};
 use crate::engine::EngineUrl;
+use crate::memory;
+
+const MIB: u64 = 1024 * 1024;
 
 impl Serve {
     pub(super) fn config(&self, url: &EngineUrl) -> Config {
@@ -35,6 +39,24 @@ impl Serve {
         config.analytics = self.analytics_dir.clone().or_else(analytics);
         config.log_requests = self.log_requests || self.azurite.debug.is_some();
         config
+    }
+
+    /// What a setting is that nobody has said, where that depends on the machine or on other settings.
+    pub fn usual(&self, key: &str) -> Option<String> {
+        let url = self.engine_url();
+        let text = |path: PathBuf| path.display().to_string();
+        match key {
+            "location" => url.directory().map(|path| text(path.into())),
+            "admin-port" if url != EngineUrl::Memory => Some(ADMIN_PORT.to_string()),
+            "cache-mib" => Some((memory::cache_bytes() / MIB).to_string()),
+            "analytics-dir" => self.config(&url).analytics.map(text),
+            _ => None,
+        }
+    }
+
+    /// Memory for cached data.
+    pub(super) fn cache_bytes(&self) -> u64 {
+        self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * MIB)
     }
 
     /// The certificate that was named, if one was.
