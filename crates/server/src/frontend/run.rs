@@ -15,7 +15,7 @@ use lazuli_protocol::response::{Response, Shape};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::{Head, error, table, xml};
 use lazuli_service::Grant;
-use lazuli_service::access::{Announced, authorize_announced, authorize_batch};
+use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
 use tokio::time::timeout;
 
 use super::note::Note;
@@ -160,6 +160,8 @@ impl Frontend {
         note: &mut Note,
     ) -> Result<Outcome, Failure> {
         let watch = note.begin(&operation);
+        // The service asks again; here it is so that rates and options are not told to who may not ask.
+        authorize(&request.grant, &operation)?;
         self.partition_within_rate(&request.grant, &operation)?;
         let longest = self.config.limits.request_time_max;
         let time = table::timeout(request.address.query)?.map_or(longest, |wanted| wanted.min(longest));
@@ -232,8 +234,12 @@ fn rights_first(request: &Request<'_>, table: Option<&TableName>, failure: Failu
     if kind == OperationKind::Unknown {
         return failure;
     }
-    let announced = Announced { kind, table, key: None };
-    authorize_announced(&request.grant, &announced).err().unwrap_or(failure)
+    let allowed = match kind {
+        // It names no table.
+        OperationKind::EntityGroupTransaction => authorize_batch(&request.grant),
+        _ => authorize_announced(&request.grant, &Announced { kind, table, key: None }),
+    };
+    allowed.err().unwrap_or(failure)
 }
 
 /// Reads a body that must be there: a client that sends one says where it ends. The server may be set to take more than

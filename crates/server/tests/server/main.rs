@@ -17,6 +17,7 @@
 //! | what is counted, and how it is told | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | bearer tokens | `bearer` |
+//! | who may do what, and when that is judged | `rights` |
 //! | TLS | `tls` |
 //! | requests that run out of time | `timeouts` |
 //!
@@ -36,6 +37,7 @@ mod limits;
 mod metrics;
 mod persistence;
 mod prometheus;
+mod rights;
 mod slow;
 mod smuggling;
 mod spelling;

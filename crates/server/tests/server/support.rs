@@ -171,7 +171,7 @@ impl Request {
         Self::with_body("PUT", target, body)
     }
 
-    fn with_body(method: &'static str, target: &str, body: &str) -> Self {
+    pub fn with_body(method: &'static str, target: &str, body: &str) -> Self {
         let mut request = Self::new(method, target).with("Content-Type", "application/json");
         request.fields.push(("Content-Length", body.len().to_string()));
         request.body = body.as_bytes().to_vec();
