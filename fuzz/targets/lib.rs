@@ -1,6 +1,7 @@
 //! What the targets share: the surroundings of a request, and what must hold of an entity that was accepted.
 
 pub mod filter;
+pub mod log;
 
 use lazuli_model::operation::Stored;
 use lazuli_model::{DateTime, PackedRow, Property, Value};
