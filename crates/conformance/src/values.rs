@@ -3,6 +3,8 @@
 //! A name keeps its value to the end of the file: what an answer put into a hole is what later requests send and what
 //! later answers must repeat. Two names of ETags never share a value, because two commits never share an ETag.
 
+mod piece;
+
 use std::collections::HashMap;
 
 use lazuli_model::DateTime;
@@ -14,43 +16,8 @@ use lazuli_protocol::percent;
 use crate::forms::{error_frame, json_escaped, xml_escaped};
 use crate::system;
 use crate::template::{Part, Template};
-
-/// The most text that one template may unfold to; transcripts test limits of a few megabytes.
-const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
-
-/// What a hole in an answer may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Capture {
-    /// Anything, up to the text that follows.
-    Any,
-    /// An ETag, its quotes as they are written in a header, in JSON or in XML.
-    Etag,
-    /// The Timestamp that belongs to the ETag of the same name.
-    Stamp,
-    /// A time with its fraction trimmed.
-    Time,
-    /// A time with seven digits of fraction.
-    Time7,
-    /// A time without fraction.
-    Seconds,
-    /// An HTTP date.
-    Date,
-    /// A GUID in lower case.
-    Id,
-    /// The `x-ms-request-id` of this answer.
-    RequestId,
-    /// A continuation token.
-    Token,
-}
-
-/// A template with everything filled in that is known before the answer is seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// Text.
-    Text(String),
-    /// A hole for the answer to fill, with its name if it has one, and its line in the template.
-    Capture(Capture, Option<String>, usize),
-}
+pub(crate) use piece::{Capture, Piece, etag_of};
+use piece::{Pieces, TEXT_BYTES_MAX, capture_of, key_of};
 
 /// The values of one run of one transcript.
 #[derive(Debug)]
@@ -350,127 +317,5 @@ impl Values {
     }
 }
 
-/// The ETag of a Timestamp, as a header has it.
-pub(crate) fn etag_of(stamp: &str) -> String {
-    format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
-}
-
-/// ETag and Timestamp of one name are two looks of one value.
-fn key_of(kind: Capture, name: &str) -> String {
-    let kind = match kind {
-        Capture::Any => "any",
-        Capture::Etag | Capture::Stamp => "etag",
-        Capture::Time | Capture::Time7 | Capture::Seconds => "time",
-        Capture::Date => "date",
-        Capture::Id | Capture::RequestId => "id",
-        Capture::Token => "token",
-    };
-    format!("{kind}:{name}")
-}
-
-fn capture_of(name: &str) -> Option<Capture> {
-    Some(match name {
-        "any" => Capture::Any,
-        "etag" => Capture::Etag,
-        "stamp" => Capture::Stamp,
-        "time" => Capture::Time,
-        "time7" => Capture::Time7,
-        "seconds" => Capture::Seconds,
-        "date" => Capture::Date,
-        "id" => Capture::Id,
-        "requestid" => Capture::RequestId,
-        "token" => Capture::Token,
-        _ => return None,
-    })
-}
-
-/// Pieces with neighbouring texts joined, and their size bounded.
-#[derive(Default)]
-struct Pieces {
-    pieces: Vec<Piece>,
-    bytes: usize,
-}
-
-impl Pieces {
-    fn text(&mut self, text: &str) -> Result<(), String> {
-        self.bytes += text.len();
-        if self.bytes > TEXT_BYTES_MAX {
-            return Err("the template unfolds to too much text".to_owned());
-        }
-        match self.pieces.last_mut() {
-            Some(Piece::Text(before)) => before.push_str(text),
-            _ if text.is_empty() => {}
-            _ => self.pieces.push(Piece::Text(text.to_owned())),
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn values() -> Values {
-        Values::new("http://127.0.0.1:10002/dev", "dev")
-    }
-
-    #[track_caller]
-    fn check(template: &str, expected: &str) {
-        assert_eq!(values().render(&Template::parse(template)).as_deref(), Ok(expected));
-    }
-
-    #[test]
-    fn requests_are_rendered() {
-        check("{base} {root} {host} {account}", "http://127.0.0.1:10002/dev /dev 127.0.0.1:10002 dev");
-        check("{repeat:ab:3}", "ababab");
-        check(r#"[0{each:1:3:,{"k":"{n:2}"}}]"#, r#"[0,{"k":"01"},{"k":"02"},{"k":"03"}]"#);
-        check("{upper:ab}{lower:CD}{url:a b!}", "ABcda%20b%21");
-        check("a{crlf}b{lf}", "a\r\nb\n");
-    }
-
-    #[test]
-    fn tables_have_fresh_names_that_last() {
-        let mut values = values();
-        let name = values.render(&Template::parse("{table:a}")).unwrap();
-        assert!(name.starts_with("Cf") && name.ends_with('a') && name.len() == 15, "{name}");
-        assert_eq!(values.render(&Template::parse("{prefix}a")).unwrap(), name);
-        assert_eq!(values.render(&Template::parse("{upper:{table:a}}")).unwrap(), name.to_uppercase());
-    }
-
-    #[test]
-    fn captured_values_come_back() {
-        let mut values = values();
-        let tag = Template::parse("{etag:1}");
-        assert_eq!(values.render(&tag), Err("nothing was captured for {etag:1}".to_owned()));
-        values.settle(Capture::Stamp, "1", "2022-05-06T00:31:05.07Z").unwrap();
-        assert_eq!(values.render(&tag).unwrap(), "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"");
-        assert_eq!(values.render(&Template::parse("{stamp:1}")).unwrap(), "2022-05-06T00:31:05.07Z");
-        assert!(values.settle(Capture::Etag, "1", "2022-05-06T00:31:06Z").is_err(), "inconsistent");
-        assert!(values.settle(Capture::Etag, "2", "2022-05-06T00:31:05.07Z").is_err(), "shared");
-        values.settle(Capture::Etag, "2", "2022-05-06T00:31:06Z").unwrap();
-        let id = values.render(&Template::parse("{id:x}")).unwrap();
-        assert_eq!(values.render(&Template::parse("{id:x}")).unwrap(), id);
-    }
-
-    #[test]
-    fn errors_unfold_to_their_form() {
-        let pieces = values().fill(&Template::parse("{error:A|say \"x\"}")).unwrap();
-        let [Piece::Text(open), Piece::Capture(Capture::RequestId, ..), _, _, Piece::Text(close)] =
-            &pieces[..]
-        else {
-            panic!("{pieces:?}")
-        };
-        assert_eq!(
-            open,
-            r#"{"odata.error":{"code":"A","message":{"lang":"en-US","value":"say \"x\"\nRequestId:"#
-        );
-        assert_eq!(close, r#""}}}"#);
-    }
-
-    #[test]
-    fn nonsense_is_an_error() {
-        for text in ["{n}", "{use:x}", "{repeat:a:x}", "{etag}", "{repeat:aaaaaaaa:99999999}"] {
-            assert!(values().render(&Template::parse(text)).is_err(), "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,7 @@
 //! Sends what is pending: one by one, as one batch, or as batches grouped by table and partition.
 
-use std::fmt;
-
-use lazuli_model::EntityKey;
+mod error;
+mod options;
 
 use super::tracked::{Slot, State};
 use super::{Context, What};
@@ -11,134 +10,8 @@ use crate::error::{Applied, Error, Result};
 use crate::table::Table;
 use crate::versioned::ETag;
 use crate::write::{Change, ChangeKind};
-
-/// How what is pending is sent.
-///
-/// ```
-/// # lazuli_embedded::doc_test(|service| async move {
-/// use lazuli_client::{Context, Dynamic, SaveMode, SaveOptions};
-///
-/// let blogs = service.create_table("Blogs").await?;
-/// let mut context = Context::new(&service);
-/// for (channel, post) in [("Channel8", "a"), ("Channel9", "a"), ("Channel8", "b")] {
-///     context.add(&blogs, Dynamic::new(channel, post))?;
-/// }
-/// // Two requests: one for each channel.
-/// let saved = context.save_with(SaveOptions { mode: SaveMode::Batches, ..SaveOptions::default() }).await?;
-/// assert_eq!(saved, 3);
-/// # Ok(()) })
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SaveMode {
-    /// Each change by itself, in order.
-    #[default]
-    Each,
-    /// All changes together or not at all: they must be of one partition, and few enough for one batch (TX-22).
-    OneBatch,
-    /// Changes of the same table and partition together, as many as a batch holds; batches in the order of their first
-    /// changes (FW-05). A batch succeeds or fails as a whole, the save does not.
-    Batches,
-}
-
-/// How a save is done.
-///
-/// ```
-/// # lazuli_embedded::doc_test(|service| async move {
-/// use lazuli_client::{Context, Dynamic, SaveOptions};
-///
-/// let blogs = service.create_table("Blogs").await?;
-/// blogs.insert(&Dynamic::new("Channel9", "a")).await?;
-/// let mut context = Context::new(&service);
-/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
-/// let second = context.add(&blogs, Dynamic::new("Channel9", "b"))?;
-/// // The first cannot be added; the second is, all the same.
-/// let options = SaveOptions { continue_on_error: true, ..SaveOptions::default() };
-/// assert_eq!(context.save_with(options).await.unwrap_err().saved, 1);
-/// assert!(context.etag(second)?.is_some());
-/// # Ok(()) })
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SaveOptions {
-    /// Replace entities that were changed, rather than merge.
-    pub replace: bool,
-    /// What is sent together.
-    pub mode: SaveMode,
-    /// Go on with the other changes when one has failed.
-    pub continue_on_error: bool,
-}
-
-/// A change that was not saved. It is still pending.
-///
-/// ```
-/// # lazuli_embedded::doc_test(|service| async move {
-/// # use lazuli_client::{Context, Dynamic};
-/// let blogs = service.create_table("Blogs").await?;
-/// blogs.insert(&Dynamic::new("Channel9", "a")).await?;
-/// let mut context = Context::new(&service);
-/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
-/// let failed = &context.save().await.unwrap_err().failed[0];
-/// assert_eq!(failed.table, "Blogs");
-/// assert_eq!(failed.key.as_ref().map(|key| key.row.as_str()), Some("a"));
-/// assert!(failed.error.is_conflict());
-/// # Ok(()) })
-/// ```
-#[derive(Debug)]
-pub struct FailedChange {
-    /// The table.
-    pub table: String,
-    /// The entity; `None` if the table itself was to be changed.
-    pub key: Option<EntityKey>,
-    /// Why.
-    pub error: Error,
-}
-
-/// A save that did not do everything. What was not saved is still pending, and is sent again by the next save (CL-08).
-///
-/// ```
-/// # lazuli_embedded::doc_test(|service| async move {
-/// # use lazuli_client::{Context, Dynamic};
-/// let blogs = service.table("Blogs")?;
-/// let mut context = Context::new(&service);
-/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
-/// let error = context.save().await.unwrap_err();
-/// assert_eq!((error.saved, error.failed.len(), context.pending()), (0, 1, 1));
-///
-/// // With the cause out of the way, what is pending is sent again.
-/// blogs.create().await?;
-/// assert_eq!(context.save().await?, 1);
-/// # Ok(()) })
-/// ```
-#[derive(Debug)]
-pub struct SaveError {
-    /// How many changes were saved.
-    pub saved: usize,
-    /// What failed: at least one. Of a batch, the change at fault, or its first.
-    pub failed: Vec<FailedChange>,
-}
-
-impl fmt::Display for SaveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of the changes failed", self.failed.len())?;
-        match self.failed.first() {
-            Some(first) => write!(f, ", first in table {}: {}", first.table, first.error),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SaveError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.failed.first().map(|failed| &failed.error as _)
-    }
-}
-
-/// The first failure.
-impl From<SaveError> for Error {
-    fn from(error: SaveError) -> Self {
-        let text = error.to_string();
-        error.failed.into_iter().next().map_or_else(|| Error::input(text), |failed| failed.error)
-    }
-}
+pub use error::{FailedChange, SaveError};
+pub use options::{SaveMode, SaveOptions};
 
 /// What is sent at once: positions in the list of what is pending.
 enum Step {

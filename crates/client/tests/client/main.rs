@@ -10,7 +10,8 @@
 //! | `context.rs` | tracked objects |
 //! | `queries.rs` | typed entities and queries, references |
 //! | `examples.rs` | the examples, which assert what they show |
-//! | `retries.rs` | lost answers, busy services, deadlines: on a scripted transport, with a clock of its own |
+//! | `retries.rs` | busy services, deadlines: on a scripted transport, with a clock of its own (`line.rs`) |
+//! | `repeats.rs` | lost answers, on the same |
 //! | `garbage.rs` | answers that no service gives |
 //! | `transport.rs` | sockets: pools, limits, TLS, hooks, credentials |
 
@@ -22,8 +23,10 @@ mod context;
 mod entities;
 mod examples;
 mod garbage;
+mod line;
 mod pages;
 mod queries;
+mod repeats;
 mod retries;
 mod support;
 mod tables;

@@ -1,0 +1,68 @@
+//! How a batch is sent, and what its answer says.
+
+use http::Method;
+use lazuli_model::EntityKey;
+use lazuli_protocol::answer::{self, Refusal};
+use lazuli_protocol::batch::send::{self, Answer, Body, Inner};
+
+use crate::decode::decode_entity;
+use crate::entity::Entity;
+use crate::error::{Error, Result, Said};
+use crate::request::{Call, MINIMAL_METADATA};
+use crate::table::Table;
+use crate::versioned::{ETag, Versioned};
+use crate::write::entity_path;
+
+/// The new versions, if every operation has its answer.
+pub(super) fn tags(answers: &[Answer<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
+    if answers.len() != is_delete.len() {
+        return Err(Error::unclear("the answer to a batch does not have a part for each operation"));
+    }
+    let tag = |(answer, &deleted): (&Answer<'_>, &bool)| match answer.get("etag") {
+        Some(tag) => Ok(Some(ETag::new(tag))),
+        None if deleted => Ok(None),
+        None => Err(Error::answer("the answer to a write has no ETag")),
+    };
+    answers.iter().zip(is_delete).map(tag).collect()
+}
+
+/// Reads one entity by a batch of one query.
+pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<Versioned<T>> {
+    let inner = Inner {
+        method: "GET",
+        url: format!("{}/{}", table.service().endpoint().as_str(), entity_path(table.table_name(), key)),
+        fields: vec![("Accept", MINIMAL_METADATA.to_owned()), ("DataServiceVersion", "3.0;".to_owned())],
+        body: Vec::new(),
+    };
+    let mut call = call(send::query(&inner, &boundary_id(table)));
+    call.reads = true;
+    let decode = |answers: &[Answer<'_>]| match answers {
+        [answer] => decode_entity(answer.body.trim_ascii()),
+        _ => Err(Error::answer("the answer to a query does not have one part")),
+    };
+    table.service().pipeline.send_batch(call, decode).await
+}
+
+pub(super) fn boundary_id(table: &Table) -> String {
+    let environment = &table.service().pipeline.environment;
+    format!("{:016x}{:016x}", environment.random(), environment.random())
+}
+
+pub(super) fn call(body: Body) -> Call {
+    Call::new("EntityGroupTransaction", Method::POST, "$batch")
+        .header("accept", "multipart/mixed")
+        .body(&body.content_type, body.bytes)
+}
+
+/// What a refused operation says of its batch; `None` if it was not refused.
+pub(crate) fn refusal(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
+    if answer.status < 300 {
+        return None;
+    }
+    let refusal = answer::refusal(answer.body).unwrap_or_else(|| Refusal {
+        code: String::new(),
+        message: format!("an operation of the batch was answered with status {}", answer.status),
+    });
+    let (code, message) = (refusal.code, refusal.message);
+    Some(Error::service(Said { status: answer.status, code, message, request_id, in_batch: true }))
+}

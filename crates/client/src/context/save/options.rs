@@ -1,0 +1,56 @@
+//! How a save is done.
+
+/// How what is pending is sent.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, SaveMode, SaveOptions};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// let mut context = Context::new(&service);
+/// for (channel, post) in [("Channel8", "a"), ("Channel9", "a"), ("Channel8", "b")] {
+///     context.add(&blogs, Dynamic::new(channel, post))?;
+/// }
+/// // Two requests: one for each channel.
+/// let saved = context.save_with(SaveOptions { mode: SaveMode::Batches, ..SaveOptions::default() }).await?;
+/// assert_eq!(saved, 3);
+/// # Ok(()) })
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaveMode {
+    /// Each change by itself, in order.
+    #[default]
+    Each,
+    /// All changes together or not at all: they must be of one partition, and few enough for one batch (TX-22).
+    OneBatch,
+    /// Changes of the same table and partition together, as many as a batch holds; batches in the order of their first
+    /// changes (FW-05). A batch succeeds or fails as a whole, the save does not.
+    Batches,
+}
+
+/// How a save is done.
+///
+/// ```
+/// # lazuli_embedded::doc_test(|service| async move {
+/// use lazuli_client::{Context, Dynamic, SaveOptions};
+///
+/// let blogs = service.create_table("Blogs").await?;
+/// blogs.insert(&Dynamic::new("Channel9", "a")).await?;
+/// let mut context = Context::new(&service);
+/// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
+/// let second = context.add(&blogs, Dynamic::new("Channel9", "b"))?;
+/// // The first cannot be added; the second is, all the same.
+/// let options = SaveOptions { continue_on_error: true, ..SaveOptions::default() };
+/// assert_eq!(context.save_with(options).await.unwrap_err().saved, 1);
+/// assert!(context.etag(second)?.is_some());
+/// # Ok(()) })
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaveOptions {
+    /// Replace entities that were changed, rather than merge.
+    pub replace: bool,
+    /// What is sent together.
+    pub mode: SaveMode,
+    /// Go on with the other changes when one has failed.
+    pub continue_on_error: bool,
+}

@@ -1,0 +1,108 @@
+//! How the client makes its errors: of what the service said, of what the transport met, of what it finds itself.
+
+use lazuli_model::error::WasApplied;
+use lazuli_model::{ErrorCode, Failure};
+
+use super::{Applied, Error, ErrorKind, Inner};
+use crate::transport::{Reached, TransportError};
+
+impl Error {
+    /// More rows than a query may hold.
+    pub(crate) fn local_limit(limit: usize, what: &str) -> Self {
+        let message =
+            format!("'{what}' would have to hold more than {limit} rows; filter more, or raise local_limit");
+        Self::new(ErrorKind::LocalLimit, message)
+    }
+
+    /// An answer that could not be understood, so that nobody knows whether what was asked for has been done.
+    pub(crate) fn unclear(message: impl Into<String>) -> Self {
+        Self::answer(message).with_applied(Applied::Unknown)
+    }
+
+    /// An answer to a read that could not be understood. A read changes nothing.
+    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
+        Self::answer(message).with_applied(Applied::No)
+    }
+
+    /// What the service said.
+    pub(crate) fn service(said: Said) -> Self {
+        let code = ErrorCode::ALL.iter().copied();
+        let mut same_name = code.filter(|code| code.name() == said.code);
+        let first = same_name.clone().next();
+        let code = same_name.find(|code| code.status() == said.status).or(first);
+        let (index, message) = split_index(&said.message);
+        let unknown = match code {
+            Some(code) => code.applied() == WasApplied::Unknown,
+            None => said.status >= 500 && said.status != 501,
+        };
+        let kind =
+            if said.in_batch && index.is_some() { ErrorKind::BatchOperation } else { ErrorKind::Service };
+        Self(Box::new(Inner {
+            kind,
+            code,
+            status: Some(said.status),
+            message: message.to_owned(),
+            request_id: said.request_id,
+            batch_index: index.filter(|_| said.in_batch),
+            applied: if unknown { Applied::Unknown } else { Applied::No },
+            source: None,
+            code_text: said.code,
+        }))
+    }
+
+    /// The same error as the last one before the time for the operation was over.
+    pub(crate) fn past_deadline(mut self) -> Self {
+        self.0.kind = ErrorKind::Deadline;
+        self.0.message = format!("the time for the operation is over; the last attempt: {}", self.0.message);
+        self
+    }
+
+    /// The same error, of a request that may have been carried out by an earlier attempt.
+    pub(crate) fn with_applied(mut self, applied: Applied) -> Self {
+        self.0.applied = applied;
+        self
+    }
+}
+
+/// What an answer says about a failure.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub status: u16,
+    pub code: String,
+    pub message: String,
+    pub request_id: Option<String>,
+    /// Is it the answer to a part of a batch?
+    pub in_batch: bool,
+}
+
+/// Takes the index off the front of a message, and the request id and time off its end.
+fn split_index(message: &str) -> (Option<usize>, &str) {
+    let text = message.split("\nRequestId:").next().unwrap_or(message);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match (text[..digits].parse(), text[digits..].strip_prefix(':')) {
+        (Ok(index), Some(rest)) => (Some(index), rest),
+        _ => (None, text),
+    }
+}
+
+impl From<TransportError> for Error {
+    fn from(error: TransportError) -> Self {
+        let mut failed = Self::new(ErrorKind::Transport, error.to_string());
+        failed.0.applied = match error.reached {
+            Reached::Nothing => Applied::No,
+            Reached::Perhaps => Applied::Unknown,
+        };
+        failed.0.source = Some(Box::new(error));
+        failed
+    }
+}
+
+/// A check of the data model, made before anything is sent.
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let mut error = Self::input(failure.message.into_owned());
+        error.0.code = Some(failure.code);
+        error.0.code_text = failure.code.name().to_owned();
+        error
+    }
+}

@@ -1,0 +1,254 @@
+//! What is sent again because its answer was lost: found done, done, or told as uncertain.
+
+use std::time::Duration;
+
+use lazuli_client::{Applied, Context, Dynamic, ErrorCode, ModifyOptions, RetryOptions};
+
+use crate::line::{Fate, Stage, run};
+use crate::support::{age, person};
+
+/// ER-05: a repeated delete that finds nothing is done; a first one that finds nothing is an error.
+#[test]
+fn repeated_deletes() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        for fate in [Fate::LoseAnswer, Fate::HangAfter] {
+            stage.table.upsert(&person("p", "r", 1)).await.unwrap();
+            stage.script(&[fate]);
+            stage.table.delete_entity("p", "r").await.unwrap();
+            assert_eq!(stage.seen(), ["DELETE", "DELETE"]);
+        }
+        stage.script(&[Fate::NoConnection]);
+        let error = stage.table.delete_entity("p", "r").await.unwrap_err();
+        assert_eq!((error.code(), error.applied()), (Some(ErrorCode::ResourceNotFound), Applied::No));
+    });
+}
+
+/// ER-05: a repeated insert that finds the entity there compares.
+#[test]
+fn repeated_inserts() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        stage.script(&[Fate::LoseAnswer]);
+        let etag = stage.table.insert(&person("p", "mine", 1)).await.unwrap();
+        assert_eq!(stage.seen(), ["POST", "POST", "GET"]);
+        assert_eq!(stage.table.get::<Dynamic>("p", "mine").await.unwrap().etag, etag);
+
+        stage.table.insert(&person("p", "other", 2)).await.unwrap();
+        stage.script(&[Fate::LoseRequest]);
+        let error = stage.table.insert(&person("p", "other", 1)).await.unwrap_err();
+        assert_eq!((error.code(), error.applied()), (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown));
+        assert_eq!(age(&stage.table, "p", "other").await, Some(2));
+
+        stage.script(&[Fate::NoConnection]);
+        let error = stage.table.insert(&person("p", "other", 2)).await.unwrap_err();
+        assert_eq!(error.applied(), Applied::No, "nothing was lost, so an equal one is another's");
+    });
+}
+
+/// Where two insert equal entities to find out who is first, an equal one is not taken for one's own.
+#[test]
+fn inserts_that_are_races() {
+    run(async {
+        let stage = Stage::new(RetryOptions { adopt_equal_insert: false, ..RetryOptions::default() }).await;
+        stage.script(&[Fate::LoseAnswer]);
+        let error = stage.table.insert(&person("p", "r", 1)).await.unwrap_err();
+        assert_eq!((error.code(), error.applied()), (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown));
+    });
+}
+
+/// A repeated conditional update may find its own change: that is told, not guessed.
+#[test]
+fn repeated_conditional_updates() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        let etag = stage.table.insert(&person("p", "r", 1)).await.unwrap();
+        stage.script(&[Fate::LoseAnswer]);
+        let error = stage.table.update_if(&person("p", "r", 2), &etag).await.unwrap_err();
+        assert!(error.is_precondition_failed());
+        assert_eq!(error.applied(), Applied::Unknown);
+        assert_eq!(age(&stage.table, "p", "r").await, Some(2));
+    });
+}
+
+/// CC-09: a change that may have been made is not made again, unless that does no harm.
+#[test]
+fn modify_does_not_repeat_what_may_be_done() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        stage.table.insert(&person("p", "r", 1)).await.unwrap();
+        let add = |entity: &mut Dynamic| {
+            let age: i32 = entity.get("Age")?.unwrap_or(0);
+            entity.set("Age", age + 1).map(|_| ())
+        };
+        stage.script(&[Fate::Pass, Fate::LoseAnswer]);
+        let error = stage.table.modify("p", "r", add).await.unwrap_err();
+        assert_eq!((error.applied(), age(&stage.table, "p", "r").await), (Applied::Unknown, Some(2)));
+        stage.script(&[Fate::Pass, Fate::LoseAnswer]);
+        let options = ModifyOptions { repeatable: true, ..ModifyOptions::default() };
+        let set = |entity: &mut Dynamic| entity.set("Age", 7).map(|_| ());
+        stage.table.modify_with("p", "r", options, set).await.unwrap();
+        assert_eq!(age(&stage.table, "p", "r").await, Some(7));
+    });
+}
+
+/// CC-09: contention without end is an error at last.
+#[test]
+fn modify_gives_up() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        stage.table.insert(&person("p", "r", 1)).await.unwrap();
+        stage.script(&[
+            Fate::Pass,
+            Fate::Status(412),
+            Fate::Pass,
+            Fate::Status(412),
+            Fate::Pass,
+            Fate::Status(412),
+        ]);
+        let options = ModifyOptions { attempts_max: 3, ..ModifyOptions::default() };
+        let error = stage.table.modify_with("p", "r", options, |_: &mut Dynamic| Ok(())).await.unwrap_err();
+        assert!(error.is_precondition_failed());
+        assert_eq!(stage.seen(), ["GET", "PUT", "GET", "PUT", "GET", "PUT"]);
+    });
+}
+
+/// Creating and deleting a table a second time, after a lost answer, is done.
+#[test]
+fn repeated_changes_of_tables() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        let table = stage.table.service().table("Others").unwrap();
+        stage.script(&[Fate::LoseAnswer]);
+        table.create().await.unwrap();
+        stage.script(&[Fate::LoseAnswer]);
+        table.delete().await.unwrap();
+        assert!(table.delete().await.unwrap_err().is_not_found());
+    });
+}
+
+/// A repeated batch tells that it may have been done; a busy service is asked again.
+#[test]
+fn repeated_batches() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        let batch = |row: &str| {
+            let mut batch = stage.table.partition("p").unwrap().batch();
+            batch.insert(&person("p", row, 1)).unwrap();
+            batch
+        };
+        stage.script(&[Fate::LoseAnswer]);
+        let error = batch("a").execute().await.unwrap_err();
+        assert_eq!((error.code(), error.applied()), (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown));
+        assert_eq!(error.batch_index(), Some(0));
+        stage.script(&[Fate::Busy(0), Fate::LoseRequest]);
+        batch("b").execute().await.unwrap();
+        assert_eq!(age(&stage.table, "p", "b").await, Some(1));
+    });
+}
+
+/// CL-08: a change whose answer was lost stays pending, and a later save finds it done, or does it.
+#[test]
+fn a_context_survives_a_bad_line() {
+    run(async {
+        for fate in [Fate::LoseRequest, Fate::LoseAnswer, Fate::NoConnection] {
+            let stage = Stage::new(RetryOptions::none()).await;
+            stage.table.insert(&person("p", "old", 1)).await.unwrap();
+            for change in 0..4 {
+                let mut context = Context::new(stage.table.service());
+                match change {
+                    0 => drop(context.add(&stage.table, person("p", "r", 1)).unwrap()),
+                    1 => {
+                        let old = context.get::<Dynamic>(&stage.table, "p", "old").await.unwrap();
+                        context.delete(old).unwrap();
+                    }
+                    2 => drop(context.create_table("Others").unwrap()),
+                    _ => context.delete_table("Others").unwrap(),
+                }
+                stage.script(&[fate]);
+                let error = context.save().await.unwrap_err();
+                let told = if fate == Fate::NoConnection { Applied::No } else { Applied::Unknown };
+                assert_eq!(
+                    (error.failed[0].error.applied(), context.pending()),
+                    (told, 1),
+                    "{change} {fate:?}"
+                );
+                assert_eq!(context.save().await.unwrap(), 1, "{change} {fate:?}");
+            }
+            assert_eq!(age(&stage.table, "p", "r").await, Some(1));
+            assert_eq!(age(&stage.table, "p", "old").await, None);
+        }
+    });
+}
+
+/// What a lost answer leaves open is told as open until it is settled, also by a later save and for a batch.
+#[test]
+fn a_context_remembers_what_is_uncertain() {
+    run(async {
+        let stage = Stage::new(RetryOptions::none()).await;
+        stage.table.insert(&person("p", "taken", 2)).await.unwrap();
+        let mut context = Context::new(stage.table.service());
+        let taken = context.add(&stage.table, person("p", "taken", 1)).unwrap();
+        stage.script(&[Fate::LoseRequest]);
+        context.save_batch().await.unwrap_err();
+        for error in [context.save_batch().await.unwrap_err(), context.save().await.unwrap_err()] {
+            let error = &error.failed[0].error;
+            assert_eq!(
+                (error.code(), error.applied()),
+                (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown)
+            );
+        }
+        context.detach(taken).unwrap();
+        let again = context.add(&stage.table, person("p", "taken", 1)).unwrap();
+        let error = context.save().await.unwrap_err();
+        assert_eq!(error.failed[0].error.applied(), Applied::No, "what is added anew was never sent");
+        context.detach(again).unwrap();
+    });
+}
+
+/// A save that is given up half-way has done what it has done; the next one goes on from there.
+#[test]
+fn a_save_that_is_dropped_goes_on_where_it_was() {
+    run(async {
+        for (fate, then) in [(Fate::Hang, vec!["POST"]), (Fate::HangAfter, vec!["POST", "GET"])] {
+            let stage = Stage::new(RetryOptions::default()).await;
+            stage.table.insert(&person("p", "old", 1)).await.unwrap();
+            let mut context = Context::new(stage.table.service());
+            let old = context.get::<Dynamic>(&stage.table, "p", "old").await.unwrap();
+            context.create_table("Others").unwrap();
+            context.delete(old).unwrap();
+            context.add(&stage.table, person("p", "a", 1)).unwrap();
+            context.add(&stage.table, person("p", "b", 1)).unwrap();
+            stage.script(&[Fate::Pass, Fate::Pass, Fate::Pass, fate]);
+            assert!(tokio::time::timeout(Duration::from_secs(1), context.save()).await.is_err());
+            assert_eq!((stage.seen().len(), context.pending()), (4, 1), "{fate:?}");
+            stage.script(&[]);
+            assert_eq!(context.save().await.unwrap(), 1, "{fate:?}");
+            assert_eq!((stage.seen(), context.pending()), (then.into_iter().map(str::to_owned).collect(), 0));
+            assert_eq!(age(&stage.table, "p", "b").await, Some(1), "{fate:?}");
+        }
+    });
+}
+
+/// A query whose poll is given up is not asked for again: the page that is under way is the one that comes.
+#[test]
+fn a_row_that_was_not_waited_for_is_not_lost() {
+    run(async {
+        let stage = Stage::new(RetryOptions::default()).await;
+        for row in ["a", "b", "c"] {
+            stage.table.insert(&person("p", row, 1)).await.unwrap();
+        }
+        let mut rows = stage.table.query::<Dynamic>().page_size(2).stream();
+        stage.script(&[Fate::Pass, Fate::Hang]);
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            match tokio::time::timeout(Duration::from_secs(1), rows.try_next()).await {
+                Err(_) => {}
+                Ok(Ok(None)) => break,
+                Ok(row) => seen.push(row.unwrap().unwrap().row_key),
+            }
+        }
+        assert_eq!(seen, ["a", "b", "c"]);
+        assert_eq!(stage.seen().len(), 3, "two pages, one of them asked for twice by the retry");
+    });
+}

@@ -1,0 +1,95 @@
+//! What a template is while it is filled: texts, and holes for the answer.
+
+/// The most text that one template may unfold to; transcripts test limits of a few megabytes.
+pub(super) const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What a hole in an answer may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Capture {
+    /// Anything, up to the text that follows.
+    Any,
+    /// An ETag, its quotes as they are written in a header, in JSON or in XML.
+    Etag,
+    /// The Timestamp that belongs to the ETag of the same name.
+    Stamp,
+    /// A time with its fraction trimmed.
+    Time,
+    /// A time with seven digits of fraction.
+    Time7,
+    /// A time without fraction.
+    Seconds,
+    /// An HTTP date.
+    Date,
+    /// A GUID in lower case.
+    Id,
+    /// The `x-ms-request-id` of this answer.
+    RequestId,
+    /// A continuation token.
+    Token,
+}
+
+/// A template with everything filled in that is known before the answer is seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Text.
+    Text(String),
+    /// A hole for the answer to fill, with its name if it has one, and its line in the template.
+    Capture(Capture, Option<String>, usize),
+}
+
+/// The ETag of a Timestamp, as a header has it.
+pub(crate) fn etag_of(stamp: &str) -> String {
+    format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
+}
+
+/// ETag and Timestamp of one name are two looks of one value.
+pub(super) fn key_of(kind: Capture, name: &str) -> String {
+    let kind = match kind {
+        Capture::Any => "any",
+        Capture::Etag | Capture::Stamp => "etag",
+        Capture::Time | Capture::Time7 | Capture::Seconds => "time",
+        Capture::Date => "date",
+        Capture::Id | Capture::RequestId => "id",
+        Capture::Token => "token",
+    };
+    format!("{kind}:{name}")
+}
+
+/// The capture that a hole of this name is.
+pub(super) fn capture_of(name: &str) -> Option<Capture> {
+    Some(match name {
+        "any" => Capture::Any,
+        "etag" => Capture::Etag,
+        "stamp" => Capture::Stamp,
+        "time" => Capture::Time,
+        "time7" => Capture::Time7,
+        "seconds" => Capture::Seconds,
+        "date" => Capture::Date,
+        "id" => Capture::Id,
+        "requestid" => Capture::RequestId,
+        "token" => Capture::Token,
+        _ => return None,
+    })
+}
+
+/// Pieces with neighbouring texts joined, and their size bounded.
+#[derive(Default)]
+pub(super) struct Pieces {
+    pub(super) pieces: Vec<Piece>,
+    bytes: usize,
+}
+
+impl Pieces {
+    pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
+        self.bytes += text.len();
+        if self.bytes > TEXT_BYTES_MAX {
+            return Err("the template unfolds to too much text".to_owned());
+        }
+        match self.pieces.last_mut() {
+            Some(Piece::Text(before)) => before.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+        Ok(())
+    }
+}
