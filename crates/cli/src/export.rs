@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use lazuli_client::decode::decode_page;
-use lazuli_client::{Continuation, Dynamic, PageRequest, PageSource as _, Table, TableService};
+use lazuli_client::{Continuation, Dynamic, PageRequest, PageSource as _, Table, TableService, Trail};
 use serde_json::{Value as Json, json};
 
 use crate::csv::{Column, Columns};
@@ -140,10 +140,12 @@ impl Export {
         let mut progress = Progress::start("export", self.quiet);
         let mut request = PageRequest::new(table.table_name().clone());
         request.filter.clone_from(&self.filter);
+        let mut trail = Trail::starting_at(told.next.clone());
         while !told.is_done {
             request.continuation.clone_from(&told.next);
             let page = table.page(request.clone()).await?;
             let mut entities: Vec<Dynamic> = decode_page(&page.body)?;
+            trail.go_on(page.continuation.as_ref(), entities.is_empty())?;
             for entity in &mut entities {
                 entity.timestamp = entity.timestamp.filter(|_| self.timestamps);
                 if self.format == FileFormat::Csv {

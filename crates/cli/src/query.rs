@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_client::decode::decode_page;
-use lazuli_client::{Dynamic, PageRequest, PageSource as _, TableService};
+use lazuli_client::{Dynamic, PageRequest, PageSource as _, TableService, Trail};
 use lazuli_model::entity::{PARTITION_KEY, ROW_KEY};
 
 use crate::output::{Format, Printer};
@@ -76,12 +76,14 @@ impl Query {
         let mut request = PageRequest::new(table.table_name().clone());
         request.filter.clone_from(&self.filter);
         request.select = with_keys(&self.select);
+        let mut trail = Trail::default();
         while left > 0 {
             request.top = u32::try_from(left.min(PAGE_ENTITIES_MAX)).ok();
             let page = table.page(request.clone()).await?;
             let entities: Vec<Dynamic> = decode_page(&page.body)?;
             left = left.saturating_sub(entities.len() as u64);
             printer.page(&entities)?;
+            trail.go_on(page.continuation.as_ref(), entities.is_empty())?;
             request.continuation = page.continuation;
             if request.continuation.is_none() {
                 break;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -144,7 +144,13 @@ impl Transport for Http {
                 if error.is_connect() { TransportError::not_sent(error) } else { TransportError::lost(error) }
             })?;
             let (parts, body) = answer.into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(TransportError::lost)?;
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    TransportError::too_large(ANSWER_BYTES_MAX)
+                } else {
+                    TransportError::lost(error)
+                }
+            })?;
             Ok(http::Response::from_parts(parts, body.to_bytes()))
         })
     }

@@ -158,6 +158,23 @@ impl TransportError {
         Self { reached: Reached::Nothing, source: source.into() }
     }
 
+    /// An answer came that is larger than a transport takes. To ask again would bring the same: it is not tried again.
+    ///
+    /// ```
+    /// # use lazuli_client::{Applied, Error, ErrorKind, TransportError};
+    /// let error = Error::from(TransportError::too_large(1024));
+    /// assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Unknown));
+    /// assert!(!error.is_transient());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
+    pub fn too_large(bytes_max: usize) -> Self {
+        Self::lost(TooLarge { bytes_max })
+    }
+
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.source.is::<TooLarge>()
+    }
+
     /// The request may have been sent, but no answer came.
     ///
     /// ```
@@ -174,11 +191,26 @@ impl TransportError {
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reached {
+            _ if self.is_too_large() => write!(f, "{}", self.source),
             Reached::Nothing => write!(f, "the request could not be sent: {}", Causes(&*self.source)),
             Reached::Perhaps => write!(f, "no answer came: {}", Causes(&*self.source)),
         }
     }
 }
+
+/// Why an answer was not taken.
+#[derive(Debug)]
+struct TooLarge {
+    bytes_max: usize,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the answer has more than {} bytes", self.bytes_max)
+    }
+}
+
+impl std::error::Error for TooLarge {}
 
 /// How deep the causes of an error are told.
 const CAUSES_MAX: usize = 8;

@@ -87,7 +87,8 @@ fn split_index(message: &str) -> (Option<usize>, &str) {
 
 impl From<TransportError> for Error {
     fn from(error: TransportError) -> Self {
-        let mut failed = Self::new(ErrorKind::Transport, error.to_string());
+        let kind = if error.is_too_large() { ErrorKind::Answer } else { ErrorKind::Transport };
+        let mut failed = Self::new(kind, error.to_string());
         failed.0.applied = match error.reached {
             Reached::Nothing => Applied::No,
             Reached::Perhaps => Applied::Unknown,

@@ -10,6 +10,7 @@ use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::page::{Continuation, PageRequest, PageSource, RawPage};
 use crate::query::plan::Ran;
+use crate::trail::Trail;
 use crate::transport::BoxFuture;
 
 /// Where rows come from.
@@ -33,7 +34,7 @@ pub(crate) struct Fetch<T> {
     pending: Option<BoxFuture<'static, Result<RawPage>>>,
     buffer: std::vec::IntoIter<T>,
     done: bool,
-    stalls: u32,
+    trail: Trail,
     ran: Ran,
 }
 
@@ -55,6 +56,7 @@ impl<T: Entity> Fetch<T> {
     ) -> Self {
         Self {
             source,
+            trail: Trail::starting_at(request.continuation.clone()),
             request,
             page_size,
             left,
@@ -62,7 +64,6 @@ impl<T: Entity> Fetch<T> {
             pending: None,
             buffer: Vec::new().into_iter(),
             done: left == Some(0),
-            stalls: 0,
             ran: Ran::default(),
         }
     }
@@ -108,27 +109,14 @@ impl<T: Entity> Fetch<T> {
             self.ran.reading = Some(explain.plan);
         }
         let continuation = page.continuation.filter(|_| self.left != Some(0));
-        self.check_progress(continuation.as_ref(), rows.is_empty())?;
+        self.trail.go_on(continuation.as_ref(), rows.is_empty())?;
         self.done = continuation.is_none();
         self.request.continuation = continuation.clone();
         Ok((rows, continuation.map(|continuation| End { left: self.left, continuation })))
     }
-
-    /// Refuses to go round in a circle: the same page again, or nothing found in the same place too often.
-    fn check_progress(&mut self, next: Option<&Continuation>, is_empty: bool) -> Result<()> {
-        let stays = next.is_some() && next == self.request.continuation.as_ref();
-        self.stalls = if stays { self.stalls + 1 } else { 0 };
-        if stays && (!is_empty || self.stalls > STALLS_MAX) {
-            return Err(Error::unreadable("the service goes on where it has been asked to go on"));
-        }
-        Ok(())
-    }
 }
 
 /// `$top` of the next page: a size that was asked for, or what is left if a whole page is more than that.
-/// How often in a row a service may answer that it has found nothing and is still where it was.
-const STALLS_MAX: u32 = 16;
-
 fn top(page_size: Option<u32>, left: Option<u64>) -> Option<u32> {
     let whole = u64::try_from(PAGE_ROWS_MAX).unwrap_or(u64::MAX);
     let size = page_size.map(u64::from).into_iter().chain(left).min()?;

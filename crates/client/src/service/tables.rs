@@ -9,6 +9,7 @@ use lazuli_protocol::answer;
 use super::TableService;
 use crate::error::{Error, Result};
 use crate::request::{Call, NO_METADATA};
+use crate::trail::Trail;
 
 const NEXT_TABLE_NAME: &str = "x-ms-continuation-nexttablename";
 
@@ -102,14 +103,13 @@ impl TableService {
 
     async fn collect_table_names(&self, mut options: TablesOptions) -> Result<Vec<String>> {
         let mut names = Vec::new();
+        let mut trail = Trail::default();
         loop {
             let page = self.tables_page(&options).await?;
             names.extend(page.names);
+            trail.go_on(page.continuation.as_ref(), false)?;
             match page.continuation {
                 None => return Ok(names),
-                next if next == options.continuation => {
-                    return Err(Error::unreadable("the service goes on where it has been asked to go on"));
-                }
                 next => options.continuation = next,
             }
         }
