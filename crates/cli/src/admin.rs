@@ -14,6 +14,7 @@ use lazuli_store::Durability;
 use serde_json::Value;
 
 use crate::engine::{self, EngineError, EngineUrl};
+use crate::runtime;
 
 /// How long the running server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,8 +31,7 @@ pub struct Call<'a> {
 
 /// Makes a call: on the store itself if nobody has it open, else on the server that has.
 pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+    let runtime = runtime::one_thread()?;
     let opened = runtime.block_on(engine::open(url, Durability::Full, None));
     let (status, value) = match (url, opened) {
         (EngineUrl::Memory, _) => {

@@ -9,6 +9,8 @@ use lazuli_bench::bare::{self, Bare};
 use lazuli_bench::growth::Axis;
 use lazuli_bench::{Options, Workload};
 
+use crate::runtime;
+
 /// Measure how fast it is.
 ///
 /// Starts servers of its own with throw-away data: this one, Azurite if it is named, and bare servers on the same HTTP
@@ -96,8 +98,7 @@ fn axis(name: &str) -> Result<Axis, String> {
 impl Bench {
     /// Measures, and prints what it found.
     pub fn run(self) -> Result<ExitCode, String> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let runtime = runtime::many_threads()?;
         if let Some(kind) = self.bare {
             let kind = match kind {
                 BareArg::BareRead => Bare::Read,

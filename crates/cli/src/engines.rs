@@ -12,6 +12,7 @@ use lazuli_store::{Durability, Loader, Options};
 
 use crate::engine::{self, EngineUrl};
 use crate::progress::Progress;
+use crate::runtime;
 
 /// Bytes of rows that are read or written together.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -59,8 +60,7 @@ enum EnginesCommand {
 impl Engines {
     /// Carries the command out.
     pub fn run(self) -> Result<ExitCode, String> {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let runtime = runtime::many_threads()?;
         match self.command {
             EnginesCommand::Migrate { url } => runtime.block_on(migrate(url)),
             EnginesCommand::Copy { from, to, quiet } => runtime.block_on(copy(&from, &to, quiet)),

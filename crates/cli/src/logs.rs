@@ -17,6 +17,7 @@ use lazuli_server::clock;
 use serde_json::{Map, Value};
 
 use crate::place::Place;
+use crate::runtime;
 
 /// How often `--follow` looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -95,8 +96,7 @@ impl Logs {
         if !self.follow {
             return self.print(&mut reader, look).map(|_| ExitCode::SUCCESS);
         }
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let runtime = runtime::one_thread()?;
         runtime.block_on(async {
             let mut ticks = tokio::time::interval(LOOK_EVERY);
             loop {

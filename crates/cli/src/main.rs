@@ -27,6 +27,7 @@ mod place;
 mod progress;
 mod query;
 mod restore;
+mod runtime;
 mod sas;
 mod secret;
 mod serve;

@@ -23,6 +23,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::engine::{self, EngineUrl};
 use crate::log::{self, LogFormat};
 use crate::oauth::OauthArgs;
+use crate::runtime;
 use azurite::AzuriteArgs;
 use greeting::scheme;
 use limits::LimitArgs;
@@ -198,8 +199,7 @@ impl Serve {
     /// Runs the server until a signal ends it.
     pub fn run(self) -> Result<ExitCode, String> {
         log::start(self.log_format, self.quiet);
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let runtime = runtime::many_threads()?;
         let ended = runtime.block_on(self.serve());
         // After a second signal nobody waits for what may still run.
         runtime.shutdown_background();

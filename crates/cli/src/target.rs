@@ -19,6 +19,7 @@ use lazuli_store::Durability;
 use serde_json::{Value as Json, json};
 
 use crate::engine::{self, EngineError};
+use crate::runtime;
 
 /// Where the connection string is found if no flag gives it.
 const VARIABLE: &str = "AZURE_STORAGE_CONNECTION_STRING";
@@ -199,9 +200,7 @@ impl Target {
         between: impl FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
         work: impl AsyncFnOnce(&TableService) -> Result<ExitCode, Fault>,
     ) -> Result<ExitCode, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        runtime.block_on(async {
+        runtime::one_thread()?.block_on(async {
             let (service, engine) = self.open(between)?;
             let done = work(&service).await;
             if let Some(engine) = engine {

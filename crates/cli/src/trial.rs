@@ -10,6 +10,8 @@ use lazuli_trial::{history, invariant, sequence, soak};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::runtime;
+
 /// Table that histories and invariants work on.
 const TABLE: &str = "trial";
 
@@ -134,7 +136,7 @@ fn minutes(text: &str) -> Result<f64, String> {
 impl Trial {
     /// Runs it.
     pub fn run(self) -> Result<ExitCode, String> {
-        let runtime = runtime()?;
+        let runtime = runtime::many_threads()?;
         match self.kind {
             Kind::Sequences(options) => options.run(&runtime),
             Kind::Histories(options) => runtime.block_on(options.run()),
@@ -213,7 +215,7 @@ impl Soak {
             restarts: self.restarts,
             seed: self.place.seed,
         };
-        let report = runtime()?.block_on(soak::run(&options, |gauge| {
+        let report = runtime::many_threads()?.block_on(soak::run(&options, |gauge| {
             tell!(
                 "{:6.1} min, {} requests, p99 {} µs, {} MB of memory, {} handles, {} MB on disk",
                 gauge.at.as_secs_f64() / 60.0,
@@ -262,8 +264,4 @@ fn location(place: &Place) -> Result<(PathBuf, Option<TempDir>), String> {
 
 fn binary() -> Result<PathBuf, String> {
     std::env::current_exe().map(|path| Path::new(&path).to_owned()).map_err(|error| error.to_string())
-}
-
-fn runtime() -> Result<Runtime, String> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| error.to_string())
 }

@@ -8,10 +8,13 @@ import io
 import json
 import logging
 import os
-import socket
+import sys
 import tempfile
 import uuid
+from pathlib import Path
 from urllib.parse import urlparse
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pytest
 
@@ -24,11 +27,10 @@ os.environ.update(ENVIRONMENT)
 
 from azure.cli.core import get_default_cli  # noqa: E402 - reads the environment when it is imported
 from azure.data.tables import TableClient  # noqa: E402
+from suite import ACCOUNT, ENDPOINT, KEY, drop_groups, resolve_localhost_names  # noqa: E402
 
-DEV_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-ENDPOINT = os.environ.get("LAZULI_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").rstrip("/")
-ACCOUNT = os.environ.get("LAZULI_ACCOUNT", "devstoreaccount1")
-KEY = os.environ.get("LAZULI_KEY", DEV_KEY)
+resolve_localhost_names()
+pytest_collection_modifyitems = drop_groups
 
 
 def connection_string(endpoint=ENDPOINT, sas=None):
@@ -43,14 +45,6 @@ class Refused(Exception):
     def __init__(self, code, text):
         super().__init__(text)
         self.code = code
-
-
-def pytest_collection_modifyitems(config, items):
-    """Drops the groups that LAZULI_SKIP names."""
-    skipped = {name.strip() for name in os.environ.get("LAZULI_SKIP", "").split(",") if name.strip()}
-    dropped = [item for item in items if any(item.get_closest_marker(name) for name in skipped)]
-    config.hook.pytest_deselected(items=dropped)
-    items[:] = [item for item in items if item not in dropped]
 
 
 def az(*arguments, output="json"):
@@ -87,21 +81,6 @@ def refused(part, call, *arguments):
         call(*arguments)
     assert part in str(raised.value), str(raised.value)
     return raised.value
-
-
-@pytest.fixture(scope="session", autouse=True)
-def localhost_names():
-    """Makes `{account}.table.localhost` resolve, as browsers and curl do by themselves."""
-    resolve = socket.getaddrinfo
-
-    def with_localhost(host, *arguments, **options):
-        if isinstance(host, str) and host.endswith(".localhost"):
-            host = "127.0.0.1"
-        return resolve(host, *arguments, **options)
-
-    socket.getaddrinfo = with_localhost
-    yield
-    socket.getaddrinfo = resolve
 
 
 @pytest.fixture

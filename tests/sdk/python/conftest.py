@@ -5,39 +5,35 @@ Retries are off in every client, so that a 5xx fails at once instead of being hi
 """
 
 import json
-import os
-import socket
+import sys
 import uuid
-from urllib.parse import urlparse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError
 from azure.data.tables import TableServiceClient
 
-DEV_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-ENDPOINT = os.environ.get("LAZULI_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").rstrip("/")
-ACCOUNT = os.environ.get("LAZULI_ACCOUNT", "devstoreaccount1")
-KEY = os.environ.get("LAZULI_KEY", DEV_KEY)
+from suite import ACCOUNT, ENDPOINT, KEY, PATH_STYLE, URL, drop_groups, resolve_localhost_names, skipped_groups  # noqa: F401
+
 CREDENTIAL = AzureNamedKeyCredential(ACCOUNT, KEY)
 CONNECTION_STRING = (
-    f"DefaultEndpointsProtocol={urlparse(ENDPOINT).scheme};AccountName={ACCOUNT};AccountKey={KEY};"
+    f"DefaultEndpointsProtocol={URL.scheme};AccountName={ACCOUNT};AccountKey={KEY};"
     f"TableEndpoint={ENDPOINT};"
 )
-PATH_STYLE = urlparse(ENDPOINT).path == f"/{ACCOUNT}"
 OPTIONS = {"retry_total": 0}
+resolve_localhost_names()
 
 
 def pytest_collection_modifyitems(config, items):
     """Drops the groups that LAZULI_SKIP names."""
-    skipped = {name.strip() for name in os.environ.get("LAZULI_SKIP", "").split(",") if name.strip()}
     known = {line.split(":")[0] for line in config.getini("markers")}
-    unknown = skipped - known
+    unknown = skipped_groups() - known
     if unknown:
         raise pytest.UsageError(f"LAZULI_SKIP names unknown groups: {', '.join(sorted(unknown))}")
-    dropped = [item for item in items if any(item.get_closest_marker(name) for name in skipped)]
-    config.hook.pytest_deselected(items=dropped)
-    items[:] = [item for item in items if item not in dropped]
+    drop_groups(config, items)
 
 
 def random_name(prefix="py"):
@@ -68,21 +64,6 @@ def refused(status, code, call, *arguments, **options):
     found_status, found_code, text = service_error(raised)
     assert (found_status, found_code) == (status, code), text
     return text
-
-
-@pytest.fixture(scope="session", autouse=True)
-def localhost_names():
-    """Makes `{account}.table.localhost` resolve, as browsers and curl do by themselves."""
-    resolve = socket.getaddrinfo
-
-    def with_localhost(host, *arguments, **options):
-        if isinstance(host, str) and host.endswith(".localhost"):
-            host = "127.0.0.1"
-        return resolve(host, *arguments, **options)
-
-    socket.getaddrinfo = with_localhost
-    yield
-    socket.getaddrinfo = resolve
 
 
 @pytest.fixture(scope="session")

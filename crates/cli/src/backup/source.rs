@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::admin;
 use crate::engine::{self, EngineError};
+use crate::runtime;
 
 /// How long the server may take for a block.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,8 +79,7 @@ impl Source {
 
 impl OpenStore {
     fn begin(engine: Arc<dyn Engine>) -> Result<Self, String> {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let runtime = runtime::one_thread()?;
         let dump = runtime.block_on(engine.dump()).map_err(|e| e.to_string())?;
         Ok(Self { runtime, engine, dump: Some(dump), packer: Some(Packer::new()) })
     }

@@ -2,7 +2,20 @@
 
 use std::net::TcpStream;
 
-use crate::support::{Request, Server};
+use crate::support::{Client, Request, Server};
+
+/// A request whose body is yet to come, the connection that it is on, and one that is idle.
+fn in_flight(server: &Server) -> (Request, Client, Client) {
+    server.create_table("flight");
+    let request = Request::insert("flight", "r").with("Expect", "100-continue");
+    let mut flying = server.connect();
+    flying.send(request.head());
+    // The 100 shows that the server has begun with the request.
+    assert_eq!(flying.answer().status, 100);
+    let mut idle = server.connect();
+    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    (request, flying, idle)
+}
 
 #[test]
 fn idle_connections_end_at_once() {
@@ -20,15 +33,7 @@ fn idle_connections_end_at_once() {
 #[test]
 fn requests_in_flight_are_finished() {
     let mut server = Server::start();
-    server.create_table("flight");
-    // The 100 shows that the server has begun with the request.
-    let request = Request::insert("flight", "r").with("Expect", "100-continue");
-    let mut flying = server.connect();
-    flying.send(request.head());
-    assert_eq!(flying.answer().status, 100);
-    let mut idle = server.connect();
-    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
-
+    let (request, mut flying, mut idle) = in_flight(&server);
     let stop = server.begin_stop();
     idle.assert_closed();
     // New connections are refused while the last request is still on its way.
@@ -45,13 +50,7 @@ fn requests_in_flight_are_finished() {
 #[test]
 fn nothing_new_is_begun() {
     let mut server = Server::start();
-    server.create_table("flight");
-    let request = Request::insert("flight", "r").with("Expect", "100-continue");
-    let mut flying = server.connect();
-    flying.send(request.head());
-    assert_eq!(flying.answer().status, 100);
-    let mut idle = server.connect();
-    assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
+    let (request, mut flying, mut idle) = in_flight(&server);
     let stop = server.begin_stop();
     idle.assert_closed();
     flying.send([request.body(), &Request::get("/Tables").bytes().repeat(10)].concat());

@@ -1,0 +1,37 @@
+"""What the suites of Python clients share: the server under test, names that resolve, and the group switch."""
+
+import os
+import socket
+from urllib.parse import urlparse
+
+DEV_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+ENDPOINT = os.environ.get("LAZULI_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").rstrip("/")
+ACCOUNT = os.environ.get("LAZULI_ACCOUNT", "devstoreaccount1")
+KEY = os.environ.get("LAZULI_KEY", DEV_KEY)
+URL = urlparse(ENDPOINT)
+PATH_STYLE = URL.path == f"/{ACCOUNT}"
+
+
+def resolve_localhost_names():
+    """Makes `{account}.table.localhost` resolve, as browsers and curl do by themselves."""
+    resolve = socket.getaddrinfo
+
+    def with_localhost(host, *arguments, **options):
+        if isinstance(host, str) and host.endswith(".localhost"):
+            host = "127.0.0.1"
+        return resolve(host, *arguments, **options)
+
+    socket.getaddrinfo = with_localhost
+
+
+def skipped_groups():
+    """The groups that LAZULI_SKIP names."""
+    return {name.strip() for name in os.environ.get("LAZULI_SKIP", "").split(",") if name.strip()}
+
+
+def drop_groups(config, items):
+    """Drops the groups that LAZULI_SKIP names."""
+    skipped = skipped_groups()
+    dropped = [item for item in items if any(item.get_closest_marker(name) for name in skipped)]
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = [item for item in items if item not in dropped]
