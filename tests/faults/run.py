@@ -191,8 +191,10 @@ class Run:
     def __init__(self, binary, shim):
         self.binary, self.shim = binary, shim
         self.folder = tempfile.mkdtemp(prefix="lazuli-faults-")
-        self.data = os.path.join(self.folder, "data")
-        self.log = os.path.join(self.folder, "undo")
+        self.disk, self.undo = os.path.join(self.folder, "disk"), os.path.join(self.folder, "undo")
+        self.data = os.path.join(self.disk, "data")
+        for made in (self.disk, self.undo):
+            os.mkdir(made)
         self.seen = os.path.join(self.folder, "seen")
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
@@ -200,16 +202,16 @@ class Run:
 
     def server(self, fault=None, when_ready=False):
         env = {}
-        if fault:
+        if fault is not None:
             env = {"LAZULI_FAULTS_GATE": self.gate} if when_ready else {}
-            env |= {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.data,
-                   "LAZULI_FAULTS_UNDO": self.log, "LAZULI_FAULTS_SEEN": self.seen}
+            env |= {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.disk,
+                   "LAZULI_FAULTS_UNDO": self.undo, "LAZULI_FAULTS_SEEN": self.seen}
         return Server(self.binary, "--location", self.data, env=env)
 
-    def faulty(self, fault, when_ready):
-        """One run with a fault. Returns whether the fault happened, and the problems."""
+    def faulty(self, fault, when_ready=False, **loss):
+        """One run with a fault, or with the library alone. Returns whether the fault happened, and the problems."""
         problems = []
-        for path in (self.seen, self.log, self.gate):
+        for path in (self.seen, self.gate):
             if os.path.exists(path):
                 os.remove(path)
         try:
@@ -234,7 +236,8 @@ class Run:
                 problems.append(f"wrong: the server did not start, and said {error}")
         happened = os.path.exists(self.seen)
         # What could not be synced is gone with the power.
-        lose_power(self.log, self.data)
+        if not loss.pop("power_stays", False):
+            lose_power(self.undo, self.disk, **loss)
         return happened, problems
 
     def healthy(self):

@@ -1,51 +1,109 @@
 """Takes back what was not synced, as a loss of power does.
 
-The preloaded library (shim/) logs what every write destroyed and every sync. Here the writes behind the last sync of each
-file are undone, newest first: all of them, or, as a disk may have kept any of them, all but a random few of each file.
+The preloaded library (shim/) logs what every write destroyed, what was in every directory after every change, and every sync.
+Here the writes behind the last sync of each file are undone, newest first, and each directory is given back the names of its
+last sync: nothing else was promised. Or, as a disk may write on its own, all but the oldest few of each file and directory.
+
+POSIX is taken by its word: a name that was made, replaced or removed is durable when its directory was synced, whatever
+became of the file's content; and what happened in one directory says nothing about another.
 """
 
 import os
+import shutil
 
 
-def read_log(path):
-    """The writes behind the last sync of each file: {inode: [(length, offset, bytes)]}, oldest first."""
-    pending = {}
-    try:
-        with open(path, "rb") as log:
-            while line := log.readline():
-                kind, inode, *rest = line.split()
-                if kind == b"S":
-                    pending.pop(int(inode), None)
-                    continue
-                length, offset, count = map(int, rest)
-                before = log.read(count)
-                if len(before) < count:
-                    break  # the kill met the log itself; that write did not happen
-                if length == 0:
-                    pending.pop(int(inode), None)  # a new file, perhaps with the number of a deleted one
-                pending.setdefault(int(inode), []).append((length, offset, before))
-    except FileNotFoundError:
-        pass
-    return pending
+class Log:
+    """What was not synced when the power was lost."""
+
+    def __init__(self, folder):
+        # The number of the directory that all others are in.
+        self.root = None
+        # Writes of each file, oldest first: (length, offset, bytes before).
+        self.writes = {}
+        # Listings of each directory, {name: (kind, number)}: the durable one, and those of later changes.
+        self.listings = {}
+        try:
+            with open(os.path.join(folder, "log"), "rb") as log:
+                while (line := log.readline()).endswith(b"\n") and self.take(log, *line.split()):
+                    pass
+        except FileNotFoundError:
+            pass
+
+    def take(self, log, kind, inode, *rest):
+        """One record. False if the kill met the log itself; what the rest was about did not happen, or may not have."""
+        inode, rest = int(inode), [int(number) for number in rest]
+        if kind == b"S":
+            self.writes.pop(inode, None)
+            return True
+        there = log.read(rest[-1])
+        if len(there) < rest[-1]:
+            return False
+        if kind == b"W":
+            self.writes.setdefault(inode, []).append((rest[0], rest[1], there))
+            return True
+        self.root = self.root or inode
+        entries = [entry.split(b" ", 2) for entry in there.split(b"\0")[:-1]]
+        listing = {name: (kind, int(number)) for kind, number, name in entries}
+        is_synced = rest[0]
+        self.listings[inode] = [listing] if is_synced else self.listings.get(inode, []) + [listing]
+        return True
 
 
-def lose_power(log, directory, random=None):
-    """Undoes them in the files below the directory, and forgets the log. Returns how many writes were lost."""
-    pending, lost = read_log(log), 0
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = os.path.join(folder, name)
-            writes = pending.get(os.stat(path).st_ino)
-            if not writes:
-                continue
-            # With a given chance the oldest few were written by the disk on its own.
-            kept = random.randrange(len(writes) + 1) if random else 0
-            with open(path, "r+b") as file:
-                for length, offset, before in reversed(writes[kept:]):
-                    file.seek(offset)
-                    file.write(before)
-                    file.truncate(length)
-                    lost += 1
-    if os.path.exists(log):
-        os.remove(log)
-    return lost
+class PowerLoss:
+    def __init__(self, folder, random):
+        self.folder, self.random, self.log = folder, random, Log(folder)
+        self.lost_writes = self.lost_names = 0
+
+    def first(self, steps):
+        """So many of the steps were done by the disk on its own."""
+        return self.random.randrange(steps + 1) if self.random else 0
+
+    def put_back(self, path, inode):
+        """Gives a directory, and those in it, the names that it had."""
+        listings = self.log.listings.get(inode)
+        if not listings:
+            return
+        wanted = listings[self.first(len(listings) - 1)]
+        for entry in list(os.scandir(path)):
+            kind = b"d" if entry.is_dir(follow_symlinks=False) else b"f"
+            if wanted.get(entry.name) != (kind, entry.inode()):
+                shutil.rmtree(entry.path) if kind == b"d" else os.remove(entry.path)
+                self.lost_names += 1
+        for name, (kind, number) in wanted.items():
+            below = os.path.join(path, name)
+            if not os.path.lexists(below):
+                self.lost_names += 1
+                if kind == b"f":
+                    os.link(os.path.join(os.fsencode(self.folder), b"%d" % number), below)
+                else:
+                    os.mkdir(below, 0o700)
+            if kind == b"d":
+                self.put_back(below, number)
+
+    def undo_writes(self, path):
+        writes = self.log.writes.get(os.stat(path).st_ino)
+        if not writes:
+            return
+        undone = writes[self.first(len(writes)):]
+        with open(path, "r+b") as file:
+            for length, offset, before in reversed(undone):
+                file.seek(offset)
+                file.write(before)
+                file.truncate(length)
+        self.lost_writes += len(undone)
+
+
+def lose_power(folder, directory, random=None, writes_stay=False):
+    """Undoes it all below the directory, or all but the oldest few, and forgets the log. Returns how much was lost.
+
+    With `writes_stay` the disk has written all contents on its own, and no names.
+    """
+    loss = PowerLoss(folder, random)
+    if loss.log.root:
+        loss.put_back(os.fsencode(directory), loss.log.root)
+    for below, _, names in os.walk(directory):
+        for name in names if not writes_stay else ():
+            loss.undo_writes(os.path.join(below, name))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return loss

@@ -190,6 +190,12 @@ fn create_all(path: &Path) -> Result<(), OpenError> {
         }
         sync_dir(parent_of(dir))?;
     }
+    if !is_store(path)? {
+        // Those that were there may be the work of a start that was killed before it synced them; or anybody's, so that not all
+        // of them can be opened.
+        let others = path.ancestors().skip(missing.len()).filter(|dir| dir.parent().is_some());
+        others.for_each(|dir| drop(sync_dir(parent_of(dir))));
+    }
     Ok(())
 }
 

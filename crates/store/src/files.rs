@@ -22,11 +22,12 @@ use fjall::{
 };
 
 use crate::cache::{RowCache, ScanCache};
-use crate::directory::{Directory, sync_dir};
+use crate::directory::Directory;
 use crate::error::{OpenError, open_error};
 use crate::limits;
 use crate::options::{Durability, Options};
 use crate::preflight;
+use crate::settle;
 
 /// The name of the one keyspace; all kinds of keys live in it.
 const KEYSPACE: &str = "rows";
@@ -64,8 +65,12 @@ impl Files {
     fn open_as(directory: Directory, options: &Options, workers: usize) -> Result<Self, OpenError> {
         let data = directory.data();
         let is_new = !data.exists();
+        let was_closed = directory.closed_at()?.is_some();
         // What was written under the rule of the last opening counts, not under that of this one.
-        preflight::verify(&data, directory.was_relaxed()?, directory.closed_at()?.is_some())?;
+        preflight::verify(&data, directory.was_relaxed()?, was_closed)?;
+        if !was_closed {
+            settle::all(&directory)?;
+        }
         directory.mark_relaxed(options.durability == Durability::Relaxed)?;
         // Recovery of the sorted store asserts some of what it finds in its files.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options, workers)));
@@ -73,10 +78,9 @@ impl Files {
             opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;
         if is_new {
             directory.keep_to_owner()?;
-            // The sorted store syncs what it puts into its directories, but not that they are in theirs.
-            for made in [data.join("keyspaces"), data, directory.path().into()] {
-                sync_dir(&made)?;
-            }
+        }
+        if !was_closed {
+            settle::made(&directory)?;
         }
         Ok(Self {
             db,

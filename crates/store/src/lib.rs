@@ -29,6 +29,7 @@ mod queue;
 mod reading;
 mod recent;
 mod scan;
+mod settle;
 mod state;
 mod store;
 mod view;

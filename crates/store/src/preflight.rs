@@ -16,8 +16,10 @@ use crate::cut::cut;
 use crate::error::OpenError;
 use crate::journal::{self, Summary, Tail};
 
-const VERSION: &str = "version";
-const KEYSPACES: &str = "keyspaces";
+/// The file that the sorted store makes last when it is made.
+pub const VERSION: &str = "version";
+/// Where its keyspaces lie.
+pub const KEYSPACES: &str = "keyspaces";
 const CURRENT: &str = "current";
 /// Where the sorted files of a keyspace lie.
 pub const TABLES: &str = "tables";
@@ -183,7 +185,7 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(OpenError::io("read", dir))).collect()
 }
 
-fn exists(path: &Path) -> Result<bool, OpenError> {
+pub fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 

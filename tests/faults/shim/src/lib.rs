@@ -4,17 +4,20 @@
 //!
 //! - `LAZULI_FAULTS=KIND@N[+],...`: the N-th call of that kind fails, with `+` every later one too. Kinds: `sync-eio`,
 //!   `write-eio`, `write-enospc`, `write-erofs`, `write-short` (half is written, then the call says so), `read-eio`,
-//!   `read-flip` (one bit of what was read is wrong), `write-kill` and `sync-kill` (the process ends before the call).
+//!   `read-flip` (one bit of what was read is wrong), `write-kill`, `sync-kill` and `name-kill` (the process ends before
+//!   the call; `name` is any call that makes, replaces or removes a name).
 //! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file is there.
 //! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected.
-//! - `LAZULI_FAULTS_UNDO=FILE`: what every write destroyed, and every sync. With it, `undo.py` takes back after a kill what
-//!   was not synced: that is what a loss of power does to file contents. Creations, renames and deletions of files are not
-//!   taken back.
+//! - `LAZULI_FAULTS_UNDO=FOLDER`: what every write destroyed, which names were there, and every sync, of files and of
+//!   directories. With it, `undo.py` takes back after a kill what was not synced: that is what a loss of power does. A name is
+//!   durable when its directory was synced, and only then; the sync of a file is one of its content.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod names;
 mod plan;
 mod real;
+mod tree;
 mod undo;
 
 use std::sync::{Mutex, MutexGuard};
@@ -26,7 +29,7 @@ use plan::{Fault, Kind};
 /// One call at a time: the order of the undo log is the order of the writes.
 static DISK: Mutex<()> = Mutex::new(());
 
-fn disk() -> MutexGuard<'static, ()> {
+pub(crate) fn disk() -> MutexGuard<'static, ()> {
     DISK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -81,6 +84,18 @@ fn synced(file: c_int, sync: impl FnOnce() -> c_int) -> c_int {
     if let Some(Fault::Error(code)) = plan::next(Kind::Sync) {
         return fail(code) as c_int;
     }
+    let path = plan::path_of(file).filter(|_| undo::is_wanted());
+    let Some(path) = path else { return sync() };
+    if path.is_dir() {
+        let mut result = -1;
+        tree::synced(&path, || {
+            result = sync();
+            result == 0
+        });
+        return result;
+    }
+    // Whatever happened to names past this library is seen here.
+    path.parent().filter(|parent| plan::holds(parent)).into_iter().for_each(tree::changed);
     let result = sync();
     if result == 0 {
         undo::syncs(file);

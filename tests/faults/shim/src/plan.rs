@@ -2,6 +2,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +18,8 @@ pub enum Kind {
     Write,
     Read,
     Sync,
+    /// Making, replacing or removing a name.
+    Name,
 }
 
 #[derive(Clone, Copy)]
@@ -37,13 +40,13 @@ struct Planned {
 }
 
 struct Plan {
-    directory: Vec<u8>,
+    directory: PathBuf,
     seen: Option<CString>,
     gate: Option<CString>,
     faults: Vec<Planned>,
 }
 
-const KINDS: [(&str, Kind, Fault); 9] = [
+const KINDS: [(&str, Kind, Fault); 10] = [
     ("sync-eio", Kind::Sync, Fault::Error(libc::EIO)),
     ("write-eio", Kind::Write, Fault::Error(libc::EIO)),
     ("write-enospc", Kind::Write, Fault::Error(libc::ENOSPC)),
@@ -53,16 +56,17 @@ const KINDS: [(&str, Kind, Fault); 9] = [
     ("read-flip", Kind::Read, Fault::Flip),
     ("sync-kill", Kind::Sync, Fault::Kill),
     ("write-kill", Kind::Write, Fault::Kill),
+    ("name-kill", Kind::Name, Fault::Kill),
 ];
 
-static CALLS: [AtomicU64; 3] = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+static CALLS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 fn plan() -> &'static Plan {
     static PLAN: OnceLock<Plan> = OnceLock::new();
     PLAN.get_or_init(|| {
         let faults = std::env::var("LAZULI_FAULTS").unwrap_or_default();
         Plan {
-            directory: std::env::var_os("LAZULI_FAULTS_DIR").unwrap_or_default().as_bytes().to_vec(),
+            directory: std::env::var_os("LAZULI_FAULTS_DIR").unwrap_or_default().into(),
             seen: path("LAZULI_FAULTS_SEEN"),
             gate: path("LAZULI_FAULTS_GATE"),
             faults: faults.split(',').filter(|text| !text.is_empty()).map(planned).collect(),
@@ -80,17 +84,30 @@ fn planned(text: &str) -> Planned {
     parsed.unwrap_or_else(|| panic!("not a fault: {text}"))
 }
 
-/// Is it a file below the directory?
+/// Is it a file below the directory, or the directory?
 pub fn watches(file: c_int) -> bool {
-    let directory = &plan().directory;
-    if directory.is_empty() {
-        return false;
-    }
+    !plan().directory.as_os_str().is_empty() && path_of(file).is_some_and(|path| holds(&path))
+}
+
+/// Is this path the directory, or below it?
+pub fn holds(path: &Path) -> bool {
+    let directory = root();
+    !directory.as_os_str().is_empty() && path.starts_with(directory)
+}
+
+/// The directory whose files are watched; empty if none is.
+pub fn root() -> &'static Path {
+    &plan().directory
+}
+
+/// Where an open file is.
+pub fn path_of(file: c_int) -> Option<PathBuf> {
     let mut path = [0; PATH_BYTES_MAX];
     let link = format!("/proc/self/fd/{file}\0");
     // SAFETY: the link is a C string, and the path has room for as many bytes as are said.
     let length = unsafe { libc::readlink(link.as_ptr().cast(), path.as_mut_ptr().cast(), path.len()) };
-    usize::try_from(length).is_ok_and(|length| path[..length].starts_with(directory))
+    let length = usize::try_from(length).ok()?;
+    Some(OsStr::from_bytes(&path[..length]).into())
 }
 
 /// The fault for the next call of this kind, if it is its turn.
@@ -117,7 +134,7 @@ fn tell(name: &str, number: u64) {
     let line = format!("{name} {number}\n");
     // SAFETY: the path is a C string; the line is as long as said; the file is ours.
     unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644);
+        let file = real::open64(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644);
         real::write(file, line.as_ptr().cast(), line.len());
         libc::close(file);
     }

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::mem::transmute;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{c_int, c_void, iovec, off64_t, size_t, ssize_t};
+use libc::{c_char, c_int, c_void, iovec, mode_t, off64_t, size_t, ssize_t};
 
 /// The next definition of a name behind this library; looked up once.
 fn behind(name: &'static CStr, known: &AtomicPtr<c_void>) -> *mut c_void {
@@ -43,4 +43,12 @@ forward! {
     fdatasync(file: c_int) -> c_int;
     read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t;
     pread64(file: c_int, buffer: *mut c_void, count: size_t, offset: off64_t) -> ssize_t;
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+    openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int;
+    mkdir(path: *const c_char, mode: mode_t) -> c_int;
+    rename(from: *const c_char, to: *const c_char) -> c_int;
+    unlink(path: *const c_char) -> c_int;
+    unlinkat(folder: c_int, path: *const c_char, flags: c_int) -> c_int;
+    rmdir(path: *const c_char) -> c_int;
+    linkat(from: c_int, old: *const c_char, to: c_int, new: *const c_char, flags: c_int) -> c_int;
 }

@@ -1,34 +1,56 @@
-//! A log of what writes destroyed, so that what was not synced can be taken back.
+//! A log of what was done to files, so that what was not synced can be taken back.
 //!
-//! Records, in the order of the calls: `W inode length offset count\n` and `count` bytes that were there before (fewer than
-//! were written where the file ended); `S inode\n` after a sync. Written before the write itself, so that a kill between the
-//! two leaves a record too many, never one too few.
+//! Records, in the order of the calls:
+//! - `W inode length offset count\n` and `count` bytes that were there before (fewer than were written where the file ended).
+//!   Written before the write itself, so that a kill between the two leaves a record too many, never one too few.
+//! - `S inode\n` after the sync of a file.
+//! - `D inode synced count\n` and `count` bytes: what is in a directory (see `tree`), and whether that was synced.
 
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libc::{c_int, off64_t};
 
-use crate::{plan, real};
+use crate::real;
 
-/// The log; -1 if none is wanted.
-fn log() -> c_int {
-    static LOG: OnceLock<c_int> = OnceLock::new();
-    *LOG.get_or_init(|| match plan::path("LAZULI_FAULTS_UNDO") {
+/// The name of the log in its folder.
+const LOG: &str = "log";
+
+/// The folder of the log; what is deleted is kept there too.
+pub fn folder() -> Option<&'static PathBuf> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOLDER.get_or_init(|| std::env::var_os("LAZULI_FAULTS_UNDO").map(PathBuf::from)).as_ref()
+}
+
+/// The log, and whether nobody had written to it before this process; -1 if none is wanted.
+fn opened() -> (c_int, bool) {
+    static OPENED: OnceLock<(c_int, bool)> = OnceLock::new();
+    *OPENED.get_or_init(|| {
+        let Some(folder) = folder() else { return (-1, false) };
+        let path = CString::new(folder.join(LOG).as_os_str().as_bytes()).expect("no path has a zero in it");
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
         // SAFETY: the path is a C string.
-        Some(path) => unsafe {
-            libc::open(
-                path.as_ptr(),
-                libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC,
-                0o644,
-            )
-        },
-        None => -1,
+        let file = unsafe { real::open64(path.as_ptr(), flags, 0o644) };
+        let (_, length) = facts(file).expect("the log of the test can be opened");
+        (file, length == 0)
     })
+}
+
+/// Is a log wanted?
+pub fn is_wanted() -> bool {
+    opened().0 >= 0
+}
+
+/// Did the log begin with this process?
+pub fn is_new() -> bool {
+    opened().1
 }
 
 /// A write of `count` bytes is about to happen, where the file stands if no place is said.
 pub fn writes(file: c_int, offset: Option<off64_t>, count: usize) {
-    if log() < 0 {
+    if !is_wanted() {
         return;
     }
     let Some((inode, length)) = facts(file) else { return };
@@ -40,33 +62,60 @@ pub fn writes(file: c_int, offset: Option<off64_t>, count: usize) {
         // SAFETY: no memory is involved.
         None => unsafe { libc::lseek64(file, 0, libc::SEEK_CUR) },
     };
-    record(file, inode, length, offset, count);
+    let there = usize::try_from(length - offset).unwrap_or(0).min(count);
+    record(file, inode, length, offset, there);
 }
 
 /// The file is about to get another length.
 pub fn truncates(file: c_int, to: off64_t) {
-    if log() < 0 {
+    if !is_wanted() {
         return;
     }
     let Some((inode, length)) = facts(file) else { return };
-    record(file, inode, length, to.min(length), usize::try_from(length - to).unwrap_or(0));
+    // Of a log that was made longer than needed, only what was ever written: the rest are zeros again when it gets its length.
+    let end = end_of_data(file, to).min(length);
+    record(file, inode, length, to.min(length), usize::try_from(end - to).unwrap_or(0));
 }
 
 /// The file was synced.
 pub fn syncs(file: c_int) {
-    if let (0.., Some((inode, _))) = (log(), facts(file)) {
+    if let (true, Some((inode, _))) = (is_wanted(), facts(file)) {
         append(format!("S {inode}\n").as_bytes());
     }
 }
 
-fn record(file: c_int, inode: u64, length: off64_t, offset: off64_t, count: usize) {
-    let there = usize::try_from(length - offset).unwrap_or(0).min(count);
+/// What is in a directory.
+pub fn lists(inode: u64, is_synced: bool, listing: &[u8]) {
+    let mut bytes = format!("D {inode} {} {}\n", u8::from(is_synced), listing.len()).into_bytes();
+    bytes.extend_from_slice(listing);
+    append(&bytes);
+}
+
+/// Where the last hole of the file begins, if that is behind `start`.
+fn end_of_data(file: c_int, start: off64_t) -> off64_t {
+    let mut end = start;
+    // SAFETY: no memory is involved.
+    unsafe {
+        let stands = libc::lseek64(file, 0, libc::SEEK_CUR);
+        loop {
+            let data = libc::lseek64(file, end, libc::SEEK_DATA);
+            if data < 0 {
+                break;
+            }
+            end = libc::lseek64(file, data, libc::SEEK_HOLE);
+        }
+        libc::lseek64(file, stands, libc::SEEK_SET);
+    }
+    end
+}
+
+fn record(file: c_int, inode: u64, length: off64_t, offset: off64_t, there: usize) {
     let mut before = vec![0; there];
     // The file may be open for writing only: it is opened once more by its link.
     let link = format!("/proc/self/fd/{file}\0");
     // SAFETY: the link is a C string; the buffer has `there` bytes; the second handle is ours.
     let got = unsafe {
-        let again = libc::open(link.as_ptr().cast(), libc::O_RDONLY);
+        let again = real::open64(link.as_ptr().cast(), libc::O_RDONLY, 0);
         let got = real::pread64(again, before.as_mut_ptr().cast(), there, offset);
         libc::close(again);
         got
@@ -88,6 +137,6 @@ fn facts(file: c_int) -> Option<(u64, off64_t)> {
 
 fn append(bytes: &[u8]) {
     // SAFETY: the bytes are as many as said.
-    let written = unsafe { real::write(log(), bytes.as_ptr().cast(), bytes.len()) };
+    let written = unsafe { real::write(opened().0, bytes.as_ptr().cast(), bytes.len()) };
     assert_eq!(usize::try_from(written), Ok(bytes.len()), "the log of the test can be written");
 }

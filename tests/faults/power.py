@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Takes the power away at chosen moments.
+
+    tests/faults/power.py --binary target/release/lazuli
+
+A new store: its first start is killed before its n-th sync, or before it makes, replaces or removes its n-th name, for every n.
+The power stays on, so that the second start finds all that the first one did, synced or not. It is written to and killed, and
+now the power is lost. What was acknowledged must be there: the second start must not take for durable what the first did not
+sync.
+
+A store that was stopped in good order: it is opened anew and killed in the middle of a batch, which the disk has then, while it
+has lost all names that were not synced. The half of a batch must not be taken for damage: the mark of the good order is gone.
+"""
+
+import argparse
+import concurrent.futures
+import shutil
+import sys
+
+from run import CALLS_MAX, Run, build_shim, write_all
+from lazuli import Client
+
+# So many places are tried at once.
+AT_ONCE = 8
+
+
+def new_store(binary, shim, fault):
+    """Returns whether there was such a place, and the problems."""
+    run = Run(binary, shim)
+    happened, problems = run.faulty(fault, power_stays=True)
+    problems += run.faulty("")[1]
+    return happened, problems + end(run)
+
+
+def stopped_store(binary, shim):
+    """Returns the problems."""
+    run = Run(binary, shim)
+    with run.server() as server, Client(server) as client:
+        write_all(client, run.known, [])
+        server.stop()
+    happened, problems = run.faulty("write-short@1,write-kill@2", when_ready=True, writes_stay=True)
+    return problems + end(run) + ([] if happened else ["wrong: nothing was written"])
+
+
+def end(run):
+    problems = run.healthy()
+    if problems:
+        problems.append(f"the store is left in {run.folder}")
+    else:
+        shutil.rmtree(run.folder)
+    return problems
+
+
+def new_stores(pool, binary, shim, kind):
+    """Returns how many places there are, and at how many something was wrong."""
+    places = wrong = 0
+    for first in range(1, CALLS_MAX, AT_ONCE):
+        faults = [f"{kind}@{place}" for place in range(first, first + AT_ONCE)]
+        done = list(pool.map(lambda fault: (fault, *new_store(binary, shim, fault)), faults))
+        for fault, happened, problems in done:
+            places, wrong = places + happened, wrong + bool(problems)
+            for problem in problems:
+                print(f"{fault}: {problem}", flush=True)
+        if not all(happened for _, happened, _ in done):
+            break
+    print(f"new store, {kind}: {places} places, something wrong at {wrong}", flush=True)
+    return places, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    args = parser.parse_args()
+    shim, failed = build_shim(), 0
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for kind in ("name-kill", "sync-kill"):
+            places, wrong = new_stores(pool, args.binary, shim, kind)
+            # A store cannot be made without either.
+            failed += wrong + (not places)
+    problems = stopped_store(args.binary, shim)
+    for problem in problems:
+        print(f"stopped store: {problem}")
+    failed += bool(problems)
+    print("passed" if not failed else f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
