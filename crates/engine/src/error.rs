@@ -10,6 +10,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// Nothing was applied; the same call may succeed at once.
     Conflict,
+    /// There is more to do than the engine can begin with in time; nothing was applied.
+    Busy(String),
     /// The change may or may not be applied.
     Unknown(String),
     /// The engine cannot work now; nothing was applied.
@@ -26,6 +28,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Conflict => f.write_str("another change was faster; nothing was applied"),
+            Error::Busy(why) => write!(f, "too much to do at once; nothing was applied: {why}"),
             Error::Unknown(why) => write!(f, "it is not known whether the change was applied: {why}"),
             Error::Unavailable(why) => write!(f, "the storage engine is not available: {why}"),
             Error::TooLarge(why) => write!(f, "too large for this storage engine: {why}"),

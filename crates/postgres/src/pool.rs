@@ -81,10 +81,14 @@ impl Pool {
 
     /// A connection to the server that takes writes; waits a while for one to appear.
     pub async fn take(self: &Arc<Self>) -> Result<Lease> {
-        match timeout(ACQUIRE_TIME_MAX, self.permits.clone().acquire_owned()).await {
+        self.take_within(ACQUIRE_TIME_MAX).await
+    }
+
+    async fn take_within(self: &Arc<Self>, time: Duration) -> Result<Lease> {
+        match timeout(time, self.permits.clone().acquire_owned()).await {
             Ok(Ok(permit)) => self.take_with(permit).await,
             Ok(Err(_)) => Err(Error::Unavailable("the engine is closed".into())),
-            Err(_) => Err(Error::Unavailable("all connections to the database are busy".into())),
+            Err(_) => Err(Error::Busy("all connections to the database are in use".into())),
         }
     }
 
@@ -251,6 +255,19 @@ mod tests {
             flavour: Flavour::Postgres,
             version: String::new(),
         }
+    }
+
+    /// Callers who wait for their turn in vain are too many, which passes: the database need not be ill.
+    #[tokio::test]
+    async fn connections_that_are_all_in_use_are_a_load_and_no_failure() {
+        let pool = Pool::new("postgres://lazuli@127.0.0.1:1/lazuli?pool=1".parse().unwrap());
+        let permit = pool.permits.clone().acquire_owned().await.unwrap();
+        let refused = pool.take_within(Duration::ZERO).await.err();
+        assert!(matches!(refused, Some(Error::Busy(_))), "{refused:?}");
+        drop(permit);
+        pool.permits.close();
+        let refused = pool.take_within(Duration::ZERO).await.err();
+        assert!(matches!(refused, Some(Error::Unavailable(_))), "{refused:?}");
     }
 
     /// CS-06: what was acknowledged on a newer history is not on an older one, whoever leads now.

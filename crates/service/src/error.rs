@@ -21,10 +21,14 @@ impl Error {
         match self {
             Error::Refused(failure) => failure.clone(),
             Error::Engine(error) => match error {
-                lazuli_engine::Error::Conflict => ErrorCode::ServerBusy.into(),
+                // Both say that nothing was applied, as the code does.
+                lazuli_engine::Error::Conflict | lazuli_engine::Error::Busy(_) => {
+                    ErrorCode::ServerBusy.into()
+                }
                 lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
                 // Both leave it open whether the change was made, as the first must.
                 lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
+                // Not 503, which is for a load that passes: somebody must look after these.
                 lazuli_engine::Error::Unavailable(_)
                 | lazuli_engine::Error::Corrupt(_)
                 | lazuli_engine::Error::Poisoned(_) => ErrorCode::InternalError.into(),
@@ -67,3 +71,29 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::Error as EngineError;
+    use lazuli_model::WasApplied;
+
+    use super::*;
+
+    /// Only what is certain not to be applied is said not to be: a client repeats it without a second thought.
+    #[test]
+    fn failures_of_the_engine_promise_no_more_than_is_known() {
+        let why = || "why".to_owned();
+        for (error, status, code, applied) in [
+            (EngineError::Conflict, 503, ErrorCode::ServerBusy, WasApplied::No),
+            (EngineError::Busy(why()), 503, ErrorCode::ServerBusy, WasApplied::No),
+            (EngineError::TooLarge(why()), 400, ErrorCode::KeyValueTooLarge, WasApplied::No),
+            (EngineError::Unknown(why()), 500, ErrorCode::OperationTimedOut, WasApplied::Unknown),
+            (EngineError::Unavailable(why()), 500, ErrorCode::InternalError, WasApplied::Unknown),
+            (EngineError::Corrupt(why()), 500, ErrorCode::InternalError, WasApplied::Unknown),
+            (EngineError::Poisoned(why()), 500, ErrorCode::InternalError, WasApplied::Unknown),
+        ] {
+            let told = Error::Engine(error).failure().code;
+            assert_eq!((told, told.status(), told.applied()), (code, status, applied));
+        }
+    }
+}
