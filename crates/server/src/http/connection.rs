@@ -157,6 +157,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 deadline = Instant::now() + limits.head_time_max;
                 waiting = false;
             }
+            if self.input.first().is_some_and(|&byte| byte != b'\r' && !byte.is_ascii_graphic()) {
+                // No method begins so. The greeting of TLS does, and its sender would wait for an answer as long as this did.
+                return Ok(Err(ErrorCode::InvalidInput));
+            }
             if let Some(end) = find_head_end(&self.input, searched) {
                 if end > limits.head_bytes_max {
                     return Ok(Err(ErrorCode::RequestHeaderTooLarge));

@@ -195,3 +195,18 @@ fn a_request_names_its_host() {
     let answer = server.connect().ask(&Request::get("/Tables").without("Host"));
     assert_eq!((answer.status, answer.code()), (400, "HostInformationNotPresent"));
 }
+
+/// A client that was told https and finds http was left waiting until its time for a head was over.
+#[test]
+fn what_begins_no_request_is_answered_at_once() {
+    let server = Server::start();
+    let greeting = [0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3];
+    for beginning in [&greeting[..], &[0], &[0xff], b" ", b"\t", b"\r\n\x16"] {
+        let mut client = server.connect();
+        client.send(beginning);
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.closes()), (400, true), "{beginning:?}: {}", answer.head);
+        client.assert_closed();
+    }
+    server.assert_alive();
+}
