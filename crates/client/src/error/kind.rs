@@ -16,15 +16,15 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The service refused the request, or failed. [`Error::code`] says why.
+    /// The service refused the request, or failed. [`crate::Error::code`] says why.
     Service,
-    /// One operation of a batch was refused, and with it the batch. [`Error::batch_index`] says which one.
+    /// One operation of a batch was refused, and with it the batch. [`crate::Error::batch_index`] says which one.
     BatchOperation,
     /// No answer came.
     Transport,
     /// The time for the operation, retries included, is over.
     Deadline,
-    /// The answer could not be understood.
+    /// The answer could not be understood, or is larger than what is taken.
     Answer,
     /// The request was not sent, because it is not one that a service would take.
     Input,
