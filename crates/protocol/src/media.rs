@@ -52,16 +52,19 @@ enum Range {
 /// Chooses the format of the answer: `$format` beats `Accept`, the first media range that is understood wins.
 ///
 /// `has_body` tells whether success has a body; a request that gets none is never refused for its `Accept`.
-pub fn negotiate(
+pub fn negotiate<'a>(
     version: ApiVersion,
-    format_parameter: Option<&str>,
-    accept: Option<&str>,
+    format_parameter: Option<&'a str>,
+    accept: impl Iterator<Item = &'a str>,
     has_body: bool,
 ) -> Result<Format, Failure> {
     let fallback = Format::default_of(version);
-    let wanted = format_parameter.filter(|text| !text.is_empty()).or(accept).unwrap_or("");
     let mut refusal = None;
-    for range in wanted.split(',').map(str::trim).filter(|range| !range.is_empty()).map(classify) {
+    let named = format_parameter.filter(|text| !text.is_empty());
+    // Accept may come in several lines, which count as one.
+    let wanted = named.into_iter().chain(accept.filter(|_| named.is_none()));
+    let ranges = wanted.flat_map(|text| text.split(',')).map(str::trim).filter(|range| !range.is_empty());
+    for range in ranges.map(classify) {
         match range {
             Range::Json(level) if version.has_json() => return Ok(Format::Json(level)),
             Range::Atom if version.has_atom() => return Ok(Format::Atom),
@@ -148,7 +151,7 @@ mod tests {
     fn check(version: &str, accept: Option<&str>, expected: Result<Format, ErrorCode>) {
         let version = if version.is_empty() { ApiVersion::NONE } else { ApiVersion::parse(version).unwrap() };
         assert_eq!(
-            negotiate(version, None, accept, true).map_err(|f| f.code),
+            negotiate(version, None, accept.into_iter(), true).map_err(|f| f.code),
             expected,
             "{version} {accept:?}"
         );
@@ -189,14 +192,22 @@ mod tests {
     #[test]
     fn the_parameter_beats_the_header() {
         let version = ApiVersion::V2019_02_02;
-        let chosen =
-            negotiate(version, Some("application/json;odata=nometadata"), Some("application/atom+xml"), true);
+        let accept = ["application/atom+xml"].into_iter();
+        let chosen = negotiate(version, Some("application/json;odata=nometadata"), accept, true);
         assert_eq!(chosen, Ok(Format::Json(Metadata::None)));
     }
 
     #[test]
+    fn several_lines_of_accept_count_as_one() {
+        let accept = ["image/png", "application/json;odata=fullmetadata"].into_iter();
+        let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, true);
+        assert_eq!(chosen, Ok(Format::Json(Metadata::Full)));
+    }
+
+    #[test]
     fn no_body_no_refusal() {
-        let chosen = negotiate(ApiVersion::V2019_02_02, None, Some("application/atom+xml"), false);
+        let accept = ["application/atom+xml"].into_iter();
+        let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, false);
         assert_eq!(chosen, Ok(Format::Json(Metadata::Minimal)));
     }
 }

@@ -35,6 +35,11 @@ pub enum Scope {
         /// What.
         permissions: Permissions,
     },
+    /// What the roles of a bearer token allow: policies of tables are beyond any role.
+    Roles {
+        /// What.
+        permissions: Permissions,
+    },
     /// What a shared access signature of a table allows.
     Table {
         /// The table, in lower case.
@@ -83,7 +88,7 @@ impl Grant {
     /// Is anything about the table to be told? A signature of another table does not even learn whether it exists.
     pub fn covers(&self, table: &TableName) -> bool {
         match &self.scope {
-            Scope::Everything | Scope::Account { .. } => true,
+            Scope::Everything | Scope::Account { .. } | Scope::Roles { .. } => true,
             Scope::Table { table: own, .. } => *own == table.folded(),
         }
     }
@@ -101,7 +106,7 @@ impl Grant {
     /// The only entities that can be read, if not all.
     pub(crate) fn window(&self) -> Option<&KeyRange> {
         match &self.scope {
-            Scope::Everything | Scope::Account { .. } => None,
+            Scope::Everything | Scope::Account { .. } | Scope::Roles { .. } => None,
             Scope::Table { window, .. } => Some(window),
         }
     }
@@ -162,7 +167,9 @@ pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
         Scope::Account { resources, .. } if !resources.allow("o") => {
             return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
         }
-        Scope::Account { permissions, .. } | Scope::Table { permissions, .. } => permissions,
+        Scope::Account { permissions, .. }
+        | Scope::Roles { permissions }
+        | Scope::Table { permissions, .. } => permissions,
     };
     if ["r", "a", "u", "d"].iter().any(|letter| permissions.allow(letter)) {
         return Ok(());
@@ -244,6 +251,11 @@ fn check(grant: &Grant, needs: &Needs, table: Option<&TableName>) -> Result<(), 
             if !resources.allow(resource) {
                 return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
             }
+            permissions
+        }
+        Scope::Roles { permissions } => {
+            // The original says that of policies, and so do we.
+            needs.resource.ok_or_else(|| grant.refusal(ErrorCode::ResourceNotFound))?;
             permissions
         }
         Scope::Table { permissions, .. } => {

@@ -1,7 +1,7 @@
 //! The OData path grammar: `/Tables('x')`, `/T()`, `/T(PartitionKey='p',RowKey='r')`.
 //!
 //! Percent-escapes are decoded once, then the path is split at slashes outside quoted key values. The first segment
-//! names the resource; a second one only lends its key predicate, as on the original.
+//! names the resource; the last one has the key predicate or there is none, as on the original.
 
 use std::borrow::Cow;
 
@@ -74,7 +74,7 @@ pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError>
     let decoded = percent::decode(wire_path).ok_or_else(|| routing(Failure::query_syntax()))?;
     let segments = split(&decoded)?;
     let Some(first) = segments.first() else { return Ok(Resource::Service) };
-    let predicate = segments.iter().rev().find_map(|segment| segment.predicate.as_ref());
+    let predicate = segments.last().and_then(|segment| segment.predicate.as_ref());
     match first.name {
         "$batch" => Ok(Resource::Batch),
         "$metadata" => Ok(Resource::Metadata),
@@ -263,6 +263,15 @@ mod tests {
         check("/$metadata", "Metadata");
         check("/T1t/T1t", "Entities(\"T1t\")");
         check("/T1t/Tables", "Entities(\"T1t\")");
+        check("/T1t/T1t(PartitionKey='p',RowKey='r')", "T1t \"p\" \"r\"");
+    }
+
+    /// What stands behind the keys takes them away: nothing is deleted by an address that goes on.
+    #[test]
+    fn a_segment_behind_the_keys_leaves_no_keys() {
+        check("/Tables('abc')/x", "Tables");
+        check("/abc(PartitionKey='p',RowKey='r')/x", "Entities(\"abc\")");
+        check("/abc(PartitionKey='p',RowKey='r')/", "abc \"p\" \"r\"");
     }
 
     /// OP-08: blanks, either order, doubled quotes, escapes decoded exactly once.

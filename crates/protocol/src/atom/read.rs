@@ -9,6 +9,7 @@ use lazuli_model::error::Origin;
 use lazuli_model::{EdmType, ErrorCode, Failure, Property, Value};
 
 use super::document::{self, RawProperty};
+use super::text;
 use crate::json;
 use crate::table::draft::Draft;
 
@@ -48,11 +49,11 @@ impl Draft {
             };
         }
         if property.is_null {
-            self.nulls.push(property.name);
+            self.nulls.push(text::read_name(property.name));
             return Ok(());
         }
         let value = value(property.kind()?, property.text).ok_or_else(invalid_value)?;
-        self.properties.push(Property { name: property.name, value });
+        self.properties.push(Property { name: text::read_name(property.name), value });
         Ok(())
     }
 }

@@ -28,16 +28,55 @@ pub fn push_attribute(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends the name of a property. A character that no XML name may hold is spelt `_xHHHH_`: property names follow the
-/// rules of C# identifiers, which know a few more letters.
+/// rules of C# identifiers, which know a few more letters. What only looks like that has its first character spelt so.
 pub fn push_name(out: &mut Vec<u8>, name: &str) {
     for (at, c) in name.char_indices() {
-        let fits = if at == 0 { is_name_start(c) } else { is_name_char(c) };
-        if fits {
+        if fits(c, at) && spelt(&name[at..]).is_none() {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         } else {
             out.extend_from_slice(format!("_x{:04X}_", u32::from(c)).as_bytes());
         }
     }
+}
+
+/// The name that [`push_name`] wrote. What it would not have spelt so stays as it is.
+pub fn read_name(text: String) -> String {
+    let Some(first) = text.find("_x") else { return text };
+    let mut name = text[..first].to_owned();
+    let mut rest = &text[first..];
+    while let Some(c) = rest.chars().next() {
+        let (c, length) = match spelt(rest) {
+            Some((meant, length))
+                if !fits(meant, name.len()) || (meant == '_' && looks_spelt(&rest[length..])) =>
+            {
+                (meant, length)
+            }
+            _ => (c, c.len_utf8()),
+        };
+        name.push(c);
+        rest = &rest[length..];
+    }
+    name
+}
+
+/// The character that `_xHHHH_` at the start of the text means, and the length of that.
+fn spelt(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("_x")?;
+    let end = digits.find('_').filter(|end| (4..=6).contains(end))?;
+    let is_upper_hex = |b: u8| matches!(b, b'0'..=b'9' | b'A'..=b'F');
+    let value =
+        digits[..end].bytes().all(is_upper_hex).then(|| u32::from_str_radix(&digits[..end], 16).ok())??;
+    Some((char::from_u32(value)?, "_x".len() + end + "_".len()))
+}
+
+/// Would the text look spelt with an underscore before it?
+fn looks_spelt(rest: &str) -> bool {
+    spelt(&format!("_{rest}")).is_some()
+}
+
+/// May an XML name hold the character there?
+fn fits(c: char, at: usize) -> bool {
+    if at == 0 { is_name_start(c) } else { is_name_char(c) }
 }
 
 fn push_escaped(out: &mut Vec<u8>, text: &str, escape: impl Fn(char) -> Option<&'static str>) {
@@ -111,5 +150,30 @@ mod tests {
         assert_eq!(written(push_name, "啊齄丂狛狜"), "啊齄丂狛狜");
         assert_eq!(written(push_name, "_a1\u{301}"), "_a1\u{301}");
         assert_eq!(written(push_name, "µs\u{fe33}"), "_x00B5_s\u{fe33}");
+    }
+
+    #[test]
+    fn names_are_read_as_they_were_written() {
+        for name in [
+            "a",
+            "µs",
+            "ª",
+            "aª_x",
+            "_x00AA_",
+            "_x005F_",
+            "_xª_",
+            "_x_x00AA_",
+            "__x00AA_",
+            "_x",
+            "𐀀ª𐀀",
+            "_x00aa_",
+        ] {
+            assert_eq!(read_name(written(push_name, name)), name);
+        }
+        for (text, name) in
+            [("_x0041_", "_x0041_"), ("_x005F_", "_x005F_"), ("_x00AA", "_x00AA"), ("_xD800_", "_xD800_")]
+        {
+            assert_eq!(read_name(text.to_owned()), name);
+        }
     }
 }

@@ -87,7 +87,7 @@ fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>),
             let Raw::Text(kind) = raw else { return Err(Failure::unreadable_body()) };
             let kind = EdmType::from_name(&kind).ok_or_else(Failure::unreadable_body)?;
             annotations.push((property.to_owned(), kind));
-        } else if !name.starts_with("odata.") && !name.contains("@odata.") {
+        } else if !name.starts_with("odata.") && !name.contains('@') {
             values.push((name, raw));
         }
     }
@@ -106,6 +106,9 @@ fn convert(raw: Raw, kind: Option<EdmType>) -> Result<Option<Value>, Failure> {
         }),
         (None | Some(EdmType::Double), Raw::Number(value)) => Some(Value::Double(value)),
         (Some(EdmType::Double), Raw::Integer(value)) => Some(Value::Double(value as f64)),
+        // `-0`, which comes as a floating point number.
+        (Some(EdmType::Int32), Raw::Number(0.0)) => Some(Value::Int32(0)),
+        (Some(EdmType::Int64), Raw::Number(0.0)) => Some(Value::Int64(0)),
         (Some(EdmType::Int32), Raw::Integer(value)) => i32::try_from(value).ok().map(Value::Int32),
         (Some(EdmType::Int64), Raw::Integer(value)) => Some(Value::Int64(value)),
         (Some(kind), Raw::Text(text)) => parse(kind, &text),

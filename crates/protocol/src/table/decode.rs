@@ -66,13 +66,16 @@ pub fn shape(
     let has_body = head.method == "GET" || (posts && prefer != Some(Prefer::NoContent));
     let mut shape = Shape { prefer: prefer.filter(|_| posts), ..Shape::fallback(version) };
     let parameter = query.get("$format");
-    match media::negotiate(version, parameter.as_deref(), head.get("accept"), has_body) {
+    match media::negotiate(version, parameter.as_deref(), head.all("accept"), has_body) {
         Ok(format) => shape.format = format,
         Err(failure) => return (shape, Some(failure)),
     }
-    match query::select(query, version) {
-        Ok(select) => shape.select = select,
-        Err(failure) => return (shape, Some(failure)),
+    // What was inserted is shown whole.
+    if head.method == "GET" {
+        match query::select(query, version) {
+            Ok(select) => shape.select = select,
+            Err(failure) => return (shape, Some(failure)),
+        }
     }
     (shape, None)
 }
@@ -116,6 +119,10 @@ pub fn intent(
         }
         (Verb::Post, Resource::Batch) if version == ApiVersion::NONE => {
             Err(ErrorCode::MissingRequiredHeader.into())
+        }
+        // VR-05: they came with that version.
+        (Verb::Post, Resource::Batch) if version < ApiVersion::V2009_04_14 => {
+            Err(ErrorCode::InvalidHeaderValue.into())
         }
         (Verb::Post, Resource::Batch) => Ok(Intent::Batch),
         _ => Err(ErrorCode::MethodNotAllowed.into()),

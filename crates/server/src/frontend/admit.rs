@@ -15,7 +15,6 @@ use lazuli_service::{Grant, RangeEnds, Scope};
 
 use super::{Arrival, Frontend};
 use crate::http::Peer;
-use crate::oauth::Oauth;
 
 impl Frontend {
     /// The account and the resource that are addressed.
@@ -55,8 +54,8 @@ impl Frontend {
     ) -> Result<Grant, Failure> {
         let Arrival { head, address, peer } = arrival;
         context.version = ApiVersion::of(head)?;
-        if let (Some(oauth), Some(token)) = (&self.oauth, bearer::token_of(head)) {
-            return self.admit_bearer(oauth, token, arrival, context).await;
+        if let Some(token) = bearer::token_of(head) {
+            return self.admit_bearer(token, arrival, context).await;
         }
         let credential = auth::credential(head)?;
         let token = if credential.is_none() { Token::parse(address.query) } else { None };
@@ -89,26 +88,29 @@ impl Frontend {
     /// such tokens; a challenge came later still.
     async fn admit_bearer(
         &self,
-        oauth: &Oauth,
         token: &str,
         arrival: &Arrival<'_>,
         context: &Context,
     ) -> Result<Grant, Failure> {
         let Arrival { head, address, peer } = arrival;
         self.keys(arrival)?;
+        let bad = |why: &dyn std::fmt::Display| {
+            tracing::debug!(request_id = %context.request_id, %why, "a bearer token was refused");
+            let challenged = context.version >= ApiVersion::V2020_12_06;
+            refuse(if challenged { ErrorCode::InvalidBearerToken } else { ErrorCode::AuthenticationFailed })
+        };
+        let oauth =
+            self.oauth.as_ref().ok_or_else(|| bad(&"no issuer is trusted: --oauth-issuer names one"))?;
         let is_safe = oauth.allows_http() || self.scheme(head, *peer) == "https";
         if !is_safe || context.version < ApiVersion::V2017_11_09 {
             return Err(refuse(ErrorCode::AuthenticationFailed));
         }
-        let roles = oauth.verify(token, address.account, context.now).await.map_err(|why| {
-            tracing::debug!(request_id = %context.request_id, %why, "a bearer token was refused");
-            let challenged = context.version >= ApiVersion::V2020_12_06;
-            refuse(if challenged { ErrorCode::InvalidBearerToken } else { ErrorCode::AuthenticationFailed })
-        })?;
+        let verified = oauth.verify(token, address.account, context.now).await;
+        let roles = verified.map_err(|why| bad(&why))?;
         Ok(Grant {
             account: address.account.to_owned(),
             read_only: address.secondary,
-            scope: Scope::Account { resources: Permissions::of("sco"), permissions: roles.permissions() },
+            scope: Scope::Roles { permissions: roles.permissions() },
             hides_refusals: false,
         })
     }

@@ -136,7 +136,7 @@ fn roles_allow_operations() {
         }
     }
     let acl = ask(&server, Request::get("/shared?comp=acl"), &contributor);
-    assert_eq!((acl.status, acl.code()), (403, "AuthorizationFailure"));
+    assert_eq!((acl.status, acl.code()), (404, "ResourceNotFound"));
 }
 
 /// Whoever may not do a thing is told that, and not how badly he has asked for it.
@@ -153,7 +153,7 @@ fn rights_are_looked_at_before_the_body() {
             Request::put("/?restype=service&comp=properties", "<nonsense"),
             (403, "AuthorizationPermissionMismatch"),
         ),
-        (Request::put("/shared?comp=acl", "<nonsense"), (403, "AuthorizationFailure")),
+        (Request::put("/shared?comp=acl", "<nonsense"), (404, "ResourceNotFound")),
         (Request::post("/Tables", "{nonsense"), (400, "InvalidInput")),
         (Request::post("/shared", "{nonsense"), (400, "InvalidInput")),
         (Request::put(entity, "{nonsense"), (400, "InvalidInput")),
@@ -161,16 +161,16 @@ fn rights_are_looked_at_before_the_body() {
     ] {
         let told = request.head().lines().next().unwrap().to_owned();
         let answer = ask(&server, request.clone(), &nobody);
-        let code = if told.contains("comp=acl") {
-            "AuthorizationFailure"
+        let refused = if told.contains("comp=acl") {
+            (404, "ResourceNotFound")
         } else {
-            "AuthorizationPermissionMismatch"
+            (403, "AuthorizationPermissionMismatch")
         };
-        assert_eq!((answer.status, answer.code()), (403, code), "{told}");
+        assert_eq!((answer.status, answer.code()), refused, "{told}");
         // Nothing of the body is even asked for.
         let mut waiting = server.connect();
         waiting.send(bearing(request.clone(), &nobody).with("Expect", "100-continue").head());
-        assert_eq!(waiting.answer().status, 403, "{told}");
+        assert_eq!(waiting.answer().status, refused.0, "{told}");
         assert_eq!(server.connect().ask(&request).status, 400, "with a key: {told}");
         let answer = ask(&server, request, &contributor);
         assert_eq!((answer.status, answer.code()), for_contributor, "{told}");
@@ -227,11 +227,19 @@ fn tokens_need_https() {
     assert_eq!(ask(&server, proxied, &token).status, 200);
 }
 
-/// Without an issuer a bearer token is nothing that the server knows.
+/// Without an issuer no bearer token is good.
 #[test]
 fn off_by_default() {
-    let answer = ask(&Server::start(), Request::get("/Tables"), &Issuer::new("key").token(&[READER]));
-    assert_eq!((answer.status, answer.code()), (400, "InvalidAuthenticationInfo"));
+    let server = Server::start();
+    let token = Issuer::new("key").token(&[READER]);
+    for (version, refused) in
+        [("2020-12-06", (401, "InvalidAuthenticationInfo")), ("2019-02-02", (403, "AuthenticationFailed"))]
+    {
+        let request = bearing(Request::get("/Tables"), &token).set("x-ms-version", version);
+        let answer = server.connect().ask(&request);
+        assert_eq!((answer.status, answer.code()), refused, "{version}");
+        assert_eq!(answer.field("WWW-Authenticate").is_some(), refused.0 == 401, "{version}");
+    }
 }
 
 /// Publishes keys, and counts how often they are asked for.
