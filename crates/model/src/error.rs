@@ -156,7 +156,7 @@ error_codes! {
     JsonVerboseFormatNotSupported, "JsonVerboseFormatNotSupported", 415, Never, No, "JSON Verbose format is not supported.";
     KeyValueTooLarge, "KeyValueTooLarge", 400, Never, No, "The key value exceeds the maximum allowed size (1KB).";
     Md5Mismatch, "Md5Mismatch", 400, Never, No, "The MD5 value specified in the request did not match the MD5 value calculated by the server.";
-    MediaTypeNotSupported, "MediaTypeNotSupported", 415, Never, No, "The requested media type is not supported.";
+    MediaTypeNotSupported, "MediaTypeNotSupported", 415, Never, No, "None of the provided media types are supported.";
     MethodNotAllowed, "MethodNotAllowed", 405, Never, No, "The requested method is not allowed on the specified resource.";
     MissingContentLengthHeader, "MissingContentLengthHeader", 411, Never, No, "The Content-Length header was not specified.";
     MissingRequiredHeader, "MissingRequiredHeader", 400, Never, No, "A required HTTP header was not specified.";

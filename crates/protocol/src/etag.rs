@@ -26,8 +26,8 @@ pub fn header(timestamp: DateTime) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Reads `If-Match`. A quoted tag that is not one of ours is a condition that no entity meets; text without quotes, or
-/// several tags, are refused.
+/// Reads `If-Match`. A weak tag that is not one of ours is a condition that no entity meets; a strong one, text without
+/// quotes, or several tags, are refused: entities never have strong ones.
 pub fn parse(text: &str) -> Result<Match, Failure> {
     if text == "*" {
         return Ok(Match::Any);
@@ -36,8 +36,7 @@ pub fn parse(text: &str) -> Result<Match, Failure> {
     {
         return Ok(Match::Version(time));
     }
-    let opaque = text.strip_prefix("W/").unwrap_or(text);
-    let quoted = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let quoted = text.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
     match quoted {
         Some(inner) if !inner.contains('"') => Ok(Match::Nothing),
         _ => Err(Failure::new(
@@ -79,8 +78,7 @@ mod tests {
         }
         assert_eq!(parse("*"), Ok(Match::Any));
         assert_eq!(parse("W/\"x\""), Ok(Match::Nothing));
-        assert_eq!(parse("\"x\""), Ok(Match::Nothing));
-        for bad in ["x", "W/x", "\"a\", \"b\"", "W/\"a"] {
+        for bad in ["x", "\"x\"", "w/\"x\"", "W/x", "\"a\", \"b\"", "W/\"a"] {
             assert_eq!(parse(bad).map_err(|f| f.code), Err(ErrorCode::InvalidInput), "{bad}");
         }
     }

@@ -45,7 +45,10 @@ impl Draft {
                     let text = (!property.is_null).then_some(property.text);
                     self.set_system(&property.name, text)
                 }
-                _ => self.set_system_of_wrong_type(&property.name),
+                _ => {
+                    self.set_system_of_wrong_type(&property.name);
+                    Ok(())
+                }
             };
         }
         if property.is_null {

@@ -56,9 +56,9 @@ impl Draft {
             let text = match raw {
                 Raw::Null => None,
                 Raw::Text(text) if kind.is_none_or(|kind| kind == EdmType::String) => Some(text),
-                // Whatever a client says about the Timestamp is ignored.
                 Raw::Nested | Raw::Text(_) | Raw::Boolean(_) | Raw::Integer(_) | Raw::Number(_) => {
-                    return self.set_system_of_wrong_type(&name);
+                    self.set_system_of_wrong_type(&name);
+                    return Ok(());
                 }
             };
             return self.set_system(&name, text);
@@ -122,8 +122,11 @@ pub fn parse(kind: EdmType, text: &str) -> Option<Value> {
     match kind {
         EdmType::Binary => STANDARD.decode(text).ok().map(Value::Binary),
         EdmType::Boolean => match text {
-            "true" | "True" | "1" => Some(Value::Boolean(true)),
-            "false" | "False" | "0" => Some(Value::Boolean(false)),
+            "1" => Some(Value::Boolean(true)),
+            "0" => Some(Value::Boolean(false)),
+            // Spreadsheets write it in capitals.
+            _ if text.eq_ignore_ascii_case("true") => Some(Value::Boolean(true)),
+            _ if text.eq_ignore_ascii_case("false") => Some(Value::Boolean(false)),
             _ => None,
         },
         EdmType::DateTime => DateTime::parse(text).map(Value::DateTime),

@@ -18,6 +18,8 @@ pub struct Draft {
     pub properties: Vec<Property>,
     /// The names of properties that were given as null, keys included.
     pub nulls: Vec<String>,
+    /// Was a key given that is no string?
+    pub has_key_of_wrong_type: bool,
 }
 
 impl Draft {
@@ -41,13 +43,17 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes a system property of a wrong type: a key must be a string, the Timestamp is ignored anyway.
-    pub fn set_system_of_wrong_type(&mut self, name: &str) -> Result<(), Failure> {
-        if name == TIMESTAMP { Ok(()) } else { Err(ErrorCode::InvalidInput.into()) }
+    /// Takes a system property of a wrong type: the key of an insert must be a string. The Timestamp is ignored anyway,
+    /// and so are keys beside those of a URL.
+    pub fn set_system_of_wrong_type(&mut self, name: &str) {
+        self.has_key_of_wrong_type |= name != TIMESTAMP;
     }
 
     /// The entity to insert: both keys must be given.
     pub fn into_insert(self) -> Result<(EntityKey, Properties), Failure> {
+        if self.has_key_of_wrong_type {
+            return Err(ErrorCode::InvalidInput.into());
+        }
         self.check_nulls()?;
         let (Some(partition), Some(row)) = (self.partition, self.row) else {
             return Err(ErrorCode::PropertiesNeedValue.into());

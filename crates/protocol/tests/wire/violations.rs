@@ -97,7 +97,7 @@ fn operations_that_are_wrong_in_themselves() {
     );
     check_second(
         "POST /Posts HTTP/1.1\n\n{}",
-        "MediaTypeNotSupported: The requested media type is not supported.",
+        "MediaTypeNotSupported: None of the provided media types are supported.",
     );
     check_second("nonsense", INVALID);
     check_second("", INVALID);

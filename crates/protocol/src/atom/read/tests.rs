@@ -77,7 +77,9 @@ fn keys_and_system_properties() {
     let draft =
         read("<d:PartitionKey m:null='true' /><d:Timestamp m:type='Edm.Nothing' m:null='true' />").unwrap();
     assert_eq!(draft, Draft { nulls: vec!["PartitionKey".into()], ..Draft::default() });
-    refused(&entry("<d:RowKey m:type='Edm.Int32'>1</d:RowKey>"), ErrorCode::InvalidInput, "");
+    let typed = read("<d:RowKey m:type='Edm.Int32'>1</d:RowKey>").unwrap();
+    assert_eq!(typed.clone().into_insert().map_err(|f| f.code), Err(ErrorCode::InvalidInput));
+    assert!(typed.into_update().is_ok(), "those of the address count");
     let twice = entry("<d:RowKey>1</d:RowKey><d:RowKey>2</d:RowKey>");
     refused(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
 }
