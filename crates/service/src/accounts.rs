@@ -99,7 +99,7 @@ impl Accounts {
     /// Does the account still have tables?
     pub async fn has_tables(&self, name: &str) -> Result<bool> {
         let mut scan = everything(&keyspace::tables(name), 1);
-        scan.ranges = vec![keyspace::live_from(name, "")];
+        scan.ranges = keyspace::live_between(name, "", None).into_iter().collect();
         Ok(!self.engine.scan(scan).await?.rows.is_empty())
     }
 

@@ -21,6 +21,9 @@ use crate::record::{DroppedRecord, TableRecord};
 use crate::sweep::Dropped;
 use crate::{Result, keyspace};
 
+mod window;
+use window::Window;
+
 /// Tables remembered at most; beyond it the cache starts over.
 const CACHED_MAX: usize = 100_000;
 /// Bytes of catalog records in one page of a listing.
@@ -220,9 +223,13 @@ impl Catalog {
             return Ok(Outcome::Tables { names: Vec::new(), next: None });
         }
         let filter = query.filter;
+        let Some(window) = filter.as_ref().map_or(Some(Window::default()), Window::of) else {
+            return Ok(Outcome::Tables { names: Vec::new(), next: None });
+        };
+        let from = query.from.as_deref().unwrap_or_default().max(&window.from);
         let scan = Scan {
             table: TableId::SYSTEM,
-            ranges: vec![keyspace::live_from(account, query.from.as_deref().unwrap_or(""))],
+            ranges: keyspace::live_between(account, from, window.before.as_deref()).into_iter().collect(),
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(PAGE_ROWS_MAX),
             bytes_max: PAGE_BYTES_MAX,
             judge: Box::new(move |row| {

@@ -57,15 +57,20 @@ pub fn blocked(folded: &str) -> String {
     format!("b/{folded}")
 }
 
-/// The live tables of an account, from a name on. Names start with letters; the service's own tables, which start with
-/// a dollar sign, are not among them.
-pub fn live_from(account: &str, folded: &str) -> KeyRange {
+/// The live tables of an account, from a name on and perhaps up to one; `None` if there cannot be any. Names start with
+/// letters; the service's own tables, which start with a dollar sign, are not among them.
+pub fn live_between(account: &str, from: &str, before: Option<&str>) -> Option<KeyRange> {
     let partition = tables(account);
-    let folded = if folded < "a" { "a" } else { folded };
-    KeyRange {
-        start: Bound::Included(Place { partition: partition.clone(), row: live(folded) }),
-        end: Bound::Excluded(Place { partition, row: format!("n{AFTER_SLASH}") }),
-    }
+    let from = from.max("a");
+    let end = match before {
+        Some(before) if before <= from => return None,
+        Some(before) => live(before),
+        None => format!("n{AFTER_SLASH}"),
+    };
+    Some(KeyRange {
+        start: Bound::Included(Place { partition: partition.clone(), row: live(from) }),
+        end: Bound::Excluded(Place { partition, row: end }),
+    })
 }
 
 /// The partitions of all accounts' tables.

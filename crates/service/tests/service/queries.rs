@@ -132,7 +132,7 @@ async fn less_time_ends_a_page_sooner() {
             other => panic!("{other:?}"),
         }
     }
-    let filter = lazuli_filter::parse_optional("TableName eq 'none'", lazuli_filter::Schema::Tables).unwrap();
+    let filter = lazuli_filter::parse_optional("TableName lt 'A'", lazuli_filter::Schema::Tables).unwrap();
     let tables = TableQuery { filter, ..TableQuery::default() };
     for (seconds, more) in [(1, true), (2, true), (3, false)] {
         let operation = lazuli_model::Operation::QueryTables(tables.clone());
