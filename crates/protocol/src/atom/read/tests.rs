@@ -84,6 +84,14 @@ fn keys_and_system_properties() {
     refused(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
 }
 
+/// Found by review: an entity that was read and sent back had such a property twice.
+#[test]
+fn names_that_xml_cannot_hold_are_read_as_they_are_written() {
+    let draft = read("<d:_x00AA_>1</d:_x00AA_><d:b_x00B5_ m:null='true' />").unwrap();
+    assert_eq!(draft.properties, [Property { name: "ª".into(), value: Value::String("1".into()) }]);
+    assert_eq!(draft.nulls, ["bµ"]);
+}
+
 /// WR-06.
 #[test]
 fn nulls_are_left_out() {
