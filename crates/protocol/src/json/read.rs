@@ -87,7 +87,7 @@ fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>),
             let Raw::Text(kind) = raw else { return Err(Failure::unreadable_body()) };
             let kind = EdmType::from_name(&kind).ok_or_else(Failure::unreadable_body)?;
             annotations.push((property.to_owned(), kind));
-        } else if !name.starts_with("odata.") && !name.contains('@') {
+        } else if !Draft::is_control(&name) {
             values.push((name, raw));
         }
     }

@@ -28,6 +28,11 @@ impl Draft {
         matches!(name, PARTITION_KEY | ROW_KEY | TIMESTAMP)
     }
 
+    /// Does the name describe the entity or one of its properties, rather than be a property?
+    pub fn is_control(name: &str) -> bool {
+        name.starts_with("odata.") || name.contains('@')
+    }
+
     /// Takes a system property that was given as text or null.
     pub fn set_system(&mut self, name: &str, text: Option<String>) -> Result<(), Failure> {
         let place = match name {

@@ -8,6 +8,7 @@ use lazuli_model::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
 use lazuli_model::operation::{EntityQuery, Position, TableQuery};
 use lazuli_model::{ErrorCode, Failure};
 
+use super::draft::Draft;
 use crate::address::Query;
 use crate::response::Select;
 use crate::{ApiVersion, continuation, percent};
@@ -86,12 +87,14 @@ pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, F
         return Err(ErrorCode::NotImplemented.into());
     }
     let echo = echo(&text);
-    let names: Vec<String> =
+    let mut names: Vec<String> =
         text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
     if names.len() > SELECT_NAMES_MAX {
         return Err(ErrorCode::InvalidInput.into());
     }
     let all = names.is_empty() || names.iter().any(|name| name == "*");
+    // What is no property comes by the metadata level, and must not come twice.
+    names.retain(|name| !Draft::is_control(name));
     Ok(Some(Select { echo, names: (!all).then(|| distinct(names)) }))
 }
 
@@ -186,6 +189,12 @@ mod tests {
         assert_eq!(both.names, Some(vec!["age".into(), "sex".into()]));
         assert_eq!(of("$select=").unwrap().names, None);
         assert_eq!(of("$select=*").unwrap().names, None);
+        let described = of("$select=odata.etag,age@odata.type,age").unwrap();
+        assert_eq!(
+            (described.echo.as_str(), described.names),
+            ("odata.etag,age%40odata.type,age", Some(vec!["age".into()]))
+        );
+        assert_eq!(of("$select=odata.etag").unwrap().names, Some(Vec::new()));
         let old = select(Query("$select=a"), ApiVersion::V2009_09_19);
         assert_eq!(old.map_err(|f| f.code), Err(ErrorCode::NotImplemented));
     }
