@@ -29,6 +29,26 @@ pub const METRICS_TABLES: [&str; 4] = [
     "$MetricsMinuteSecondaryTransactionsTable",
 ];
 
+/// Those of the original's other services and of its first years: names to ask for, of tables that are not there.
+const METRICS_TABLES_ELSEWHERE: [&str; 16] = [
+    "$MetricsCapacityBlob",
+    "$MetricsHourPrimaryTransactionsBlob",
+    "$MetricsHourPrimaryTransactionsFile",
+    "$MetricsHourPrimaryTransactionsQueue",
+    "$MetricsHourSecondaryTransactionsBlob",
+    "$MetricsHourSecondaryTransactionsFile",
+    "$MetricsHourSecondaryTransactionsQueue",
+    "$MetricsMinutePrimaryTransactionsBlob",
+    "$MetricsMinutePrimaryTransactionsFile",
+    "$MetricsMinutePrimaryTransactionsQueue",
+    "$MetricsMinuteSecondaryTransactionsBlob",
+    "$MetricsMinuteSecondaryTransactionsFile",
+    "$MetricsMinuteSecondaryTransactionsQueue",
+    "$MetricsTransactionsBlob",
+    "$MetricsTransactionsQueue",
+    "$MetricsTransactionsTable",
+];
+
 /// Why a string is not a table name.
 ///
 /// ```
@@ -81,7 +101,7 @@ impl TableName {
         Ok(Self(text.into()))
     }
 
-    /// The name of one of the [`METRICS_TABLES`], in whatever letter case.
+    /// The name of one of the [`METRICS_TABLES`], or of those that only the original has, in whatever letter case.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -92,7 +112,8 @@ impl TableName {
     /// assert_eq!(TableName::of_metrics("Guitars"), None);
     /// ```
     pub fn of_metrics(text: &str) -> Option<Self> {
-        let name = METRICS_TABLES.iter().find(|name| name.eq_ignore_ascii_case(text))?;
+        let mut all = METRICS_TABLES.iter().chain(&METRICS_TABLES_ELSEWHERE);
+        let name = all.find(|name| name.eq_ignore_ascii_case(text))?;
         Some(Self((*name).into()))
     }
 
@@ -176,7 +197,8 @@ mod tests {
         let name = TableName::of_metrics("$metricsHOURprimaryTransactionsTable").unwrap();
         assert_eq!(name.as_str(), METRICS_TABLES[0]);
         assert!(name.is_of_metrics() && !TableName::new("Metrics").unwrap().is_of_metrics());
-        assert_eq!(TableName::of_metrics("$MetricsCapacityBlob"), None);
+        assert!(TableName::of_metrics("$metricsCapacityBlob").unwrap().is_of_metrics());
+        assert_eq!(TableName::of_metrics("$MetricsCapacityTable"), None);
         assert_eq!(TableName::new(METRICS_TABLES[0]), Err(NameError::Characters), "nobody creates one");
     }
 
