@@ -65,21 +65,17 @@ impl Properties {
     }
 }
 
-/// Is this a name that a property may have? The rule is that of C# identifiers.
+/// Is this a name that a property may have? The rule is that of C# identifiers, for which Unicode's own is taken: letters
+/// of every script, and behind the first one their marks, digits and what joins them.
 pub fn is_property_name(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-        && chars.all(|c| c.is_alphanumeric() || is_connector_or_mark(c))
+    chars.next().is_some_and(|c| unicode_ident::is_xid_start(c) || c == '_')
+        && chars.all(|c| unicode_ident::is_xid_continue(c) || is_joiner(c))
 }
 
-/// Connecting punctuation, joiners and combining marks that an identifier may contain after its first character.
-fn is_connector_or_mark(c: char) -> bool {
-    matches!(c,
-        '_' | '\u{203f}' | '\u{2040}' | '\u{2054}' | '\u{fe33}' | '\u{fe34}' | '\u{fe4d}'..='\u{fe4f}' | '\u{ff3f}'
-        | '\u{200c}' | '\u{200d}'
-        | '\u{0300}'..='\u{036f}' | '\u{0483}'..='\u{0487}' | '\u{0591}'..='\u{05bd}' | '\u{0610}'..='\u{061a}'
-        | '\u{064b}'..='\u{065f}' | '\u{0900}'..='\u{0903}' | '\u{093a}'..='\u{094f}' | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{3099}' | '\u{309a}' | '\u{fe20}'..='\u{fe2f}')
+/// Marks that join letters or keep them apart, which scripts such as Persian's need inside of words.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// Refuses a name that a property may not have, and a value that it cannot hold.
@@ -159,10 +155,24 @@ mod tests {
     /// DM-15, DM-16, DM-17.
     #[test]
     fn names() {
-        for good in ["a", "_", "A1", "Rating", "啊齄丂狛狜", "e\u{301}", "d\u{e9}j\u{e0}"] {
+        for good in [
+            "a",
+            "_",
+            "A1",
+            "Rating",
+            "啊齄丂狛狜",
+            "e\u{301}",
+            "d\u{e9}j\u{e0}",
+            "a\u{203f}b",
+            "ชื่อ",
+            "নাম্",
+            "a\u{200d}b",
+        ] {
             assert!(is_property_name(good), "{good}");
         }
-        for bad in ["", "1a", "a-b", "a b", "a.b", "a:b", "\u{301}e", "a/b", "$a", "a\u{0}"] {
+        for bad in
+            ["", "1a", "a-b", "a b", "a.b", "a:b", "\u{301}e", "a/b", "$a", "a\u{0}", "a½", "a²", "\u{e48}a"]
+        {
             assert!(!is_property_name(bad), "{bad}");
         }
         let int = Value::Int32(1);
