@@ -93,7 +93,11 @@ impl<'a> RequestHead<'a> {
         };
         let mut fields = Vec::with_capacity(request.headers.len());
         for header in request.headers.iter() {
-            let value = std::str::from_utf8(header.value).map_err(|_| HeadError::Malformed)?;
+            let value = match std::str::from_utf8(header.value) {
+                Ok(value) => value,
+                Err(_) if is_only_logged(header.name) => continue,
+                Err(_) => return Err(HeadError::Malformed),
+            };
             fields.push(Field { name: header.name, value: value.trim_matches([' ', '\t']) });
         }
         let framing = framing(&fields, minor)?;
@@ -105,6 +109,12 @@ impl<'a> RequestHead<'a> {
         let says_keep_alive = keep_alive && minor == 0;
         Ok(Self { method, target, fields, framing, keep_alive, says_keep_alive, expects_continue })
     }
+}
+
+/// Does nothing depend on the field? HTTP allows bytes of any charset in it: one that cannot be read is as if it were not
+/// there, and no reason to refuse what is asked for.
+fn is_only_logged(name: &str) -> bool {
+    ["user-agent", "referer", "x-ms-client-request-id"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 fn all<'f, 'a>(fields: &'f [Field<'a>], name: &'static str) -> impl Iterator<Item = &'a str> + use<'f, 'a> {
@@ -182,6 +192,27 @@ mod tests {
         check("Host: b\r\n", Err(HeadError::Malformed));
         check(" folded: x\r\n", Err(HeadError::Malformed));
         check("Expect: the-unexpected\r\n", Err(HeadError::UnknownExpectation));
+    }
+
+    #[test]
+    fn only_what_decides_nothing_may_be_unreadable() {
+        let names = |field: &[u8]| {
+            let bytes = [b"GET / HTTP/1.1\r\nHost: a\r\n", field, b"\r\n\r\n"].concat();
+            RequestHead::parse(&bytes, 20)
+                .map(|head| head.fields.iter().map(|field| field.name.to_owned()).collect::<Vec<_>>())
+        };
+        for field in [&b"User-Agent: caf\xe9"[..], b"referer: \xff", b"x-ms-client-request-id: \xe9"] {
+            assert_eq!(names(field), Ok(vec!["Host".to_owned()]));
+        }
+        assert_eq!(
+            names("User-Agent: caf\u{e9}".as_bytes()),
+            Ok(vec!["Host".to_owned(), "User-Agent".to_owned()])
+        );
+        for field in
+            [&b"If-Match: \xe9"[..], b"Content-Length: 5\xe9", b"Transfer-Encoding: \xe9", b"Other: \xe9"]
+        {
+            assert_eq!(names(field), Err(HeadError::Malformed));
+        }
     }
 
     #[test]
