@@ -242,7 +242,8 @@ impl<T: Entity> Query<T> {
                     row.value_of(&name).into_iter().for_each(&mut see);
                 }
             }
-            Err(whole) => {
+            Err(mut whole) => {
+                whole.look_at(&name);
                 let mut rows = whole.stream();
                 while let Some(row) = rows.try_next().await? {
                     row.value_of(&name).into_iter().for_each(&mut see);
@@ -250,6 +251,15 @@ impl<T: Entity> Query<T> {
             }
         }
         Ok(())
+    }
+
+    /// The rows come whole, or as they were selected: the property must be one that they have.
+    fn look_at(&mut self, name: &str) {
+        self.check_seen(name);
+        let select = &mut self.pushed.select;
+        if !select.is_empty() && !select.iter().any(|given| given == name) {
+            select.push(name.to_owned());
+        }
     }
 
     /// The same query for one property, if nothing here needs the others.

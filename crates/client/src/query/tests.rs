@@ -164,7 +164,12 @@ fn what_a_type_does_not_keep_cannot_be_looked_at_here() {
     refused(query().order_by("N").then_by("Rest"));
     refused(query().distinct_by("Rest"));
     refused(query().order_by(crate::timestamp()));
+    let number = |name| Field::<class::Int32>::new(name);
+    let sum = now(query().filter_local(|_| true).sum(number("Rest")));
+    assert_eq!(sum.unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(table.requests(), 1);
+    let selected = table.query::<Dynamic>().select(["Rest"]).filter_local(|_| true);
+    assert_eq!(now(selected.max(number("N"))).unwrap(), Some(24), "what is wanted is selected, too");
     for seen in ["N", "PartitionKey", "RowKey"] {
         assert_eq!(now(query().order_by(seen).collect()).unwrap().len(), 25, "{seen}");
     }
