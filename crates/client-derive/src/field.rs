@@ -28,6 +28,11 @@ impl Member {
         &self.attribute.role
     }
 
+    /// Is it a part whose properties have a prefix here?
+    pub fn is_prefixed(&self) -> bool {
+        matches!(self.role(), Role::Flatten { prefix } if !prefix.is_empty())
+    }
+
     /// Is it a part whose properties have their own names here?
     pub fn is_base(&self) -> bool {
         matches!(self.role(), Role::Flatten { prefix } if prefix.is_empty())
@@ -97,8 +102,10 @@ impl Member {
                 __l::keep(&mut self.#ident, name, value);
                 return true;
             }),
-            _ if self.is_base() => Some(quote_spanned! {self.span()=>
-                if __l::Builder::keep(&mut self.#ident, name, value) {
+            Role::Flatten { prefix } => Some(quote_spanned! {self.span()=>
+                if let ::std::option::Option::Some(rest) = name.strip_prefix(#prefix)
+                    && __l::Builder::keep(&mut self.#ident, rest, value)
+                {
                     return true;
                 }
             }),

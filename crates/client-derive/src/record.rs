@@ -182,11 +182,17 @@ impl<'a> Record<'a> {
         let places = self.members.iter().filter_map(Member::place);
         let arms = self.members.iter().filter_map(Member::take_arm);
         let rest = self.members.iter().filter_map(Member::take_rest);
-        let (extra, bases): (Vec<_>, Vec<_>) = self.members.iter().partition(|m| *m.role() == Role::Extra);
-        let keeps: Vec<_> = match extra.first() {
+        let extra = self.members.iter().find(|member| *member.role() == Role::Extra);
+        // What has the prefix of a part is the part's, if that keeps such things.
+        let prefixed = self.members.iter().filter(|member| member.is_prefixed()).filter_map(Member::keep);
+        let own: Vec<_> = match extra {
             Some(extra) => extra.keep().into_iter().collect(),
-            None => bases.iter().filter_map(|member| member.keep()).chain([quote!(false)]).collect(),
+            None => {
+                let bases = self.members.iter().filter(|member| member.is_base());
+                bases.filter_map(Member::keep).chain([quote!(false)]).collect()
+            }
         };
+        let keeps = prefixed.chain(own);
         let finish = self.members.iter().map(Member::finish);
         quote! {
             #[derive(::std::default::Default)]

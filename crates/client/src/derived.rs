@@ -43,7 +43,8 @@ impl<B: Builder> Builder for OptionBuilder<B> {
     }
 
     fn keep(&mut self, name: &str, value: &WireValue<'_>) -> bool {
-        self.inner.keep(name, value)
+        // Nothing that is only kept makes a part be there: it is left to whoever else keeps such things.
+        self.seen && self.inner.keep(name, value)
     }
 
     fn finish(self, head: &Head<'_>) -> std::result::Result<Self::Output, DecodeError> {
@@ -57,12 +58,19 @@ pub fn decode_shape<T: Entity + Shape>(
     strict: bool,
 ) -> std::result::Result<T, DecodeError> {
     let mut builder = <T as Shape>::Builder::default();
+    // What has no place waits until all others have theirs: only then it is known which parts there are.
+    let mut left = Vec::new();
     for (name, value) in raw.members() {
         if name == KIND_PROPERTY && T::LINEAGE.is_some_and(|own| is_text(value, own)) {
             continue;
         }
-        let taken = builder.take(name, value)? || builder.keep(name, value);
-        if !taken && strict && name != KIND_PROPERTY && *value != WireValue::Null {
+        if !builder.take(name, value)? {
+            left.push((name, value));
+        }
+    }
+    for (name, value) in left {
+        let kept = builder.keep(name, value);
+        if !kept && strict && name != KIND_PROPERTY && *value != WireValue::Null {
             return Err(DecodeError::unknown(name));
         }
     }

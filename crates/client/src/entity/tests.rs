@@ -1,5 +1,7 @@
 //! Derived entities, there and back.
 
+mod parts;
+
 use std::collections::HashSet;
 
 use lazuli_client_derive::{Entity, Shape};

@@ -1,0 +1,49 @@
+//! Parts of entities that keep what they do not know.
+
+use lazuli_client_derive::{Entity, Shape};
+
+use super::round_trip;
+use crate::decode::decode_entity;
+use crate::{Props, props};
+
+#[derive(Clone, Debug, PartialEq, Shape)]
+struct Wheel {
+    size: i32,
+    #[table(extra)]
+    more: Props,
+}
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+struct Cart {
+    #[table(partition_key)]
+    maker: String,
+    #[table(row_key)]
+    number: String,
+    #[table(flatten, prefix = "Left_")]
+    left: Wheel,
+    #[table(flatten, prefix = "Spare_")]
+    spare: Option<Wheel>,
+    #[table(extra)]
+    more: Props,
+}
+
+/// LA-02, FW-01: flexible properties of a part are the part's when they are read, whatever their order.
+#[test]
+fn parts_keep_their_own_flexible_properties() {
+    let wheel = Wheel { size: 26, more: props! { Color: "red" }.unwrap() };
+    let more = props! { Color: "blue", Leftover: 1 }.unwrap();
+    let cart = Cart { maker: "m".into(), number: "1".into(), left: wheel.clone(), spare: Some(wheel), more };
+    assert_eq!(round_trip(&cart), cart);
+    let body = br#"{"PartitionKey":"m","RowKey":"1","Spare_Color":"red","Left_Color":"red","Left_size":26,
+        "Color":"blue","Leftover":1,"Spare_size":26}"#;
+    assert_eq!(decode_entity::<Cart>(body).unwrap(), cart);
+}
+
+/// A part is there if one of its own properties is. What only looks like its own is not lost, and nothing is missing.
+#[test]
+fn what_is_only_kept_makes_no_part() {
+    let body = br#"{"PartitionKey":"m","RowKey":"1","Spare_Color":"red","Left_size":26}"#;
+    let cart: Cart = decode_entity(body).unwrap();
+    assert_eq!((&cart.spare, &cart.more), (&None, &props! { Spare_Color: "red" }.unwrap()));
+    assert_eq!(round_trip(&cart), cart);
+}
