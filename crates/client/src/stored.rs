@@ -86,7 +86,18 @@ macro_rules! double {
     )*};
 }
 
-double!(f32 f64 i8 i16 i32 u8 u16 u32);
+double!(f64 i8 i16 i32 u8 u16 u32);
+
+/// As it is without a word: other clients store doubles that no `f32` equals.
+impl Stored<class::Double> for f32 {
+    fn to_stored(&self) -> Result<Option<Value>> {
+        Ok(Some(self.scalar()))
+    }
+
+    fn from_stored(value: &WireValue<'_>) -> Result<Self, WrongType> {
+        Self::from_value(value)
+    }
+}
 
 /// Types with a scalar of the same meaning: `class, type, out, back`.
 macro_rules! through {
@@ -115,7 +126,7 @@ through! {
     Moment, DateTime, |own| *own, DateTime, |read| read;
     Moment, SystemTime, |own| crate::value::from_system_time(*own), DateTime, |read| crate::value::to_system_time(read);
     Moment, String, |own| DateTime::parse(own).ok_or_else(|| Error::input(format!("'{own}' is not a time")))?, DateTime, |read| read.to_string();
-    Moment, i64, |own| unix_time(*own), DateTime, |read| read.unix_seconds();
+    Moment, i64, |own| unix_time(*own)?, DateTime, |read| read.unix_seconds();
 }
 
 impl<const N: usize> Stored<class::Bytes> for [u8; N] {
@@ -128,10 +139,12 @@ impl<const N: usize> Stored<class::Bytes> for [u8; N] {
     }
 }
 
-fn unix_time(seconds: i64) -> DateTime {
+fn unix_time(seconds: i64) -> Result<DateTime> {
     let span = Duration::from_secs(seconds.unsigned_abs());
     let moved = if seconds < 0 { UNIX_EPOCH.checked_sub(span) } else { UNIX_EPOCH.checked_add(span) };
-    moved.map_or(if seconds < 0 { DateTime::MIN } else { DateTime::MAX }, crate::value::from_system_time)
+    // What is too early or too late for a `DateTime` would become the first or the last one.
+    let time = moved.map(crate::value::from_system_time).filter(|time| time.unix_seconds() == seconds);
+    time.ok_or_else(|| Error::input(format!("{seconds} seconds of Unix time are not in the years 1 to 9999")))
 }
 
 type Decoded<T> = std::result::Result<T, DecodeError>;

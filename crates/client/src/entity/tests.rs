@@ -1,6 +1,7 @@
 //! Derived entities, there and back.
 
 mod parts;
+mod wire_types;
 
 use std::collections::HashSet;
 

@@ -147,7 +147,7 @@ readers! {
     i32, "Edm.Int32", WireValue::Int32(v) => Ok(*v);
     i64, "Edm.Int64", WireValue::Int64(v) => Ok(*v), WireValue::Int32(v) => Ok(i64::from(*v));
     f64, "Edm.Double", WireValue::Double(v) => Ok(*v), WireValue::Int32(v) => Ok(f64::from(*v));
-    f32, "Edm.Double", WireValue::Double(v) => Ok(*v as f32), WireValue::Int32(v) => Ok(*v as f32);
+    f32, "Edm.Double", WireValue::Double(v) => rounded(*v), WireValue::Int32(v) => Ok(*v as f32);
     String, "Edm.String", WireValue::String(v) => Ok(v.to_string());
     Guid, "Edm.Guid", WireValue::Guid(v) => Ok(*v);
     DateTime, "Edm.DateTime", WireValue::DateTime(v) => Ok(*v);
@@ -156,6 +156,15 @@ readers! {
 }
 
 /// Integers that are stored in a wider type and must fit when they come back.
+/// The nearest one; a number that is too large has none.
+fn rounded(wide: f64) -> Result<f32, WrongType> {
+    let own = wide as f32;
+    match own.is_infinite() && wide.is_finite() {
+        true => Err(WrongType::because(format!("{wide} does not fit into f32"))),
+        false => Ok(own),
+    }
+}
+
 macro_rules! narrow_readers {
     ($($type:ty, $expected:expr, $($wire:ident)|+;)*) => {$(
         impl FromValue for $type {
@@ -230,6 +239,9 @@ mod tests {
         assert!(i32::from_value(&WireValue::Int64(3)).is_err());
         assert!(i32::from_value(&WireValue::String("3".into())).is_err());
         assert!(u8::from_value(&WireValue::Int32(256)).is_err());
+        assert_eq!(f32::from_value(&WireValue::Double(0.1)), Ok(0.1));
+        assert_eq!(f32::from_value(&WireValue::Double(f64::NEG_INFINITY)), Ok(f32::NEG_INFINITY));
+        assert!(f32::from_value(&WireValue::Double(1e300)).is_err());
         assert!(<[u8; 2]>::from_value(&WireValue::Binary(vec![1])).is_err());
         assert!(String::from_value(&WireValue::Null).is_err());
     }

@@ -1,0 +1,48 @@
+//! Fields that are stored as another type, at the edges of both.
+
+use lazuli_client_derive::Entity;
+
+use super::round_trip;
+use crate::decode::decode_entity;
+use crate::entity::encode;
+
+#[derive(Clone, Debug, PartialEq, Entity)]
+struct Reading {
+    #[table(partition_key)]
+    place: String,
+    #[table(row_key)]
+    number: String,
+    #[table(double)]
+    mean: f32,
+    #[table(datetime)]
+    seconds: i64,
+}
+
+fn reading(mean: f32, seconds: i64) -> Reading {
+    Reading { place: "p".into(), number: "1".into(), mean, seconds }
+}
+
+/// Other clients store doubles that no `f32` equals: the nearest is read, if there is one.
+#[test]
+fn doubles_are_read_as_the_nearest() {
+    let body = |mean: &str| {
+        format!(
+            r#"{{"PartitionKey":"p","RowKey":"1","mean":{mean},"seconds@odata.type":"Edm.DateTime","seconds":"1970-01-01T00:00:00Z"}}"#
+        )
+    };
+    assert_eq!(decode_entity::<Reading>(body("0.1").as_bytes()).unwrap(), reading(0.1, 0));
+    let error = decode_entity::<Reading>(body("1e300").as_bytes()).unwrap_err();
+    assert!(error.message().contains("does not fit into f32"), "{error}");
+}
+
+/// LA-06: a time that cannot be stored is refused, not replaced by the last that can.
+#[test]
+fn seconds_that_are_no_time_are_refused() {
+    for seconds in [-11_644_473_600, -1, 0, 253_402_300_799] {
+        let reading = reading(0.5, seconds);
+        assert_eq!(round_trip(&reading), reading);
+    }
+    for seconds in [i64::MIN, -70_000_000_000, -11_644_473_601, 253_402_300_800, i64::MAX] {
+        assert!(encode(&reading(0.5, seconds)).is_err(), "{seconds}");
+    }
+}
