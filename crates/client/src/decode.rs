@@ -333,12 +333,17 @@ fn parse(kind: EdmType, text: &str) -> Option<WireValue<'static>> {
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
-    let mut out = Vec::new();
-    json::each_entity(body, |raw| {
-        out.push(T::decode(raw).map_err(|error| named(raw, &error))?);
+    let (mut out, mut misfit) = (Vec::new(), None);
+    let walked = json::each_entity(body, |raw| {
+        let entity = T::decode(raw).map_err(|error| misfit.insert(named(raw, &error)).clone())?;
+        out.push(entity);
         Ok(())
-    })?;
-    Ok(out)
+    });
+    // An entity that does not fit the type says nothing against the answer.
+    match misfit {
+        Some(text) => Err(Error::unreadable(text)),
+        None => walked.map(|()| out),
+    }
 }
 
 /// Reads one entity.

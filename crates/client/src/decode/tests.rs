@@ -56,6 +56,14 @@ fn what_is_no_page_is_an_error() {
     assert_eq!(decode_page::<Dynamic>(br#"{"value":[]}"#).unwrap().len(), 0);
 }
 
+/// An entity that does not fit the type is the type's matter: the answer is one of a service.
+#[test]
+fn misfits_are_told_without_a_word_against_the_answer() {
+    let body = br#"{"value":[{"PartitionKey":"p","RowKey":"r"}]}"#;
+    let error = decode_page::<crate::Versioned<Dynamic>>(body).unwrap_err();
+    assert_eq!(error.message(), "entity ('p', 'r'): property Timestamp: is missing");
+}
+
 /// CC-09: an entity that comes without its tag has that of its time, as the service makes them: not one that fits all.
 #[test]
 fn a_version_follows_from_the_time() {
