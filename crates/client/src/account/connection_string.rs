@@ -26,10 +26,18 @@ const NAMES: [&str; 15] = [
     "FileSecondaryEndpoint",
 ];
 
+/// What would be passed over beside `UseDevelopmentStorage`, which says all of it.
+const OF_OTHER_ACCOUNTS: [&str; 5] =
+    ["AccountName", "AccountKey", "TableEndpoint", "TableSecondaryEndpoint", "SharedAccessSignature"];
+
 /// Reads a connection string.
 pub(super) fn parse(text: &str) -> Result<Account> {
     let settings = Settings::parse(text)?;
     if settings.get("UseDevelopmentStorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        if let Some(name) = OF_OTHER_ACCOUNTS.iter().find(|name| settings.get(name).is_some()) {
+            let text = format!("the connection string says both UseDevelopmentStorage and '{name}'");
+            return Err(Error::input(text));
+        }
         return match settings.get("DevelopmentStorageProxyUri") {
             Some(proxy) => {
                 let proxy = proxy.trim_end_matches('/');
@@ -173,6 +181,12 @@ mod tests {
             ("AccountName=a;AccountKey=YWJj;SharedAccessSignature=sig=x", "both"),
             ("AccountName=a;SharedAccessSignature=secret", "no 'sig'"),
             ("TableEndpoint=nonsense", "must start with http"),
+            (
+                "UseDevelopmentStorage=true;TableEndpoint=http://h/a",
+                "both UseDevelopmentStorage and 'TableEndpoint'",
+            ),
+            ("UseDevelopmentStorage=true;AccountKey=secret", "both UseDevelopmentStorage and 'AccountKey'"),
+            ("AccountName=a;SharedAccessSignature=sig=a secret", "characters that no URL has"),
         ] {
             let error = text.parse::<Account>().expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");

@@ -131,7 +131,12 @@ impl Credential {
     /// ```
     pub fn sas(token: &str) -> Result<Self> {
         let token = token.trim().trim_start_matches('?');
-        if Token::parse(Query(token)).is_none() || token.bytes().any(|b| !b.is_ascii_graphic() || b == b'#') {
+        if token.bytes().any(|b| !b.is_ascii_graphic() || b == b'#') {
+            let text =
+                "this is not a shared access signature: it has characters that no URL has in its query";
+            return Err(Error::input(text));
+        }
+        if Token::parse(Query(token)).is_none() {
             return Err(Error::input("this is not a shared access signature: it has no 'sig'"));
         }
         Ok(Self::Sas(token.into()))

@@ -73,7 +73,7 @@ impl Endpoint {
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn is_https(&self) -> bool {
-        self.text.starts_with("https:")
+        self.text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
     }
 
     /// Is it on this machine, so that nobody can listen?
@@ -132,6 +132,9 @@ mod tests {
             let endpoint: Endpoint = text.parse().unwrap();
             assert_eq!((endpoint.authority(), endpoint.path()), (authority, path), "{text}");
             assert_eq!(endpoint.is_loopback(), loopback, "{text}");
+        }
+        for (text, https) in [("https://a", true), ("HTTPS://a", true), ("http://https:1", false)] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().is_https(), https, "{text}");
         }
         for bad in ["", "a", "ftp://a", "http://", "http://a?x=1", "http://u:p@a/", "/dev", "http://a b"] {
             assert!(bad.parse::<Endpoint>().is_err(), "{bad}");
