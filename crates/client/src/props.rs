@@ -273,6 +273,18 @@ impl IntoIterator for Props {
 }
 
 /// The same names with the same values. The order is that of assignment, which no service promises to keep.
+impl Props {
+    /// Are these the same values? Unlike in an equation, a number that is none is the same as another.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_same = |own: &Value, given: &Value| match (own, given) {
+            (Value::Double(own), Value::Double(given)) if own.is_nan() => given.is_nan(),
+            _ => own == given,
+        };
+        self.list.len() == other.list.len()
+            && self.iter().all(|(name, own)| other.value(name).is_some_and(|given| is_same(own, given)))
+    }
+}
+
 impl PartialEq for Props {
     fn eq(&self, other: &Self) -> bool {
         self.list.len() == other.list.len()

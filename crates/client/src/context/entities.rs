@@ -219,7 +219,8 @@ impl Context {
         }
     }
 
-    /// Deletes an entity with the next save; one that was only added is forgotten.
+    /// Deletes an entity with the next save; one that was only added is forgotten. If a save had no answer, so
+    /// that it may be stored or not, the next save finds that out, and to delete it before is an error.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -235,6 +236,12 @@ impl Context {
     /// ```
     pub fn delete<T: Entity>(&mut self, handle: Handle<T>) -> Result<()> {
         let index = self.index_of(handle)?;
+        if self.slot_mut(index)?.state == State::Added && self.is_uncertain(index) {
+            // To forget it might leave it in the table; to delete what is there might hit another's.
+            let text =
+                "an earlier save may have stored the entity; save again before it is deleted, or detach it";
+            return Err(Error::input(text));
+        }
         let slot = self.slot_mut(index)?;
         let before = std::mem::replace(&mut slot.state, State::Deleted);
         match before {

@@ -321,6 +321,12 @@ impl Context {
         self.pending.push(Pending { what, uncertain: false, saved: false });
     }
 
+    /// Has a change of the entity been sent, and nobody knows whether it was carried out?
+    fn is_uncertain(&self, index: usize) -> bool {
+        let of_entity = |pending: &&Pending| matches!(pending.what, What::Entity(other) if other == index);
+        self.pending.iter().filter(of_entity).any(|pending| pending.uncertain && !pending.saved)
+    }
+
     fn forget_pending(&mut self, index: usize) {
         self.pending.retain(|pending| !matches!(pending.what, What::Entity(other) if other == index));
     }

@@ -230,7 +230,7 @@ impl Table {
         let EntityKey { partition, row } = &change.key;
         let sent: Dynamic = decode_entity(&change.body)?;
         match self.get::<Dynamic>(partition.as_str(), row.as_str()).await {
-            Ok(found) if found.value.props == sent.props => Ok(found.etag),
+            Ok(found) if found.value.props.is_same(&sent.props) => Ok(found.etag),
             _ => Err(error),
         }
     }

@@ -34,6 +34,10 @@ fn repeated_inserts() {
         assert_eq!(stage.seen(), ["POST", "POST", "GET"]);
         assert_eq!(stage.table.get::<Dynamic>("p", "mine").await.unwrap().etag, etag);
 
+        // No number equals what is none; the same entity it is all the same.
+        stage.script(&[Fate::LoseAnswer]);
+        stage.table.insert(&person("p", "nan", 1).with("Mean", f64::NAN).unwrap()).await.unwrap();
+
         stage.table.insert(&person("p", "other", 2)).await.unwrap();
         stage.script(&[Fate::LoseRequest]);
         let error = stage.table.insert(&person("p", "other", 1)).await.unwrap_err();
@@ -203,6 +207,23 @@ fn a_context_remembers_what_is_uncertain() {
         let error = context.save().await.unwrap_err();
         assert_eq!(error.failed[0].error.applied(), Applied::No, "what is added anew was never sent");
         context.detach(again).unwrap();
+    });
+}
+
+/// What may be stored is neither forgotten nor deleted blindly: it is settled first.
+#[test]
+fn what_may_be_added_is_not_forgotten() {
+    run(async {
+        let stage = Stage::new(RetryOptions::none()).await;
+        let mut context = Context::new(stage.table.service());
+        let added = context.add(&stage.table, person("p", "r", 1)).unwrap();
+        stage.script(&[Fate::LoseAnswer]);
+        context.save().await.unwrap_err();
+        context.delete(added).unwrap_err();
+        assert_eq!((context.save().await.unwrap(), context.pending()), (1, 0));
+        context.delete(added).unwrap();
+        assert_eq!(context.save().await.unwrap(), 1);
+        assert_eq!(age(&stage.table, "p", "r").await, None);
     });
 }
 
