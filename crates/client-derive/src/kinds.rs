@@ -16,6 +16,15 @@ struct Kind<'a> {
 
 /// `#[derive(Entity)]` on an enum.
 pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        return Err(Error::new_spanned(&input.generics, "types with parameters are not supported"));
+    }
+    if data.variants.is_empty() {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "an enum of entities has a variant for each: `Guitar(Guitar)`",
+        ));
+    }
     let container = Container::parse(&input.attrs)?;
     if let Some(key) = container.partition_key.as_ref().or(container.row_key.as_ref()) {
         return Err(Error::new_spanned(key, "the variants have keys of their own"));

@@ -54,6 +54,8 @@ fn fields_that_are_no_properties() {
 
 #[test]
 fn enums_that_are_no_kinds() {
+    check(quote! { enum E {} }, "has a variant for each");
+    check(quote! { enum E<T> { A(T) } }, "types with parameters");
     check(quote! { enum E { A } }, "a variant holds one entity");
     check(quote! { enum E { A(B, C) } }, "a variant holds one entity");
     check(quote! { enum E { #[table(other)] A(B), #[table(other)] C(D) } }, "one variant at most");
