@@ -13,7 +13,6 @@ use clap::Args;
 use lazuli_client::{Account, Credential, ErrorKind, HttpOptions, TableService};
 use lazuli_embedded::Embedded;
 use lazuli_engine::Engine;
-use lazuli_protocol::address::Query;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, is_account_name};
 use lazuli_store::Durability;
 use serde_json::{Value as Json, json};
@@ -239,7 +238,7 @@ impl Target {
         let text = self.connection_string.clone().or_else(connection_string_of_environment);
         let text = text.as_deref().map_or(DEVELOPMENT, str::trim);
         let account = if text.starts_with("http://") || text.starts_with("https://") {
-            Account::from_sas_url(&without_table(text))?
+            Account::from_sas_url(text)?
         } else {
             text.parse()?
         };
@@ -267,19 +266,6 @@ pub fn direct(engine: Arc<dyn Engine>, account: &str) -> lazuli_client::Result<T
     TableService::builder(Account::new(account, endpoint, credential)).transport(transport).build()
 }
 
-/// A URL of a table with a signature for it, as `lazuli sas table` prints it, is one of its account.
-fn without_table(url: &str) -> String {
-    let Some((address, token)) = url.split_once('?') else { return url.to_owned() };
-    let table = Query(token).get("tn").unwrap_or_default().to_lowercase();
-    let address = address.trim_end_matches('/');
-    match address.rsplit_once('/') {
-        Some((rest, last)) if !table.is_empty() && last.trim_end_matches("()").to_lowercase() == table => {
-            format!("{rest}?{token}")
-        }
-        _ => format!("{address}?{token}"),
-    }
-}
-
 fn settle(done: Result<ExitCode, Fault>, endpoint: &str) -> ExitCode {
     match done {
         Ok(code) => code,
@@ -287,25 +273,6 @@ fn settle(done: Result<ExitCode, Fault>, endpoint: &str) -> ExitCode {
         Err(fault) => {
             fault.show(endpoint);
             ExitCode::from(fault.code())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_of_tables() {
-        for (url, expected) in [
-            ("http://h/dev/People?sv=1&tn=people&sig=x", "http://h/dev?sv=1&tn=people&sig=x"),
-            ("http://h/dev/People()?tn=people&sig=x", "http://h/dev?tn=people&sig=x"),
-            ("https://a.table.core.windows.net/t?tn=t", "https://a.table.core.windows.net?tn=t"),
-            ("https://a.table.core.windows.net/?ss=t&sig=x", "https://a.table.core.windows.net?ss=t&sig=x"),
-            ("http://h/dev?tn=people", "http://h/dev?tn=people"),
-            ("http://h/dev", "http://h/dev"),
-        ] {
-            assert_eq!(without_table(url), expected);
         }
     }
 }

@@ -40,8 +40,11 @@ pub(super) fn parse(text: &str) -> Result<Account> {
         }
         return match settings.get("DevelopmentStorageProxyUri") {
             Some(proxy) => {
-                let proxy = proxy.trim_end_matches('/');
-                Account::development_at(&format!("{proxy}:10002/{DEVELOPMENT_ACCOUNT}"))
+                // Of the proxy's URL only scheme and host count, as in the original's libraries: the port is the emulator's.
+                let proxy: Endpoint = proxy.parse()?;
+                let (scheme, host) =
+                    (if proxy.is_https() { "https" } else { "http" }, proxy.bracketed_host());
+                Account::development_at(&format!("{scheme}://{host}:10002/{DEVELOPMENT_ACCOUNT}"))
             }
             None => Ok(Account::development()),
         };
@@ -142,6 +145,13 @@ mod tests {
             name,
             "http://emulator:10002/devstoreaccount1",
             Some("http://emulator:10002/devstoreaccount1-secondary"),
+            lite,
+        );
+        check(
+            "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://[::1]:8080",
+            name,
+            "http://[::1]:10002/devstoreaccount1",
+            Some("http://[::1]:10002/devstoreaccount1-secondary"),
             lite,
         );
         check(

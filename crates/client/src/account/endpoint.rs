@@ -1,6 +1,7 @@
 //! The URL under which an account's tables are.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -78,13 +79,38 @@ impl Endpoint {
 
     /// Is it on this machine, so that nobody can listen?
     pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.host();
+        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    }
+
+    /// The endpoint of the account, if this is the URL of the table. What follows a host that names no account is one.
+    pub(super) fn without_table(self, table: &str) -> Self {
+        let Some((rest, last)) = self.text.rsplit_once('/') else { return self };
+        let is_table = last.trim_end_matches("()").eq_ignore_ascii_case(table);
+        let has_account =
+            rest.len() > self.path_start || (rest.len() == self.path_start && self.names_account());
+        if is_table && has_account {
+            Self { text: rest.to_owned(), path_start: self.path_start }
+        } else {
+            self
+        }
+    }
+
+    /// Can the account be a part of the host's name?
+    fn names_account(&self) -> bool {
+        let host = self.host();
+        host.contains('.') && host.parse::<IpAddr>().is_err()
+    }
+
+    fn host(&self) -> &str {
+        self.bracketed_host().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// The host as URLs have it: an address of IPv6 in brackets.
+    pub(super) fn bracketed_host(&self) -> &str {
         let authority = self.authority();
-        let host = match authority.strip_prefix('[') {
-            Some(rest) => rest.split(']').next(),
-            None => authority.split(':').next(),
-        };
-        let host = host.unwrap_or_default();
-        host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+        let search_from = authority.find(']').unwrap_or(0);
+        authority[search_from..].find(':').map_or(authority, |colon| &authority[..search_from + colon])
     }
 }
 
@@ -132,6 +158,18 @@ mod tests {
             let endpoint: Endpoint = text.parse().unwrap();
             assert_eq!((endpoint.authority(), endpoint.path()), (authority, path), "{text}");
             assert_eq!(endpoint.is_loopback(), loopback, "{text}");
+        }
+        for (url, table, expected) in [
+            ("http://h/dev/People", "people", "http://h/dev"),
+            ("http://h/dev/People()", "people", "http://h/dev"),
+            ("https://a.table.core.windows.net/t", "t", "https://a.table.core.windows.net"),
+            ("https://a.table.core.windows.net", "t", "https://a.table.core.windows.net"),
+            ("http://127.0.0.1:1/people", "people", "http://127.0.0.1:1/people"),
+            ("http://localhost:1/people/people", "people", "http://localhost:1/people"),
+            ("http://h/dev", "people", "http://h/dev"),
+            ("http://h", "h", "http://h"),
+        ] {
+            assert_eq!(url.parse::<Endpoint>().unwrap().without_table(table).as_str(), expected);
         }
         for (text, https) in [("https://a", true), ("HTTPS://a", true), ("http://https:1", false)] {
             assert_eq!(text.parse::<Endpoint>().unwrap().is_https(), https, "{text}");

@@ -23,6 +23,7 @@ pub use lazuli_protocol::auth::{AccountKey, Scheme};
 
 use std::str::FromStr;
 
+use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
 use crate::error::{Error, Result};
@@ -89,20 +90,26 @@ impl Account {
         Ok(Self::new(DEVELOPMENT_ACCOUNT, primary, credential).with_secondary(secondary))
     }
 
-    /// What a URL with a shared access signature gives: `https://account.table.core.windows.net?sv=…&sig=…`.
+    /// What a URL with a shared access signature gives: `https://account.table.core.windows.net?sv=…&sig=…`. It may be that
+    /// of the table which the signature is for.
     ///
     /// ```
     /// # use lazuli_client::Account;
     /// let account = Account::from_sas_url("https://shop.table.core.windows.net/?sv=2019-02-02&tn=People&sig=x%3D")?;
     /// assert_eq!(account.endpoint().as_str(), "https://shop.table.core.windows.net");
     /// assert_eq!(account.name(), None);
+    /// let of_table = Account::from_sas_url("http://127.0.0.1:10002/shop/People?sv=2019-02-02&tn=people&sig=x%3D")?;
+    /// assert_eq!(of_table.endpoint().as_str(), "http://127.0.0.1:10002/shop");
     /// assert!(Account::from_sas_url("https://shop.table.core.windows.net").is_err());
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn from_sas_url(url: &str) -> Result<Self> {
         let (endpoint, token) =
             url.split_once('?').ok_or_else(|| Error::input("the URL has no shared access signature"))?;
-        let primary: Endpoint = endpoint.parse()?;
+        let mut primary: Endpoint = endpoint.parse()?;
+        if let Some(table) = Query(token).get("tn") {
+            primary = primary.without_table(&table);
+        }
         Ok(Self { name: None, primary, secondary: None, credential: Credential::sas(token)? })
     }
 
