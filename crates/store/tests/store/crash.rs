@@ -17,10 +17,13 @@ use lazuli_store::{Options, Store};
 use crate::support::directory;
 
 const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
+/// Set for a writer that is to be killed.
+const UNTIL_KILLED: &str = "LAZULI_CRASH_UNTIL_KILLED";
 const WRITERS: usize = 4;
 const COMMITS: u64 = 30;
 /// Where the process is to end during background work, which comes when it likes, or while rows are erased, which writers that
-/// keep step do in one group.
+/// keep step do in one group; or by a kill, however late a busy machine lets it come: what is said of so many does not fit
+/// into the pipe, so that the process waits for its reader.
 const COMMITS_MAX: u64 = 3000;
 const WAITED_FOR: [Point; 4] = [Point::WritingOut, Point::Merging, Point::BeforeErase, Point::AfterErase];
 /// Not one that the store gives out here.
@@ -59,7 +62,8 @@ async fn write(store: &Store, writer: usize) -> Result<(), Error> {
     let partition = writer.to_string();
     let start = latest(store, writer).await.map_or(0, |number| number + 1);
     let at = std::env::var(VARIABLE).unwrap_or_default();
-    let waits = WAITED_FOR.iter().any(|point| at.starts_with(point.name()));
+    let waits = WAITED_FOR.iter().any(|point| at.starts_with(point.name()))
+        || std::env::var_os(UNTIL_KILLED).is_some();
     for number in start..start + if waits { COMMITS_MAX } else { COMMITS } {
         let value = format!("{number} {}", "x".repeat(200));
         let mut writes: Vec<_> = ROWS.iter().map(|row| upsert(row, &value)).collect();
@@ -110,6 +114,7 @@ fn run(dir: &Path, crash_at: Option<&str>, kill_after_lines: Option<usize>) -> E
         .args(["crash::writer", "--exact", "--nocapture", "--test-threads", "1"])
         .env(DIRECTORY, dir)
         .envs(crash_at.map(|at| (VARIABLE, at)))
+        .envs(kill_after_lines.map(|_| (UNTIL_KILLED, "1")))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
