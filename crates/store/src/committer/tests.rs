@@ -1,8 +1,8 @@
 //! Failing logs, panicking updates, and views while memtables are written out.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, mpsc};
 
 use fjall::OwnedWriteBatch;
 use lazuli_engine::conformance::{insert, upsert};
@@ -98,6 +98,56 @@ async fn after_one_failure_nothing_is_acknowledged() {
         assert_eq!(get(&store, "b").await, None);
         set(&store, "b", "1").await.unwrap();
         assert!(store.check().await.unwrap().is_clean());
+    }
+}
+
+/// A log that fails once, when it is told to go on, and works before and after.
+struct HeldLog {
+    entered: mpsc::Sender<()>,
+    go_on: mpsc::Receiver<()>,
+    is_armed: Arc<AtomicBool>,
+}
+
+impl Log for HeldLog {
+    fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> fjall::Result<()> {
+        if !self.is_armed.swap(false, Ordering::SeqCst) {
+            return FjallLog.commit(batch, durability);
+        }
+        self.entered.send(()).unwrap();
+        self.go_on.recv().unwrap();
+        Err(fjall::Error::Io(std::io::Error::other("the disk is broken")))
+    }
+}
+
+/// Nor is a commit that was waiting for its turn when the one before it failed, even if the disk works again.
+#[tokio::test]
+async fn what_waits_behind_a_failure_is_not_acknowledged() {
+    let dir = tempfile::tempdir().unwrap();
+    let (entered, is_entered) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel();
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let log = HeldLog { entered, go_on: may_go_on, is_armed: Arc::clone(&is_armed) };
+    let store = Store::open_with(dir.path(), Options::default(), Box::new(log)).unwrap();
+    set(&store, "before", "1").await.unwrap();
+    is_armed.store(true, Ordering::SeqCst);
+    let mut failing = Box::pin(set(&store, "a", "1"));
+    let mut waiting = Box::pin(set(&store, "b", "1"));
+    assert!(queued(&mut failing).await);
+    is_entered.recv().unwrap();
+    assert!(queued(&mut waiting).await);
+    go_on.send(()).unwrap();
+    assert!(matches!(failing.await, Err(Error::Unknown(_))));
+    let waited = waiting.await;
+    assert!(matches!(waited, Err(Error::Poisoned(_))), "{waited:?}");
+    assert_eq!((get(&store, "a").await, get(&store, "b").await), (None, None));
+}
+
+/// Lets a commit go as far as the queue; `false` if it is done already.
+async fn queued(commit: &mut (impl Future + Unpin)) -> bool {
+    tokio::select! {
+        biased;
+        _ = commit => false,
+        () = std::future::ready(()) => true,
     }
 }
 

@@ -284,6 +284,47 @@ async fn flip(original: &Path, is_harmless: impl Fn(&Path, &Rows) -> bool) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Also those that no row is in: a check reads sorted files from end to end.
+#[tokio::test]
+async fn a_check_finds_any_byte_of_a_sorted_file() {
+    let dir = directory();
+    let (store, _) = make(dir.path()).await;
+    store.close().await.unwrap();
+    let files = originals(dir.path(), dir.path());
+    let is_sorted = |file: &&Original| file.name.parent().is_some_and(|parent| parent.ends_with("tables"));
+    for file in files.iter().filter(is_sorted) {
+        let last = file.bytes.len() - 1;
+        for at in (0..last).step_by(last / 20).chain([last]) {
+            let mut bytes = file.bytes.clone();
+            bytes[at] ^= 0x10;
+            write_log(dir.path(), file, &bytes);
+            let found = inspect(dir.path(), |_| {}).unwrap();
+            assert_eq!(found.findings, 1, "{}, byte {at}: {found:?}", file.name.display());
+        }
+        write_log(dir.path(), file, &file.bytes);
+    }
+    assert_eq!(inspect(dir.path(), |_| {}).unwrap().findings, 0);
+}
+
+/// A log that ends with a whole batch, but an earlier one than when the store was closed, can only be told by what was written
+/// down then.
+#[tokio::test]
+async fn a_log_that_was_cut_after_a_close_is_reported() {
+    let dir = directory();
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    crate::support::set(&store, "kept", "1").await;
+    let is_log = |file: &Original| file.name.extension().is_some_and(|name| name == "jnl");
+    let log = originals(dir.path(), dir.path()).into_iter().rfind(is_log).unwrap();
+    crate::support::set(&store, "lost", "1").await;
+    store.close().await.unwrap();
+    let path = dir.path().join(&log.name);
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(log.bytes.len() as u64).unwrap();
+    let refused = Store::open(dir.path(), Options::default()).err().map(|error| error.to_string());
+    assert!(refused.as_ref().is_some_and(|why| why.contains("was closed at version")), "{refused:?}");
+    assert_eq!(check(dir.path()).await, Checked::Damaged);
+}
+
 /// What a check of the files and rows says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Checked {
