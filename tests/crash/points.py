@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Ends the server at every named place that a change of tables or rows comes by, and looks whether anything is lost or in part.
+
+    tests/crash/points.py --binary target/release/lazuli
+
+Each run has a store of its own: with tables and rows, stopped or killed. The server is started with `LAZULI_CRASH_AT` for the n-th
+pass of one place (see crates/store/src/pressure.rs) and makes, fills and deletes tables until it ends there, for every n. Then
+`lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the
+one on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
+
+What background work or several writers must come by at once is in crates/store/tests/store/crash.rs, backups in backup.py.
+"""
+
+import argparse
+import concurrent.futures
+import http.client
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from writer import envelope  # noqa: E402
+
+KEPT, DOOMED, MADE = "kept", "doomed", "made"
+# No run comes by one place so often.
+PASSES_MAX = 100
+# So many runs at once.
+AT_ONCE = 8
+# Places that every change comes by; those that deleted rows come by, in the background and in one group; the orderly end.
+OF_CHANGES = ("before-append", "after-append", "after-sync", "before-answer", "before-catalog", "after-catalog")
+OF_ERASING = ("before-erase", "after-erase")
+OF_THE_END = ("closing",)
+
+
+class Run:
+    def __init__(self, binary, place, was_stopped):
+        self.binary, self.place, self.was_stopped = binary, place, was_stopped
+        self.data = tempfile.mkdtemp(prefix="lazuli-points-")
+        # What each table may hold, its rows with their numbers, or None if it is not there: one state, or two.
+        self.tables = {KEPT: [None], DOOMED: [None], MADE: [None]}
+
+    def server(self, **options):
+        return Server(self.binary, "--location", self.data, **options)
+
+    # --- changes: each says what the table is after it
+
+    def change(self, client, table, after, *request):
+        """False when the outcome is unknown."""
+        before = self.tables[table][0]
+        self.tables[table] = [before, after]
+        try:
+            answer = client.ask(*request)
+        except (OSError, http.client.HTTPException):
+            return False
+        if answer.status not in (202, 204) or "HTTP/1.1 4" in answer.text:
+            raise RuntimeError(f"{request[:2]} was answered {answer.status} {answer.text}")
+        self.tables[table] = [after]
+        return True
+
+    def create(self, client, table):
+        return self.change(client, table, {}, "POST", "/Tables", {"TableName": table})
+
+    def drop(self, client, table):
+        return self.change(client, table, None, "DELETE", f"/Tables('{table}')")
+
+    def put(self, client, table, row, number):
+        after = self.tables[table][0] | {row: number}
+        return self.change(client, table, after, "PUT", entity_path(table, "p", row), {"N": number})
+
+    def batch(self, client, table, rows, number):
+        after = self.tables[table][0] | dict.fromkeys(rows, number)
+        operations = [
+            f"PUT http://localhost/{client.account}{entity_path(table, 'p', row)} HTTP/1.1\r\n"
+            f"Content-Type: application/json\r\n\r\n{{\"N\":{number}}}" for row in rows]
+        return self.change(client, table, after, "POST", "/$batch", envelope(operations),
+                           {"Content-Type": "multipart/mixed; boundary=batch_b"})
+
+    def begin(self):
+        """What is there before."""
+        with self.server() as server, Client(server) as client:
+            done = (self.create(client, KEPT) and self.batch(client, KEPT, "abc", 1) and self.create(client, DOOMED)
+                    and self.batch(client, DOOMED, "abcdefgh", 2) and self.put(client, DOOMED, "i", 3))
+            if not done or self.was_stopped and server.stop() != 0:
+                raise RuntimeError(f"the beginning failed: {server.said()}")
+            server.kill()
+
+    def work(self, client):
+        """All changes, until one is not answered."""
+        return (self.put(client, KEPT, "a", 10) and self.batch(client, KEPT, "abd", 11) and self.create(client, MADE)
+                and self.batch(client, MADE, "xy", 12) and self.drop(client, DOOMED) and self.create(client, DOOMED)
+                and self.put(client, DOOMED, "z", 13) and self.drop(client, MADE))
+
+    # --- the crash, and what is left
+
+    def crash(self):
+        """Whether the place was passed."""
+        with self.server(env={"LAZULI_CRASH_AT": self.place}) as server, Client(server) as client:
+            is_over = self.work(client)
+            if self.place.startswith(OF_THE_END):
+                server.process.send_signal(signal.SIGTERM)
+            if not is_over or self.place.startswith(OF_ERASING + OF_THE_END):
+                server.wait()
+            server.kill()
+            return server.process.returncode == -signal.SIGABRT
+
+    def problems(self):
+        done = subprocess.run([self.binary, "check", "--location", self.data], capture_output=True, text=True, timeout=HANG_SECONDS)
+        if done.returncode != 0:
+            return [f"check ended with {done.returncode}: {done.stdout}{done.stderr}"]
+        problems = []
+        with self.server() as server, Client(server) as client:
+            there = {row["TableName"] for row in all_rows(client, "/Tables")}
+            for table, states in self.tables.items():
+                found = {row["RowKey"]: row["N"] for row in all_rows(client, f"/{table}()")} if table in there else None
+                if found not in states:
+                    problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
+                if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
+                    problems.append(f"{table} cannot be made anew, or is not empty then")
+            if server.stop() != 0 or "panicked" in server.said():
+                problems.append(f"the server did not stop in order: {server.said()}")
+        return problems
+
+
+def run_at(binary, place, was_stopped):
+    """Returns whether the place was passed, and the problems."""
+    run = Run(binary, place, was_stopped)
+    try:
+        run.begin()
+        is_passed, problems = run.crash(), run.problems()
+    except (NotStarted, OSError, http.client.HTTPException, RuntimeError, subprocess.TimeoutExpired) as error:
+        is_passed, problems = True, [repr(error)]
+    if problems:
+        problems.append(f"the store is left in {run.data}")
+    else:
+        shutil.rmtree(run.data)
+    return is_passed, problems
+
+
+def try_point(pool, binary, point):
+    """Returns at how many passes something was wrong."""
+    passed = wrong = 0
+    many = point in OF_CHANGES
+    for first in range(1, PASSES_MAX if many else 2, AT_ONCE):
+        places = [f"{point}:{number}" for number in range(first, first + (AT_ONCE if many else 1))]
+        outcomes = list(pool.map(lambda place: run_at(binary, place, was_stopped=is_stopped(place)), places))
+        for place, (is_passed, problems) in zip(places, outcomes):
+            passed, wrong = passed + is_passed, wrong + bool(problems)
+            for problem in problems:
+                print(f"{place}: {problem}", flush=True)
+        if not all(is_passed for is_passed, _ in outcomes):
+            break
+    print(f"{point}: {passed} passes, something wrong at {wrong}", flush=True)
+    if not passed:
+        print(f"{point}: never passed")
+    return wrong + (not passed)
+
+
+def is_stopped(place):
+    """Every second store was stopped in good order, the others killed."""
+    return int(place.split(":")[1]) % 2 == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    args = parser.parse_args()
+    binary = os.path.abspath(args.binary)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        failed = sum(try_point(pool, binary, point) for point in OF_CHANGES + OF_ERASING + OF_THE_END)
+    print("passed" if not failed else f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
