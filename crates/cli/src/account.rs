@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::admin::{self, Call};
 use crate::config;
-use crate::engine::{EngineUrl, no_store, whole};
+use crate::engine_url::{EngineUrl, no_store, whole};
 use crate::serve::TABLE_PORT;
 
 /// Behind the flags that a command has for itself.

@@ -13,7 +13,7 @@ use lazuli_server::{Config, Frontend};
 use lazuli_store::Durability;
 use serde_json::Value;
 
-use crate::engine::{self, EngineError, EngineUrl};
+use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime;
 
 /// How long the running server may take to answer.
@@ -32,7 +32,7 @@ pub struct Call<'a> {
 /// Makes a call: on the store itself if nobody has it open, else on the server that has.
 pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     let runtime = runtime::one_thread()?;
-    let opened = runtime.block_on(engine::open(url, Durability::Full, None));
+    let opened = runtime.block_on(engine_url::open(url, Durability::Full, None));
     let (status, value) = match (url, opened) {
         (EngineUrl::Memory, _) => {
             return Err("an engine in memory has no accounts to keep; use LAZULI_ACCOUNTS".into());

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use lazuli_archive::{Block, Manifest, Unpacker, Writer};
 use lazuli_model::DateTime;
-use lazuli_store::pressure::{self, Point};
+use lazuli_store::crash_point::{self, Point};
 use serde_json::json;
 
 use crate::backup::source::Source;
-use crate::engine::no_store;
+use crate::engine_url::no_store;
 use crate::place::Place;
 use crate::progress::Progress;
 
@@ -85,13 +85,13 @@ fn copy(source: &mut Source, target: &std::path::Path, progress: &mut Progress) 
     loop {
         let bytes = source.next_block()?;
         let block = unpacker.read(&bytes).map_err(|error| format!("what was received is wrong: {error}"))?;
-        pressure::pass(Point::BackupBlock);
+        crash_point::pass(Point::BackupBlock);
         writer.push(&bytes).map_err(text)?;
         let (rows, bytes) = unpacker.so_far();
         progress.reach(rows, bytes, None);
         if let Block::End(totals) = block {
             let sealed = writer.seal().map_err(text)?;
-            pressure::pass(Point::BackupSealed);
+            crash_point::pass(Point::BackupSealed);
             let created = lazuli_server::clock::now().iso_seconds().as_str().to_owned();
             return sealed.publish(created, totals).map_err(text);
         }

@@ -13,7 +13,7 @@ mod conformance;
 mod csv;
 mod edm;
 mod engine;
-mod engines;
+mod engine_url;
 mod entity;
 mod export;
 mod health;
@@ -80,7 +80,7 @@ enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Check(check::Check),
-    Engine(engines::Engines),
+    Engine(engine::EngineArgs),
     Conformance(conformance::Conformance),
     Bench(bench::Bench),
     Trial(trial::Trial),
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
         Command::Backup(backup) => backup.run(&Cli::command()),
         Command::Restore(restore) => restore.run(),
         Command::Check(check) => check.run(&Cli::command()),
-        Command::Engine(engines) => engines.run(),
+        Command::Engine(engine) => engine.run(),
         Command::Conformance(conformance) => conformance.run(),
         Command::Bench(bench) => bench.run(),
         Command::Trial(trial) => trial.run(),

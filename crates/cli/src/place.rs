@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 
 use crate::config;
-use crate::engine::EngineUrl;
+use crate::engine_url::EngineUrl;
 
 /// A store in a directory.
 #[derive(Args)]

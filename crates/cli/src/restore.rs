@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use lazuli_archive::block::Totals;
 use lazuli_archive::{Block, Manifest, Packer, Reader};
-use lazuli_store::pressure::{self, Point};
+use lazuli_store::crash_point::{self, Point};
 use lazuli_store::{Loader, Options};
 
 use crate::backup::{describe, moment};
@@ -73,7 +73,7 @@ fn load(
     let all = Some(manifest.totals.bytes);
     while let Some(block) = reader.next_block().map_err(|error| error.to_string())? {
         if let Block::Rows(rows) = block {
-            pressure::pass(Point::RestoreRows);
+            crash_point::pass(Point::RestoreRows);
             loader.put(&rows).map_err(|error| error.to_string())?;
         }
         let (rows, bytes) = reader.so_far();
@@ -92,7 +92,7 @@ fn load(
     let marks = marks.map_err(|error| error.to_string())?;
     let _ = verified.finish();
     compare(&packer.end(marks).1, &manifest.totals)?;
-    pressure::pass(Point::RestoreLoaded);
+    crash_point::pass(Point::RestoreLoaded);
     loaded.publish().map_err(|error| error.to_string())?;
     Ok(manifest)
 }

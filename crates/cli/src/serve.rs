@@ -20,7 +20,7 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, GivenAccount};
 use lazuli_server::ports::{PortError, Purpose};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::engine::{self, EngineUrl};
+use crate::engine_url::{self, EngineUrl};
 use crate::log::{self, LogFormat};
 use crate::oauth::OauthArgs;
 use crate::runtime;
@@ -224,7 +224,7 @@ impl Serve {
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
         // Before the data: a port that is in use must not leave an empty store behind.
         let ports = Ports::take(&config).map_err(|error| hinted(&error))?;
-        let engine = engine::open(&url, self.durability.into(), Some(self.cache_bytes())).await?;
+        let engine = engine_url::open(&url, self.durability.into(), Some(self.cache_bytes())).await?;
         config.tls = self.certificate(&url, config.table.ip())?;
         let running = lazuli_server::start_on(ports, config, engine, given.clone())
             .await

@@ -17,7 +17,7 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, is_account_name};
 use lazuli_store::Durability;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{self, EngineError};
+use crate::engine_url::{self, EngineError};
 use crate::runtime;
 
 /// Where the connection string is found if no flag gives it.
@@ -222,9 +222,9 @@ impl Target {
             return Err(format!("'{}' is not an account name", self.account));
         }
         if !self.may_create && !location.exists() {
-            return Err(engine::no_store(location));
+            return Err(engine_url::no_store(location));
         }
-        let opened = engine::open_store(location, Durability::Full, None);
+        let opened = engine_url::open_store(location, Durability::Full, None);
         let engine = opened.map_err(|error| match error {
             EngineError::InUse(text) => format!("{text}; stop it, or talk to it: leave --location out"),
             EngineError::Failed(text) => text,

@@ -17,12 +17,12 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::adopt::Adoption;
 use crate::commit::{Changed, Commit};
+use crate::crash_point::{self, Point};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
 use crate::keyspace;
 use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, STALL_POLL};
 use crate::options::Durability;
-use crate::pressure::{self, Point};
 use crate::queue::{Stopwatch, Taken, Waiting};
 use crate::recent::{Known, Recent, Seen};
 use crate::state::State;
@@ -161,7 +161,7 @@ impl Committer {
         if self.files.db.persist(PersistMode::SyncAll).is_err() {
             return;
         }
-        pressure::pass(Point::Closing);
+        crash_point::pass(Point::Closing);
         // Without the note the next opening only checks less.
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
@@ -193,7 +193,7 @@ impl Committer {
             Err(Error::Unknown(why) | Error::Poisoned(why)) => self.health.set_poison(why.clone()),
             Err(other) => self.health.set_poison(other.to_string()),
         }
-        pressure::pass(Point::BeforeAnswer);
+        crash_point::pass(Point::BeforeAnswer);
         group.answer(result);
         if self.files.memtable_bytes() > self.memtable_bytes {
             self.files.write_out();
@@ -286,14 +286,14 @@ impl Committer {
         }
         self.wait_for_room()?;
         if group.erases {
-            pressure::pass(Point::BeforeErase);
+            crash_point::pass(Point::BeforeErase);
         }
-        pressure::pass_while(Point::BeforeCatalog, || group.changes_catalog());
+        crash_point::pass_while(Point::BeforeCatalog, || group.changes_catalog());
         self.append(group)?;
-        pressure::pass(Point::AfterSync);
-        pressure::pass_while(Point::AfterCatalog, || group.changes_catalog());
-        pressure::pass_while(Point::WritingOut, || self.files.is_writing_out());
-        pressure::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
+        crash_point::pass(Point::AfterSync);
+        crash_point::pass_while(Point::AfterCatalog, || group.changes_catalog());
+        crash_point::pass_while(Point::WritingOut, || self.files.is_writing_out());
+        crash_point::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
         self.number += 1;
         // Before anyone can have the view, so that no reader of it takes older rows for its own.
         self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
@@ -303,7 +303,7 @@ impl Committer {
         if group.erases {
             // Erased rows may be among those remembered.
             self.recent.clear(self.number);
-            pressure::pass(Point::AfterErase);
+            crash_point::pass(Point::AfterErase);
         }
         self.recent.trim(self.number);
         Ok(())
@@ -320,8 +320,8 @@ impl Committer {
         }
         let (key, stored) = self.state.sealed();
         batch.insert(rows, Slice::from(key), Slice::from(stored));
-        pressure::pass(Point::BeforeAppend);
-        if pressure::is_due(Point::AfterAppend) {
+        crash_point::pass(Point::BeforeAppend);
+        if crash_point::is_due(Point::AfterAppend) {
             let _ = self.log.commit(batch, Durability::Relaxed);
             std::process::abort();
         }
@@ -356,7 +356,7 @@ impl Group {
     fn answer(self, result: Result<()>) {
         for (index, answer) in self.answers.into_iter().enumerate() {
             if index == 1 {
-                pressure::pass(Point::AmidAnswers);
+                crash_point::pass(Point::AmidAnswers);
             }
             answer.send(&result);
         }

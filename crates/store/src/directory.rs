@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 
 use lazuli_engine::Version;
 
+use crate::crash_point::{self, Point};
 use crate::error::OpenError;
-use crate::pressure::{self, Point};
 
 const LOCK: &str = "lock";
 /// The file that a store begins with: it is written once.
@@ -52,7 +52,7 @@ impl Directory {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         create_all(path)?;
         let lock = lock(path)?;
-        pressure::pass(Point::Created);
+        crash_point::pass(Point::Created);
         let directory = Self { path: path.into(), lock };
         if directory.path.join(RESTORING).exists() {
             return Err(OpenError::Unfinished(path.into()));

@@ -12,10 +12,10 @@ use lazuli_engine::{Dump, EngineFuture, Error, Marks, Result, Row, Stored};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::cell;
+use crate::crash_point::{self, Point};
 use crate::error::{closed, read_error};
 use crate::keyspace::{self, Kind};
 use crate::limits::DUMPS_MAX;
-use crate::pressure::{self, Point};
 use crate::state::State;
 use crate::view::{View, row_of};
 
@@ -106,7 +106,7 @@ impl Dump for StoreDump {
 /// The next rows of a walk.
 pub fn some(walk: &mut Walk, bytes_max: usize) -> Result<Vec<Stored>> {
     let walk = walk.as_mut().ok_or_else(closed)?;
-    pressure::pass(Point::DumpPage);
+    crash_point::pass(Point::DumpPage);
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while bytes < bytes_max.max(1) {
         let Some(item) = walk.next() else { break };

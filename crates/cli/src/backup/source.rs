@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::admin;
-use crate::engine::{self, EngineError};
+use crate::engine_url::{self, EngineError};
 use crate::runtime;
 
 /// How long the server may take for a block.
@@ -50,7 +50,7 @@ pub struct OpenStore {
 impl Source {
     /// Begins a backup of the store in `location`.
     pub fn open(location: &Path) -> Result<Self, String> {
-        match engine::open_store(location, Durability::Full, None) {
+        match engine_url::open_store(location, Durability::Full, None) {
             Ok(engine) => OpenStore::begin(engine).map(|store| Self::Store(Box::new(store))),
             Err(EngineError::InUse(why)) => Server::begin(location)
                 .map(Self::Server)

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 
 use super::file;
 use crate::config::{self, Merged, Origin, Setting, Variables};
-use crate::engine::{EngineUrl, whole};
+use crate::engine_url::{EngineUrl, whole};
 use crate::secret;
 use crate::serve::Serve;
 

@@ -7,7 +7,7 @@ use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
 
 use super::{DurabilityArg, Serve};
 use crate::account::connection_string;
-use crate::engine::{EngineUrl, whole};
+use crate::engine_url::{EngineUrl, whole};
 
 impl Serve {
     /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.

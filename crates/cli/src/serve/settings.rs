@@ -10,7 +10,7 @@ use lazuli_server::tls::{Files, self_signed};
 use lazuli_store::Durability;
 
 use super::{ADMIN_PORT, DurabilityArg, SchemeArg, Serve};
-use crate::engine::EngineUrl;
+use crate::engine_url::EngineUrl;
 use crate::memory;
 
 const MIB: u64 = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The process is ended at every pressure point, and by the system at some moment: what was acknowledged is there again,
+//! The process is ended at every crash point, and by the system at some moment: what was acknowledged is there again,
 //! nothing is there in part.
 //!
 //! The writing process is this test binary again, running the test `writer` with a directory to work in.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use lazuli_engine::conformance::upsert;
 use lazuli_engine::{Applied, Clock, Engine, Error, TableId};
-use lazuli_store::pressure::{Point, VARIABLE};
+use lazuli_store::crash_point::{Point, VARIABLE};
 use lazuli_store::{Options, Store};
 
 use crate::support::directory;
@@ -31,7 +31,7 @@ const TABLE: TableId = TableId(1 << 40);
 /// The last number of each writer.
 type Latest = [Option<u64>; WRITERS];
 const ROWS: [&str; 4] = ["a", "b", "c", "d"];
-/// The signals by which a process ends at a pressure point, and by kill -9.
+/// The signals by which a process ends at a crash point, and by kill -9.
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
@@ -165,7 +165,7 @@ async fn verify(dir: &Path, before: Latest, acknowledged: Latest, context: &str)
 }
 
 #[tokio::test]
-async fn killed_at_every_pressure_point() {
+async fn killed_at_every_crash_point() {
     let dir = directory();
     let mut latest = [None; WRITERS];
     for point in Point::COMMIT {
