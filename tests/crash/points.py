@@ -4,7 +4,7 @@
     tests/crash/points.py --binary target/release/lazuli
 
 Each run has a store of its own: with tables and rows, stopped or killed. The server is started with `LAZULI_CRASH_AT` for the n-th
-pass of one place (see crates/store/src/pressure.rs) and makes, fills and deletes tables until it ends there, for every n. Then
+pass of one place (see crates/store/src/crash_point.rs) and makes, fills and deletes tables until it ends there, for every n. Then
 `lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the
 one on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
 

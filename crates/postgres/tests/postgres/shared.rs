@@ -8,6 +8,7 @@ use lazuli_engine::{
     Applied, Bound, Clock, Condition, Engine, KeyRange, Place, Row, Scan, TableId, Verdict, Version, Write,
 };
 use lazuli_postgres::{Postgres, SCHEMA_VERSION};
+use sha2::{Digest as _, Sha256};
 use tokio::task::JoinSet;
 
 use crate::support::{client, open, schema, server, url_of, with};
@@ -137,6 +138,19 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
     assert!(found.iter().flatten().filter(|row| row.version == version).count() == 3);
     while !engine.erase(TABLE).await.expect("the engine erases") {}
     assert_eq!(scan(&*other, vec![KeyRange::ALL], usize::MAX).await.rows, []);
+}
+
+/// A found bug: a long key whose hash begins with 0xFF lay behind the bound up to which a deleted table's rows were removed,
+/// and was never removed.
+#[tokio::test]
+async fn long_keys_are_erased_whatever_their_hash() {
+    let schema = schema().await;
+    let engine = open(url_of(&server(), &schema), Clock::system()).await;
+    let hashes_high = |partition: &String| Sha256::digest(partition)[0] == 0xFF;
+    let partition = (0..).map(|number| format!("p{number}")).find(hashes_high).expect("one in 256 does");
+    done(&*engine, &partition, vec![insert(&"r".repeat(3000), "1")]).await;
+    while !engine.erase(TABLE).await.expect("the engine erases") {}
+    assert_eq!(scan(&*engine, vec![KeyRange::ALL], usize::MAX).await.rows, []);
 }
 
 /// The state that front ends share differs after each change of the system's table, and after no other.
