@@ -49,13 +49,20 @@ pub enum Job {
         place: OwnedSemaphorePermit,
     },
     /// Give out a table id.
-    FreshTable(oneshot::Sender<Result<TableId>>),
+    FreshTable {
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<TableId>>,
+        /// Its place in the queue.
+        place: OwnedSemaphorePermit,
+    },
     /// Remove rows that nobody reads.
     Erase {
         /// Their keys.
         keys: Vec<Bytes>,
         /// Who waits for it.
         answer: oneshot::Sender<Result<()>>,
+        /// Its place in the queue.
+        place: OwnedSemaphorePermit,
     },
     /// Finish what waits, then end.
     Stop,
@@ -158,7 +165,8 @@ impl Committer {
                 std::thread::park_timeout(STALL_POLL);
             }
         }
-        if self.files.db.persist(PersistMode::SyncAll).is_err() {
+        if let Err(error) = self.files.db.persist(PersistMode::SyncAll) {
+            tracing::error!(%error, "the log could not be synced when the store was closed");
             return;
         }
         crash_point::pass(Point::Closing);
@@ -215,15 +223,17 @@ impl Committer {
                     group.answers.push(Answer::Adopted(answer, adopted));
                     group.places.push(place);
                 }
-                Job::FreshTable(answer) => {
+                Job::FreshTable { answer, place } => {
                     self.state.last_table.0 += 1;
                     group.must_sync = true;
                     group.answers.push(Answer::Table(answer, self.state.last_table));
+                    group.places.push(place);
                 }
-                Job::Erase { keys, answer } => {
+                Job::Erase { keys, answer, place } => {
                     group.erases = true;
                     group.batch.extend(keys.into_iter().map(|key| (key, None)));
                     group.answers.push(Answer::Erased(answer));
+                    group.places.push(place);
                 }
                 Job::Stop => {}
             }

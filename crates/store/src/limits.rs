@@ -9,11 +9,11 @@ pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Largest commit, keys and values together.
 pub const COMMIT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Commits that may wait for the committer, by what they weigh: see [`QUEUE_UNIT_BYTES`].
+/// Jobs that may wait for the committer, by the bytes of their keys and values; see [`COMMIT_BYTES_MIN`].
 pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What one unit of the queue's bound stands for.
 pub const QUEUE_UNIT_BYTES: usize = 1024;
-/// What a commit weighs in the queue at least, so that the number of waiting commits is bounded as well.
+/// What a job weighs in the queue at least, so that the number of waiting jobs is bounded as well.
 pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
 
 /// Commits that one sync covers at most.
@@ -96,3 +96,4 @@ pub const CHECK_FINDINGS_MAX: usize = 100;
 const _: () = assert!(VALUE_BYTES_MAX < COMMIT_BYTES_MAX);
 const _: () = assert!(COMMIT_BYTES_MAX <= QUEUE_BYTES_MAX && COMMIT_BYTES_MIN <= COMMIT_BYTES_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);
+const _: () = assert!(ERASE_ROWS_MAX * KEY_BYTES_MAX <= QUEUE_BYTES_MAX);

@@ -1,5 +1,8 @@
 //! Where jobs wait for the committer, and how it takes them in groups.
 //!
+//! The channel has no bound of its own: every job but the last holds a place, of which there are
+//! [so many](crate::limits::QUEUE_BYTES_MAX), from before it is sent until its group is done.
+//!
 //! Callers that were just answered tend to come back at once with their next commit, while the committer is already
 //! syncing for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer
 //! waits a moment for as many as there were before, but never longer than a fraction of what a sync takes.
@@ -95,7 +98,7 @@ impl Waiting {
                 Job::Stop => return Taken::Last,
                 Job::Commit { ref commit, .. } => bytes += commit.bytes,
                 Job::Adopt { ref adoption, .. } => bytes += adoption.bytes,
-                Job::FreshTable(_) | Job::Erase { .. } => {}
+                Job::FreshTable { .. } | Job::Erase { .. } => {}
             }
             jobs.push(next);
             if jobs.len() >= GROUP_COMMITS_MAX || bytes >= GROUP_BYTES_MAX {

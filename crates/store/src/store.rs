@@ -42,7 +42,7 @@ pub struct Store {
     published: Arc<Published>,
     health: Arc<Health>,
     jobs: Callers,
-    /// Room for commits that wait, in units of [`QUEUE_UNIT_BYTES`].
+    /// Room for jobs that wait, in units of [`QUEUE_UNIT_BYTES`].
     queue: Arc<Semaphore>,
     scans: Arc<Semaphore>,
     scans_max: u32,
@@ -130,7 +130,7 @@ impl Store {
         self.health.poison().map_or(Ok(()), |why| Err(poisoned(why)))
     }
 
-    /// A place in the queue for a commit of so many bytes.
+    /// A place in the queue for a job of so many bytes.
     async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         let units = bytes.max(COMMIT_BYTES_MIN).div_ceil(QUEUE_UNIT_BYTES);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
@@ -167,8 +167,9 @@ impl Store {
             // Only a look from the very start tells that nothing is left.
             return Ok(start.is_none());
         }
+        let place = self.place(keys.iter().map(Bytes::len).sum()).await?;
         let (answer, answered) = oneshot::channel();
-        self.send(Job::Erase { keys, answer })?;
+        self.send(Job::Erase { keys, answer, place })?;
         self.wait_for(answered).await?;
         Ok(false)
     }
@@ -251,8 +252,9 @@ impl Engine for Store {
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {
         Box::pin(async {
             self.check_writable()?;
+            let place = self.place(0).await?;
             let (answer, answered) = oneshot::channel();
-            self.send(Job::FreshTable(answer))?;
+            self.send(Job::FreshTable { answer, place })?;
             self.wait_for(answered).await
         })
     }

@@ -10,6 +10,7 @@ use lazuli_engine::{Change, Condition, Engine, KeyRange, Reason, Rejected, Scan,
 
 use super::*;
 use crate::files::FjallLog;
+use crate::limits::{COMMIT_BYTES_MIN, QUEUE_BYTES_MAX};
 use crate::{Options, Store};
 
 const TABLE: TableId = TableId(3);
@@ -309,4 +310,23 @@ async fn commits_and_what_is_erased_wait_for_the_disk() {
 
 fn exists(row: &str) -> Write {
     Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }
+}
+
+/// Table ids are asked for by requests, and a request that runs out of time leaves its question in the queue.
+#[tokio::test]
+async fn the_queue_is_bounded_for_table_ids_too() {
+    let places = (QUEUE_BYTES_MAX / COMMIT_BYTES_MIN) as u64;
+    let dir = tempfile::tempdir().unwrap();
+    let (store, switch) = open(dir.path());
+    {
+        // The disk does not answer as long as this is held.
+        let _hang = switch.lock().unwrap();
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        for _ in 0..places + 100 {
+            // Without the runtime's own idea of how often one task may ask.
+            let asked = std::pin::pin!(tokio::task::unconstrained(store.fresh_table()));
+            assert!(asked.poll(&mut context).is_pending());
+        }
+    }
+    assert_eq!(store.fresh_table().await.unwrap(), TableId(places + 1));
 }
