@@ -11,6 +11,7 @@ pub mod dump;
 pub mod error;
 pub mod figure;
 pub mod keycode;
+pub mod layer;
 pub mod memory;
 pub mod rules;
 pub mod types;
@@ -23,6 +24,7 @@ pub use clock::Clock;
 pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
 pub use figure::{Distribution, Figure, FigureValue, Histogram};
+pub use layer::Layer;
 pub use memory::Memory;
 pub use types::{
     Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_client::Dynamic;
 use lazuli_engine::{
-    Adopted, Applied, Change, Condition, Dump, Engine, EngineFuture, Error, Page, Reason, Result, Row, Scan,
-    SharedState, Status, TableId, Unfit, Version, Write,
+    Adopted, Applied, Change, Condition, Engine, EngineFuture, Error, Layer, Reason, Result, Row, TableId,
+    Unfit, Version, Write,
 };
 use lazuli_model::DateTime;
 
@@ -121,18 +121,9 @@ fn describe(reason: Unfit) -> String {
     }
 }
 
-impl Engine for Dated {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.engine.get(table, partition, rows)
-    }
-
-    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
-        self.engine.scan(scan)
+impl Layer for Dated {
+    fn below(&self) -> &dyn Engine {
+        &*self.engine
     }
 
     fn apply<'a>(
@@ -145,37 +136,5 @@ impl Engine for Dated {
             return self.engine.apply(table, partition, writes);
         }
         Box::pin(self.put(table, partition, writes))
-    }
-
-    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
-        self.engine.adopt(table, rows)
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.engine.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.engine.erase(table)
-    }
-
-    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
-        self.engine.shared_state()
-    }
-
-    fn epoch(&self) -> u64 {
-        self.engine.epoch()
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.engine.status()
-    }
-
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.engine.dump()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.engine.close()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write};
+use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Layer, Page, Scan, TableId, Write};
 
 /// An engine that can be told never to answer.
 pub struct Stuck {
@@ -42,14 +42,9 @@ impl Stuck {
     }
 }
 
-impl Engine for Stuck {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.memory.get(table, partition, rows)
+impl Layer for Stuck {
+    fn below(&self) -> &dyn Engine {
+        &self.memory
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
@@ -71,21 +66,5 @@ impl Engine for Stuck {
             self.pass(&self.after).await;
             applied
         })
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.memory.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.memory.erase(table)
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.memory.status()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.memory.close()
     }
 }

@@ -1,0 +1,82 @@
+//! An engine in front of another one, which sees what is scanned and what is committed.
+
+use crate::{
+    Adopted, Applied, Dump, Engine, EngineFuture, Page, Row, Scan, SharedState, Status, TableId, Write,
+};
+
+/// An engine in front of another one. What it does not do itself the other does, down to what [`Engine`] has a default for.
+pub trait Layer: Send + Sync + 'static {
+    /// The other one.
+    fn below(&self) -> &dyn Engine;
+
+    /// See [`Engine::scan`].
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        self.below().scan(scan)
+    }
+
+    /// See [`Engine::apply`].
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        self.below().apply(table, partition, writes)
+    }
+}
+
+impl<L: Layer> Engine for L {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.below().get(table, partition, rows)
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        Layer::scan(self, scan)
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        Layer::apply(self, table, partition, writes)
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        self.below().adopt(table, rows)
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        self.below().fresh_table()
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        self.below().erase(table)
+    }
+
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        self.below().shared_state()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.below().epoch()
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        self.below().status()
+    }
+
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        self.below().dump()
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        self.below().close()
+    }
+}
