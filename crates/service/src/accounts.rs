@@ -8,7 +8,7 @@ use lazuli_engine::{
 
 use crate::properties::PropertyStore;
 use crate::record::AccountRecord;
-use crate::{Result, keyspace};
+use crate::{ATTEMPTS_MAX, Result, keyspace};
 
 /// Bytes of a new key (DM-02 asks for 32; today's service uses 64).
 pub const KEY_BYTES: usize = 64;
@@ -76,7 +76,7 @@ impl Accounts {
     }
 
     async fn change(&self, name: &str, change: impl Fn(&mut AccountRecord)) -> Result<bool> {
-        loop {
+        for _ in 0..ATTEMPTS_MAX {
             let found = self.engine.get(TableId::SYSTEM, keyspace::ACCOUNTS, &[name]).await?;
             let Some(row) = found.into_iter().next().flatten() else { return Ok(false) };
             let mut record = AccountRecord::decode(&row.value)?;
@@ -85,6 +85,7 @@ impl Accounts {
                 return Ok(true);
             }
         }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// Removes an account; `false` if there is none of that name. Its tables must be gone: see [`Accounts::has_tables`].

@@ -19,7 +19,7 @@ use crate::deadline::Deadline;
 use crate::figures::{Figures, Slot};
 use crate::record::{DroppedRecord, TableRecord};
 use crate::sweep::Dropped;
-use crate::{Result, keyspace};
+use crate::{ATTEMPTS_MAX, Result, keyspace};
 
 mod window;
 use window::Window;
@@ -128,7 +128,7 @@ impl Catalog {
     ) -> Result<Outcome> {
         let folded = table.folded();
         let partition = keyspace::tables(account);
-        loop {
+        for _ in 0..ATTEMPTS_MAX {
             let Some((row, record)) = self.read(account, &folded).await? else {
                 return Err(ErrorCode::TableNotFound.into());
             };
@@ -144,6 +144,7 @@ impl Catalog {
                 Applied::Refused { .. } => {}
             }
         }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// OP-02.
@@ -176,7 +177,7 @@ impl Catalog {
     pub async fn drop(&self, account: &str, table: &TableName) -> Result<Outcome> {
         let folded = table.folded();
         let partition = keyspace::tables(account);
-        loop {
+        for _ in 0..ATTEMPTS_MAX {
             let Some((row, record)) = self.read(account, &folded).await? else {
                 return Err(ErrorCode::ResourceNotFound.into());
             };
@@ -194,6 +195,7 @@ impl Catalog {
                 Applied::Refused { .. } => {}
             }
         }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     fn drop_writes(&self, folded: &str, row: &Row, record: &TableRecord) -> Vec<Write> {

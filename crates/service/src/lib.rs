@@ -39,6 +39,10 @@ use catalog::Catalog;
 use deadline::Deadline;
 use properties::PropertyStore;
 
+/// How often a change of the service's own records is tried while others come between its reading and its writing. Each
+/// time one of them has succeeded, so only that many at once make one give up: with `Conflict`, nothing having been done.
+const ATTEMPTS_MAX: usize = 256;
+
 /// What can be set.
 #[derive(Clone)]
 pub struct Options {

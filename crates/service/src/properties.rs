@@ -10,7 +10,7 @@ use lazuli_model::ServiceProperties;
 use lazuli_model::service::PropertiesUpdate;
 
 use crate::record::{decode_properties, encode_properties};
-use crate::{Result, keyspace};
+use crate::{ATTEMPTS_MAX, Result, keyspace};
 
 /// Accounts remembered at most; beyond it the cache starts over.
 const CACHED_MAX: usize = 10_000;
@@ -63,7 +63,7 @@ impl PropertyStore {
 
     /// Changes some of them.
     pub async fn update(&self, account: &str, update: PropertiesUpdate) -> Result<()> {
-        loop {
+        for _ in 0..ATTEMPTS_MAX {
             let (row, before) = self.read(account).await?;
             let condition = row.map_or(Condition::Absent, |row| Condition::Version(row.version));
             let change = Change::Put(encode_properties(&before.updated(update.clone())));
@@ -71,6 +71,7 @@ impl PropertyStore {
                 return Ok(());
             }
         }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// Back to those of a new account.

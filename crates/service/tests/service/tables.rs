@@ -1,11 +1,13 @@
 //! Tables: names, deletion, the space of deleted ones.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{
-    Applied, Change, Clock, Engine, EngineFuture, KeyRange, Page, Row, Scan, Status, TableId, Verdict, Write,
+    Applied, Change, Clock, Condition, Engine, EngineFuture, KeyRange, Layer, Reason, Row, Scan, TableId,
+    Verdict, Write,
 };
 use lazuli_model::operation::{EntityQuery, TableQuery};
 use lazuli_model::{ErrorCode, Operation, Outcome};
@@ -167,18 +169,9 @@ struct Held {
     go_on: Notify,
 }
 
-impl Engine for Held {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.inner.get(table, partition, rows)
-    }
-
-    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
-        self.inner.scan(scan)
+impl Layer for Held {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
     }
 
     fn apply<'a>(
@@ -197,22 +190,6 @@ impl Engine for Held {
             applied
         })
     }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.inner.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.inner.erase(table)
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.inner.status()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.inner.close()
-    }
 }
 
 /// A found bug: between a deletion and the forgetting of its id, a new table of the name took writes for the old one,
@@ -221,13 +198,7 @@ impl Engine for Held {
 async fn a_new_table_never_takes_the_id_of_the_old_one() {
     let engine =
         Arc::new(Held { inner: Memory::new(Clock::system()), deleted: Notify::new(), go_on: Notify::new() });
-    let options = Options {
-        clock: Clock::system(),
-        elapsed: Arc::new(|| Duration::ZERO),
-        query_time_max: Duration::from_secs(5),
-        name_hold: Duration::ZERO,
-    };
-    let service = Arc::new(Service::new(engine.clone(), options));
+    let service = Arc::new(Service::new(engine.clone(), options()));
     let grant = Grant::everything("acct");
     let insert = |row: &str| Operation::Write {
         table: table("Blogs"),
@@ -249,4 +220,62 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     dropping.await.unwrap().unwrap();
     let read = Operation::GetEntity { table: table("Blogs"), key: key(("p", "new")) };
     assert!(service.execute(&grant, read).await.is_ok(), "what was acknowledged is there");
+}
+
+/// An engine on which somebody else is always faster.
+struct Outrun {
+    inner: Memory,
+    attempts: AtomicUsize,
+}
+
+impl Layer for Outrun {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        if !matches!(writes[0].condition, Condition::Version(_)) {
+            return self.inner.apply(table, partition, writes);
+        }
+        let attempts = self.attempts.fetch_add(1, Ordering::SeqCst);
+        assert!(attempts < 10_000, "it would go on for ever");
+        Box::pin(std::future::ready(Ok(Applied::Refused { index: 0, reason: Reason::Mismatch })))
+    }
+}
+
+/// A change that others outrun again and again is given up at last, and says that nothing was done.
+#[tokio::test]
+async fn changes_of_records_are_tried_a_bounded_number_of_times() {
+    let engine = Arc::new(Outrun { inner: Memory::new(Clock::system()), attempts: AtomicUsize::new(0) });
+    let service = Service::new(engine.clone(), options());
+    let grant = Grant::everything("acct");
+    let accounts = service.accounts();
+    accounts.add("acct", [vec![1], vec![2]], false).await.unwrap();
+    service.execute(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
+    service.execute(&grant, Operation::SetProperties(Box::default())).await.unwrap();
+    for operation in [
+        Operation::SetAcl(table("Blogs"), Vec::new()),
+        Operation::DeleteTable(table("Blogs")),
+        Operation::SetProperties(Box::default()),
+    ] {
+        engine.attempts.store(0, Ordering::SeqCst);
+        let failed = service.execute(&grant, operation).await.unwrap_err();
+        assert_eq!(failed.failure().code, ErrorCode::ServerBusy);
+    }
+    engine.attempts.store(0, Ordering::SeqCst);
+    assert!(accounts.set_key("acct", 0, vec![3]).await.is_err());
+}
+
+fn options() -> Options {
+    Options {
+        clock: Clock::system(),
+        elapsed: Arc::new(|| Duration::ZERO),
+        query_time_max: Duration::from_secs(5),
+        name_hold: Duration::ZERO,
+    }
 }
