@@ -77,6 +77,8 @@ pub struct Frontend {
     throttle: Throttle,
     /// Places for pages that are being made.
     pages: Arc<Semaphore>,
+    /// Places for changes that go on when their requests have run out of time.
+    changes: Arc<Semaphore>,
     watch: Stopwatch,
 }
 
@@ -92,6 +94,7 @@ impl Frontend {
             oauth: None,
             throttle: Throttle::new(config.rates),
             pages: Arc::new(Semaphore::new(config.limits.pages_max())),
+            changes: Arc::new(Semaphore::new(busy::CHANGES_MAX)),
             watch: Stopwatch::start(),
             config,
         })

@@ -7,14 +7,16 @@ use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, Operation};
 use lazuli_protocol::ApiVersion;
 use lazuli_service::{Grant, partition_of};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::Frontend;
 use crate::metrics::Exceeded;
 
-/// How long a query waits for a place among those that are being answered.
+/// How long a request waits for a place among those of its kind that are being answered.
 const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
+/// Changes of tables, policies and properties under way at a time, those that nobody waits for any more included.
+pub(super) const CHANGES_MAX: usize = 256;
 /// What an account that asks for too much is told from 2017-04-17 on.
 const ACCOUNT_TEXT: &str = "Operations per second is over the account limit.";
 
@@ -59,8 +61,18 @@ impl Frontend {
         if let Ok(place) = Arc::clone(&self.pages).try_acquire_owned() {
             return Ok(Some(place));
         }
-        match timeout(PLACE_TIME_MAX, Arc::clone(&self.pages).acquire_owned()).await {
-            Ok(Ok(place)) => Ok(Some(place)),
+        self.place_in(&self.pages).await.map(Some)
+    }
+
+    /// A place for a change that may outlive its request. While the engine is stuck, clients that try again would
+    /// otherwise leave more and more of them behind.
+    pub(super) async fn place_for_change(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        self.place_in(&self.changes).await
+    }
+
+    async fn place_in(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failure> {
+        match timeout(PLACE_TIME_MAX, Arc::clone(places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) | Err(_) => {
                 self.metrics.throttled(Exceeded::Load);
                 Err(ErrorCode::ServerBusy.into())

@@ -199,9 +199,16 @@ impl Frontend {
             // A query that stops with a quarter of its time left can still send what it has.
             return self.service.execute_within(grant, operation, time * 3 / 4).await;
         }
+        let place = self.place_for_change().await?;
         let (service, grant) = (self.service.clone(), grant.clone());
-        let task = tokio::spawn(async move { service.execute(&grant, operation).await });
-        task.await.unwrap_or_else(|_| Err(ErrorCode::InternalError.into()))
+        let task = tokio::spawn(async move {
+            let _place = place;
+            service.execute(&grant, operation).await
+        });
+        task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "a change ended without an outcome");
+            Err(ErrorCode::InternalError.into())
+        })
     }
 
     /// A request that fails in its body or its options is told first that its table does not exist.

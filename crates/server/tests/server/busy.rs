@@ -101,3 +101,23 @@ fn pages_in_the_making_have_a_bound() {
     assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
     assert_eq!(server.connect().ask(&Request::point("large", "r")).status, 404);
 }
+
+/// A change of a table goes on when its request has run out of time. While the engine is stuck there are so many of them
+/// and no more, however often clients try again; the table stays as it is, and reads go on.
+#[test]
+fn changes_that_outlive_their_requests_have_a_bound() {
+    const CHANGES_MAX: usize = 256;
+    let engine = Stuck::new();
+    let server = Server::over(engine.clone(), |_| ());
+    server.create_table("first");
+    engine.before.store(true, Ordering::SeqCst);
+    let create = |number: usize| Request::post("/Tables", &format!("{{\"TableName\":\"table{number}\"}}"));
+    let mut clients: Vec<_> = (0..CHANGES_MAX).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send_request(&create(number));
+    }
+    engine.wait_for(CHANGES_MAX);
+    let answer = server.connect().ask(&create(CHANGES_MAX));
+    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    assert_eq!(server.connect().ask(&Request::point("first", "r")).status, 404);
+}
