@@ -212,6 +212,13 @@ pub struct Page {
     pub effort: Effort,
 }
 
+impl Page {
+    /// How many bytes the entities take where they are stored: a measure of the work that is left.
+    pub fn stored_bytes(&self) -> usize {
+        self.rows.iter().map(Stored::bytes).sum()
+    }
+}
+
 /// An entity as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
@@ -223,6 +230,12 @@ pub struct Stored {
     pub timestamp: DateTime,
     /// The other properties.
     pub properties: PackedRow,
+}
+
+impl Stored {
+    fn bytes(&self) -> usize {
+        self.partition.len() + self.row.len() + self.properties.as_bytes().len()
+    }
 }
 
 /// What a change of an entity left behind.

@@ -43,10 +43,7 @@ pub fn unreadable(context: &Context, corrupt: &CorruptRow) -> Failure {
 }
 
 fn is_large(outcome: &Outcome) -> bool {
-    let Outcome::Page(page) = outcome else { return false };
-    let bytes =
-        page.rows.iter().map(|row| row.partition.len() + row.row.len() + row.properties.as_bytes().len());
-    bytes.sum::<usize>() > INLINE_BYTES_MAX
+    matches!(outcome, Outcome::Page(page) if page.stored_bytes() > INLINE_BYTES_MAX)
 }
 
 #[cfg(test)]
