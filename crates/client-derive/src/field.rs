@@ -253,7 +253,7 @@ impl Member {
         self.attribute.field_fn.then(|| {
             quote! {
                 #[doc = #doc]
-                #[allow(dead_code, clippy::all)]
+                #[allow(dead_code, clippy::all, reason = "written by a derive; not every property is queried")]
                 #visibility const fn #ident() -> ::lazuli_client::Field<#class> {
                     ::lazuli_client::Field::new(#name)
                 }

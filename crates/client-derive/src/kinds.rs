@@ -6,7 +6,7 @@ use syn::{Attribute, DataEnum, DeriveInput, Error, Fields, Ident, Result, Type, 
 
 use crate::attribute::Container;
 use crate::case::Case;
-use crate::record::constants;
+use crate::record::{apart, constants};
 
 struct Kind<'a> {
     ident: &'a Ident,
@@ -44,38 +44,34 @@ pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let variants: Vec<_> = kinds.iter().map(|kind| kind.ident).collect();
     let conversions = kinds.iter().map(|kind| kind.conversion(ident));
     let checks = kinds.iter().filter(|kind| !kind.other).map(Kind::check);
-    Ok(quote! {
-        #[allow(clippy::all, clippy::pedantic)]
-        const _: () = {
-            use ::lazuli_client::__private as __l;
-            #(#checks)*
-            #(#conversions)*
+    Ok(apart(&quote! {
+        #(#checks)*
+        #(#conversions)*
 
-            impl __l::Entity for #ident {
-                #constants
+        impl __l::Entity for #ident {
+            #constants
 
-                fn partition_key(&self) -> ::std::borrow::Cow<'_, str> {
-                    match self { #(Self::#variants(inner) => __l::Entity::partition_key(inner),)* }
-                }
-
-                fn row_key(&self) -> ::std::borrow::Cow<'_, str> {
-                    match self { #(Self::#variants(inner) => __l::Entity::row_key(inner),)* }
-                }
-
-                fn write(&self, out: &mut __l::Writer) -> ::lazuli_client::Result<()> {
-                    match self { #(Self::#variants(inner) => __l::Entity::write(inner, out),)* }
-                }
-
-                fn value_of(&self, name: &str) -> ::std::option::Option<::lazuli_client::Value> {
-                    match self { #(Self::#variants(inner) => __l::Entity::value_of(inner, name),)* }
-                }
-
-                fn decode(raw: &__l::RawEntity<'_>) -> ::std::result::Result<Self, __l::DecodeError> {
-                    #decode
-                }
+            fn partition_key(&self) -> ::std::borrow::Cow<'_, str> {
+                match self { #(Self::#variants(inner) => __l::Entity::partition_key(inner),)* }
             }
-        };
-    })
+
+            fn row_key(&self) -> ::std::borrow::Cow<'_, str> {
+                match self { #(Self::#variants(inner) => __l::Entity::row_key(inner),)* }
+            }
+
+            fn write(&self, out: &mut __l::Writer) -> ::lazuli_client::Result<()> {
+                match self { #(Self::#variants(inner) => __l::Entity::write(inner, out),)* }
+            }
+
+            fn value_of(&self, name: &str) -> ::std::option::Option<::lazuli_client::Value> {
+                match self { #(Self::#variants(inner) => __l::Entity::value_of(inner, name),)* }
+            }
+
+            fn decode(raw: &__l::RawEntity<'_>) -> ::std::result::Result<Self, __l::DecodeError> {
+                #decode
+            }
+        }
+    }))
 }
 
 /// A kind that is unknown, or that does not fit its type, goes to the variant for all others (LA-12).
@@ -90,7 +86,7 @@ fn decode(kinds: &[Kind<'_>]) -> TokenStream {
             if lineage.is_some() && lineage == <#ty as __l::Entity>::LINEAGE {
                 match <#ty as __l::Entity>::decode(raw) {
                     ::std::result::Result::Ok(entity) => return ::std::result::Result::Ok(Self::#ident(entity)),
-                    #[allow(unused_variables)]
+                    #[allow(unused_variables, reason = "a variant for all other kinds takes it without looking")]
                     ::std::result::Result::Err(error) => #failed,
                 }
             }

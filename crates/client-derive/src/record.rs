@@ -24,16 +24,8 @@ pub fn entity(input: &DeriveInput) -> Result<TokenStream> {
     let equality = record.container.eq_by_key.then(|| record.equality());
     let shape = record.shape_impl();
     let fields = record.field_fns();
-    Ok(quote! {
-        #fields
-        #[allow(clippy::all, clippy::pedantic)]
-        const _: () = {
-            use ::lazuli_client::__private as __l;
-            #shape
-            #entity
-            #equality
-        };
-    })
+    let items = apart(&quote! { #shape #entity #equality });
+    Ok(quote! { #fields #items })
 }
 
 /// `#[derive(Shape)]` on a struct.
@@ -48,14 +40,19 @@ pub fn shape(input: &DeriveInput) -> Result<TokenStream> {
     }
     let shape = record.shape_impl();
     let fields = record.field_fns();
-    Ok(quote! {
-        #fields
-        #[allow(clippy::all, clippy::pedantic)]
+    let items = apart(&shape);
+    Ok(quote! { #fields #items })
+}
+
+/// Puts items where their names meet no others; `__l` is short for what they use of the client.
+pub fn apart(items: &TokenStream) -> TokenStream {
+    quote! {
+        #[allow(clippy::all, clippy::pedantic, reason = "written by a derive")]
         const _: () = {
             use ::lazuli_client::__private as __l;
-            #shape
+            #items
         };
-    })
+    }
 }
 
 impl<'a> Record<'a> {
@@ -167,7 +164,7 @@ impl<'a> Record<'a> {
                     ::std::option::Option::None
                 }
 
-                #[allow(unused_mut, unused_variables)]
+                #[allow(unused_mut, unused_variables, reason = "a struct may have no fields that use them")]
                 fn field_names(prefix: &str, out: &mut ::std::vec::Vec<::std::string::String>) -> bool {
                     let mut closed = true;
                     #(#names)*
@@ -216,12 +213,12 @@ impl<'a> Record<'a> {
                     ::std::result::Result::Ok(false)
                 }
 
-                #[allow(unused_variables)]
+                #[allow(unused_variables, reason = "a struct may have no fields that use them")]
                 fn keep(&mut self, name: &str, value: &__l::WireValue<'_>) -> bool {
                     #(#keeps)*
                 }
 
-                #[allow(unused_variables)]
+                #[allow(unused_variables, reason = "a struct may have no fields that use them")]
                 fn finish(self, head: &__l::Head<'_>) -> ::std::result::Result<#ident, __l::DecodeError> {
                     ::std::result::Result::Ok(#ident { #(#finish,)* })
                 }

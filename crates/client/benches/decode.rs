@@ -4,7 +4,7 @@
 //! else is the machine's noise. Then 100 such pages are streamed, and the memory of the process is looked at: it must be
 //! that of one page.
 
-#![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "a measuring tool")]
 
 use std::hint::black_box;
 use std::sync::Arc;

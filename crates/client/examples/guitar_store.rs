@@ -5,7 +5,7 @@
 //!
 //! Run it with `cargo run -p lazuli-client --example guitar_store [connection string]`.
 
-#![allow(clippy::print_stdout, dead_code)]
+#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and shows more than it uses")]
 
 use lazuli_client::{Context, Dynamic, Entity, Props, Result, TableService, prop, props};
 

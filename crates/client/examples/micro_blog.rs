@@ -5,7 +5,7 @@
 //!
 //! Run it with `cargo run -p lazuli-client --example micro_blog [connection string]`.
 
-#![allow(clippy::print_stdout, dead_code)]
+#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and shows more than it uses")]
 
 use lazuli_client::keys::{newest_first, padded, split};
 use lazuli_client::{

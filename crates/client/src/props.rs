@@ -312,7 +312,7 @@ macro_rules! props {
     ($($name:ident : $value:expr),* $(,)?) => {
         {
             let make = || -> $crate::Result<$crate::Props> {
-                #[allow(unused_mut)]
+                #[allow(unused_mut, reason = "there may be no properties")]
                 let mut props = $crate::Props::new();
                 $(props.set(stringify!($name), $value)?;)*
                 Ok(props)

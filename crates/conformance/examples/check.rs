@@ -1,7 +1,7 @@
 //! Checks a server: `check ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]`.
 
 // It is a program for a terminal.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints what it found")]
 
 use std::process::ExitCode;
 

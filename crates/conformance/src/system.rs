@@ -6,8 +6,7 @@ use lazuli_model::DateTime;
 
 /// The time of day.
 pub(crate) fn now() -> DateTime {
-    // A run signs requests with the current time; this is its clock module.
-    #[expect(clippy::disallowed_methods)]
+    #[expect(clippy::disallowed_methods, reason = "this is where a run gets the time from")]
     let now = SystemTime::now();
     DateTime::from_unix(now.duration_since(UNIX_EPOCH).unwrap_or_default())
 }

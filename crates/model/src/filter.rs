@@ -32,13 +32,18 @@ pub struct Comparison {
 
 /// The six comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum Operator {
+    /// Equal.
     Eq,
+    /// Not equal.
     Ne,
+    /// Greater.
     Gt,
+    /// Greater or equal.
     Ge,
+    /// Less.
     Lt,
+    /// Less or equal.
     Le,
 }
 

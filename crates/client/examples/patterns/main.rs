@@ -5,7 +5,7 @@
 //!
 //! Run them with `cargo run -p lazuli-client --example patterns [connection string]`.
 
-#![allow(clippy::print_stdout, dead_code)]
+#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and shows more than it uses")]
 
 use lazuli_client::{Result, TableService};
 
