@@ -1,7 +1,7 @@
 //! The manifest: what belongs to a backup. It is written last, so that a backup with a manifest is whole.
 //!
-//! JSON, for people and their tools; its own checksum is its last member in meaning, not in place: XXH3 (64 bits) of the
-//! same text with an empty checksum. It is read back only if it is, byte for byte, what this module writes.
+//! JSON, for people and their tools. It carries its own checksum: XXH3 (64 bits) of the same text with the checksum left
+//! empty. It is read back only if it is, byte for byte, what this module writes.
 
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;

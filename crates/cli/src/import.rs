@@ -1,8 +1,9 @@
 //! `lazuli import`: files into tables, in batches by partition, so that it can be killed and goes on.
 //!
 //! Entities are upserted, so that what is written twice is as if written once. A window of entities is held in memory, put in
-//! the order of their partitions and written; then a state file says how much of the file is done. Where entities that are there
-//! are refused, what a run that was killed has written of its last window is told from what others wrote by its content.
+//! the order of their partitions and written; then a state file says how much of the file is done. With
+//! `--existing refuse`, entities of the next window that are there already with the same content are taken for what a run that was
+//! killed has written; others are refused.
 
 mod dated;
 mod source;

@@ -1,4 +1,4 @@
-//! What asynchronous work runs on.
+//! The tokio runtimes that commands run on.
 
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,4 +1,4 @@
-//! `lazuli table`: which tables there are.
+//! `lazuli table`: lists, creates and deletes tables.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! The admin listener: how other commands ask a running server.
 //!
-//! On loopback only. Health and metrics are for all to see who ask for an address or for localhost: a web page whose name
-//! was made to lead here is not answered. Other calls need the token that stands, with the address, in a file of mode 0600 in
-//! the data directory: whoever may read the data may administer it.
+//! On loopback only. Health and metrics are for everybody on this machine, as long as the Host of the request is an address or
+//! localhost: a web page whose own name was made to resolve to this machine gets no answer. Other calls need a token, which
+//! lies with the listener's address in a file of mode 0600 in the data directory: whoever may read the data may administer it.
 
 mod backup;
 

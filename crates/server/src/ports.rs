@@ -1,6 +1,6 @@
 //! The ports of a server, taken before anything else is made: one that is in use costs nothing but a message.
 //!
-//! What must stay true: nobody is let in before the server can answer. A port that is only taken refuses connections.
+//! What must stay true: nobody is let in before the server can answer. Until it listens, a port that is taken refuses connections.
 
 use std::fmt;
 use std::io;

@@ -5,7 +5,7 @@
 //! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
 //! | `format` | says that this is a store, and of which format |
 //! | `closed` | exists after a clean close: the last version that must be found again |
-//! | `relaxed` | exists from an opening on in which commits did not wait for the disk: the end of the log may be in any state |
+//! | `relaxed` | exists once the store was opened with commits that do not wait for the disk: the end of the log may be in any state |
 //! | `restoring` | exists while the store is made from a backup: what is there does not count |
 //! | `cut-N` | the unfinished end of a log that was left out at an opening; the greatest N is the latest |
 //! | `data/` | the sorted store with its log |

@@ -1,4 +1,4 @@
-//! What fuzz targets see of this crate: the readers of what is read before the sorted store opens its files, by themselves.
+//! For fuzz targets: the functions that read files before the sorted store opens them, each to be called by itself.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Flags of another program, which mean the same or nothing here.
+//! Azurite's flags, so that its command lines work here: some mean the same, the others are accepted and do nothing.
 
 use std::net::IpAddr;
 

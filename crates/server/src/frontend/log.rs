@@ -1,4 +1,4 @@
-//! The one line a request that the log gets on demand. No secrets: neither signatures nor bodies.
+//! The line in the log that each request gets where `--log-requests` asks for it. No secrets: neither signatures nor bodies.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -34,6 +34,7 @@ pub struct SocketBody<'a, S> {
     framing: Framing,
     /// The client waits to be told to go on.
     waiting: bool,
+    /// Was it read to its end? `None` if nobody has asked for it.
     read: Option<bool>,
     limits: Limits,
     budget: Budget,

@@ -1,8 +1,8 @@
 //! Single rows kept in memory, for reads by key.
 //!
 //! The same rule as for blocks: a row is what the reader's view has if nothing was written to it between that view and
-//! the one it was read in. What was written when is remembered by a hash of the key, so that a write to one row may cost
-//! others their place, but never the other way round.
+//! the one it was read in. What was written when is remembered by a hash of the key: a write to one row may
+//! put out others with the same hash, but none is ever shown that is out of date.
 //!
 //! A row is kept when it is read for the second time: rows that are asked for once, as by reads all over a table that
 //! no cache can hold, are not worth the copy.

@@ -1,8 +1,9 @@
-//! Is there a whole batch behind something that is none? Then that was damaged, and what follows must not be cut off.
+//! Looks for a whole batch behind one that cannot be read. If there is one, the unreadable one was damaged after it was written,
+//! and what follows it must not be cut off.
 //!
-//! A row may hold the copy of a batch, though: anybody can store one. So what lies inside a row of the first batch is no batch of
-//! the log: not at all if the row is as its checksum says, and otherwise only if whole batches follow each other from there to
-//! the very end of the log, because then it may be the length of the row that is wrong.
+//! But a row may hold a copy of a batch: anybody can store one. So what lies inside a row of the unreadable batch does not count as
+//! a batch of the log if the row fits its checksum. If the row does not, it counts only if whole batches follow each other from
+//! there to the very end of the log: then the length of the row may be what is wrong.
 //!
 //! What must stay true: whatever rows hold, the work is bounded.
 

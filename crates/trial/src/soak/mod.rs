@@ -4,7 +4,7 @@
 //! the worker waits for the server to come back and reads its partition: what was under way is there wholly or not at all,
 //! everything else is as acknowledged. A server that gives no answer, or 5xx, without having been ended has failed.
 //!
-//! All restarts are in the first half. In the second the server lives on, for what it holds to grow if it does.
+//! All restarts are in the first half. In the second the server runs on, so that whatever grows has time to show it.
 
 mod churn;
 mod gauge;
