@@ -225,7 +225,8 @@ impl Soak {
                 gauge.handles,
                 gauge.disk >> 20
             );
-        }))?;
+        }));
+        let report = report.map_err(|error| format!("seed {}: {error}", self.place.seed))?;
         say!("{}", report.text().trim_end());
         if !report.tells_growth() {
             say!(

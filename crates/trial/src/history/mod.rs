@@ -58,8 +58,17 @@ impl Seen {
 
 type Workers = JoinSet<Result<Vec<Event>, String>>;
 
-/// Records one history of this seed on a partition of its own, and checks it.
+/// Records one history of this seed on a partition of its own, and checks it. Whatever went wrong names the seed.
 pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
+    record_and_check(subject, table, seed, shape).await.map_err(|error| format!("seed {seed}: {error}"))
+}
+
+async fn record_and_check(
+    subject: &mut impl Subject,
+    table: &str,
+    seed: u64,
+    shape: Shape,
+) -> Result<Seen, String> {
     let mut random = Random::from_seed(seed);
     let partition = format!("h{seed:x}");
     let place = worker::Place { table: table.into(), partition, authority: subject.authority() };
@@ -83,9 +92,7 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
     finish(&mut workers, &mut events).await?;
     let unanswered = events.iter().filter(|event: &&Event| event.answer.is_none()).count();
     if unanswered > 0 && !shape.kill {
-        return Err(format!(
-            "seed {seed}: {unanswered} changes were not answered by a server that nobody killed"
-        ));
+        return Err(format!("{unanswered} changes were not answered by a server that nobody killed"));
     }
     // What is there at the end is part of the history too: it shows what became of the unknown.
     let last = worker::Place { authority: subject.authority(), ..place };
@@ -93,9 +100,9 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
     match linear::check(&events) {
         linear::Verdict::Ordered => Ok(seen(&events)),
         linear::Verdict::Impossible => {
-            Err(format!("seed {seed}: no order explains what the clients saw:\n{}", record::print(&events)))
+            Err(format!("no order explains what the clients saw:\n{}", record::print(&events)))
         }
-        linear::Verdict::GaveUp => Err(format!("seed {seed}: too many orders to look through")),
+        linear::Verdict::GaveUp => Err("too many orders to look through".into()),
     }
 }
 
