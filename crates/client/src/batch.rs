@@ -5,6 +5,7 @@
 mod wire;
 
 use std::collections::HashSet;
+use std::fmt;
 
 use lazuli_model::limits::{BATCH_OPERATIONS_MAX, BODY_BYTES_MAX};
 use lazuli_model::{ErrorCode, Failure, Key};
@@ -47,6 +48,17 @@ pub struct Batch {
     bytes: usize,
     /// May an earlier request for the same have been carried out?
     uncertain: bool,
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, partition, .. } = self;
+        f.debug_struct("Batch")
+            .field("table", table)
+            .field("partition", partition)
+            .field("len", &self.len())
+            .finish()
+    }
 }
 
 impl Batch {

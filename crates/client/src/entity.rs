@@ -26,7 +26,6 @@ mod writer;
 
 use std::borrow::Cow;
 
-use lazuli_model::key::{Key, KeyError};
 use lazuli_model::limits::ENTITY_BYTES_MAX;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Value};
 use lazuli_protocol::json::send;
@@ -258,15 +257,8 @@ pub trait Entity: Sized + Send + 'static {
     /// assert_eq!(refused.code(), Some(ErrorCode::OutOfRangeInput));
     /// ```
     fn key(&self) -> Result<EntityKey> {
-        Ok(EntityKey { partition: checked_key(self.partition_key())?, row: checked_key(self.row_key())? })
+        crate::write::key(self.partition_key(), self.row_key())
     }
-}
-
-fn checked_key(text: Cow<'_, str>) -> Result<Key> {
-    Ok(Key::new(text.into_owned()).map_err(|error| match error {
-        KeyError::TooLong => Failure::from(ErrorCode::KeyValueTooLarge),
-        KeyError::Character(_) => Failure::from(ErrorCode::OutOfRangeInput),
-    })?)
 }
 
 /// An entity as it is sent.

@@ -65,7 +65,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Small, since results carry it: everything stands behind one pointer.
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     code: Option<ErrorCode>,
@@ -327,7 +326,20 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        // What `fn main() -> Result<()>` prints.
+        let Inner { kind, code, code_text, status, message, request_id, batch_index, applied, source } =
+            &*self.0;
+        f.debug_struct("Error")
+            .field("kind", kind)
+            .field("code", code)
+            .field("code_text", code_text)
+            .field("status", status)
+            .field("message", message)
+            .field("request_id", request_id)
+            .field("batch_index", batch_index)
+            .field("applied", applied)
+            .field("source", source)
+            .finish()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::versioned::{ETag, Versioned};
 /// assert_eq!(sales.get::<Dynamic>("1").await?.value.get::<String>("Name")?.as_deref(), Some("Jones"));
 /// # Ok(()) })
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Partition {
     table: Table,
     key: Key,

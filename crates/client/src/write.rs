@@ -203,7 +203,12 @@ fn checked(name: &str, text: String) -> Result<Key> {
     Key::new(text.as_str()).map_err(|error| {
         let failure = match error {
             KeyError::TooLong => Failure::from(ErrorCode::KeyValueTooLarge),
-            KeyError::Character(_) => Failure::out_of_range(name, &text),
+            KeyError::Character(found) => Failure::new(
+                ErrorCode::OutOfRangeInput,
+                format!(
+                    "the {name} {text:?} has {found:?} in it: no key has /, \\, #, ? or a control character"
+                ),
+            ),
         };
         failure.into()
     })

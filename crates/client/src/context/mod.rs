@@ -11,6 +11,7 @@ pub use save::{FailedChange, SaveError, SaveMode, SaveOptions};
 pub use tracked::Handle;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use lazuli_model::EntityKey;
 
@@ -335,6 +336,17 @@ impl Context {
         let slot = self.slots.get_mut(index)?.take()?;
         self.places.remove(&(slot.table.table_name().folded(), slot.key.clone()));
         Some(slot)
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tracked, pending) = (self.tracked(), self.pending());
+        f.debug_struct("Context")
+            .field("service", &self.service)
+            .field("tracked", &tracked)
+            .field("pending", &pending)
+            .finish()
     }
 }
 

@@ -226,6 +226,8 @@ fn entities_are_checked_before_they_are_sent() {
         assert_eq!(encode(&entity).expect_err("it is refused").code(), Some(code));
     }
     refused(|e| e.group = "a/b".into(), ErrorCode::OutOfRangeInput);
+    let slash = encode(&Everything { group: "a/b".into(), ..everything() }).unwrap_err();
+    assert!(slash.message().starts_with("the PartitionKey \"a/b\" has '/' in it"), "{slash}");
     refused(|e| e.group = "a".repeat(1025), ErrorCode::KeyValueTooLarge);
     refused(|e| e.text = "a".repeat(40_000), ErrorCode::PropertyValueTooLarge);
     refused(|e| e.tags = vec![String::new(); 300], ErrorCode::TooManyProperties);

@@ -31,6 +31,13 @@ fn messages_are_taken_apart() {
     }
 }
 
+/// A program whose `main` ends with an error shows it in this form.
+#[test]
+fn shown_under_its_own_name() {
+    let shown = format!("{:?}", said(409, "EntityAlreadyExists", "3:It is there."));
+    assert!(shown.starts_with("Error { kind: BatchOperation, code: Some(EntityAlreadyExists), "), "{shown}");
+}
+
 /// ER-09: by the table of codes where the code is known, else by the status.
 #[test]
 fn codes_and_statuses() {

@@ -8,6 +8,7 @@ pub use builder::Builder;
 pub use tables::{TablesOptions, TablesPage};
 
 use std::any::type_name;
+use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
@@ -50,6 +51,8 @@ impl TableService {
     /// let text = "DefaultEndpointsProtocol=http;AccountName=shop;AccountKey=c2VjcmV0;EndpointSuffix=corp.example";
     /// let service = TableService::from_connection_string(text)?;
     /// assert_eq!(service.endpoint().as_str(), "http://shop.table.corp.example");
+    /// // Handles can be shown, without the key.
+    /// assert_eq!(format!("{service:?}"), r#"TableService("http://shop.table.corp.example")"#);
     /// // What is wrong is said at once; nothing was sent.
     /// assert!(TableService::from_connection_string("AccountName=shop;AcountKey=c2VjcmV0").is_err());
     /// # Ok::<(), lazuli_client::Error>(())
@@ -261,6 +264,12 @@ impl TableService {
 
     fn of_service(&self, operation: &'static str, method: Method, comp: &str) -> Call {
         Call::xml(operation, method, "").query("restype", "service").query("comp", comp)
+    }
+}
+
+impl fmt::Debug for TableService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TableService").field(&self.endpoint().as_str()).finish()
     }
 }
 

@@ -44,7 +44,7 @@ use crate::write::key;
 /// table.insert(&"text").await;
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Table {
     service: TableService,
     name: TableName,

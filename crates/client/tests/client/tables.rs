@@ -73,7 +73,7 @@ cases! {
     /// DM-05 to DM-07, LA-06: a wrong name is refused before anything is sent.
     async fn names_are_checked_at_once(setting: Setting) {
         for name in ["", "ab", "1abc", "a-b", "tables"] {
-            let error = setting.service.table(name).err().expect(name);
+            let error = setting.service.table(name).expect_err(name);
             assert_eq!(error.kind(), ErrorKind::Input, "{name}");
             assert!(error.code().is_some(), "{name}");
         }

@@ -272,3 +272,15 @@ fn futures_are_send() {
     sent(table.partition("p").unwrap().batch().execute());
     sent(service.table_names());
 }
+
+/// For programs that derive `Debug` around them, and for `unwrap_err`.
+#[test]
+fn handles_can_be_shown() {
+    let service = lazuli_embedded::memory();
+    let partition = service.table("People").unwrap().partition("Delft").unwrap();
+    let context = lazuli_client::Context::new(&service);
+    let shown = format!("{partition:?} {:?} {context:?}", partition.batch());
+    for part in ["TableService(", "People", "Delft", "len: 0", "pending: 0"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
