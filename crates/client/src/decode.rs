@@ -32,6 +32,8 @@ use lazuli_model::{DateTime, EdmType};
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
+use crate::kind::KIND_PROPERTY;
+use crate::stored::lineage_of;
 use crate::value::{WireValue, WrongType};
 
 /// Most members of one entity that are read: properties, their annotations, and what services add.
@@ -346,7 +348,8 @@ pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
     }
 }
 
-/// Reads one entity.
+/// Reads one entity. One that says of itself that it is of another kind is refused: written back, it would become
+/// what it is not.
 ///
 /// ```
 /// use lazuli_client::{Dynamic, decode::decode_entity};
@@ -357,7 +360,20 @@ pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
 /// ```
 pub fn decode_entity<T: Entity>(body: &[u8]) -> Result<T> {
     let raw = RawEntity::parse(body)?;
-    T::decode(&raw).map_err(|error| Error::unreadable(named(&raw, &error)))
+    check_kind::<T>(&raw)
+        .and_then(|()| T::decode(&raw))
+        .map_err(|error| Error::unreadable(named(&raw, &error)))
+}
+
+/// What a query leaves to the service, which is not asked for the kind of a single entity (LA-14, LA-16).
+fn check_kind<T: Entity>(raw: &RawEntity<'_>) -> std::result::Result<(), DecodeError> {
+    match (T::LINEAGE, lineage_of(raw)) {
+        (Some(own), Some(found)) if !found.starts_with(own) => {
+            let wrong = WrongType::because(format!("says '{found}', and '{own}' is asked for"));
+            Err(DecodeError::wrong(KIND_PROPERTY, &wrong))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn named(raw: &RawEntity<'_>, error: &DecodeError) -> String {

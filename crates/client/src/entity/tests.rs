@@ -316,6 +316,28 @@ fn reading_as_a_base_keeps_the_kind() {
     assert_eq!(decode_entity::<Guitar>(&encode(&product).unwrap().body).unwrap(), guitar());
 }
 
+/// A found bug: reading by key did not look at the kind, and a change turned a cat into a dog.
+#[test]
+fn another_kind_is_not_read_as_this_one() {
+    #[derive(Debug, Entity)]
+    #[table(kind = "Animal.Dog")]
+    struct Dog {
+        #[table(partition_key)]
+        owner: String,
+        #[table(row_key)]
+        name: String,
+    }
+    let read = |kind: &str| {
+        let body = format!(r#"{{"PartitionKey":"Ann","RowKey":"Tom"{kind}}}"#);
+        decode_entity::<Dog>(body.as_bytes())
+    };
+    let error = read(r#","_Type":"Entity/Animal/Cat/""#).unwrap_err().to_string();
+    assert!(error.contains("Entity/Animal/Cat/") && error.contains("Entity/Animal/Dog/"), "{error}");
+    assert!(read(r#","_Type":"Entity/Animal/""#).is_err(), "not every animal is a dog");
+    assert_eq!(read(r#","_Type":"Entity/Animal/Dog/Poodle/""#).unwrap().name, "Tom");
+    assert_eq!(read("").unwrap().owner, "Ann"); // written by somebody who knows nothing of kinds
+}
+
 #[derive(Clone, Debug, Entity)]
 #[table(partition_key = Self::channel, row_key = |blog| crate::keys::newest_first(blog.posted), strict, eq_by_key)]
 struct Blog {
