@@ -69,7 +69,7 @@ impl File {
         let line = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
         let table = DeTable::parse(text).map_err(|error| Mistake {
             line: error.span().map_or(1, |span| line(span.start)),
-            what: error.message().to_owned(),
+            what: format!("{} (a text stands in quotes: host = \"0.0.0.0\")", error.message()),
         })?;
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {

@@ -120,6 +120,8 @@ fn mistakes_are_explained() {
     check("table-port = 70000", "70000");
     check("durability = 'never'", "[possible values: full, relaxed]");
     check("x = ", "line 1: ");
+    check("table-port = 10002\nhost = 0.0.0.0", "line 2: invalid");
+    check("host = localhost", "a text stands in quotes");
     check("table-port = 1\ntable-port = 2", "line 2: ");
     check("config = 'x'", "cannot name another");
     check("host = '127.0.0.1'\nlocation = 'a'\nengine = 'memory:'", "line 3: ");
