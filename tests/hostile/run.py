@@ -25,6 +25,8 @@ MIB = 1024 * 1024
 TABLE = "hostile"
 # What the server is started with; small, so that the bound is.
 CACHE_MIB, IN_FLIGHT_MIB = 64, 32
+# Where what counts is how many pages are made at a time.
+SWOLLEN_IN_FLIGHT_MIB = 256
 # As docs/operate.md states it, with less for the write buffers, since little is written here; and what each connection may hold.
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
 # Clients beside the crowd, and file handles besides connections.
@@ -34,6 +36,8 @@ PATIENCE = ("--head-timeout", 600, "--body-timeout", 600, "--idle-timeout", 600,
 # A round without any progress in this time is the last one.
 QUIET_SECONDS = 0.5
 LARGE_ROWS, LARGE_TEXT = 64, "v" * 30_000
+# A page of the longest keys, each character of which takes nine in an address.
+SWOLLEN_ROWS, LONG_KEY = 1000, "\uffee" * 512
 
 
 class Crowd:
@@ -144,6 +148,19 @@ class Story:
         """Queries for pages of 4 MiB, of which nobody takes a byte."""
         return self.pressing(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
 
+    def swollen_answers(self, server, client):
+        """The same for entities whose addresses, in the answer, are many times longer than their keys are stored."""
+        for row in range(SWOLLEN_ROWS):
+            keys = {"PartitionKey": LONG_KEY, "RowKey": LONG_KEY[:-4] + f"{row:04}"}
+            assert client.ask("POST", f"/{TABLE}", keys).status == 204
+        path = f"/{TABLE}()?$filter=PartitionKey%20ne%20'large'"
+        head = signed_head(client, "GET", path, 0).replace(b"odata=nometadata", b"odata=fullmetadata")
+        crowd = self.pressing(server, 300, lambda _: head * 50)
+        # The most are made at a time before each client has heard something.
+        counts = crowd.wait_until(lambda counts: not counts["silent"])
+        self.check("each is told something", not counts["silent"], counts)
+        return crowd
+
     def bad_bodies(self, server, client):
         """Bodies as large as may be that mean much work if they are taken seriously."""
         keys = '"PartitionKey":"p","RowKey":"r"'
@@ -211,7 +228,8 @@ class Story:
     def run(self, attack):
         print(f"-- {attack}: {getattr(self, attack).__doc__.split(chr(10))[0]}", flush=True)
         with tempfile.TemporaryDirectory(prefix="lazuli-hostile-") as directory:
-            limits = ("--max-connections", self.args.connections + GUESTS, "--max-in-flight-mib", IN_FLIGHT_MIB)
+            in_flight = SWOLLEN_IN_FLIGHT_MIB if attack == "swollen_answers" else IN_FLIGHT_MIB
+            limits = ("--max-connections", self.args.connections + GUESTS, "--max-in-flight-mib", in_flight)
             server = Server(self.args.binary, "--location", directory, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
             with server, Client(server) as client:
                 assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204
@@ -224,7 +242,7 @@ class Story:
                 self.good_client(server, attack)
                 most = memory(server)
                 connections = GUESTS + (len(crowd.sockets) if crowd else 0)
-                bound = (PROGRAM_MIB + CACHE_MIB + 2 * IN_FLIGHT_MIB) * MIB + connections * CONNECTION_KIB * 1024
+                bound = (PROGRAM_MIB + CACHE_MIB + 2 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
                 self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
                 if crowd:
                     crowd.close()
@@ -233,7 +251,8 @@ class Story:
                 self.check("it stops in order, without a panic", fine, "" if fine else server.said()[-2000:])
 
 
-ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "bad_bodies", "bad_filters"]
+ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "swollen_answers", "bad_bodies",
+           "bad_filters"]
 
 
 def memory(server):

@@ -38,6 +38,10 @@ impl Limits {
     /// What a page takes while it is made: its rows, and the answer that they become.
     const PAGE_BYTES: usize = 2 * lazuli_model::limits::PAGE_BYTES_MAX;
 
+    /// How many pages there must be room for so that one large page may be encoded: as an answer, control characters and the
+    /// addresses of entities with long keys are six and seven times as long as they are stored, and a buffer is copied as it grows.
+    const PAGES_PER_ENCODING: usize = 8;
+
     /// The least that [`Limits::bodies_bytes_max`] may be: with less, the largest request or page would be told to come
     /// later for ever. A buffer for a head doubles as it grows.
     pub fn bodies_bytes_min(&self) -> usize {
@@ -47,6 +51,11 @@ impl Limits {
     /// Pages that may be made at a time, by the memory for answers: [`Limits::bodies_bytes_max`].
     pub fn pages_max(&self) -> usize {
         (self.bodies_bytes_max / Self::PAGE_BYTES).max(1)
+    }
+
+    /// Of these, large ones that may be encoded at a time.
+    pub fn encodings_max(&self) -> usize {
+        (self.pages_max() / Self::PAGES_PER_ENCODING).max(1)
     }
 }
 

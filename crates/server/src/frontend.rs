@@ -77,6 +77,8 @@ pub struct Frontend {
     throttle: Throttle,
     /// Places for pages that are being made.
     pages: Arc<Semaphore>,
+    /// Of these, turns of large ones to be encoded.
+    encodings: Arc<Semaphore>,
     /// Places for changes that go on when their requests have run out of time.
     changes: Arc<Semaphore>,
     watch: Stopwatch,
@@ -94,6 +96,7 @@ impl Frontend {
             oauth: None,
             throttle: Throttle::new(config.rates),
             pages: Arc::new(Semaphore::new(config.limits.pages_max())),
+            encodings: Arc::new(Semaphore::new(config.limits.encodings_max())),
             changes: Arc::new(Semaphore::new(busy::CHANGES_MAX)),
             watch: Stopwatch::start(),
             config,

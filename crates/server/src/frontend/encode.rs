@@ -1,10 +1,12 @@
 //! Makes answers of outcomes: small ones at once, large pages where no connection waits for the thread.
 
+use std::sync::Arc;
+
 use lazuli_model::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure, Outcome};
 use lazuli_protocol::response::{Context, Response, Shape};
 use lazuli_protocol::table::encode;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
 /// Stored bytes of a page that is encoded on a thread that serves connections. The least favourable rows, floating point
@@ -12,19 +14,23 @@ use tokio::task::spawn_blocking;
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
 /// The answer to an operation on `table`. The page keeps its place until it is encoded, even if nobody waits for it any more.
+/// A large one waits for its turn: as an answer it can be many times longer than its rows, which its place does not count. The
+/// wait is short, since those before it have places too.
 pub async fn answer(
     context: &Context,
     shape: &Shape,
     table: &str,
     outcome: Outcome,
     place: Option<OwnedSemaphorePermit>,
+    turns: &Arc<Semaphore>,
 ) -> Result<Response, Failure> {
     if !is_large(&outcome) {
         return encode::outcome(context, shape, table, &outcome).map_err(|error| unreadable(context, &error));
     }
+    let turn = Arc::clone(turns).acquire_owned().await;
     let (owned, shape, table) = (context.clone(), shape.clone(), table.to_owned());
     let encoded = spawn_blocking(move || {
-        let _place = place;
+        let _held = (place, turn);
         encode::outcome(&owned, &shape, &table, &outcome)
     });
     match encoded.await {
@@ -48,13 +54,14 @@ fn is_large(outcome: &Outcome) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::pin::pin;
+    use std::time::Duration;
 
     use lazuli_model::operation::{Page, Stored};
     use lazuli_model::{DateTime, PackedRow, Properties};
     use lazuli_protocol::ApiVersion;
     use lazuli_protocol::url::Base;
-    use tokio::sync::Semaphore;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -89,14 +96,27 @@ mod tests {
 
     #[tokio::test]
     async fn answers_are_the_same_on_either_thread_and_give_their_place_back() {
-        let places = Arc::new(Semaphore::new(1));
+        let (places, turns) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
         let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
         for rows in [3, 1000] {
             let place = Arc::clone(&places).try_acquire_owned().unwrap();
-            let answered = answer(&context, &shape, "Table", page(rows), Some(place)).await.unwrap();
+            let answered = answer(&context, &shape, "Table", page(rows), Some(place), &turns).await.unwrap();
             let expected = encode::outcome(&context, &shape, "Table", &page(rows)).unwrap();
             assert_eq!((answered.status, answered.body), (expected.status, expected.body));
-            assert_eq!(places.available_permits(), 1);
+            assert_eq!((places.available_permits(), turns.available_permits()), (1, 1));
         }
+    }
+
+    /// The clock stands still while a page is being encoded: only one that waits for its turn runs out of time.
+    #[tokio::test(start_paused = true)]
+    async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
+        let turns = Arc::new(Semaphore::new(1));
+        let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
+        let turn = Arc::clone(&turns).try_acquire_owned().unwrap();
+        let small = answer(&context, &shape, "Table", page(3), None, &turns).await.unwrap();
+        let mut large = pin!(answer(&context, &shape, "Table", page(1000), None, &turns));
+        assert!(timeout(Duration::from_secs(60), &mut large).await.is_err());
+        drop(turn);
+        assert_eq!((small.status, large.await.unwrap().status), (200, 200));
     }
 }

@@ -98,7 +98,7 @@ impl Frontend {
         let place = self.place_for(&operation).await?;
         let outcome = self.execute(request, operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
-        note.encode(encode::answer(request.context, shape, name, outcome, place)).await
+        note.encode(encode::answer(request.context, shape, name, outcome, place, &self.encodings)).await
     }
 
     /// The same for the operations that speak XML, whatever the client accepts.
@@ -117,7 +117,8 @@ impl Frontend {
                 Err(failure) => return Err(self.table_first(&request.grant, table.as_ref(), failure).await),
             };
             let outcome = self.execute(request, operation, note).await?;
-            encode::answer(context, &Shape::fallback(context.version), "", outcome, None).await
+            encode::answer(context, &Shape::fallback(context.version), "", outcome, None, &self.encodings)
+                .await
         };
         match work.await {
             Ok(response) => response,
