@@ -242,6 +242,7 @@ class Story:
                 self.good_client(server, attack)
                 most = memory(server)
                 connections = GUESTS + (len(crowd.sockets) if crowd else 0)
+                # Bodies, pages in the making and answers each have their share; an attack fills two of the three at most.
                 bound = (PROGRAM_MIB + CACHE_MIB + 2 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
                 self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
                 if crowd:
