@@ -44,7 +44,7 @@ profile() {
   perf record -q -g -F 499 -p "$(server_of $bench)" -o "$out/$name.perf" -- sleep "$seconds" 2>/dev/null
   wait $bench
   echo "== $name"
-  grep -E '^ *(workload|lazuli|get|insert|egt|scan|[a-z-]+ +lazuli)' "$out/$name.bench" | head -4
+  grep -E '^ *(workload|lazuli|get|insert|egt|scan|[a-z0-9-]+ +lazuli)' "$out/$name.bench" | head -4
   perf report -i "$out/$name.perf" --no-children -g none --sort symbol --stdio 2>/dev/null |
     grep -E '^ +[0-9.]+%' | head -"${LINES:-25}" || true
   perf report -i "$out/$name.perf" --no-children -g none --sort dso --stdio 2>/dev/null |

@@ -3,12 +3,13 @@
 
     tests/readme.py --binary target/release/lazuli --venv DIR --modules DIR
 
-The Python one needs azure-data-tables in the venv, the JavaScript one @azure/data-tables below the modules folder.
+The Python ones need the official SDKs in the venv, the JavaScript ones below the modules folder.
 """
 import argparse
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,12 @@ def block(language, containing):
         if containing in text:
             return text
     raise SystemExit(f"README.md has no {language} example with {containing}")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def run(name, command, expected, cwd=None):
@@ -44,25 +51,43 @@ def main():
             [os.path.abspath(options.binary), "serve", "--engine", "memory:", "--table-port", "0"],
             stdout=subprocess.PIPE, text=True,
         )
-        endpoint = None
         for line in server.stdout:
-            found = re.search(r"TableEndpoint=http://([^/]+)/", line)
-            if found:
-                endpoint, connection = found.group(1), line.strip()
+            if "TableEndpoint=" in line:
+                connection = line.strip()
+                endpoints = {usual: re.search(rf"{service}Endpoint=http://([^/]+)/", line).group(1)
+                             for service, usual in [("Blob", 10000), ("Queue", 10001), ("Table", 10002)]}
                 break
         binaries = os.path.dirname(os.path.abspath(options.binary))
-        local = lambda text: text.replace("127.0.0.1:10002", endpoint)
+
+        def local(text):
+            for usual, address in endpoints.items():
+                text = text.replace(f"127.0.0.1:{usual}", address)
+            return text
+
+        # The second server runs until it has said where it listens.
+        line = next(line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith("LAZULI_ACCOUNTS="))
+        accounts = f"{line} > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
+        tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "kill %1; wait %1"
+
+        python = lambda word: [f"{options.venv}/bin/python", "-c", local(block("python", word))]
         results = [
             run("curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'),
             run("daily work", ["bash", "-ec", f"PATH={binaries}:$PATH\nexport AZURE_STORAGE_CONNECTION_STRING='{connection}'\n"
                                + block("sh", "lazuli table create")], '"Name":"Bubo"', cwd=folder),
-            run("sas", ["bash", "-c", f"PATH={binaries}:$PATH\n{block('sh', 'lazuli sas')}"], "allows     query"),
-            run("python", [f"{options.venv}/bin/python", "-c", local(block("python", "TableServiceClient"))], "Ada"),
+            run("accounts", ["bash", "-ec", f"PATH={binaries}:$PATH\n" + accounts], "endpoint of account blog", cwd=folder),
+            run("tokens", ["bash", "-ec", f"PATH={binaries}:$PATH\n" + tokens], "<Containers", cwd=folder),
+            run("sas", ["bash", "-c", f"PATH={binaries}:$PATH\n{block('sh', 'lazuli sas table')}"], "allows     query"),
+            run("python", python("TableServiceClient"), "Ada"),
+            run("python queue", python("QueueClient"), "water the plants"),
+            run("python blob", python("BlobServiceClient"), "hello.txt 12"),
+            run("curl blob and queue", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'files-curl'))}"],
+                "water the plants"),
         ]
-        script = pathlib.Path(folder) / "first.mjs"
-        script.write_text(local(block("js", "TableClient")).replace('"People"', '"PeopleJs"'))
         (pathlib.Path(folder) / "node_modules").symlink_to(os.path.abspath(options.modules))
-        results.append(run("javascript", ["node", str(script)], "Ada", cwd=folder))
+        for word, expected in [("TableClient", "Ada"), ("QueueServiceClient", "water"), ("BlobServiceClient", "hello")]:
+            script = pathlib.Path(folder) / f"{word}.mjs"
+            script.write_text(local(block("js", word)))
+            results.append(run(f"javascript {word}", ["node", str(script)], expected, cwd=folder))
         server.terminate()
         server.wait()
     print(f"{results.count(True)} passed, {results.count(False)} failed")

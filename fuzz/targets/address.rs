@@ -2,8 +2,9 @@
 
 #![no_main]
 
-use lazuli_protocol::address::{Address, parse_path, split_target};
-use lazuli_protocol::head::{Field, Head};
+use lazuli_protocol::address::{Address, split_target};
+use lazuli_protocol::table::path::parse_path;
+use lazuli_protocol::http::head::{Field, Head};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -11,7 +12,7 @@ fuzz_target!(|text: &str| {
     let fields = [Field { name: "Host", value: host }];
     let head = Head { method: "GET", target, fields: &fields };
     for known in [true, false] {
-        if let Ok(address) = Address::parse(&head, |_| known) {
+        if let Ok(address) = Address::parse(&head, lazuli_model::Service::Table, |_| known) {
             let _ = address.account_segment();
             address.query.pairs().for_each(drop);
             let _ = address.query.get("comp");
@@ -20,7 +21,7 @@ fuzz_target!(|text: &str| {
     let _ = split_target(target);
     if let Ok(resource) = parse_path("dev", target) {
         if let Some(name) = resource.table() {
-            assert!(lazuli_protocol::address::path::table_name(&name.to_string()).is_ok(), "{name}");
+            assert!(lazuli_protocol::table::path::table_name(&name.to_string()).is_ok(), "{name}");
         }
     }
 });

@@ -3,10 +3,11 @@
 #![no_main]
 
 use lazuli_fuzz::{check_round_trip, context};
-use lazuli_model::entity::is_property_name;
-use lazuli_protocol::media::Format;
-use lazuli_protocol::response::Shape;
-use lazuli_protocol::{ApiVersion, atom};
+use lazuli_model::table::entity::is_property_name;
+use lazuli_protocol::table::media::Format;
+use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::table::atom;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {

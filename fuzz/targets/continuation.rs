@@ -3,8 +3,8 @@
 #![no_main]
 
 use lazuli_model::DateTime;
-use lazuli_model::operation::Match;
-use lazuli_protocol::{continuation, etag};
+use lazuli_model::table::operation::Match;
+use lazuli_protocol::table::{continuation, etag};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

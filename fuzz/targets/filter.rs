@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use lazuli_filter::Row;
-use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
 use lazuli_model::{DateTime, Guid, Properties, Property, Value};
 
 const DEPTH_MAX: usize = 6;

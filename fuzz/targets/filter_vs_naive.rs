@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         let Some(properties) = properties(&mut bytes) else { continue };
         let packed = PackedRow::pack(&properties);
         let properties =
-            lazuli_model::row::RowRef::new(packed.as_bytes()).expect("a row just packed is whole");
+            lazuli_model::table::row::RowRef::new(packed.as_bytes()).expect("a row just packed is whole");
         let stored = Row { partition, row, timestamp: DateTime::STORABLE_MIN, properties };
         let wanted = naive(&filter, &stored);
         if let Some(read) = &read {

@@ -7,13 +7,13 @@ use libfuzzer_sys::fuzz_target;
 
 // By their paths: the server as a whole would bring TLS and a runtime into the instrumented build.
 #[allow(dead_code, reason = "what the server needs of it is more")]
-#[path = "../../crates/server/src/http/body.rs"]
-mod body;
+#[path = "../../crates/server/src/http/chunked.rs"]
+mod chunked;
 #[allow(dead_code, reason = "what the server needs of it is more")]
 #[path = "../../crates/server/src/http/head.rs"]
 mod head;
 
-use body::{Chunked, Progress};
+use chunked::{Chunked, Progress};
 use head::{Framing, RequestHead, find_head_end};
 
 const FIELDS_MAX: usize = 20;
@@ -50,7 +50,7 @@ fn check(head: &RequestHead<'_>) {
 
 /// The body, and how many bytes behind it belong to somebody else; `None` if it is refused or has not come to its end.
 fn decode(mut input: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
-    let mut chunked = Chunked::new(BODY_BYTES_MAX);
+    let mut chunked = Chunked::new(BODY_BYTES_MAX as u64);
     let mut shown = 0;
     loop {
         shown = (shown + piece).min(input.len());

@@ -3,9 +3,10 @@
 #![no_main]
 
 use lazuli_fuzz::{check_round_trip, context};
-use lazuli_protocol::media::{Format, Metadata};
-use lazuli_protocol::response::Shape;
-use lazuli_protocol::{ApiVersion, json};
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::table::json;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {

@@ -3,12 +3,12 @@
 pub mod filter;
 pub mod log;
 
-use lazuli_model::operation::Stored;
+use lazuli_model::table::operation::Stored;
 use lazuli_model::{DateTime, PackedRow, Property, Value};
 use lazuli_protocol::ApiVersion;
-use lazuli_protocol::response::Context;
+use lazuli_protocol::http::response::Context;
 use lazuli_protocol::table::draft::Draft;
-use lazuli_protocol::url::Base;
+use lazuli_protocol::http::url::Base;
 
 /// Versions of each era.
 pub const VERSIONS: [ApiVersion; 4] =

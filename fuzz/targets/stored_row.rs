@@ -4,12 +4,13 @@
 
 use lazuli_filter::{Matcher, Row, Schema, parse};
 use lazuli_fuzz::context;
-use lazuli_model::operation::Stored;
-use lazuli_model::row::RowRef;
+use lazuli_model::table::operation::Stored;
+use lazuli_model::table::row::RowRef;
 use lazuli_model::{DateTime, PackedRow};
-use lazuli_protocol::media::{Format, Metadata};
-use lazuli_protocol::response::Shape;
-use lazuli_protocol::{ApiVersion, json};
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::table::json;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

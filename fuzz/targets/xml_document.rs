@@ -3,9 +3,10 @@
 #![no_main]
 
 use lazuli_fuzz::VERSIONS;
-use lazuli_model::Operation;
+use lazuli_model::table::Operation;
 use lazuli_protocol::ApiVersion;
-use lazuli_protocol::xml::{Intent, send};
+use lazuli_protocol::table::xml::Intent;
+use lazuli_protocol::xml::send;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {

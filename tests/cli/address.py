@@ -96,7 +96,7 @@ def test_host_style(binary, directory):
 def test_an_address_that_is_not_ours_is_told(binary, directory):
     code, _, errors = run(binary, directory, "serve", "--host", "192.0.2.1", "--engine", "memory:", "--dev-account")
     equal(code, 1)
-    contains(errors, "192.0.2.1:10002")
+    contains(errors, "192.0.2.1:10000")
 
 
 def test_a_name_of_localhost(binary, directory):

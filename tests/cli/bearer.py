@@ -78,6 +78,56 @@ def test_tokens_of_an_issuer_are_accepted_and_its_keys_read_again(binary, direct
         equal(ask(server, new.token(**reader)).status, 403, "by plain http")
 
 
+def unsigned(**claims):
+    """A token that nobody has signed, with the claims of the public cloud."""
+    now = int(time.time())
+    claims = {"iss": "https://sts.windows.net/tenant/", "aud": AUDIENCE, "iat": now, "nbf": now, "exp": now + 3600} | claims
+    return ".".join(encode(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims)) + ".bm9uZQ"
+
+
+def test_tokens_for_development(binary, directory):
+    token = lambda *args: run(binary, directory, "token", *args)[1].strip()
+    with serve_memory(binary, directory, "--oauth", "dev") as server:
+        equal(ask(server, token(), "POST", "/Tables", {"TableName": "made"}).status, 204, "by plain http")
+        reader = token("--role", "Storage Table Data Reader")
+        equal(ask(server, reader).status, 200)
+        equal(ask(server, reader, "POST", "/Tables", {"TableName": "more"}).status, 403)
+        equal(ask(server, token("--role", "Storage Table Data Reader/shop")).status, 403, "another account")
+        equal(ask(server, token("--expires", "2020-01-01")).status, 401)
+        equal(ask(server, token("--audience", "https://other.test")).status, 401)
+        equal(ask(server, unsigned(roles=["Storage Table Data Reader"])).status, 401, "signatures count")
+    with serve_memory(binary, directory) as server:
+        equal(ask(server, token()).status, 401, "without the flag")
+    as_json = json.loads(token("--json", "--expires", "10m"))
+    equal((as_json["token_type"], 590 <= int(as_json["expires_in"]) <= 600), ("Bearer", True))
+    equal(run(binary, directory, "token", "--expires", "soon")[0], 1)
+
+
+def test_tokens_as_azurite_checks_them(binary, directory):
+    token = run(binary, directory, "token")[1].strip()
+    with serve_memory(binary, directory, "--oauth", "basic", "--trusted-proxy", "127.0.0.1") as server:
+        def status(token):
+            headers = {"Authorization": f"Bearer {token}", "x-ms-version": "2020-12-06", "X-Forwarded-Proto": "https"}
+            with Client(server) as client:
+                return client.ask("POST", "/Tables", {"TableName": "made"}, headers).status
+        equal(status(unsigned()), 204)
+        equal(status(token), 409, "the table is there: `lazuli token` makes tokens for this too")
+        equal([status(unsigned(**claims)) for claims in ({"iss": ISSUER}, {"aud": "https://other.test"}, {"exp": 1})], [401] * 3)
+        equal(ask(server, unsigned()).status, 403, "by plain http")
+
+
+def test_tokens_that_anyone_can_make_stay_on_this_machine(binary, directory):
+    for mode in ("dev", "basic"):
+        serve = ("serve", "--engine", "memory:", "--table-port", "0", "--host", "0.0.0.0", "--oauth", mode)
+        code, _, errors = run(binary, directory, *serve)
+        equal(code, 1)
+        contains(errors, "--oauth", "anyone who reaches 0.0.0.0")
+    with serve_memory(binary, directory, "--host", "0.0.0.0", "--oauth", "dev", "--dev-account") as server:
+        equal(ask(server, run(binary, directory, "token")[1].strip()).status, 200)
+    equal(run(binary, directory, "serve", "--oauth", "dev", "--oauth-issuer", ISSUER, "--oauth-audience", AUDIENCE,
+              "--oauth-jwks", "x")[0], 2)
+
+
 def test_flags_that_make_no_sense_are_refused(binary, directory):
     for flags in (("--oauth-issuer", ISSUER), ("--oauth-audience", AUDIENCE), ("--oauth-jwks", "jwks.json"),
                   ("--oauth-allow-http",), ("--oauth-issuer", "a b", "--oauth-audience", AUDIENCE, "--oauth-jwks", "x"),

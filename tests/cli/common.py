@@ -1,6 +1,8 @@
-"""What the tests of the command line share."""
+"""Helpers of the tests of the command line."""
 
+import json
 import os
+import re
 import socket
 import subprocess
 
@@ -18,10 +20,11 @@ def serve_memory(binary, directory, *args, **options):
     return Server(binary, "--engine", "memory:", *args, directory=directory, **options)
 
 
-def run(binary, directory, *args, env=None):
+def run(binary, directory, *args, env=None, stdin=None):
     """Runs a command to its end; returns exit code, standard output and standard error."""
     environment = {k: v for k, v in os.environ.items() if not k.endswith("_ACCOUNTS")} | (env or {})
-    done = subprocess.run([binary, *args], cwd=directory, env=environment, capture_output=True, timeout=HANG_SECONDS)
+    done = subprocess.run([binary, *args], cwd=directory, env=environment, input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+                          capture_output=True, timeout=HANG_SECONDS)
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
@@ -44,3 +47,27 @@ def equal(found, wanted, what=""):
 def contains(text, *parts):
     for part in parts:
         assert part in text, f"{part!r} is not in {text!r}"
+
+
+class Shell:
+    """Runs commands on one server, or on one store."""
+
+    def __init__(self, binary, directory, server=None, store=None):
+        self.binary, self.directory, self.store = binary, directory, store
+        self.env = {"AZURE_STORAGE_CONNECTION_STRING": connection_string(server) if server else ""}
+
+    def __call__(self, *args, code=0, stdin=None):
+        if self.store:
+            args = (*args, "--location", self.store)
+        found, output, errors = run(self.binary, self.directory, *args, env=self.env, stdin=stdin)
+        equal(found, code, f"{args}: {output}{errors}")
+        self.errors = errors
+        return output if code == 0 else output + errors
+
+    def rows(self, *args):
+        return [json.loads(line) for line in self(*args).splitlines()]
+
+
+def connection_string(server):
+    """The connection string that the server prints."""
+    return re.search(r"^DefaultEndpointsProtocol.*$", server.output, re.MULTILINE)[0]

@@ -6,35 +6,12 @@ import os
 import signal
 import subprocess
 
-from common import contains, equal, free_port, run, serve, serve_memory
+from common import Shell, connection_string, contains, equal, free_port, run, serve, serve_memory
 from lazuli import HANG_SECONDS, KEY, Client
 
 ALL_TYPES = ["Text=a, \"b\"\n", "Empty=", "Small:Int32=-2147483648", "Big:Int64=9223372036854775807", "Real:Double=-0.0",
              "Nan:Double=NaN", "Far:Double=-Infinity", "Yes:Boolean=true", "When:DateTime=9999-12-31T23:59:59.9999999Z",
              "Id:Guid=c9da6455-213d-42c9-9a79-3e9149a57833", "Bytes:Binary=AAH/", "None:Binary="]
-
-
-class Shell:
-    """Runs commands on one server, or on one store."""
-
-    def __init__(self, binary, directory, server=None, store=None):
-        self.binary, self.directory, self.store = binary, directory, store
-        self.env = {"AZURE_STORAGE_CONNECTION_STRING": connection_string(server) if server else ""}
-
-    def __call__(self, *args, code=0):
-        if self.store:
-            args = (*args, "--location", self.store)
-        found, output, errors = run(self.binary, self.directory, *args, env=self.env)
-        equal(found, code, f"{args}: {output}{errors}")
-        return output if code == 0 else output + errors
-
-    def rows(self, *args):
-        return [json.loads(line) for line in self(*args).splitlines()]
-
-
-def connection_string(server):
-    return (f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};"
-            f"TableEndpoint=http://127.0.0.1:{server.port}/devstoreaccount1;")
 
 
 def values(entity):
@@ -97,7 +74,7 @@ def test_daily_work_on_a_server(binary, directory):
 def test_daily_work_on_a_stopped_store(binary, directory):
     with serve(binary, directory) as server:
         shell = Shell(binary, directory, store="data")
-        contains(shell("table", "list", code=1), "stop it, or talk to it")
+        contains(shell("table", "list", code=1), "stop it, or leave --location out")
         equal(server.stop(), 0)
     daily_work(shell)
     contains(Shell(binary, directory, store="nothing")("table", "list", code=1), "no store")
@@ -116,7 +93,7 @@ def test_with_a_token_and_without_an_answer(binary, directory):
         contains(shell("table", "list", "-c", wrong, code=5), "AuthenticationFailed")
     contains(shell("table", "list", "-c", "nonsense", code=1), "connection string")
     nobody = connection_string(server).replace(str(server.port), str(free_port()))
-    contains(shell("table", "list", "-c", nobody, code=6), "no answer from")
+    contains(shell("table", "list", "-c", nobody, code=6), "no response from")
 
 
 def test_all_types_there_and_back(binary, directory):
@@ -173,10 +150,10 @@ def test_timestamps_are_kept_by_a_direct_import(binary, directory):
             shell("export", "first", "--timestamps", "--format", kind)
         wanted = read_stamps(server, "first")
         equal(len(wanted), 300)
-        contains(shell("import", "first.jsonl", "--table", "wire", "--keep-timestamp", code=1), "--timestamp-as", "--location")
+        contains(shell("import", "first.jsonl", "--table", "wire", "--keep-timestamp", code=2), "--timestamp-as", "--location")
         shell("table", "exists", "wire", code=3)
     store = Shell(binary, directory, store="data")
-    contains(store("import", "first.jsonl", "--keep-timestamp", "--existing", "merge", code=1), "merge")
+    contains(store("import", "first.jsonl", "--keep-timestamp", "--existing", "merge", code=2), "merge")
     for kind in ("jsonl", "csv"):
         store("import", f"first.{kind}", "--table", kind, "--keep-timestamp")
         # Again is no change, also where nothing may be replaced.
@@ -206,12 +183,12 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
                 file.write(json.dumps({"PartitionKey": "a", "RowKey": str(number % 3)} | timestamp) + "\n")
 
     day, none, future = "2020-02-29T12:00:00.1234567Z", None, "2999-01-01T00:00:00Z"
-    for times, line, why in [((day, none), 2, "--timestamps"), ((day, "yesterday"), 2, 'Timestamp: "yesterday" is not a time'), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "line before")]:
+    for times, line, why in [((day, none), 2, "--timestamps"), ((day, "yesterday"), 2, 'Timestamp: "yesterday" is not a time'), ((day, day, future), 3, "in the future"), ((day,) * 4, 4, "an earlier line")]:
         lines(*times)
         said = store("import", "ttt.jsonl", "--keep-timestamp", code=1)
         contains(said, f"ttt.jsonl:{line}: ", why)
         # One that can be seen before anything is written makes no table.
-        equal("ttt was made for this import" in said, why == "in the future", said)
+        equal("ttt was created for this import" in said, why == "in the future", said)
         assert "RowKey" not in run(binary, directory, "query", "ttt", "--location", "data")[1], "all or nothing"
     lines(day)
     store("import", "ttt.jsonl", "--keep-timestamp")
@@ -233,7 +210,7 @@ def test_a_killed_import_of_timestamps_goes_on(binary, directory):
     shell = Shell(binary, directory)
     args = ("import", "many.jsonl", "--location", "data", "--keep-timestamp")
     assert killed(shell, args, lambda: saved_rows(path + ".import-state") >= 2000), "it was done before it could be killed"
-    contains(shell(*args[:-1], code=1), "other work")
+    contains(shell(*args[:-1], code=1), "another transfer")
     shell(*args)
     with serve(binary, directory) as server:
         rows = Shell(binary, directory, server).rows("query", "many", "--all")
@@ -316,7 +293,7 @@ def test_a_killed_transfer_goes_on(binary, directory):
         assert killed(shell, export, lambda: saved_rows(state) >= 2000), "it was done before it could be killed"
         had = saved_rows(state)
         assert 2000 <= had < 20000, had
-        contains(shell("export", "many", "--directory", "out", "--filter", "N gt 5", code=1), "other work")
+        contains(shell("export", "many", "--directory", "out", "--filter", "N gt 5", code=1), "another transfer")
         with Client(server) as client:
             # A row before the place that was reached is not seen any more; it would be if the export started anew.
             equal(client.ask("POST", "/many", {"PartitionKey": "p", "RowKey": "early"}).status, 204)
@@ -376,3 +353,30 @@ def test_the_end_of_a_pipe_is_no_error(binary, directory):
         done = subprocess.run(["bash", "-c", "set -o pipefail; \"$0\" query many --all | head -1", binary],
                               cwd=directory, env=os.environ | shell.env, capture_output=True, timeout=HANG_SECONDS)
         equal((done.returncode, done.stderr), (0, b""))
+
+
+def test_a_query_is_explained_on_demand(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        fill(shell, "many", 30)
+        equal(len(shell.rows("entity", "query", "many", "--filter", "N lt 3", "--explain")), 3)
+        contains(shell.errors, "explain: ", "30 read, 3 returned, 1 page")
+        shell("query", "many", "--filter", "PartitionKey eq 'p1'", "--explain")
+        contains(shell.errors, "10 read, 10 returned")
+
+
+def test_one_entity_is_not_several(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        shell("table", "create", "one")
+        shell("entity", "insert", "one", "PartitionKey=a", "RowKey=1")
+        equal(shell("entity", "export", "one"), "./one.jsonl: 1 entity\n")
+        equal(shell("entity", "import", "one.jsonl"), "one: 1 entity\n")
+
+
+def test_wrong_usage_is_exit_code_2(binary, directory):
+    for args in (("import", "a.jsonl", "b.jsonl", "--table", "t"), ("import", "a.jsonl", "--keep-timestamp"),
+                 ("blob", "download", "files"), ("blob", "delete", "files"), ("message", "get"), ("nonsense",)):
+        code, _, errors = run(binary, directory, *args)
+        equal(code, 2, args)
+        contains(errors, "error: ")

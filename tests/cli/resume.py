@@ -36,16 +36,16 @@ def test_an_import_goes_on_in_its_own_store_only(binary, directory):
     contains(into("one"), f"many.jsonl:{ROWS + 1}: ")
     had = saved_rows(state)
     assert had > 0, "it saved how far it came"
-    contains(into("one"), "going on after")
+    contains(into("one"), "resuming after")
     # The same store by another name.
     os.symlink("one", os.path.join(directory, "link"))
-    contains(into("link"), "going on after")
-    contains(into("two"), "other work", "--overwrite")
+    contains(into("link"), "resuming after")
+    contains(into("two"), "another transfer", "--overwrite")
     equal(len(shell.rows("query", "many", "--location", "two", "--all")), 1, "nothing was written")
     equal(saved_rows(state), had)
     shutil.rmtree(os.path.join(directory, "one"))
     make(shell, "one")
-    contains(into("one"), "other work")
+    contains(into("one"), "another transfer")
     contains(into("one", "--overwrite"), f"many.jsonl:{ROWS + 1}: ")
     equal(len(shell.rows("query", "many", "--location", "one", "--all")), had + 1)
 
@@ -57,6 +57,6 @@ def test_an_export_goes_on_from_its_own_store_only(binary, directory):
     export = lambda name: ("export", "many", "--location", name, "--directory", "out")
     state = os.path.join(directory, "out", "many.export-state")
     assert killed(shell, export("one"), lambda: saved_rows(state) >= 2000), "it was done before it could be killed"
-    contains(shell(*export("two"), code=1), "other work")
+    contains(shell(*export("two"), code=1), "another transfer")
     shell(*export("one"))
     equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])

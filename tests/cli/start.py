@@ -17,12 +17,12 @@ START_MAX_MS = 50
 def test_the_greeting_has_a_connection_string_that_works(binary, directory):
     with serve(binary, directory) as server:
         found = re.search(r"^DefaultEndpointsProtocol=http;AccountName=(\w+);AccountKey=([^;]+);"
-                          r"TableEndpoint=http://127\.0\.0\.1:(\d+)/(\w+);$", server.output, re.M)
+                          r"BlobEndpoint=[^;]+;QueueEndpoint=[^;]+;TableEndpoint=http://127\.0\.0\.1:(\d+)/(\w+);$", server.output, re.M)
         assert found, server.output
         name, key, port, path = found.groups()
         equal((name, key, int(port), path), (ACCOUNT, KEY, server.port, ACCOUNT))
         equal(status(server, account=name, key=key), 200)
-        contains(server.output, f"http://127.0.0.1:{port}", "every answer waits for the disk")
+        contains(server.output, f"http://127.0.0.1:{port}", "every change is on disk before it is acknowledged")
 
 
 def test_port_0_picks_a_free_port_and_prints_it(binary, directory):
@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_told(binary, directory):
         assert "--table-port" not in errors, errors
     code, _, errors = run(binary, directory, "serve", "-l", "data", "--host", "192.0.2.1", "--dev-account")
     equal(code, 1)
-    contains(errors, "192.0.2.1:10002 for tables", "--host takes an address of this machine")
+    contains(errors, "192.0.2.1:10000 for blobs", "--host takes an address of this machine")
 
 
 def test_a_port_that_is_taken_leaves_no_store_behind(binary, directory):

@@ -55,7 +55,7 @@ def test_https_with_given_files_and_a_renewed_certificate(binary, directory):
     put = lambda pair: [shutil.copy(source, target) for source, target in zip(pair, served)]
     put(first)
     with serve_memory(binary, directory, "--tls-cert", served[0], "--tls-key", served[1]) as server:
-        contains(server.output, f"serves tables on https://127.0.0.1:{server.port}",
+        contains(server.output, f"tables on https://127.0.0.1:{server.port}",
                  "DefaultEndpointsProtocol=https;", f"TableEndpoint=https://127.0.0.1:{server.port}/{ACCOUNT};")
         equal(ask(server, first[0]), 200)
         equal(status(server), 400, "plain http")
@@ -76,6 +76,45 @@ def test_https_with_given_files_and_a_renewed_certificate(binary, directory):
         equal(open_before.ask("GET", "/Tables").status, 200)
         open_before.close()
         equal(server.stop(), 0)
+
+
+def test_a_pfx_file_has_the_certificate_and_its_key(binary, directory):
+    certificate, key = openssl_certificate(directory, "pfx")
+    for name, options in (("new.pfx", []), ("old.pfx", ["-certpbe", "PBE-SHA1-3DES", "-keypbe", "PBE-SHA1-3DES", "-macalg", "sha1"])):
+        file = os.path.join(directory, name)
+        subprocess.run(["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", file, "-passout", "pass:secret",
+                        *options], check=True, capture_output=True)
+        for flags, env in ((("--cert", file, "--pwd", "secret"), {}), (("--tls-cert", file), {"LAZULI_TLS_PASSWORD": "secret"})):
+            with serve_memory(binary, directory, *flags, env=env) as server:
+                equal(ask(server, certificate), 200)
+                server.process.send_signal(signal.SIGHUP)
+                wait_until_said(server, "the certificate was read again")
+                equal(ask(server, certificate), 200)
+        code, _, errors = run(binary, directory, "serve", "--engine", "memory:", "--cert", file, "--pwd", "wrong-one")
+        equal(code, 1)
+        contains(errors, name, "password is wrong")
+        assert "wrong-one" not in errors, errors
+    shown = run(binary, directory, "config", "show", env={"LAZULI_TLS_CERT": file, "LAZULI_TLS_PASSWORD": "secret"})[1]
+    contains(shown, "tls-password")
+    assert '"secret"' not in shown, shown
+
+
+def test_certificates_of_a_development_ca(binary, directory):
+    code, output, errors = run(binary, directory, "cert", "certs")
+    equal(code, 0, errors)
+    contains(output, "NODE_EXTRA_CA_CERTS", "--tls-cert certs/server.pem", "ca.pem (new)")
+    authority = os.path.join(directory, "certs", "ca.pem")
+    with open(authority) as file:
+        before = file.read()
+    for hosts in ((), ("--host", "storage.test")):
+        equal(run(binary, directory, "cert", "certs", *hosts)[0], 0)
+        with serve_memory(binary, directory, "--tls-cert", "certs/server.pem", "--tls-key", "certs/server-key.pem") as server:
+            equal(ask(server, authority), 200)
+    with open(authority) as file:
+        equal(file.read(), before, "clients trust it once")
+    shown = subprocess.run(["openssl", "verify", "-CAfile", authority, "-verify_hostname", "storage.test",
+                            os.path.join(directory, "certs", "server.pem")], capture_output=True, text=True)
+    equal(shown.returncode, 0, shown.stderr)
 
 
 def test_a_self_signed_certificate_is_kept_and_curl_takes_it(binary, directory):

@@ -6,7 +6,7 @@ import os
 import threading
 
 from common import contains, equal, free_port, run, serve_memory
-from lazuli import KEY
+from lazuli import KEY, Client
 
 
 def conformance(binary, directory, *args, code=0):
@@ -60,8 +60,21 @@ def test_conformance_mistakes_are_told(binary, directory):
     contains(conformance(binary, directory, code=2)[1], "--endpoint")
 
 
+def test_conformance_restores_the_service_properties(binary, directory):
+    path = "/?restype=service&comp=properties"
+    body = ("<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>https://example.org</AllowedOrigins><AllowedMethods>GET</AllowedMethods>"
+            "<MaxAgeInSeconds>5</MaxAgeInSeconds><ExposedHeaders/><AllowedHeaders/></CorsRule></Cors></StorageServiceProperties>")
+    with serve_memory(binary, directory) as server, Client(server) as client:
+        equal(client.ask("PUT", path, body, {"Content-Type": "application/xml"}).status, 202)
+        before = client.ask("GET", path).text
+        contains(before, "https://example.org")
+        endpoint = f"http://127.0.0.1:{server.port}/devstoreaccount1"
+        contains(conformance(binary, directory, "--endpoint", endpoint, "--filter", "properties/")[0], "properties/")
+        equal(client.ask("GET", path).text, before)
+
+
 def test_a_tiny_bench(binary, directory):
-    """It measures, beside bare servers, and cleans up."""
+    """It measures the server and bare servers, and cleans up."""
     tiny = ["--slice", "0.1", "--rounds", "1", "--entities", "100", "--connections", "2"]
     code, output, errors = run(binary, directory, "bench", "--workload", "get", "--workload", "insert", *tiny,
                                "--location", directory, "--html", "bench.html")
@@ -74,3 +87,14 @@ def test_a_tiny_bench(binary, directory):
     assert json.loads(output), output
     equal(sorted(os.listdir(directory)), ["bench.html"], "nothing else is left")
     equal(run(binary, directory, "bench", "--workload", "nothing")[0], 2)
+
+
+def test_a_tiny_bench_of_queues_and_blobs(binary, directory):
+    """Each workload is printed when it is finished, with its ratios."""
+    tiny = ["--slice", "0.1", "--rounds", "1", "--entities", "50", "--connections", "4", "--deep", "2000", "--stock", "64"]
+    workloads = ["queue-put", "queue-get", "queue-delete", "queue-peek", "queue-pairs", "blob-put-4k", "blob-get-4k", "blob-list"]
+    chosen = [word for name in workloads for word in ("--workload", name)]
+    code, output, errors = run(binary, directory, "bench", *chosen, *tiny)
+    equal(code, 0, errors)
+    contains(output, *workloads, "lazuli / bare", "lazuli / 64 queues", "goal: rate")
+    contains(errors, "queue-put: round 1 of 1, lazuli")

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import threading
 
-from common import contains, equal, run, serve, serve_memory
+from common import connection_string, contains, equal, run, serve, serve_memory
 from lazuli import ACCOUNT, HANG_SECONDS, Client, entity_path
 
 PROPERTIES = "/?restype=service&comp=properties"
@@ -49,6 +49,8 @@ def logs(binary, directory, *args):
 
 
 def test_logs_show_what_was_logged(binary, directory):
+    with serve(binary, directory) as server:
+        equal(server.stop(), 0)
     code, output, errors = run(binary, directory, "logs", "--location", "data")
     equal((code, output), (0, ""))
     contains(errors, "nothing is logged")
@@ -67,19 +69,36 @@ def test_logs_show_what_was_logged(binary, directory):
     equal(len(logs(binary, directory, "--since", "1h")), 6)
     equal(logs(binary, directory, "--until", "1h"), [])
     equal(logs(binary, directory, "--account", "nobody"), [])
+    equal(logs(binary, directory, "--service", "queue"), [])
     failed = json.loads(logs(binary, directory, "--status", "error", "--json")[0])
     equal((failed["operation-type"], failed["request-status"], failed["http-status-code"], failed["owner-account-name"]),
           ("InsertEntity", "EntityAlreadyExists", "409", ACCOUNT))
-    found = [os.path.join(path, file) for path, _, files in os.walk(os.path.join(directory, "data", "analytics")) for file in files]
-    names = [os.path.relpath(file, os.path.join(directory, "data")) for file in found if file.endswith(".log")]
-    assert all(re.fullmatch(rf"analytics/{ACCOUNT}/\$logs/table/\d{{4}}/\d\d/\d\d/\d\d00/\d{{6}}\.log", name) for name in names), names
-    assert all(os.stat(file).st_mode & 0o077 == 0 for file in found), found
+    equal([line for line in logs(binary, directory, "--service", "blob") if "$logs" in line], [], "reading logs is not logged")
+    code, output, _ = run(binary, directory, "blob", "list", "$logs", "--location", "data")
+    equal(code, 0)
+    assert re.search(r"table/\d{4}/\d\d/\d\d/\d\d00/000000\.log", output), output
+
+
+def test_log_files_of_earlier_versions_become_blobs(binary, directory):
+    with serve(binary, directory) as server, Client(server) as client:
+        switch_on(client)
+        use(client, 3)
+        equal(server.stop(), 0)
+    line = logs(binary, directory)[0]
+    old = os.path.join(directory, "data", "analytics", ACCOUNT, "$logs", "table", "2020", "01", "31", "1200")
+    os.makedirs(old)
+    with open(os.path.join(old, "000000.log"), "w") as file:
+        file.write(line + "\n")
+    with serve(binary, directory) as server:
+        equal(server.stop(), 0)
+    assert not os.path.exists(os.path.join(directory, "data", "analytics"))
+    equal(logs(binary, directory)[0], line)
 
 
 def test_logs_follow(binary, directory):
-    with serve(binary, directory, "--analytics-dir", "logs") as server, Client(server) as client:
+    with serve(binary, directory) as server, Client(server) as client:
         switch_on(client)
-        follower = subprocess.Popen([binary, "logs", "--analytics-dir", "logs", "--follow", "--operation", "QueryTables"],
+        follower = subprocess.Popen([binary, "logs", "-c", connection_string(server), "--follow", "--operation", "QueryTables"],
                                     cwd=directory, stdout=subprocess.PIPE, text=True)
         guard = threading.Timer(HANG_SECONDS, follower.kill)
         guard.start()

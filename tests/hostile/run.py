@@ -8,9 +8,14 @@ it (VmHWM) is compared with the bound. How single requests of these kinds are an
 """
 
 import argparse
+import base64
+import email.utils
 import gzip
+import hashlib
+import hmac
 import http.client
 import os
+import re
 import resource
 import select
 import socket
@@ -19,7 +24,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
+from lazuli import ACCOUNT, HANG_SECONDS, KEY, Client, Server, entity_path  # noqa: E402
 
 MIB = 1024 * 1024
 TABLE = "hostile"
@@ -29,6 +34,8 @@ CACHE_MIB, IN_FLIGHT_MIB = 64, 32
 SWOLLEN_IN_FLIGHT_MIB = 256
 # As docs/operate.md states it, with less for the write buffers, since little is written here; and what each connection may hold.
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
+# What uploads gather and downloads read ahead, all together.
+CONTENT_MIB = 64
 # Clients beside the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300
 # Long enough that nobody is sent away while an attack lasts.
@@ -112,7 +119,8 @@ class Story:
 
     def idle(self, server, client):
         """Nothing, a part of a head, a part of a body, or a request that was answered, and then nothing more."""
-        whole = f"GET / HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
+        # Not a request without a signature: failed authentication has a rate limit.
+        whole = f"GET /-/health HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
         starts = [b"", b"GET /devstoreaccount1/", signed_head(client, "POST", f"/{TABLE}", 5) + b"12", whole]
         crowd = Crowd(server, self.args.connections, lambda index: starts[index % len(starts)])
         answered = self.args.connections // len(starts)
@@ -146,7 +154,11 @@ class Story:
 
     def untaken_answers(self, server, client):
         """Queries for pages of 4 MiB, of which nobody takes a byte."""
-        return self.pressing(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
+        crowd = Crowd(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
+        # The kernel may take the first page of each, so whether some are told to come later depends on the machine.
+        counts = crowd.wait_until(lambda counts: not counts["silent"])
+        self.check("each is told something", not counts["silent"], counts)
+        return crowd
 
     def swollen_answers(self, server, client):
         """The same for entities whose addresses, in the answer, are many times longer than their keys are stored."""
@@ -204,6 +216,32 @@ class Story:
                 statuses.add(client.ask("GET", f"/{TABLE}()?$filter={text}&$top=1&$select=RowKey").status)
             self.check(f"{what} filter of {len(text) // 1024} KiB: answered", statuses <= {200, 400}, statuses)
 
+    def large_transfers(self, server, client):
+        """One upload and one download of a large blob: memory stays within 64 MiB of what it was."""
+        blob = BlobClient(server)
+        assert blob.ask("PUT", "/hostile?restype=container")[0] == 201
+        before, size = resident(server), self.args.large_mib * MIB
+        piece = os.urandom(MIB)
+        status, _ = blob.ask("PUT", "/hostile/large", size, (piece for _ in range(self.args.large_mib)))
+        self.check(f"an upload of {self.args.large_mib} MiB", status == 201, status)
+        status, received = blob.ask("GET", "/hostile/large")
+        self.check(f"a download of {self.args.large_mib} MiB", (status, received) == (200, size), (status, received))
+        grown = memory(server) - before
+        self.check(f"memory grew by {grown // MIB} MiB, 64 are allowed", grown <= 64 * MIB)
+
+    def stalled_transfers(self, server, client):
+        """Uploads that stop half way, and downloads that nobody reads: each holds its window at most."""
+        blob, size = BlobClient(server), 8 * MIB
+        assert blob.ask("PUT", "/hostile?restype=container")[0] == 201
+        assert blob.ask("PUT", "/hostile/stalled", size, [bytes(size)])[0] == 201
+        uploads = [blob.head("PUT", f"/hostile/upload{n}", size) + bytes(size // 2) for n in range(4)]
+        download = blob.head("GET", "/hostile/stalled")
+        starts = [*uploads, download, download, download, download]
+        crowd = Crowd(blob, self.args.stalled, lambda index: starts[index % len(starts)])
+        counts = crowd.count()
+        self.check(f"{self.args.stalled} stalled transfers are held or told to come later", counts["gone"] == 0, counts)
+        return crowd
+
     # --- around them
 
     def pressing(self, server, count, start):
@@ -242,8 +280,9 @@ class Story:
                 self.good_client(server, attack)
                 most = memory(server)
                 connections = GUESTS + (len(crowd.sockets) if crowd else 0)
-                # Bodies, pages in the making and answers each have their share; an attack fills two of the three at most.
-                bound = (PROGRAM_MIB + CACHE_MIB + 2 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
+                # Bodies, pages that are being built and responses on their way each have their share: docs/operate.md.
+                # Clients that read slowly can fill all three, since a response may take as long as it makes progress.
+                bound = (PROGRAM_MIB + CACHE_MIB + CONTENT_MIB + 3 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
                 self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
                 if crowd:
                     crowd.close()
@@ -253,7 +292,49 @@ class Story:
 
 
 ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "swollen_answers", "bad_bodies",
-           "bad_filters"]
+           "bad_filters", "large_transfers", "stalled_transfers"]
+
+
+class BlobClient:
+    """Signs requests to the Blob service, and streams bodies in both directions."""
+
+    def __init__(self, server):
+        address = re.search(r"BlobEndpoint=http://([^/;]+)/", server.output).group(1)
+        self.host, port = address.rsplit(":", 1)
+        self.port = int(port)
+
+    def head(self, method, path, length=None):
+        fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02"}
+        if method == "PUT" and "?" not in path:
+            fields["x-ms-blob-type"] = "BlockBlob"
+        name, _, query = path.partition("?")
+        resource_lines = [f"/{ACCOUNT}/{ACCOUNT}{name}", *sorted(pair.replace("=", ":", 1) for pair in query.split("&") if pair)]
+        canonical = [f"{key}:{fields[key]}" for key in sorted(fields)]
+        text = "\n".join([method, "", "", str(length or ""), *[""] * 8, *canonical, *resource_lines])
+        signature = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
+        fields["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(signature).decode()}"
+        fields |= {"Host": f"{self.host}:{self.port}", "Content-Length": str(length or 0)}
+        lines = [f"{method} /{ACCOUNT}{path} HTTP/1.1", *(f"{key}: {value}" for key, value in fields.items())]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+    def ask(self, method, path, length=None, pieces=()):
+        """Sends a request piece by piece. Returns the status and the number of bytes of the response's body."""
+        with socket.create_connection((self.host, self.port), timeout=HANG_SECONDS) as sock:
+            sock.sendall(self.head(method, path, length))
+            for piece in pieces:
+                sock.sendall(piece)
+            response = http.client.HTTPResponse(sock, method=method)
+            response.begin()
+            received = 0
+            while piece := response.read(256 * 1024):
+                received += len(piece)
+            return response.status, received
+
+
+def resident(server):
+    """The memory that the process has now."""
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
 
 
 def memory(server):
@@ -264,7 +345,6 @@ def memory(server):
 
 def signed_head(client, method, path, length):
     """A head with a good signature; a body of so many bytes, or in chunks."""
-    import email.utils
     date, target = email.utils.formatdate(usegmt=True), f"/{client.account}{path}"
     framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return (f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\n"
@@ -276,6 +356,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True)
     parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("--large-mib", type=int, default=128, help="size of large_transfers; the long form is 1024")
+    parser.add_argument("--stalled", type=int, default=200, help="connections of stalled_transfers; the long form is 1000")
     parser.add_argument("attack", nargs="*", default=ATTACKS)
     args = parser.parse_args()
     wanted, most = args.connections + GUESTS + HANDLES_SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[1]

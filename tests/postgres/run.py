@@ -5,8 +5,8 @@ ends at once.
     tests/postgres/run.py --binary target/release/lazuli [PART...]
 
 Parts: engine (cargo test), wire (golden transcripts), python and js (the official SDKs), together (what two front ends
-must agree on), trial (random work beside the model, histories and bank, with kills), copy (lazuli engine migrate and copy), tls,
-history (a database that went back in time).
+must agree on), objects (content of blobs in an S3 store, with faults), trial (random work beside the model, histories and bank, with
+kills), copy (lazuli engine migrate and copy), tls, history (a database that went back in time), slow (a database that is slow or silent).
 """
 
 import argparse
@@ -28,23 +28,28 @@ PARTS = ["engine", "wire", "python", "js", "together", "trial", "copy", "tls", "
 def engine(postgres, _):
     """Conformance at two isolation levels, long keys, versions, connections cut at every step."""
     command = ["cargo", "test", "--quiet", "-p", "lazuli-postgres", "--features", "server-tests"]
-    subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"LAZULI_TEST_POSTGRES": postgres.url()})
+    env = os.environ | {"LAZULI_TEST_POSTGRES": postgres.url()}
+    subprocess.run(command, check=True, cwd=ROOT, env=env)
+
+
+SERVICES = ["table", "queue", "blob"]
 
 
 class FrontEnds:
-    """Two front ends on a database of their own, and one address for both."""
+    """Two front ends on a database of their own, and for each service one address for both."""
 
-    def __init__(self, postgres, binary, name, count=2, parameters="pool=8"):
+    def __init__(self, postgres, binary, name, count=2, parameters="pool=8", arguments=()):
         self.url = f"{postgres.database(name)}?{parameters}"
-        self.servers = [Server(binary, "--engine", self.url) for _ in range(count)]
-        self.balancer = Balancer([(server.host, server.port) for server in self.servers])
-        self.endpoint = f"http://127.0.0.1:{self.balancer.port}/{ACCOUNT}"
+        self.servers = [Server(binary, "--engine", self.url, *arguments) for _ in range(count)]
+        self.balancers = {name: Balancer([server.addresses[name] for server in self.servers]) for name in SERVICES}
+        self.endpoints = {name: f"http://127.0.0.1:{each.port}/{ACCOUNT}" for name, each in self.balancers.items()}
 
     def __enter__(self):
         return self
 
     def __exit__(self, failed, *_):
-        self.balancer.close()
+        for balancer in self.balancers.values():
+            balancer.close()
         for server in self.servers:
             code = server.stop()
             if code and not failed:
@@ -56,14 +61,18 @@ class FrontEnds:
 def wire(postgres, binary):
     """Every golden transcript, each request by another front end."""
     with FrontEnds(postgres, binary, "wire") as ends:
-        subprocess.run([binary, "conformance", "--endpoint", ends.endpoint], check=True)
+        for service, endpoint in ends.endpoints.items():
+            subprocess.run([binary, "conformance", "--service", service, "--endpoint", endpoint], check=True)
 
 
 def sdk(postgres, binary, name):
     """The suite of an official SDK, each request by another front end."""
     with FrontEnds(postgres, binary, name) as ends:
-        subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), name], check=True,
-                       env=os.environ | {"LAZULI_ENDPOINT": ends.endpoint})
+        endpoints = {f"LAZULI_{service.upper()}_ENDPOINT": endpoint for service, endpoint in ends.endpoints.items()}
+        if name == "js":
+            # With content in an object store: part `objects`.
+            endpoints["LAZULI_BLOB_ENDPOINT"] = ""
+        subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), name], check=True, env=os.environ | endpoints)
 
 
 def python(postgres, binary):
@@ -80,10 +89,17 @@ def together(postgres, binary):
         cases.run(ends)
 
 
+def objects(postgres, binary):
+    import objects as cases
+    cases.run(postgres, binary, FrontEnds)
+
+
 def trial(postgres, binary):
     """What the durable engine is put through: every answer beside the model, histories and invariants, the front end killed."""
     for number, words in enumerate((["sequences", "--count", "15"], ["histories", "--count", "20"],
-                                    ["histories", "--count", "10", "--kill"], ["bank", "--seconds", "4", "--kills", "2"])):
+                                    ["histories", "--count", "10", "--kill"], ["bank", "--seconds", "4", "--kills", "2"],
+                                    ["histories", "--service", "queue", "--count", "2", "--kill"],
+                                    ["histories", "--service", "blob", "--count", "5", "--kill"])):
         subprocess.run([binary, "trial", *words, "--engine", postgres.database(f"trial{number}")], check=True)
 
 
@@ -100,6 +116,12 @@ def tls(_, binary):
 def history(_, binary):
     import history as cases
     cases.run(binary)
+
+
+def slow(postgres, binary):
+    """Health checks are answered while the database is slow or silent."""
+    import slow as cases
+    cases.run(postgres, binary)
 
 
 def main():

@@ -1,11 +1,14 @@
 """What two front ends on one database must agree on, at once and without exception."""
 
 import base64
+import os
 import re
 import subprocess
+import threading
+import time
 import uuid
 
-from lazuli import Client, entity_path, ticks
+from lazuli import Client, StorageClient, entity_path, ticks
 
 
 def check(answer, status, what):
@@ -19,6 +22,15 @@ def run(ends):
         tables(one, two)
         versions(one, two)
         properties(one, two)
+    with StorageClient(ends.servers[0].at("blob")) as one, StorageClient(ends.servers[1].at("blob")) as two:
+        containers(one, two)
+        uploads(one, two)
+        leases(one, two)
+        appends(one, two)
+    with StorageClient(ends.servers[0].at("queue")) as one, StorageClient(ends.servers[1].at("queue")) as two:
+        queues(one, two)
+        receipts(one, two)
+    messages(ends)
     accounts(ends)
     health(ends)
 
@@ -70,6 +82,171 @@ def properties(one, two):
         check(a.ask("PUT", "/?restype=service&comp=properties", body, {"Content-Type": "application/xml"}), 202, "set properties")
         preflight = {"Origin": origin, "Access-Control-Request-Method": "GET"}
         check(b.ask("OPTIONS", "/Tables", headers=preflight), 200, "a preflight at the other one")
+
+
+def expect(found, wanted, what):
+    if found != wanted:
+        raise SystemExit(f"{what}: {found!r}, expected {wanted!r}")
+
+
+def container_on(client):
+    name = "c" + uuid.uuid4().hex
+    check(client.ask("PUT", f"/{name}?restype=container", headers={"Content-Length": 0}), 201, "create a container")
+    return name
+
+
+def containers(one, two):
+    """A container that is deleted and made again is empty at both, at once."""
+    name = container_on(one)
+    for turn in range(20):
+        a, b = (one, two) if turn % 2 else (two, one)
+        check(a.ask("PUT", f"/{name}/blob", b"x" * turn, {"x-ms-blob-type": "BlockBlob"}), 201, "put")
+        expect(check(b.ask("GET", f"/{name}/blob"), 200, "read elsewhere").body, b"x" * turn, "the blob")
+        check(b.ask("DELETE", f"/{name}?restype=container"), 202, "delete the container")
+        check(a.ask("GET", f"/{name}/blob"), 404, "read from a deleted container elsewhere")
+        check(a.ask("PUT", f"/{name}?restype=container", headers={"Content-Length": 0}), 201, "create again elsewhere")
+        check(b.ask("GET", f"/{name}/blob"), 404, "a blob of the container before")
+    check(one.ask("DELETE", f"/{name}?restype=container"), 202, "delete the container")
+
+
+def uploads(one, two):
+    """An upload that one front end began is committed by the other, and read, replaced and deleted by both."""
+    name = container_on(one)
+    for turn, size in enumerate([10, 70_000, 300_000, 3_000_000]):
+        path = f"/{name}/blob{turn}"
+        blocks = [(base64.b64encode(f"{n:04}".encode()).decode(), os.urandom(size)) for n in range(4)]
+        for number, (block, content) in enumerate(blocks):
+            client = (one, two)[number % 2]
+            check(client.ask("PUT", f"{path}?comp=block&blockid={block}", content), 201, "put a block")
+        listed = check(two.ask("GET", f"{path}?comp=blocklist&blocklisttype=uncommitted"), 200, "list blocks").text
+        expect(listed.count("<Block>"), len(blocks), "blocks that both have staged")
+        body = "<BlockList>" + "".join(f"<Latest>{block}</Latest>" for block, _ in blocks) + "</BlockList>"
+        a, b = (one, two) if turn % 2 else (two, one)
+        etag = check(a.ask("PUT", f"{path}?comp=blocklist", body), 201, "commit").headers["ETag"]
+        whole = b"".join(content for _, content in blocks)
+        found = check(b.ask("GET", path), 200, "read elsewhere")
+        expect((found.headers["ETag"], found.body == whole), (etag, True), "the blob that was committed elsewhere")
+        part = check(a.ask("GET", path, headers={"x-ms-range": f"bytes={size - 5}-{size + 4}"}), 206, "read a range")
+        expect(part.body, whole[size - 5:size + 5], "a range over two blocks")
+        check(b.ask("PUT", path, b"new", {"x-ms-blob-type": "BlockBlob", "If-Match": etag}), 201, "replace elsewhere")
+        check(a.ask("PUT", path, b"late", {"x-ms-blob-type": "BlockBlob", "If-Match": etag}), 412, "replace by an old ETag")
+        expect(check(a.ask("GET", path), 200, "read").body, b"new", "the blob that was replaced elsewhere")
+        check(b.ask("DELETE", path), 202, "delete elsewhere")
+        check(a.ask("GET", path), 404, "read what was deleted elsewhere")
+    check(one.ask("DELETE", f"/{name}?restype=container"), 202, "delete the container")
+
+
+def leases(one, two):
+    """A lease applies at both front ends as soon as one has granted it, and ends at both."""
+    name = container_on(one)
+    path = f"/{name}/blob"
+    check(one.ask("PUT", path, b"x", {"x-ms-blob-type": "BlockBlob"}), 201, "put")
+    for turn in range(15):
+        a, b = (one, two) if turn % 2 else (two, one)
+        granted = a.ask("PUT", f"{path}?comp=lease", headers={"x-ms-lease-action": "acquire", "x-ms-lease-duration": -1, "Content-Length": 0})
+        lease = check(granted, 201, "acquire").headers["x-ms-lease-id"]
+        again = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": 15, "Content-Length": 0}
+        check(b.ask("PUT", f"{path}?comp=lease", headers=again), 409, "acquire what is leased elsewhere")
+        check(b.ask("PUT", path, b"y", {"x-ms-blob-type": "BlockBlob"}), 412, "write without the lease elsewhere")
+        held = {"x-ms-blob-type": "BlockBlob", "x-ms-lease-id": lease}
+        check(b.ask("PUT", path, b"z", held), 201, "write with the lease elsewhere")
+        ends = {"x-ms-lease-action": "release", "x-ms-lease-id": lease, "Content-Length": 0}
+        check(b.ask("PUT", f"{path}?comp=lease", headers=ends), 200, "release elsewhere")
+        check(a.ask("PUT", path, b"held", held), 412, "write with a lease that was released elsewhere")
+        check(a.ask("PUT", path, b"x", {"x-ms-blob-type": "BlockBlob"}), 201, "write after the release")
+    check(one.ask("DELETE", f"/{name}?restype=container"), 202, "delete the container")
+
+
+def appends(one, two):
+    """Blocks that two front ends append at the same time are all there, each once and whole."""
+    name = container_on(one)
+    path = f"/{name}/log"
+    check(one.ask("PUT", path, headers={"x-ms-blob-type": "AppendBlob", "Content-Length": 0}), 201, "create")
+    sizes = [100, 5_000, 90_000]
+
+    def append(client, letter):
+        for number in range(20):
+            check(client.ask("PUT", f"{path}?comp=appendblock", letter * sizes[number % 3]), 201, "append")
+
+    both = [threading.Thread(target=append, args=(client, letter)) for client, letter in ((one, b"a"), (two, b"b"))]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    found = check(two.ask("GET", path), 200, "read").body
+    wanted = sum(sizes[number % 3] for number in range(20))
+    expect((found.count(b"a"), found.count(b"b")), (wanted, wanted), "bytes of both")
+    check(one.ask("DELETE", f"/{name}?restype=container"), 202, "delete the container")
+
+
+def message(text):
+    return f"<QueueMessage><MessageText>{text}</MessageText></QueueMessage>"
+
+
+def queue_on(client):
+    name = "q" + uuid.uuid4().hex
+    check(client.ask("PUT", f"/{name}", headers={"Content-Length": 0}), 201, "create a queue")
+    return name
+
+
+def queues(one, two):
+    """A queue that is cleared, or deleted and made again, is empty at both, at once."""
+    name = queue_on(one)
+    for turn in range(20):
+        a, b = (one, two) if turn % 2 else (two, one)
+        check(a.ask("POST", f"/{name}/messages", message(turn)), 201, "put a message")
+        seen = check(b.ask("GET", f"/{name}/messages?peekonly=true"), 200, "peek elsewhere").text
+        expect(re.findall("<MessageText>([^<]*)", seen), [str(turn)], "the message")
+        if turn % 3:
+            check(b.ask("DELETE", f"/{name}/messages"), 204, "clear elsewhere")
+        else:
+            check(b.ask("DELETE", f"/{name}"), 204, "delete the queue elsewhere")
+            check(a.ask("POST", f"/{name}/messages", message(turn)), 404, "put into a deleted queue")
+            check(a.ask("PUT", f"/{name}", headers={"Content-Length": 0}), 201, "create again")
+        for client in (a, b):
+            seen = check(client.ask("GET", f"/{name}/messages"), 200, "get").text
+            expect("<QueueMessage>" in seen, False, "a message that is gone")
+    check(one.ask("DELETE", f"/{name}"), 204, "delete the queue")
+
+
+def receipts(one, two):
+    """A message that one front end hands out is hidden at the other, which takes its receipt, once."""
+    name = queue_on(one)
+    for turn in range(15):
+        a, b = (one, two) if turn % 2 else (two, one)
+        check(a.ask("POST", f"/{name}/messages", message(turn)), 201, "put a message")
+        got = check(b.ask("GET", f"/{name}/messages?visibilitytimeout=60"), 200, "get elsewhere").text
+        identity, receipt = re.search("<MessageId>([^<]*)", got)[1], re.search("<PopReceipt>([^<]*)", got)[1]
+        hidden = check(a.ask("GET", f"/{name}/messages"), 200, "get what is hidden elsewhere").text
+        expect("<QueueMessage>" in hidden, False, "a message with two holders")
+        path = f"/{name}/messages/{identity}?popreceipt={receipt.replace('+', '%2B').replace('=', '%3D').replace('/', '%2F')}"
+        check(a.ask("DELETE", path), 204, "delete by a receipt of the other")
+        check(b.ask("DELETE", path), 404, "delete again elsewhere")
+    check(one.ask("DELETE", f"/{name}"), 204, "delete the queue")
+
+
+def messages(ends):
+    """Consumers of all front ends get each message once, however many of them ask at the same time."""
+    count, consumers = 400, 6
+    with StorageClient(ends.servers[0].at("queue")) as client:
+        name = queue_on(client)
+        for number in range(count):
+            check(client.ask("POST", f"/{name}/messages", message(number)), 201, "put a message")
+    received, lock, deadline = [], threading.Lock(), time.monotonic() + 60
+
+    def consume(server):
+        with StorageClient(server.at("queue")) as client:
+            while len(received) < count and time.monotonic() < deadline:
+                text = check(client.ask("GET", f"/{name}/messages?numofmessages=7&visibilitytimeout=3600"), 200, "get").text
+                with lock:
+                    received.extend(re.findall("<MessageText>([^<]*)", text))
+
+    threads = [threading.Thread(target=consume, args=(ends.servers[n % len(ends.servers)],)) for n in range(consumers)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    expect(sorted(map(int, received)), list(range(count)), "messages that were handed out")
 
 
 def accounts(ends):

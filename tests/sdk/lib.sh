@@ -4,14 +4,17 @@
 sdk_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repo_dir=$(cd "$sdk_dir/../.." && pwd)
 
-: "${LAZULI_ENDPOINT:=http://127.0.0.1:10002/devstoreaccount1}"
+# An address that is set but empty means that the server does not offer this service.
+: "${LAZULI_TABLE_ENDPOINT=http://127.0.0.1:10002/devstoreaccount1}"
+: "${LAZULI_QUEUE_ENDPOINT=http://127.0.0.1:10001/devstoreaccount1}"
+: "${LAZULI_BLOB_ENDPOINT=http://127.0.0.1:10000/devstoreaccount1}"
 : "${LAZULI_ACCOUNT:=devstoreaccount1}"
 : "${LAZULI_KEY:=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==}"
 : "${LAZULI_SKIP:=}"
 : "${LAZULI_TEST_CACHE:=$repo_dir/target/test-deps}"
 mkdir -p "$LAZULI_TEST_CACHE"
 LAZULI_TEST_CACHE=$(cd "$LAZULI_TEST_CACHE" && pwd)
-export LAZULI_ENDPOINT LAZULI_ACCOUNT LAZULI_KEY LAZULI_SKIP LAZULI_TEST_CACHE
+export LAZULI_TABLE_ENDPOINT LAZULI_QUEUE_ENDPOINT LAZULI_BLOB_ENDPOINT LAZULI_ACCOUNT LAZULI_KEY LAZULI_SKIP LAZULI_TEST_CACHE
 export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 NPM_CONFIG_UPDATE_NOTIFIER=false
 
 # Runs "$@" to fill the directory $1 unless it was filled from the same input files before.
@@ -31,6 +34,15 @@ cached() {
       echo "$stamp" >"$dir/.stamp"
     fi
   ) 9>"$dir.lock"
+}
+
+# Every run.sh calls this once its dependencies are there. With LAZULI_INSTALL_ONLY set, that was all.
+installed() { [ -z "${LAZULI_INSTALL_ONLY:-}" ] || exit 0; }
+
+# Whether the server offers a service, by the name of the suite for it. A suite for one that is missing is passed over.
+offered() {
+  local variable=LAZULI_${1^^}_ENDPOINT
+  [ -n "${!variable}" ] || { echo "SKIPPED ${1}s: the server does not offer them"; return 1; }
 }
 
 # A virtual environment with exactly the packages of a requirements file: prints nothing, sets $venv.

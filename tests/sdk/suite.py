@@ -5,11 +5,28 @@ import socket
 from urllib.parse import urlparse
 
 DEV_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-ENDPOINT = os.environ.get("LAZULI_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").rstrip("/")
 ACCOUNT = os.environ.get("LAZULI_ACCOUNT", "devstoreaccount1")
 KEY = os.environ.get("LAZULI_KEY", DEV_KEY)
+
+
+def endpoint(service, port):
+    """The account's address for a service, from the environment."""
+    return os.environ.get(f"LAZULI_{service}_ENDPOINT", f"http://127.0.0.1:{port}/devstoreaccount1").rstrip("/")
+
+
+TABLE_ENDPOINT = endpoint("TABLE", 10002)
+QUEUE_ENDPOINT = endpoint("QUEUE", 10001)
+BLOB_ENDPOINT = endpoint("BLOB", 10000)
+# The table suites are about one service only.
+ENDPOINT = TABLE_ENDPOINT
 URL = urlparse(ENDPOINT)
 PATH_STYLE = URL.path == f"/{ACCOUNT}"
+
+
+def host_style(address, service):
+    """The same server with the account as the first label of the host name, or None if the address is not path style."""
+    url = urlparse(address)
+    return f"{url.scheme}://{ACCOUNT}.{service}.localhost:{url.port}" if url.path == f"/{ACCOUNT}" else None
 
 
 def resolve_localhost_names():

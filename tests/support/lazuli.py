@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import types
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -33,6 +34,8 @@ class Server:
             stdout=subprocess.PIPE, stderr=self.errors)
         self.output = ""
         self.host, self.port = "127.0.0.1", None
+        # Where each service listens: table, queue and blob.
+        self.addresses = {}
         if wait:
             self.wait_until_ready()
 
@@ -44,11 +47,17 @@ class Server:
                 self.wait()
                 raise NotStarted(self.said())
             self.output += piece
-            found = re.search(r"serves tables on https?://(\[?[0-9a-f.:]+\]?):(\d+)", self.output)
-            if found and piece.endswith("\n"):
-                self.host, self.port = found.group(1).strip("[]"), int(found.group(2))
-                self.host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+            for name, host, port in re.findall(r"(\w+)s on https?://(\[?[0-9a-f.:]+\]?):(\d+)", self.output):
+                host = host.strip("[]")
+                self.addresses[name] = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), int(port)
+            if "table" in self.addresses and piece.endswith("\n"):
+                self.host, self.port = self.addresses["table"]
                 return self
+
+    def at(self, service):
+        """The address of a service, as clients take a server."""
+        host, port = self.addresses[service]
+        return types.SimpleNamespace(host=host, port=port)
 
     def said(self):
         """Everything printed so far to standard error."""
@@ -148,6 +157,28 @@ class Client:
 
     def __exit__(self, *_):
         self.close()
+
+
+class StorageClient(Client):
+    """A client for queues and blobs, which sign more of a request than tables do."""
+
+    def ask(self, method, path, body=None, headers=None):
+        """Sends a signed request to a path of the account. Raises OSError or HTTPException when the connection breaks."""
+        target = f"/{self.account}{path}"
+        fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02"} | (headers or {})
+        fields = {name.lower(): str(value) for name, value in fields.items()}
+        signed = "".join(f"{name}:{fields[name]}\n" for name in sorted(fields) if name.startswith("x-ms-"))
+        comp = re.search(r"[?&](comp=\w+)", path)
+        resource = f"/{self.account}{target.split('?')[0]}{'?' + comp[1] if comp else ''}"
+        text = "\n".join([method, fields.get("content-md5", ""), fields.get("content-type", ""), "", signed + resource])
+        digest = hmac.new(self.key, text.encode(), hashlib.sha256).digest()
+        fields["authorization"] = f"SharedKeyLite {self.account}:{base64.b64encode(digest).decode()}"
+        try:
+            self.connection.request(method, target, body, fields)
+            return Answer(self.connection.getresponse())
+        except BaseException:
+            self.connection.close()
+            raise
 
 
 def entity_path(table, partition, row):

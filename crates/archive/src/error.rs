@@ -1,32 +1,32 @@
-//! Why a backup cannot be written or read.
+//! Errors of writing or reading a backup.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of work on a backup.
+/// Result of an operation on a backup.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a backup cannot be written or read.
 #[derive(Debug)]
 pub enum Error {
-    /// There is something in the directory already.
+    /// The directory is not empty.
     Exists(PathBuf),
-    /// The directory is shared with others, or is another's: it cannot be made its owner's alone.
+    /// The directory is shared, or belongs to another user, so access cannot be restricted to its owner.
     Shared(PathBuf),
-    /// The directory is no backup.
+    /// The directory does not contain a backup.
     NotABackup(PathBuf),
-    /// It was begun and never finished.
+    /// The backup was started but never finished.
     Unfinished(PathBuf),
-    /// It is of a format that this version does not know.
+    /// This version does not support the backup's format.
     Format(String),
-    /// It is not as it was written.
+    /// The backup differs from what was written.
     Damaged(String),
     /// A file operation failed.
     Io {
-        /// What was tried, and on what.
+        /// The attempted operation and its path.
         what: String,
-        /// What the system says.
+        /// The error from the system.
         source: io::Error,
     },
 }
@@ -45,20 +45,17 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exists(dir) => {
-                write!(f, "{} is not empty; a backup goes into a directory of its own", dir.display())
+                write!(f, "{} is not empty; a backup needs its own directory", dir.display())
             }
             Self::Shared(dir) => {
                 let dir = dir.display();
-                write!(
-                    f,
-                    "{dir} is another user's or shared with others; name a directory in it that is not there yet"
-                )
+                write!(f, "{dir} belongs to another user or is shared; choose a new directory inside it")
             }
-            Self::NotABackup(dir) => write!(f, "there is no backup in {}", dir.display()),
+            Self::NotABackup(dir) => write!(f, "{} does not contain a backup", dir.display()),
             Self::Unfinished(dir) => {
-                write!(f, "the backup in {} was interrupted and is not whole; remove it", dir.display())
+                write!(f, "the backup in {} was interrupted and is incomplete; remove it", dir.display())
             }
-            Self::Format(found) => write!(f, "this version does not read backups of {found}"),
+            Self::Format(found) => write!(f, "this version cannot read backups of {found}"),
             Self::Damaged(why) => write!(f, "the backup is damaged: {why}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }

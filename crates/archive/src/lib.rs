@@ -1,17 +1,19 @@
-//! The backup format: all rows of any engine, of one moment, as checksummed files.
+//! The backup format: all rows of any engine at one moment, with the content that they name, as checksummed files.
 //!
-//! A backup is a directory: parts of blocks of rows ([`block`]), and a manifest ([`manifest`]) that is written last and
-//! says what belongs to it. It holds tables by id, keys, values and versions, and nothing of how an engine lays them out;
-//! so it is also what carries data from one engine to another.
+//! A backup is a directory: parts with blocks of rows and of content ([`block`]), and a manifest ([`manifest`]) that lists them and is
+//! written last. It holds table ids, keys, values and versions, independent of how an engine stores them, so it also
+//! carries data from one engine to another.
 
 pub mod block;
 mod error;
 pub mod manifest;
 mod reader;
+mod source;
 mod writer;
 
-pub use block::{Block, Packer, Totals, Unpacker};
+pub use block::{Block, ContentBlock, ContentTotals, Packer, Totals, Unpacker};
 pub use error::{Error, Result};
 pub use manifest::Manifest;
 pub use reader::Reader;
+pub use source::Source;
 pub use writer::{Sealed, Writer};

@@ -1,21 +1,23 @@
-//! The manifest: what belongs to a backup. It is written last, so that a backup with a manifest is whole.
+//! The manifest: the list of files of a backup. It is written last, so a backup with a manifest is complete.
 //!
-//! JSON, for people and their tools. It carries its own checksum: XXH3 (64 bits) of the same text with the checksum left
-//! empty. It is read back only if it is, byte for byte, what this module writes.
+//! JSON, for people and their tools. It contains its own checksum: XXH3 (64 bits) of the same text with an empty
+//! checksum. A manifest is accepted only if it is, byte for byte, what this module writes.
 
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use lazuli_engine::{Marks, TableId, Version};
 
-use crate::block::Totals;
+use crate::block::{ContentTotals, Totals};
 use crate::error::{Error, Result};
 
-/// The name of the file.
+/// File name.
 pub const FILE: &str = "manifest.json";
-/// The number grows with every change that an older version cannot read.
-pub const FORMAT: u64 = 1;
-/// Largest manifest that is read; one part takes about 150 bytes and holds a gibibyte.
+/// Increases with every change that an older version cannot read. Version 2 has content; a backup without content is still
+/// written as version 1.
+pub const FORMAT: u64 = 2;
+const FORMAT_OF_ROWS: u64 = 1;
+/// Maximum size of a manifest; an entry takes about 150 bytes for a part of one gibibyte.
 pub const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 const KIND: &str = "lazuli backup";
@@ -31,26 +33,26 @@ pub struct Part {
     pub checksum: u128,
 }
 
-/// What belongs to a backup.
+/// The files of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// When it was made, for people.
+    /// Creation time, for people.
     pub created: String,
-    /// What is in it.
+    /// Totals of the contents.
     pub totals: Totals,
     /// Its parts, in order.
     pub parts: Vec<Part>,
 }
 
 impl Manifest {
-    /// The text of the file.
+    /// Text of the file.
     pub fn to_text(&self) -> String {
         let checksum = xxh3_64(self.render("").as_bytes());
         self.render(&format!("{checksum:016x}"))
     }
 
     fn render(&self, checksum: &str) -> String {
-        let Totals { marks, rows, bytes, newest, digest } = self.totals;
+        let Totals { marks, rows, bytes, newest, digest, content } = self.totals;
         let parts: Vec<Value> = self
             .parts
             .iter()
@@ -62,10 +64,10 @@ impl Manifest {
                 })
             })
             .collect();
-        // Versions are beyond what many readers of JSON keep exactly as a number.
-        let value = json!({
+        // Many JSON parsers cannot represent versions exactly as numbers.
+        let mut value = json!({
             "kind": KIND,
-            "format": FORMAT,
+            "format": if content.is_some() { FORMAT } else { FORMAT_OF_ROWS },
             "created": self.created,
             "last_version": marks.last_version.0.to_string(),
             "last_table": marks.last_table.0.to_string(),
@@ -76,12 +78,16 @@ impl Manifest {
             "parts": parts,
             "checksum": checksum,
         });
+        if let Some(ContentTotals { pieces, bytes, digest }) = content {
+            value["content"] =
+                json!({ "pieces": pieces, "bytes": bytes, "digest": format!("{digest:032x}") });
+        }
         format!("{value:#}\n")
     }
 
-    /// Reads the text of the file.
+    /// Parses the text of the file.
     pub fn from_text(text: &str) -> Result<Self> {
-        let damaged = || Error::damaged(format!("{FILE} is not as it was written"));
+        let damaged = || Error::damaged(format!("{FILE} was changed"));
         let value: Value = serde_json::from_str(text).map_err(|_| damaged())?;
         if value.get("kind").and_then(Value::as_str) != Some(KIND) {
             return Err(damaged());
@@ -102,12 +108,16 @@ fn read(value: &Value) -> Option<Manifest> {
     let sum = |value: &Value, name: &str| u128::from_str_radix(&text(value, name)?, 16).ok();
     let parts = value.get("parts")?.as_array()?.iter().enumerate().map(|(index, part)| {
         Some(Part {
-            // Never a name that leads elsewhere.
+            // Reject names that point elsewhere.
             name: text(part, "name").filter(|name| *name == part_name(index + 1))?,
             bytes: number(part, "bytes")?,
             checksum: sum(part, "checksum")?,
         })
     });
+    let read_content = |content: &Value| {
+        let (pieces, bytes) = (number(content, "pieces")?, number(content, "bytes")?);
+        Some(ContentTotals { pieces, bytes, digest: sum(content, "digest")? })
+    };
     Some(Manifest {
         created: text(value, "created")?,
         totals: Totals {
@@ -119,12 +129,16 @@ fn read(value: &Value) -> Option<Manifest> {
             bytes: number(value, "bytes")?,
             newest: Version(long("newest")?),
             digest: sum(value, "digest")?,
+            content: match value.get("content") {
+                Some(content) => Some(read_content(content)?),
+                None => None,
+            },
         },
         parts: parts.collect::<Option<Vec<_>>>()?,
     })
 }
 
-/// The name of a part; the first is number 1.
+/// Name of a part; the first has number 1.
 pub fn part_name(number: usize) -> String {
     format!("rows-{number:06}.lzb")
 }
@@ -138,32 +152,50 @@ mod tests {
         let marks = Marks { last_version: Version(u64::MAX), last_table: TableId(7) };
         Manifest {
             created: "2026-11-16T00:00:00Z".into(),
-            totals: Totals { marks, rows: 12, bytes: 345, newest: Version(5), digest: u128::MAX },
+            totals: Totals {
+                marks,
+                rows: 12,
+                bytes: 345,
+                newest: Version(5),
+                digest: u128::MAX,
+                content: None,
+            },
             parts: vec![part(1), part(2)],
         }
     }
 
-    #[test]
-    fn it_reads_back() {
-        assert_eq!(Manifest::from_text(&manifest().to_text()).unwrap(), manifest());
+    fn with_content() -> Manifest {
+        let mut manifest = manifest();
+        manifest.totals.content = Some(ContentTotals { pieces: 3, bytes: 1 << 40, digest: 9 });
+        manifest
     }
 
     #[test]
-    fn every_flipped_bit_is_noticed() {
-        let text = manifest().to_text();
-        for bit in 0..text.len() * 8 {
-            let mut bytes = text.clone().into_bytes();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let Ok(changed) = String::from_utf8(bytes) else { continue };
-            assert!(Manifest::from_text(&changed).is_err(), "bit {bit}: {changed}");
+    fn a_manifest_round_trips() {
+        for manifest in [manifest(), with_content()] {
+            assert_eq!(Manifest::from_text(&manifest.to_text()).unwrap(), manifest);
         }
-        assert!(Manifest::from_text(&text.replace("\n", "\r\n")).is_err());
+        assert!(manifest().to_text().contains("\"format\": 1"), "an older version can read it");
+        assert!(with_content().to_text().contains("\"format\": 2"), "an older version must not read it");
     }
 
     #[test]
-    fn the_future_is_refused_by_name() {
-        let text = manifest().to_text().replace("\"format\": 1", "\"format\": 2");
+    fn every_flipped_bit_is_detected() {
+        for text in [manifest().to_text(), with_content().to_text()] {
+            for bit in 0..text.len() * 8 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let Ok(changed) = String::from_utf8(bytes) else { continue };
+                assert!(Manifest::from_text(&changed).is_err(), "bit {bit}: {changed}");
+            }
+            assert!(Manifest::from_text(&text.replace("\n", "\r\n")).is_err());
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_rejected_and_named() {
+        let text = manifest().to_text().replace("\"format\": 1", "\"format\": 3");
         let error = Manifest::from_text(&text).unwrap_err();
-        assert!(error.to_string().contains("format 2"), "{error}");
+        assert!(error.to_string().contains("format 3"), "{error}");
     }
 }

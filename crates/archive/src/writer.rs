@@ -1,7 +1,7 @@
-//! Writes a backup into a directory of its own.
+//! Writes a backup into its own directory.
 //!
-//! What must stay true: a part has its name only when all of it is on disk, and the manifest is there only when all parts
-//! are. So a backup that was interrupted has no manifest, and one with a manifest is whole.
+//! Invariants: a part gets its final name only when all of it is on disk, and the manifest only exists when all parts
+//! do. So an interrupted backup has no manifest, and a backup with a manifest is complete.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind, Write as _};
@@ -14,14 +14,14 @@ use crate::block::Totals;
 use crate::error::{Error, Result};
 use crate::manifest::{FILE, Manifest, Part, part_name};
 
-/// What every part begins with.
+/// First bytes of every part.
 pub const PART_MAGIC: [u8; 16] = *b"lazuli backup 1\n";
-/// What a file is called until it is whole.
+/// Suffix of a file that is not complete.
 pub const PARTIAL: &str = ".partial";
-/// A part that has reached this is finished.
+/// A part of at least this size is finished.
 const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
-/// The bit of a mode that lets many write into one directory, each their own.
+/// Mode bit of a shared directory in which users may only remove their own files.
 const STICKY: u32 = 0o1000;
 
 /// A backup that is being written.
@@ -40,16 +40,16 @@ struct OpenPart {
     sum: Xxh3,
 }
 
-/// A backup of which everything but the manifest is written.
-#[must_use = "without its manifest a backup does not count"]
+/// A backup that is complete except for its manifest.
+#[must_use = "a backup without its manifest is incomplete"]
 pub struct Sealed {
     dir: PathBuf,
     parts: Vec<Part>,
 }
 
 impl Writer {
-    /// Begins a backup in `dir`, which must be empty or not exist. Account keys will lie in it: only its owner may look
-    /// inside, whoever could before. One of another user, or one for all with a sticky bit, is refused.
+    /// Starts a backup in `dir`, which must be empty or not exist. It will contain account keys, so access is restricted
+    /// to its owner. A directory of another user, or a shared one with a sticky bit, is rejected.
     pub fn create(dir: &Path) -> Result<Self> {
         Self::with_parts_of(dir, PART_BYTES_MAX)
     }
@@ -67,12 +67,12 @@ impl Writer {
             Err(e) => return Err(Error::io("create", dir)(e)),
         };
         let mut writer = Self { dir: dir.into(), mode_before, part_bytes_max, open: None, parts: Vec::new() };
-        // At once, so that the directory can be told from an empty one.
+        // Right away, so that the directory can be distinguished from an empty one.
         writer.open = Some(writer.new_part()?);
         Ok(writer)
     }
 
-    /// The mode that the directory had, if others could look into it until now.
+    /// The previous mode of the directory, if others had access to it.
     pub fn mode_before(&self) -> Option<u32> {
         self.mode_before
     }
@@ -92,7 +92,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Bytes on their way to the disk or there.
+    /// Number of bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.bytes).sum::<u64>()
             + self.open.as_ref().map_or(0, |part| part.bytes)
@@ -141,7 +141,7 @@ impl OpenPart {
 }
 
 impl Sealed {
-    /// Writes the manifest. From then on the backup counts.
+    /// Writes the manifest, which makes the backup valid.
     pub fn publish(self, created: String, totals: Totals) -> Result<Manifest> {
         let manifest = Manifest { created, totals, parts: self.parts };
         let (path, partial) = (self.dir.join(FILE), self.dir.join(format!("{FILE}{PARTIAL}")));
@@ -164,8 +164,8 @@ fn refuse_full(dir: &Path) -> Result<()> {
     if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
 }
 
-/// Nobody but its owner may look into a directory that was there before; who could is returned, as a mode. One that is not
-/// ours, or that is made for many to write into, is not ours to close.
+/// Restricts access to an existing directory to its owner. Returns the previous mode if others had access. A directory that
+/// belongs to another user, or is meant for many to write into, is left alone.
 fn close_to_others(dir: &Path) -> Result<Option<u32>> {
     let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
     let mode = found.permissions().mode() & 0o7777;
@@ -192,9 +192,9 @@ fn sync_dir(dir: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Whether the directory was there or not, and whoever could look into it: now it is its owner's alone.
+    /// Only the owner has access, whether or not the directory existed, and whatever its mode was.
     #[test]
-    fn a_backup_is_for_its_owner_alone() {
+    fn only_the_owner_can_access_a_backup() {
         let parent = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         for before in [None, Some(0o755), Some(0o777), Some(0o700)] {
@@ -211,9 +211,9 @@ mod tests {
         }
     }
 
-    /// A directory for all, as /tmp is, was once closed to all but the first who made a backup there.
+    /// A shared directory such as /tmp was once closed to all but the first user who made a backup there.
     #[test]
-    fn a_shared_directory_stays_as_it_is() {
+    fn a_shared_directory_is_left_alone() {
         let parent = tempfile::tempdir().unwrap();
         let dir = parent.path().join("shared");
         fs::create_dir(&dir).unwrap();

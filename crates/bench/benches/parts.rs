@@ -6,17 +6,21 @@
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use lazuli_bench::request::{Signer, entity};
-use lazuli_model::operation::{Change, Stored};
-use lazuli_model::{DateTime, Operation, PackedRow};
+use lazuli_bench::session::Account;
+use lazuli_bench::table::request::{entity, transaction};
+use lazuli_model::table::Operation;
+use lazuli_model::table::operation::{Change, Stored};
+use lazuli_model::{DateTime, PackedRow, Service};
 use lazuli_protocol::auth::{AccountKey, Scheme, SignedParts, sign};
-use lazuli_protocol::head::Field;
-use lazuli_protocol::media::BodyFormat;
-use lazuli_protocol::media::{Format, Metadata};
-use lazuli_protocol::response::{Context, Shape};
+use lazuli_protocol::http::head::Field;
+use lazuli_protocol::http::response::Context;
+use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::decode::Intent;
-use lazuli_protocol::url::Base;
-use lazuli_protocol::{Address, ApiVersion, Head, batch, json};
+use lazuli_protocol::table::media::BodyFormat;
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::{batch, json};
+use lazuli_protocol::{Address, ApiVersion, Head};
 
 fn main() {
     divan::main();
@@ -57,7 +61,7 @@ fn context() -> Context {
 
 mod filter {
     use lazuli_filter::{Matcher, Row, Schema, parse, plan};
-    use lazuli_model::row::RowRef;
+    use lazuli_model::table::row::RowRef;
 
     use super::*;
 
@@ -173,13 +177,14 @@ mod requests {
     #[divan::bench]
     fn path() -> bool {
         let path = black_box("/Bench(PartitionKey='p42',RowKey='000000000042')");
-        lazuli_protocol::address::parse_path("devstoreaccount1", path).is_ok()
+        lazuli_protocol::table::path::parse_path("devstoreaccount1", path).is_ok()
     }
 
     #[divan::bench]
     fn batch_of_100(bencher: Bencher<'_, '_>) {
         let rows: Vec<_> = (0..100).map(|row| ("p".to_owned(), format!("{row:09}"))).collect();
-        let request = Signer::new("127.0.0.1:10002").batch("Bench", &rows);
+        let account = Account::new(Service::Table, "127.0.0.1:10002");
+        let request = account.bytes(transaction(&account, "Bench", &rows));
         let start = request.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
         let body = &request[start..];
         let fields = [
@@ -187,7 +192,7 @@ mod requests {
             Field { name: "Host", value: "127.0.0.1:10002" },
         ];
         let head = Head { method: "POST", target: "/devstoreaccount1/$batch", fields: &fields };
-        let address = Address::parse(&head, |_| false).unwrap();
+        let address = Address::parse(&head, lazuli_model::Service::Table, |_| false).unwrap();
         bencher
             .counter(ItemsCount::new(100_u32))
             .bench(|| batch::decode(&head, &address, ApiVersion::V2019_02_02, black_box(body)).is_ok());

@@ -1,8 +1,8 @@
-//! Load on servers that run already, each connection on the next of them: how throughput grows with front ends.
+//! Load on servers that run already, with connections spread over them: how throughput grows with front ends.
 //!
 //! `cargo run --release -p lazuli-bench --example endpoints -- fill|get|upsert SECONDS 127.0.0.1:PORT…`
 //!
-//! Prints how many operations it did; fails if one was refused.
+//! Prints the number of operations; fails if one was rejected.
 
 #![allow(clippy::print_stdout, reason = "this is a program that talks to people")]
 
@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lazuli_bench::client::Connection;
-use lazuli_bench::request::{Signer, entity, entity_path};
+use lazuli_bench::session::Account;
+use lazuli_bench::table::request;
+use lazuli_model::Service;
+use lazuli_probe::Connection;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -40,20 +42,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let servers: Vec<String> = args.collect();
     let first = servers.first().ok_or("which servers?")?;
     if work == Work::Fill {
-        let table = format!("{{\"TableName\":\"{TABLE}\"}}");
-        let request = Signer::new(first).request("POST", "/Tables", "", &table);
-        Connection::open(first).await?.exchange(&request).await?;
+        let account = Account::new(Service::Table, first);
+        let create = account.bytes(request::create_table(&account, TABLE));
+        Connection::open(first).await?.exchange("POST", &create).await?;
     }
     println!("{}", run(&servers, work, slice).await?);
     Ok(())
 }
 
-fn request(signer: &Signer, work: Work, row: usize) -> Vec<u8> {
+fn request(account: &Account, work: Work, row: usize) -> (&'static str, Vec<u8>) {
     let (partition, row) = (format!("p{}", row % 16), format!("{row:06}"));
-    let path = entity_path(TABLE, &partition, &row);
     match work {
-        Work::Get => signer.request("GET", &path, "", ""),
-        Work::Fill | Work::Upsert => signer.request("PUT", &path, "", &entity(&partition, &row)),
+        Work::Get => ("GET", account.bytes(request::get(account, TABLE, &partition, &row))),
+        Work::Fill | Work::Upsert => {
+            ("PUT", account.bytes(request::upsert(account, TABLE, &partition, &row)))
+        }
     }
 }
 
@@ -62,11 +65,11 @@ async fn run(servers: &[String], work: Work, slice: Duration) -> Result<u64, Box
     let mut connections = Vec::new();
     for number in 0..CONNECTIONS {
         let server = &servers[number % servers.len()];
-        connections.push((Signer::new(server), Connection::open(server).await?));
+        connections.push((Account::new(Service::Table, server), Connection::open(server).await?));
     }
     let end = Instant::now() + slice;
     let mut tasks = JoinSet::new();
-    for (number, (signer, mut connection)) in connections.into_iter().enumerate() {
+    for (number, (account, mut connection)) in connections.into_iter().enumerate() {
         let count = count.clone();
         tasks.spawn(async move {
             let step = if work == Work::Fill { CONNECTIONS } else { 1 };
@@ -75,9 +78,10 @@ async fn run(servers: &[String], work: Work, slice: Duration) -> Result<u64, Box
                 if is_over {
                     break;
                 }
-                let answer = connection.exchange(&request(&signer, work, row % ROWS)).await?;
-                if answer.status >= 300 {
-                    return Err(std::io::Error::other(String::from_utf8_lossy(&answer.body).into_owned()));
+                let (method, bytes) = request(&account, work, row % ROWS);
+                let response = connection.exchange(method, &bytes).await?;
+                if response.status >= 300 {
+                    return Err(std::io::Error::other(response.text()));
                 }
                 count.fetch_add(1, Ordering::Relaxed);
             }

@@ -7,8 +7,9 @@
 //! perf record -g target/release/examples/hot egt 2000
 //! ```
 //!
-//! The kinds of requests are `bare`, `get`, `insert`, `egt`, `page` and `scan`. What the loop around them costs shows in
-//! `bare`, which is answered by a handler that does nothing.
+//! The kinds of requests are `bare`, `get`, `insert`, `egt`, `page` and `scan` of tables, `queue-put`, `queue-get` (which
+//! includes a put), `queue-peek`, `blob-put` and `blob-get`. `bare` is answered by a handler that does nothing, so it shows
+//! the cost of the loop around the others.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
@@ -16,10 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lazuli_bench::bare::BareHandler;
-use lazuli_bench::request::{Signer, entity, entity_path, query_path};
+use lazuli_bench::session::Account;
+use lazuli_bench::table::request;
+use lazuli_probe::Request;
 use lazuli_server::accounts::GivenAccount;
 use lazuli_server::http::{Handler, Peer, Shared, serve};
-use lazuli_server::{Config, Directory, Frontend, Limits};
+use lazuli_server::{Config, Directory, Endpoint, Limits, Service, State};
 use lazuli_store::{Durability, Options, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
@@ -38,26 +41,62 @@ fn main() {
 }
 
 async fn run(kind: &str, count: usize) {
+    let service = service_of(kind);
+    let account = Account::new(service, AUTHORITY);
     if kind == "bare" {
-        let mut pipe = connect(Arc::new(BareHandler::reading()));
-        return repeat(&mut pipe, kind, count).await;
+        let mut pipe = connect(Arc::new(BareHandler::reading(1100)));
+        return repeat(&mut pipe, &account, kind, count).await;
     }
     let dir = tempfile::tempdir().unwrap();
     let options = Options { durability: Durability::Relaxed, ..Options::default() };
     let store = Arc::new(Store::open(dir.path(), options).unwrap());
     let config = Config::new(AUTHORITY.parse().unwrap());
     let directory = Directory::new(vec![GivenAccount::development()]);
-    let mut pipe = connect(Arc::new(Frontend::over(store, directory, config).unwrap()));
-    let signer = Signer::new(AUTHORITY);
-    let create = signer.request("POST", "/Tables", "", &format!("{{\"TableName\":\"{TABLE}\"}}"));
-    exchange(&mut pipe, &create).await;
-    let rows: Vec<(String, String)> = (0..ROWS).map(|row| ("p".to_owned(), format!("{row:09}"))).collect();
-    if matches!(kind, "get" | "page" | "scan") {
-        for chunk in rows.chunks(100) {
-            exchange(&mut pipe, &signer.batch(TABLE, chunk)).await;
+    let state = Arc::new(State::over(store, directory, config).unwrap());
+    let mut pipe = connect(Arc::new(Endpoint::new(state, service)));
+    prepare(&mut pipe, &account, kind).await;
+    repeat(&mut pipe, &account, kind, count).await;
+}
+
+fn service_of(kind: &str) -> Service {
+    match kind.split('-').next() {
+        Some("queue") => Service::Queue,
+        Some("blob") => Service::Blob,
+        _ => Service::Table,
+    }
+}
+
+async fn prepare(pipe: &mut DuplexStream, account: &Account, kind: &str) {
+    match service_of(kind) {
+        Service::Table => {
+            exchange(pipe, &account.bytes(request::create_table(account, TABLE))).await;
+            let rows: Vec<_> = (0..ROWS).map(|row| ("p".to_owned(), format!("{row:09}"))).collect();
+            for chunk in rows.chunks(100).filter(|_| matches!(kind, "get" | "page" | "scan")) {
+                exchange(pipe, &account.bytes(request::transaction(account, TABLE, chunk))).await;
+            }
+        }
+        Service::Queue => {
+            exchange(pipe, &account.bytes(account.request("PUT", "/bench"))).await;
+            exchange(pipe, &account.bytes(message(account))).await;
+        }
+        Service::Blob => {
+            exchange(pipe, &account.bytes(account.request("PUT", "/bench?restype=container"))).await;
+            exchange(pipe, &account.bytes(blob(account, "blob"))).await;
         }
     }
-    repeat(&mut pipe, kind, count).await;
+}
+
+fn message(account: &Account) -> Request {
+    let body = format!("<QueueMessage><MessageText>{}</MessageText></QueueMessage>", "x".repeat(1000));
+    account.request("POST", "/bench/messages").with("Content-Type", "application/xml").body(body)
+}
+
+fn blob(account: &Account, name: &str) -> Request {
+    account
+        .request("PUT", &format!("/bench/{name}"))
+        .with("x-ms-blob-type", "BlockBlob")
+        .with("Content-Type", "application/octet-stream")
+        .body(vec![b'x'; 4096])
 }
 
 fn connect<H: Handler>(handler: Arc<H>) -> DuplexStream {
@@ -71,40 +110,40 @@ fn connect<H: Handler>(handler: Arc<H>) -> DuplexStream {
     ours
 }
 
-async fn repeat(pipe: &mut DuplexStream, kind: &str, count: usize) {
-    let signer = Signer::new(AUTHORITY);
-    // Made before, so that their making does not count.
-    let requests: Vec<Vec<u8>> = (0..count).map(|number| request(&signer, kind, number)).collect();
+async fn repeat(pipe: &mut DuplexStream, account: &Account, kind: &str, count: usize) {
+    // Built before the loop, so that building them does not count.
+    let requests: Vec<Vec<u8>> =
+        (0..count).flat_map(|number| requests(account, kind, number)).map(|one| account.bytes(one)).collect();
     let start = Instant::now();
     let mut bytes = 0;
     for request in &requests {
         bytes += exchange(pipe, request).await;
     }
     let each = start.elapsed().as_secs_f64() * 1e6 / count as f64;
-    println!("{kind}: {each:.2} us each, {} bytes of answer", bytes / count);
+    println!("{kind}: {each:.2} us each, {} bytes of response", bytes / count);
 }
 
-fn request(signer: &Signer, kind: &str, number: usize) -> Vec<u8> {
-    let row = format!("{:09}", number % ROWS);
-    match kind {
-        "insert" => {
-            let entity = entity("p", &format!("{number:09}"));
-            signer.request("POST", &format!("/{TABLE}"), "Prefer: return-no-content\r\n", &entity)
-        }
+fn requests(account: &Account, kind: &str, number: usize) -> Vec<Request> {
+    let row = format!("{number:09}");
+    let one = match kind {
+        "insert" => request::insert(account, TABLE, "p", &row),
         "egt" => {
             let rows: Vec<_> = (0..100).map(|row| (format!("p{number}"), format!("{row:09}"))).collect();
-            signer.batch(TABLE, &rows)
+            request::transaction(account, TABLE, &rows)
         }
-        "page" => signer.request("GET", &query_path(TABLE, "PartitionKey eq 'p'", ""), "", ""),
-        "scan" => {
-            let filter = "PartitionKey eq 'p' and Prop5 eq 'none'";
-            signer.request("GET", &query_path(TABLE, filter, ""), "", "")
-        }
-        _ => signer.request("GET", &entity_path(TABLE, "p", &row), "", ""),
-    }
+        "page" => request::query(account, TABLE, "PartitionKey eq 'p'", ""),
+        "scan" => request::query(account, TABLE, "PartitionKey eq 'p' and Prop5 eq 'none'", ""),
+        "queue-put" => message(account),
+        "queue-get" => return vec![message(account), account.request("GET", "/bench/messages")],
+        "queue-peek" => account.request("GET", "/bench/messages?peekonly=true"),
+        "blob-put" => blob(account, &row),
+        "blob-get" => account.request("GET", "/bench/blob"),
+        _ => request::get(account, TABLE, "p", &format!("{:09}", number % ROWS)),
+    };
+    vec![one]
 }
 
-/// Sends a request and reads its answer, in which nothing but the length matters; tells that of the body.
+/// Sends a request and reads the response. Returns the length of its body.
 async fn exchange(pipe: &mut DuplexStream, request: &[u8]) -> usize {
     pipe.write_all(request).await.unwrap();
     let mut input = Vec::with_capacity(16 * 1024);

@@ -1,4 +1,8 @@
 //! The bare servers: what this HTTP stack, and this disk, can do at most.
+//!
+//! They are an honest limit: the same socket handling and the same load generator, and no less work than any HTTP server
+//! must do. A GET is answered with a fixed body. The body of any other request is appended to a file; requests that wait
+//! at the same time share one sync.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -8,59 +12,52 @@ use std::sync::mpsc;
 
 use lazuli_model::Failure;
 use lazuli_protocol::Response;
-use lazuli_server::http::{BodySource, Handler, Peer, RequestHead};
+use lazuli_server::http::{Body, Handler, Peer, Reply, RequestHead};
 use tokio::sync::oneshot;
 
-/// Bytes of the fixed answer: about what an entity of a kilobyte takes.
-const BODY_BYTES: usize = 1100;
+/// Largest body that is appended.
+const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Which limit is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bare {
-    /// A fixed body.
-    Read,
-    /// The request's body appended, with a shared sync.
-    Append,
-}
-
-/// Serves until the process is killed. `announce` is told the address.
+/// Serves until the process is killed. `announce` gets the address.
 pub async fn serve(
-    bare: Bare,
+    body_bytes: usize,
     location: &Path,
     announce: impl FnOnce(std::net::SocketAddr),
 ) -> std::io::Result<()> {
-    let appender = match bare {
-        Bare::Read => None,
-        Bare::Append => Some(Appender::start(location)?),
-    };
+    let appender = Some(Appender::start(location)?);
     let address = ([127, 0, 0, 1], 0).into();
-    lazuli_server::serve_bare(address, Arc::new(BareHandler { appender }), announce).await
+    lazuli_server::serve_bare(address, Arc::new(BareHandler { body_bytes, appender }), announce).await
 }
 
-/// Answers without looking.
+/// Answers without looking at the request.
 pub struct BareHandler {
+    body_bytes: usize,
     appender: Option<Appender>,
 }
 
 impl BareHandler {
-    /// Answers with a fixed body.
-    pub fn reading() -> Self {
-        Self { appender: None }
+    /// Answers everything with a fixed body of this size.
+    pub fn reading(body_bytes: usize) -> Self {
+        Self { body_bytes, appender: None }
     }
 }
 
 impl Handler for BareHandler {
-    async fn handle(&self, _head: &RequestHead<'_>, _peer: Peer, body: &mut impl BodySource) -> Response {
-        let Some(appender) = &self.appender else {
-            return Response::new(200)
-                .with("Content-Type", "application/json")
-                .with_body(vec![b'x'; BODY_BYTES]);
+    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl Body) -> Reply {
+        let appender = match &self.appender {
+            Some(appender) if head.method != "GET" => appender,
+            _ => {
+                return Response::new(200)
+                    .with("Content-Type", "application/json")
+                    .with_body(vec![b'x'; self.body_bytes])
+                    .into();
+            }
         };
-        let appended = match body.read().await {
+        let appended = match body.collect(BODY_BYTES_MAX).await {
             Ok(bytes) => appender.append(bytes).await,
             Err(_) => false,
         };
-        Response::new(if appended { 204 } else { 500 })
+        Response::new(if appended { 201 } else { 500 }).into()
     }
 
     fn refuse(&self, failure: &Failure, _peer: Peer) -> Response {
@@ -68,7 +65,7 @@ impl Handler for BareHandler {
     }
 }
 
-/// One thread that appends what waits and syncs once for all.
+/// One thread that appends everything that waits, and syncs once for all.
 struct Appender(mpsc::Sender<(Vec<u8>, oneshot::Sender<()>)>);
 
 impl Appender {
@@ -79,16 +76,16 @@ impl Appender {
             while let Ok(first) = receiver.recv() {
                 let mut waiting = vec![first.1];
                 let mut bytes = first.0;
-                while let Ok((more, who)) = receiver.try_recv() {
+                while let Ok((more, request)) = receiver.try_recv() {
                     bytes.extend_from_slice(&more);
-                    waiting.push(who);
+                    waiting.push(request);
                 }
                 if file.write_all(&bytes).and_then(|()| file.sync_data()).is_err() {
                     return;
                 }
-                for who in waiting {
-                    // One who no longer waits does not want to know.
-                    let _ = who.send(());
+                for request in waiting {
+                    // A request whose connection was closed no longer waits.
+                    let _ = request.send(());
                 }
             }
         });
@@ -96,7 +93,7 @@ impl Appender {
     }
 
     async fn append(&self, bytes: Vec<u8>) -> bool {
-        let (done, waits) = oneshot::channel();
-        self.0.send((bytes, done)).is_ok() && waits.await.is_ok()
+        let (done, wait) = oneshot::channel();
+        self.0.send((bytes, done)).is_ok() && wait.await.is_ok()
     }
 }

@@ -1,93 +1,110 @@
-//! Measures a table server beside its peers and beside the machine's own limit, in one run.
+//! Measures a server beside its peers and beside the machine's own limits, in one run.
 //!
-//! Absolute times vary from machine to machine and from minute to minute; ratios within interleaved rounds do not, so
-//! they are what is reported first. Beside us stand Azurite, if it is there, and two bare servers on the same HTTP stack:
-//! one returns a fixed body (the limit for reads), one appends the body with a shared sync (the limit for durable writes).
+//! Absolute times vary from machine to machine and from minute to minute; ratios within alternating rounds vary much
+//! less, so the report puts them first. A workload runs on our server and on others: Azurite and nginx on request, bare
+//! servers on the same HTTP stack that only send a fixed body or append what they receive, plain files, or our own server
+//! with more or less data.
+//!
+//! `table`, `queue` and `blob` hold the workloads of each service. Everything else is shared.
 
 pub mod bare;
-pub mod client;
-pub mod growth;
+mod blob;
+mod contestant;
+mod file;
 mod histogram;
 mod load;
+mod nginx;
 mod process;
+mod queue;
 mod report;
-pub mod request;
+pub mod session;
+pub mod table;
 mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use report::{Report, Row};
+pub use report::{Ratio, Report, Row, heading};
 pub use workload::Workload;
 
-use process::{Kind, Process};
+use contestant::Contestant;
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// This program, which also is the bare servers.
+    /// This program, which also contains the bare servers.
     pub binary: PathBuf,
-    /// Azurite's table server, to measure beside us.
+    /// The `azurite` program, to measure beside us.
     pub azurite: Option<PathBuf>,
-    /// Which workloads.
+    /// The `nginx` program, to measure beside us where blobs are read.
+    pub nginx: Option<PathBuf>,
+    /// The workloads.
     pub workloads: Vec<Workload>,
-    /// Connections that send at a time.
+    /// Connections that send at the same time.
     pub connections: usize,
-    /// How long each target gets in each round.
+    /// How long each server is measured in each round.
     pub slice: Duration,
-    /// How often the targets take turns.
+    /// How many rounds there are. In each, every server is measured once.
     pub rounds: usize,
-    /// Entities that are there before the reading workloads start.
+    /// Entities, or blobs, that are loaded before the reading workloads start.
     pub entities: usize,
-    /// Where the data of the durable servers goes; a temporary folder if not said.
+    /// Messages, or blobs, of the workloads that compare a large population with a small one.
+    pub deep: u64,
+    /// Messages that are loaded before each slice of the workloads that consume them.
+    pub stock: u64,
+    /// Size of the large blob that is read in ranges.
+    pub blob_mib: u64,
+    /// Where the data of the durable servers goes; a temporary directory by default.
     pub location: Option<PathBuf>,
 }
 
 impl Options {
-    /// A folder for the data, gone at the end.
+    /// A directory for the data, deleted at the end.
     fn folder(&self) -> Result<tempfile::TempDir, String> {
         let folder = match &self.location {
             Some(path) => tempfile::tempdir_in(path),
             None => tempfile::tempdir(),
         };
-        folder.map_err(|error| format!("no folder for the data: {error}"))
+        folder.map_err(|error| format!("cannot create a directory for the data: {error}"))
     }
 }
 
-/// Runs the benchmark. `progress` is told what is being done.
-pub async fn run(options: &Options, mut progress: impl FnMut(&str)) -> Result<Report, String> {
+/// What a run reports while it runs.
+pub enum Event<'a> {
+    /// The next step begins.
+    Step(&'a str),
+    /// A workload is finished: its rows and ratios as text.
+    Finished(&'a str),
+}
+
+/// Runs the benchmark.
+pub async fn run(options: &Options, mut report_event: impl FnMut(Event<'_>)) -> Result<Report, String> {
     let folder = options.folder()?;
     let mut report = Report::new(options);
     for &workload in &options.workloads {
-        progress(&format!("{}: starting the servers", workload.name()));
-        let mut targets = Vec::new();
-        for kind in workload.targets(options.azurite.is_some()) {
-            let data = folder.path().join(format!("{}-{}", workload.name(), kind.name()));
-            let process = Process::start(kind, options, &data).await?;
-            if kind.speaks_tables() {
-                progress(&format!("{}: loading {}", workload.name(), kind.name()));
-                load::prepare(&process, workload, options).await?;
-                if !process.rests().await {
-                    progress(&format!("{}: {} does not come to rest", workload.name(), kind.name()));
-                }
+        let mut step = |text: String| report_event(Event::Step(&format!("{}: {text}", workload.name())));
+        let mut contestants = Vec::new();
+        for plan in workload.plans(options) {
+            step(format!("preparing {}", plan.label));
+            let data = folder.path().join(format!("{}-{}", workload.name(), contestants.len()));
+            let contestant = Contestant::start(plan, workload, options, &data).await?;
+            contestant.refill().await?;
+            if !contestant.rests().await {
+                step(format!("{} does not become idle; its background work is measured too", plan.label));
             }
-            targets.push(process);
+            contestants.push(contestant);
         }
         for round in 1..=options.rounds {
-            for target in &targets {
-                progress(&format!(
-                    "{}: round {round} of {}, {}",
-                    workload.name(),
-                    options.rounds,
-                    target.kind.name()
-                ));
-                let sample = load::run(target, workload, options).await?;
-                report.add(workload, target.kind, sample);
+            for contestant in &contestants {
+                step(format!("round {round} of {}, {}", options.rounds, contestant.plan.label));
+                if round > 1 {
+                    contestant.refill().await?;
+                }
+                report.add(workload, contestant.plan, contestant.measure(options).await?);
             }
         }
+        drop(contestants);
+        report_event(Event::Finished(&report.section(workload)));
     }
     Ok(report)
 }
-
-/// The targets by name, in the order of a report.
-pub const TARGETS: [Kind; 4] = [Kind::Lazuli, Kind::Azurite, Kind::BareRead, Kind::BareAppend];

@@ -1,182 +1,276 @@
-//! The servers that are measured: started, watched, ended.
+//! The servers that are measured: started, watched, stopped.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use lazuli_model::Service;
+use lazuli_probe::Connection;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Options;
-use crate::client::Connection;
+use crate::session::Session;
 
 /// How long a server may take to start.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 const CONNECT_EVERY: Duration = Duration::from_millis(50);
-/// A server is at rest when it has used less than this of a processor in one look.
-const REST_CPU_SECONDS: f64 = 0.025;
-const REST_EVERY: Duration = Duration::from_millis(500);
-/// How long it is waited for that.
-const REST_TIME_MAX: Duration = Duration::from_secs(600);
+/// A server is idle when it has used less than this CPU time between two looks.
+const IDLE_CPU_SECONDS: f64 = 0.025;
+const IDLE_EVERY: Duration = Duration::from_millis(500);
+/// How long to wait for that.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// A kind of server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Us.
+pub enum Server {
+    /// Our server.
     Lazuli,
-    /// The peer.
+    /// Azurite.
     Azurite,
-    /// Returns a fixed body: the limit for reads.
-    BareRead,
-    /// Appends the body with a shared sync: the limit for durable writes.
-    BareAppend,
+    /// Responds to GET with a fixed body, and appends every other body with a shared sync.
+    Bare {
+        /// Size of the fixed body.
+        body_bytes: usize,
+    },
+    /// No server: files of this size, written with one sync each.
+    Files {
+        /// Size of each file.
+        bytes: usize,
+    },
+    /// nginx with a file of this size, under the names that the workloads use.
+    Nginx {
+        /// Size of the file.
+        bytes: u64,
+    },
 }
 
-impl Kind {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Lazuli => "lazuli",
-            Kind::Azurite => "azurite",
-            Kind::BareRead => "bare-read",
-            Kind::BareAppend => "bare-append",
-        }
+impl Server {
+    /// Does it understand requests, or does it respond to anything?
+    pub fn speaks_storage(self) -> bool {
+        matches!(self, Server::Lazuli | Server::Azurite)
     }
 
-    /// Does it know tables, or does it answer anything?
-    pub fn speaks_tables(self) -> bool {
-        matches!(self, Kind::Lazuli | Kind::Azurite)
+    /// Does it respond to anything?
+    pub fn is_bare(self) -> bool {
+        matches!(self, Server::Bare { .. } | Server::Nginx { .. })
+    }
+
+    /// Can it be started with these options?
+    pub fn is_available(self, options: &Options) -> bool {
+        match self {
+            Server::Azurite => options.azurite.is_some(),
+            Server::Nginx { .. } => options.nginx.is_some(),
+            _ => true,
+        }
     }
 }
 
 /// A running server.
 pub struct Process {
-    /// What it is.
-    pub kind: Kind,
-    /// Where it listens.
-    pub authority: String,
-    child: Child,
+    server: Server,
+    /// Its addresses: one for each service, in the order of [`Service::ALL`], or one for all.
+    authorities: Vec<String>,
+    folder: PathBuf,
+    /// None if there is no server.
+    child: Option<Child>,
 }
 
 /// What a process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Processor time.
+    /// CPU time.
     pub cpu_seconds: f64,
-    /// Memory held now.
+    /// Resident memory.
     pub memory_bytes: u64,
 }
 
 impl Process {
-    /// Starts a server with its data in `data`, and waits until it answers.
-    pub async fn start(kind: Kind, options: &Options, data: &Path) -> Result<Self, String> {
-        std::fs::create_dir_all(data).map_err(|error| format!("{}: {error}", data.display()))?;
-        // Azurite does not say which port it got, so it is told one.
-        let port = free_port().map_err(|error| error.to_string())?.to_string();
-        let mut command = match kind {
-            Kind::Lazuli => {
-                let mut command = Command::new(&options.binary);
-                command.args(["serve", "--table-port", "0", "--location"]).arg(data);
-                command
-            }
-            Kind::Azurite => {
-                let mut command =
-                    Command::new(options.azurite.as_deref().unwrap_or(Path::new("azurite-table")));
-                command.args(["--silent", "--skipApiVersionCheck", "--disableTelemetry"]);
-                command.args(["--tablePort", &port, "--location"]).arg(data);
-                command
-            }
-            Kind::BareRead | Kind::BareAppend => {
-                let mut command = Command::new(&options.binary);
-                command.args(["bench", "--bare", kind.name(), "--location"]).arg(data);
-                command
-            }
+    /// Starts a server and waits until it accepts connections.
+    pub async fn start(server: Server, options: &Options, folder: &Path) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let folder = folder.to_owned();
+        let Some((mut command, told)) = command(server, options, &folder)? else {
+            return Ok(Self { server, authorities: Vec::new(), folder, child: None });
         };
         command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
-        let mut child = command.spawn().map_err(|error| format!("cannot start {}: {error}", kind.name()))?;
-        let authority = match kind {
-            Kind::Azurite => Some(format!("127.0.0.1:{port}")),
-            _ => listening(&mut child),
-        };
-        let authority = authority.ok_or_else(|| format!("{} did not start", kind.name()))?;
-        let process = Self { kind, authority, child };
-        match timeout(START_TIME_MAX, process.answers()).await {
+        let mut child = command.spawn().map_err(|error| format!("cannot start {server:?}: {error}"))?;
+        let announced = if told.is_empty() { listening(&mut child) } else { told };
+        let process = Self { server, authorities: announced, folder, child: Some(child) };
+        if process.authorities.is_empty() {
+            return Err(format!("{server:?} did not start"));
+        }
+        match timeout(START_TIME_MAX, process.accepts()).await {
             Ok(()) => Ok(process),
-            Err(_) => Err(format!("{} does not answer", kind.name())),
+            Err(_) => Err(format!("{server:?} accepts no connections")),
         }
     }
 
-    /// Waits until it accepts a connection.
-    async fn answers(&self) {
+    /// Where a service listens.
+    fn authority(&self, service: Service) -> &str {
+        let index = Service::ALL.iter().position(|other| *other == service).unwrap_or(0);
+        self.authorities.get(index).or(self.authorities.first()).map_or("", String::as_str)
+    }
+
+    /// A session of a service. `number` tells the sessions of a slice apart.
+    pub async fn session(&self, service: Service, number: usize) -> Result<Session, String> {
+        let authority = self.authority(service);
+        let opened = Session::open(service, authority, number, self.server, &self.folder).await;
+        opened.map_err(|error| format!("{:?}: {error}", self.server))
+    }
+
+    /// Several sessions of a service.
+    pub async fn sessions(&self, service: Service, count: usize) -> Result<Vec<Session>, String> {
+        let mut sessions = Vec::new();
+        for number in 0..count {
+            sessions.push(self.session(service, number).await?);
+        }
+        Ok(sessions)
+    }
+
+    async fn accepts(&self) {
         let mut again = interval(CONNECT_EVERY);
-        while Connection::open(&self.authority).await.is_err() {
-            again.tick().await;
+        for authority in &self.authorities {
+            while Connection::open(authority).await.is_err() {
+                again.tick().await;
+            }
         }
     }
 
-    /// Waits until the server has done what it left for later, such as merging files after much was written: otherwise
-    /// the next measurement would be charged with it. `false` if that takes too long.
+    /// Waits until the server has finished its background work, such as merging files after many writes. Otherwise the
+    /// next measurement would include it. `false` if that takes too long.
     pub async fn rests(&self) -> bool {
         let rest = async {
-            let mut again = interval(REST_EVERY);
+            let mut again = interval(IDLE_EVERY);
             again.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut used = f64::NEG_INFINITY;
-            loop {
+            while self.child.is_some() {
                 again.tick().await;
                 let now = self.usage().cpu_seconds;
-                if now - used < REST_CPU_SECONDS {
+                if now - used < IDLE_CPU_SECONDS {
                     return;
                 }
                 used = now;
             }
         };
-        timeout(REST_TIME_MAX, rest).await.is_ok()
+        timeout(IDLE_TIME_MAX, rest).await.is_ok()
     }
 
-    /// What it has used so far, all of its threads together.
+    /// What it has used so far, all of its threads together. Without a server: what this process has used.
     pub fn usage(&self) -> Usage {
-        let read = |file: &str| {
-            std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default()
-        };
-        let stat = read("stat");
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let fields: Vec<&str> = after_name.split_whitespace().collect();
-        let ticks = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
-        let resident = read("status")
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<u64>().ok())
-            .unwrap_or(0);
-        // The kernel counts in hundredths of a second on every Linux that we know.
-        Usage { cpu_seconds: (ticks(11) + ticks(12)) / 100.0, memory_bytes: resident * 1024 }
+        let id = self.child.as_ref().map_or_else(std::process::id, Child::id);
+        let mut total = usage_of(id);
+        // The work of nginx is done by a child of the process that was started.
+        for child in children(id).into_iter().filter(|_| self.child.is_some()) {
+            let usage = usage_of(child);
+            total.cpu_seconds += usage.cpu_seconds;
+            total.memory_bytes += usage.memory_bytes;
+        }
+        total
     }
 }
 
-fn free_port() -> std::io::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+fn children(id: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Every one of them prints where it listens. The rest of what it prints is read and dropped, so that it can go on.
-fn listening(child: &mut Child) -> Option<String> {
-    let mut lines = BufReader::new(child.stdout.take()?).lines().map_while(Result::ok);
-    let found = address(&mut lines);
+fn usage_of(id: u32) -> Usage {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
+    let stat = read("stat");
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    let resident = read("status")
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<u64>().ok())
+        .unwrap_or(0);
+    // The kernel counts in hundredths of a second on every Linux that we know.
+    Usage { cpu_seconds: (ticks(11) + ticks(12)) / 100.0, memory_bytes: resident * 1024 }
+}
+
+/// The command that starts a server, and its addresses if it does not print them.
+fn command(server: Server, options: &Options, data: &Path) -> Result<Option<(Command, Vec<String>)>, String> {
+    let mut command = Command::new(&options.binary);
+    let mut told = Vec::new();
+    match server {
+        Server::Lazuli => {
+            command.args(["serve", "--table-port", "0", "--admin-port", "0", "--location"]).arg(data);
+        }
+        Server::Bare { body_bytes } => {
+            command.args(["bench", "--bare", &body_bytes.to_string(), "--location"]).arg(data);
+        }
+        Server::Azurite => {
+            let ports = free_ports(Service::ALL.len()).map_err(|error| error.to_string())?;
+            command = Command::new(options.azurite.as_deref().unwrap_or(Path::new("azurite")));
+            command.args(["--silent", "--skipApiVersionCheck", "--disableTelemetry", "--location"]).arg(data);
+            for (service, port) in Service::ALL.iter().zip(&ports) {
+                command.args([&format!("--{}Port", service.label()), &port.to_string()]);
+                told.push(format!("127.0.0.1:{port}"));
+            }
+        }
+        Server::Nginx { bytes } => {
+            let port = free_ports(1).map_err(|error| error.to_string())?[0];
+            crate::nginx::configure(data, port, bytes).map_err(|error| format!("nginx: {error}"))?;
+            command = Command::new(options.nginx.as_deref().unwrap_or(Path::new("nginx")));
+            command.arg("-c").arg(data.join("nginx.conf")).arg("-p").arg(data);
+            told.push(format!("127.0.0.1:{port}"));
+        }
+        Server::Files { .. } => return Ok(None),
+    }
+    Ok(Some((command, told)))
+}
+
+/// Free ports, for programs that do not print which one they chose.
+fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
+    let bind = |_| std::net::TcpListener::bind(("127.0.0.1", 0));
+    let listeners = (0..count).map(bind).collect::<std::io::Result<Vec<_>>>()?;
+    listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
+}
+
+/// Our servers print where they listen. A thread reads and drops the rest of the output, so that they never block.
+fn listening(child: &mut Child) -> Vec<String> {
+    let Some(output) = child.stdout.take() else { return Vec::new() };
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    let found = lines.find_map(|line| addresses(&line)).unwrap_or_default();
     std::thread::spawn(move || lines.for_each(drop));
     found
 }
 
-fn address(lines: &mut impl Iterator<Item = String>) -> Option<String> {
-    for line in lines {
-        if let Some((_, rest)) = line.split_once("http://") {
-            let end =
-                rest.find(|c: char| !(c.is_ascii_alphanumeric() || ".:".contains(c))).unwrap_or(rest.len());
-            return Some(rest[..end].to_owned());
-        }
+/// The addresses in a connection string, in the order of [`Service::ALL`], or the one in a line with a single URL.
+fn addresses(line: &str) -> Option<Vec<String>> {
+    if let Some(url) = line.strip_prefix("http://") {
+        return Some(vec![url.trim_end_matches('/').to_owned()]);
     }
-    None
+    let endpoint = |name: &str| {
+        let (_, rest) = line.split_once(&format!("{name}Endpoint=http://"))?;
+        rest.split(['/', ';']).next().map(str::to_owned)
+    };
+    ["Blob", "Queue", "Table"].into_iter().map(endpoint).collect()
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let Some(child) = &mut self.child else { return };
+        let workers = children(child.id());
+        let _ = child.kill();
+        let _ = child.wait();
+        // A killed nginx leaves its worker behind.
+        for worker in workers {
+            let _ = Command::new("kill").arg(worker.to_string()).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_in_what_servers_print() {
+        let line = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k;BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:2/a;TableEndpoint=http://127.0.0.1:3/a;";
+        assert_eq!(addresses(line).unwrap(), ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]);
+        assert_eq!(addresses("http://127.0.0.1:7").unwrap(), ["127.0.0.1:7"]);
+        assert_eq!(addresses("lazuli 0.1.0, http://127.0.0.1:7"), None);
     }
 }

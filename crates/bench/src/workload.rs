@@ -1,85 +1,94 @@
-//! What is measured.
+//! The workloads by name, and what each is compared with.
 
-use crate::process::Kind;
+use lazuli_model::Service;
 
-/// A workload.
+use crate::Options;
+use crate::contestant::Plan;
+use crate::{blob, queue, table};
+
+/// A workload of one of the services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Inserts into many partitions.
-    Insert,
-    /// Inserts into one partition.
-    InsertOne,
-    /// Replaces existing entities, or inserts them.
-    Upsert,
-    /// Reads entities by key.
-    Get,
-    /// Nine reads to one upsert.
-    Mix,
-    /// Transactions of a hundred inserts.
-    Transaction,
-    /// Pages of a thousand entities.
-    Page,
-    /// Scans of a partition with a filter that matches nothing.
-    ScanNothing,
-    /// The whole table, page by page.
-    FullScan,
-    /// Updates of one entity with its ETag, by everyone.
-    Hot,
+    /// Of the Table service.
+    Table(table::Work),
+    /// Of the Queue service.
+    Queue(queue::Work),
+    /// Of the Blob service.
+    Blob(blob::Work),
 }
 
 impl Workload {
-    /// All of them.
-    pub const ALL: [Workload; 10] = [
-        Workload::Insert,
-        Workload::InsertOne,
-        Workload::Upsert,
-        Workload::Get,
-        Workload::Mix,
-        Workload::Transaction,
-        Workload::Page,
-        Workload::ScanNothing,
-        Workload::FullScan,
-        Workload::Hot,
-    ];
+    /// All of them, in the order of a report.
+    pub fn all() -> Vec<Workload> {
+        let tables = table::Work::ALL.into_iter().map(Workload::Table);
+        let queues = queue::Work::ALL.into_iter().map(Workload::Queue);
+        tables.chain(queues).chain(blob::Work::ALL.into_iter().map(Workload::Blob)).collect()
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Workload::Insert => "insert",
-            Workload::InsertOne => "insert-one",
-            Workload::Upsert => "upsert",
-            Workload::Get => "get",
-            Workload::Mix => "mix",
-            Workload::Transaction => "egt",
-            Workload::Page => "page",
-            Workload::ScanNothing => "scan",
-            Workload::FullScan => "full",
-            Workload::Hot => "hot",
+            Workload::Table(work) => work.name(),
+            Workload::Queue(work) => work.name(),
+            Workload::Blob(work) => work.name(),
         }
     }
 
     /// What one operation is.
     pub fn unit(self) -> &'static str {
         match self {
-            Workload::Transaction | Workload::Page | Workload::FullScan => "entities",
-            Workload::ScanNothing => "rows examined",
-            _ => "requests",
+            Workload::Table(work) => work.unit(),
+            Workload::Queue(work) => work.unit(),
+            Workload::Blob(work) => work.unit(),
         }
     }
 
-    /// The workload of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|workload| workload.name() == name)
+    /// The service that it uses.
+    pub fn service(self) -> Service {
+        match self {
+            Workload::Table(_) => Service::Table,
+            Workload::Queue(_) => Service::Queue,
+            Workload::Blob(_) => Service::Blob,
+        }
     }
 
-    /// The servers that it makes sense on.
-    pub(crate) fn targets(self, azurite: bool) -> Vec<Kind> {
-        let limit = match self {
-            Workload::Get => Some(Kind::BareRead),
-            Workload::Insert | Workload::InsertOne | Workload::Upsert => Some(Kind::BareAppend),
-            _ => None,
+    /// The workloads that a name selects: one workload, or all of a service.
+    pub fn from_name(name: &str) -> Vec<Workload> {
+        let service = Service::ALL.into_iter().find(|service| service.label() == name);
+        let is_named = |workload: &Workload| match service {
+            Some(service) => workload.service() == service,
+            None => workload.name() == name,
         };
-        let azurite = azurite.then_some(Kind::Azurite);
-        [Some(Kind::Lazuli), azurite, limit].into_iter().flatten().collect()
+        Self::all().into_iter().filter(is_named).collect()
+    }
+
+    /// Who is measured: first our server, then the servers and limits that it is compared with.
+    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
+        let plans = match self {
+            Workload::Table(work) => work.plans(),
+            Workload::Queue(work) => work.plans(options),
+            Workload::Blob(work) => work.plans(options),
+        };
+        plans.into_iter().filter(|plan| plan.server.is_available(options)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_select_their_workload() {
+        for workload in Workload::all() {
+            assert_eq!(Workload::from_name(workload.name()), [workload]);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_service_selects_all_of_its_workloads() {
+        let selected: usize =
+            Service::ALL.iter().map(|service| Workload::from_name(service.label()).len()).sum();
+        assert_eq!(selected, Workload::all().len());
+        assert!(Workload::from_name("none").is_empty());
     }
 }

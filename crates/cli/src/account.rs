@@ -1,39 +1,40 @@
-//! `lazuli account`: the accounts that are kept in the store.
+//! `lazuli account`: the accounts in the store.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Command, Subcommand};
+use lazuli_model::Service;
 use lazuli_server::accounts::is_account_name;
 use serde_json::{Value, json};
 
 use crate::admin::{self, Call};
 use crate::config;
 use crate::engine_url::{EngineUrl, no_store, whole};
-use crate::serve::TABLE_PORT;
+use crate::serve::SERVICES;
 
-/// Behind the flags that a command has for itself.
+/// Display order of global flags: after the flags of a command.
 const GLOBAL: usize = 100;
 
 /// Add, list, change and remove accounts.
 ///
-/// Accounts live in the store. If a server has the store open, it is asked, and the change is effective at once.
+/// Accounts live in the store. If a server has the store open, the command sends it a request, and the change takes effect at
+/// once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lazuli account add shop                  prints two keys and a connection string
   lazuli account list
-  lazuli account rotate-key shop --key 2   replaces the second key; the old one is refused
-  lazuli account https-only shop on        from now on requests by plain http are refused
+  lazuli account rotate-key shop --key 2   replaces the second key; the old one is rejected
+  lazuli account https-only shop on        from now on requests by plain http are rejected
   lazuli account list --engine postgres://lazuli@db/lazuli
   lazuli account remove shop               only when its tables are deleted")]
 pub struct Account {
-    /// Directory of the data [default: that of serve: LAZULI_LOCATION, or what the configuration file says, or else
-    /// lazuli-data]
+    /// Data directory [default: as for serve: LAZULI_LOCATION, or the configuration file, or lazuli-data]
     #[arg(short = 'l', long, value_name = "DIR", global = true, display_order = GLOBAL)]
     location: Option<PathBuf>,
 
-    /// Where the data lives, if not in a directory: postgres://…
+    /// Storage engine, if the data is not in a directory: postgres://…
     #[arg(long, value_name = "URL", conflicts_with = "location", global = true, display_order = GLOBAL + 1)]
     engine: Option<EngineUrl>,
 
@@ -61,27 +62,31 @@ enum AccountCommand {
         /// The second key
         #[arg(long, requires = "key1", value_name = "BASE64")]
         key2: Option<String>,
-        /// Refuse requests by plain http
+        /// Reject requests by plain http
         #[arg(long)]
         https_only: bool,
     },
-    /// Show all accounts and their keys
-    #[command(after_help = "Examples:\n  lazuli account list")]
-    List,
+    /// Show all accounts
+    #[command(after_help = "Examples:\n  lazuli account list\n  lazuli account list --show-keys")]
+    List {
+        /// Show their keys, too
+        #[arg(long)]
+        show_keys: bool,
+    },
     /// Give an account a new key
     #[command(after_help = "Examples:\n  lazuli account rotate-key shop --key 2")]
     RotateKey {
-        /// The account
+        /// Account
         #[arg(value_parser = account_name)]
         name: String,
         /// Which of its two keys: 1 or 2
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=2))]
         key: u8,
     },
-    /// Refuse requests by plain http to an account, or serve them again
+    /// Reject requests by plain http to an account, or accept them again
     #[command(after_help = "Examples:\n  lazuli account https-only shop on")]
     HttpsOnly {
-        /// The account
+        /// Account
         #[arg(value_parser = account_name)]
         name: String,
         /// on or off
@@ -91,14 +96,14 @@ enum AccountCommand {
     /// Remove an account that has no tables
     #[command(after_help = "Examples:\n  lazuli account remove shop")]
     Remove {
-        /// The account
+        /// Account
         #[arg(value_parser = account_name)]
         name: String,
     },
 }
 
 impl Account {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
         let call = match &self.command {
             AccountCommand::Add { name, key1, key2, https_only } => {
@@ -108,7 +113,9 @@ impl Account {
                 }
                 Call { method: "POST", path: format!("/accounts/{name}"), body: account.to_string() }
             }
-            AccountCommand::List => Call { method: "GET", path: "/accounts".into(), body: String::new() },
+            AccountCommand::List { .. } => {
+                Call { method: "GET", path: "/accounts".into(), body: String::new() }
+            }
             AccountCommand::RotateKey { name, key } => {
                 Call { method: "POST", path: format!("/accounts/{name}/keys/{key}"), body: String::new() }
             }
@@ -130,9 +137,12 @@ impl Account {
         if let Some(location) = new_store.filter(|_| !adds) {
             return Err(no_store(location));
         }
-        let answer = admin::call(&url, &call)?;
+        let mut answer = admin::call(&url, &call)?;
+        if matches!(self.command, AccountCommand::List { show_keys: false }) {
+            remove_keys(&mut answer);
+        }
         if let Some(location) = new_store {
-            tell!("lazuli: there was no store in {}: it was made", whole(location).display());
+            tell!("lazuli: created a store in {}", whole(location).display());
         }
         if self.json {
             say!("{answer}");
@@ -146,7 +156,7 @@ impl Account {
     }
 }
 
-/// The name becomes part of a path: nothing else may stand in it.
+/// Accepts account names only: the name becomes part of a path.
 fn account_name(text: &str) -> Result<String, String> {
     if is_account_name(text) {
         return Ok(text.to_owned());
@@ -154,32 +164,45 @@ fn account_name(text: &str) -> Result<String, String> {
     Err("not an account name: 3 to 24 lower-case letters and digits".into())
 }
 
-/// What an application is given to connect with.
-pub fn connection_string(name: &str, key: &str, endpoint: &str) -> String {
-    let scheme = endpoint.split(':').next().unwrap_or_default();
-    format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};TableEndpoint={endpoint};")
+/// The connection string of an account.
+pub fn connection_string(name: &str, key: &str, endpoints: &[(Service, String)]) -> String {
+    let scheme = endpoints.first().and_then(|(_, url)| url.split(':').next()).unwrap_or_default();
+    let mut text = format!("DefaultEndpointsProtocol={scheme};AccountName={name};AccountKey={key};");
+    for (service, endpoint) in endpoints {
+        text.push_str(&format!("{}Endpoint={endpoint};", service.title()));
+    }
+    text
 }
 
-/// How to connect to a new account. A server that has the store open has told where; otherwise, and where the server stands
-/// behind a front that speaks https, nobody here knows.
+/// The endpoints that a running server has reported.
+fn endpoints(account: &Value) -> Vec<(Service, String)> {
+    let url = |service: Service| Some(account.get("endpoints")?.get(service.label())?.as_str()?.to_owned());
+    Service::ALL.into_iter().filter_map(|service| Some((service, url(service)?))).collect()
+}
+
+/// Prints the connection string of a new account. A running server reports its endpoints; without one, or behind an https proxy,
+/// they are not known here.
 fn show_connection(account: &Value) {
     let name = text(account, "name");
-    let known = account.get("endpoint").and_then(Value::as_str);
-    let (told, endpoint) = match (known, is_https_only(account)) {
-        (Some(endpoint), true) if endpoint.starts_with("http:") => {
-            ("connection string, with the address of the https front in place of HOST:", None)
+    let known = endpoints(account);
+    let everywhere = |url: &dyn Fn(Service) -> String| -> Vec<(Service, String)> {
+        SERVICES.iter().map(|service| (*service, url(*service))).collect()
+    };
+    let behind_proxy = || everywhere(&|service| format!("https://HOST-OF-{}/{name}", service.title()));
+    let (label, endpoints) = match (known.first(), is_https_only(account)) {
+        (Some((_, url)), true) if url.starts_with("http:") => {
+            ("connection string; replace the hosts with the addresses of the https proxy:", behind_proxy())
         }
-        (Some(endpoint), _) => ("connection string:", Some(endpoint.to_owned())),
-        (None, true) => ("connection string, with the address of the server in place of HOST:", None),
+        (Some(_), _) => ("connection string:", known),
+        (None, true) => ("connection string; replace the hosts with the server's addresses:", behind_proxy()),
         (None, false) => (
-            "connection string, for a server at its usual address (lazuli serve says where it listens):",
-            Some(format!("http://127.0.0.1:{TABLE_PORT}/{name}")),
+            "connection string for a server on its default ports (lazuli serve prints its addresses):",
+            everywhere(&|service| format!("http://127.0.0.1:{}/{name}", service.default_port())),
         ),
     };
-    let endpoint = endpoint.unwrap_or_else(|| format!("https://HOST/{name}"));
     let key = account.pointer("/keys/0").and_then(Value::as_str).unwrap_or_default();
-    say!("  {told}");
-    say!("{}", connection_string(&name, key, &endpoint));
+    say!("  {label}");
+    say!("{}", connection_string(&name, key, &endpoints));
 }
 
 fn text(value: &Value, name: &str) -> String {
@@ -190,6 +213,15 @@ fn is_https_only(account: &Value) -> bool {
     account.get("httpsOnly").and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// Keys are shown on demand only: a list of accounts ends up in terminals, logs and bug reports.
+fn remove_keys(answer: &mut Value) {
+    for account in answer.get_mut("accounts").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(account) = account.as_object_mut() {
+            account.remove("keys");
+        }
+    }
+}
+
 fn show(answer: &Value) {
     if let Some(removed) = answer.get("removed").and_then(Value::as_str) {
         say!("removed {removed}");
@@ -198,7 +230,7 @@ fn show(answer: &Value) {
     let one = std::slice::from_ref(answer);
     let accounts = answer.get("accounts").and_then(Value::as_array).map_or(one, Vec::as_slice);
     if accounts.is_empty() {
-        say!("no accounts are kept in this store");
+        say!("this store has no accounts");
     }
     for account in accounts {
         let note = if is_https_only(account) { "  https only" } else { "" };

@@ -1,23 +1,22 @@
-//! Asks the server that has a store open, or does the same work on a store that nobody has open.
+//! Admin calls: to the server that has a store open, or directly on a store that no server has open.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::Engine;
+use lazuli_probe::Request;
+use lazuli_probe::blocking::Connection;
 use lazuli_server::accounts::Directory;
 use lazuli_server::admin::{Admin, FILE};
-use lazuli_server::{Config, Frontend};
-use lazuli_store::Durability;
+use lazuli_server::{Config, State};
 use serde_json::Value;
 
 use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime;
 
-/// How long the running server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the running server may take to respond.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call of the admin interface.
 pub struct Call<'a> {
@@ -29,10 +28,10 @@ pub struct Call<'a> {
     pub body: String,
 }
 
-/// Makes a call: on the store itself if nobody has it open, else on the server that has.
+/// Makes a call: on the store itself if no server has it open, else on that server.
 pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     let runtime = runtime::one_thread()?;
-    let opened = runtime.block_on(engine_url::open(url, Durability::Full, None));
+    let opened = runtime.block_on(engine_url::open_rows(url));
     let (status, value) = match (url, opened) {
         (EngineUrl::Memory, _) => {
             return Err("an engine in memory has no accounts to keep; use LAZULI_ACCOUNTS".into());
@@ -46,17 +45,16 @@ pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     match (status, value.get("error").and_then(Value::as_str)) {
         (200, _) => Ok(value),
         (_, Some(why)) => Err(why.to_owned()),
-        (status, None) => Err(format!("the server answered {status}")),
+        (status, None) => Err(format!("the server responded with status {status}")),
     }
 }
 
 async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Value), String> {
     let config = Config::new(([127, 0, 0, 1], 0).into());
-    let frontend =
-        Frontend::over(engine.clone(), Directory::new(Vec::new()), config).map_err(|e| e.to_string())?;
-    let accounts = frontend.service().accounts();
-    frontend.directory().refresh(&accounts).await.map_err(|e| e.to_string())?;
-    let admin = Admin::new(Arc::new(frontend)).map_err(|e| e.to_string())?;
+    let state = State::over(engine.clone(), Directory::new(Vec::new()), config).map_err(|e| e.to_string())?;
+    let accounts = state.service().accounts();
+    state.directory().refresh(&accounts).await.map_err(|e| e.to_string())?;
+    let admin = Admin::new(Arc::new(state)).map_err(|e| e.to_string())?;
     let answer = admin.call(call.method, &call.path, call.body.as_bytes()).await;
     engine.close().await.map_err(|e| e.to_string())?;
     Ok(answer)
@@ -65,37 +63,32 @@ async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Val
 /// A server that has the store open leaves its address and a token in the store's directory.
 pub fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), String> {
     let (address, token) = address_and_token(directory)?;
-    exchange(&address, &token, call).map_err(|error| format!("the server did not answer: {error}"))
+    exchange(&address, &token, call).map_err(|error| format!("the server did not respond: {error}"))
 }
 
-/// A call that needs no token, of whatever server listens there.
+/// A call without a token, to the server at an address.
 pub fn on_address(address: &str, call: &Call<'_>) -> Result<(u16, Value), String> {
-    exchange(address, "", call).map_err(|error| format!("no answer from http://{address}: {error}"))
+    exchange(address, "", call).map_err(|error| format!("no response from http://{address}: {error}"))
 }
 
-/// Where the server that has the store open listens, and what it wants to be shown.
+/// The address and the token of the server that has the store open.
 pub fn address_and_token(directory: &Path) -> Result<(String, String), String> {
     let file = directory.join(FILE);
     let text = std::fs::read_to_string(&file)
-        .map_err(|error| format!("the server that has it cannot be asked: {}: {error}", file.display()))?;
+        .map_err(|error| format!("that server cannot be reached: {}: {error}", file.display()))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let member = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok((member("address"), member("token")))
 }
 
 fn exchange(address: &str, token: &str, call: &Call<'_>) -> std::io::Result<(u16, Value)> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let Call { method, path, body } = call;
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let malformed = || std::io::Error::other("the answer is not understood");
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(malformed)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(malformed)?;
-    Ok((status, serde_json::from_str(body).map_err(|_| malformed())?))
+    let mut request = Request::new(call.method.to_owned(), call.path.clone())
+        .with("Host", address.to_owned())
+        .with("Authorization", format!("Bearer {token}"))
+        .with("Connection", "close")
+        .body(call.body.clone());
+    request.announce_length();
+    let response = Connection::open(address, TIMEOUT)?.exchange(&request)?;
+    let malformed = |_| std::io::Error::other("the response is not JSON");
+    Ok((response.status, serde_json::from_slice(&response.body).map_err(malformed)?))
 }

@@ -1,62 +1,81 @@
-//! `lazuli bench`: how fast it is, beside a peer and beside the machine's own limit.
+//! `lazuli bench`: measures the server next to others and next to the machine's own limits.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use lazuli_bench::bare::{self, Bare};
-use lazuli_bench::growth::Axis;
-use lazuli_bench::{Options, Workload};
+use clap::Args;
+use lazuli_bench::table::growth::{self, Axis};
+use lazuli_bench::{Event, Options, Workload, bare};
 
 use crate::runtime;
 
-/// Measure how fast it is.
+/// Measure how fast the server is.
 ///
-/// Starts servers of its own with throw-away data: this one, Azurite if it is named, and bare servers on the same HTTP
-/// stack that do nothing but answer, or append with a shared sync. They take turns in short slices, and the ratios of
-/// the same round are what counts, since absolute times vary.
+/// Starts servers of its own with temporary data: this one; Azurite and nginx if they are named; and bare servers on the
+/// same HTTP stack that only send a fixed body, or append what they receive with a shared sync. They are measured in
+/// short slices by turns. Compare the ratios of one run, since absolute times vary.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli bench                                      every workload, a few minutes
+  lazuli bench                                      every workload
   lazuli bench --workload get --workload insert
-  lazuli bench --azurite node_modules/.bin/azurite-table --html bench.html
+  lazuli bench --workload queue --deep 1000000      the workloads of one service
+  lazuli bench --azurite node_modules/.bin/azurite --html bench.html
   lazuli bench --growth                             cost by entities, partitions and tables
   lazuli bench --growth --long                      up to ten million entities; needs 25 GB of disk
 
-Workloads: insert insert-one upsert get mix egt page scan full hot")]
+Workloads:
+  table  insert insert-one upsert get mix egt page scan full hot
+  queue  queue-put queue-get queue-delete queue-peek queue-pairs queue-deep queue-hidden queue-expired
+  blob   blob-put-4k blob-get-4k blob-put-4m blob-get-4m blob-range blob-blocks blob-list blob-delimiter blob-deep")]
 pub struct Bench {
-    /// Only this workload; may be repeated
+    /// Run only this workload, or all of this service (table, queue, blob); may be repeated
     #[arg(long, value_name = "NAME", value_parser = workload)]
-    workload: Vec<Workload>,
+    workload: Vec<Selection>,
 
-    /// Azurite's table server, to measure beside us
+    /// The azurite program, to measure it too
     #[arg(long, value_name = "PROGRAM")]
     azurite: Option<PathBuf>,
 
-    /// Connections that send at a time
+    /// The nginx program, to measure it too where blobs are read
+    #[arg(long, value_name = "PROGRAM")]
+    nginx: Option<PathBuf>,
+
+    /// Connections that send at the same time
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     connections: usize,
 
-    /// Seconds that each server gets in each round
+    /// Seconds that each server is measured in each round
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     slice: f64,
 
-    /// How often the servers take turns
+    /// Number of rounds; in each, every server is measured once
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     rounds: usize,
 
-    /// Entities that are there before the reading workloads start
+    /// Entities, or blobs, to load before the reading workloads start
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     entities: usize,
 
-    /// Folder for the data, on the disk to be measured
+    /// Messages, or blobs, of the workloads that compare many with a thousand
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
+    deep: u64,
+
+    /// Messages to load before each slice of queue-get and queue-delete
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    stock: u64,
+
+    /// Size of the blob of blob-range, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    blob_mib: u64,
+
+    /// Directory for the data, on the disk to measure
     #[arg(long, value_name = "DIR")]
     location: Option<PathBuf>,
 
-    /// Measure what operations cost as the data grows: more entities, partitions, tables
-    #[arg(long, conflicts_with_all = ["workload", "azurite", "rounds", "entities"])]
+    /// Measure what operations cost as tables grow: more entities, partitions, tables
+    #[arg(long, conflicts_with_all = ["workload", "azurite", "nginx", "rounds", "entities", "deep", "stock", "blob_mib"])]
     growth: bool,
 
     /// Only this axis of growth: entities, partitions or tables; may be repeated
@@ -67,7 +86,7 @@ pub struct Bench {
     #[arg(long, requires = "growth")]
     long: bool,
 
-    /// Print JSON
+    /// Print JSON at the end instead of text
     #[arg(long)]
     json: bool,
 
@@ -75,66 +94,89 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Be one of the bare servers
-    #[arg(long, hide = true, value_enum)]
-    bare: Option<BareArg>,
+    /// Be the bare server, with bodies of this size
+    #[arg(long, hide = true, value_name = "BYTES")]
+    bare: Option<usize>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum BareArg {
-    BareRead,
-    BareAppend,
-}
+/// The workloads that a name selects.
+#[derive(Clone, Debug)]
+struct Selection(Vec<Workload>);
 
-fn workload(name: &str) -> Result<Workload, String> {
-    Workload::from_name(name).ok_or_else(|| format!("there is no workload '{name}'"))
+fn workload(name: &str) -> Result<Selection, String> {
+    match Workload::from_name(name) {
+        none if none.is_empty() => Err(format!("unknown workload '{name}'")),
+        some => Ok(Selection(some)),
+    }
 }
 
 fn axis(name: &str) -> Result<Axis, String> {
     let found = Axis::ALL.into_iter().find(|axis| axis.to_string() == name);
-    found.ok_or_else(|| format!("nothing grows by '{name}'; entities, partitions or tables do"))
+    found.ok_or_else(|| format!("unknown axis '{name}'; expected entities, partitions or tables"))
 }
 
 impl Bench {
-    /// Measures, and prints what it found.
+    /// Measures, and prints the results.
     pub fn run(self) -> Result<ExitCode, String> {
         let runtime = runtime::many_threads()?;
-        if let Some(kind) = self.bare {
-            let kind = match kind {
-                BareArg::BareRead => Bare::Read,
-                BareArg::BareAppend => Bare::Append,
-            };
+        if let Some(body_bytes) = self.bare {
             let location = self.location.unwrap_or_default();
-            let served = runtime.block_on(bare::serve(kind, &location, |address| say!("http://{address}")));
+            let served =
+                runtime.block_on(bare::serve(body_bytes, &location, |address| say!("http://{address}")));
             return served.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string());
         }
-        let options = Options {
-            binary: std::env::current_exe().map_err(|error| error.to_string())?,
-            azurite: self.azurite,
-            workloads: if self.workload.is_empty() { Workload::ALL.to_vec() } else { self.workload },
-            connections: self.connections.max(1),
-            slice: Duration::from_secs_f64(self.slice.clamp(0.1, 3600.0)),
-            rounds: self.rounds.max(1),
-            entities: self.entities.max(1),
-            location: self.location,
-        };
-        let progress = |step: &str| tell!("{step}");
-        let (text, json, html) = if self.growth {
+        let options = self.options()?;
+        let html = if self.growth {
             let axes = if self.axis.is_empty() { Axis::ALL.to_vec() } else { self.axis };
-            let found = runtime.block_on(lazuli_bench::growth::run(&options, &axes, self.long, progress))?;
-            (found.text(), found.json(), found.html())
+            let progress = |step: &str| tell!("{step}");
+            let found = runtime.block_on(growth::run(&options, &axes, self.long, progress))?;
+            if self.json {
+                say!("{}", found.json());
+            } else {
+                say!("{}", found.text().trim_end());
+            }
+            found.html()
         } else {
-            let report = runtime.block_on(lazuli_bench::run(&options, progress))?;
-            (report.text(), report.json(), report.html())
+            runtime.block_on(workloads(&options, self.json))?
         };
         if let Some(path) = self.html {
             std::fs::write(&path, html).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        if self.json {
-            say!("{json}");
-        } else {
-            say!("{}", text.trim_end());
-        }
         Ok(ExitCode::SUCCESS)
     }
+
+    fn options(&self) -> Result<Options, String> {
+        let selected = || self.workload.iter().flat_map(|selection| selection.0.clone()).collect();
+        Ok(Options {
+            binary: std::env::current_exe().map_err(|error| error.to_string())?,
+            azurite: self.azurite.clone(),
+            nginx: self.nginx.clone(),
+            workloads: if self.workload.is_empty() { Workload::all() } else { selected() },
+            connections: self.connections.max(1),
+            slice: Duration::from_secs_f64(self.slice.clamp(0.1, 3600.0)),
+            rounds: self.rounds.max(1),
+            entities: self.entities.max(1),
+            deep: self.deep.max(1),
+            stock: self.stock.max(1),
+            blob_mib: self.blob_mib.max(1),
+            location: self.location.clone(),
+        })
+    }
+}
+
+/// Runs the workloads. Prints each when it is finished, or JSON at the end. Returns the page with charts.
+async fn workloads(options: &Options, is_json: bool) -> Result<String, String> {
+    if !is_json {
+        say!("{}", lazuli_bench::heading(options));
+    }
+    let report = lazuli_bench::run(options, |event| match event {
+        Event::Step(step) => tell!("{step}"),
+        Event::Finished(section) if !is_json => say!("{}", section.trim_end()),
+        Event::Finished(_) => {}
+    });
+    let report = report.await?;
+    if is_json {
+        say!("{}", report.json());
+    }
+    Ok(report.html())
 }

@@ -5,11 +5,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_conformance::{ExtraRoots, Options, Target, run};
+use lazuli_model::Service;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+
+use crate::fault::Fault;
+use crate::storage::{Call, Storage};
 
 /// Check a server against the golden wire transcripts.
 ///
-/// Each transcript creates tables of its own with random names and deletes them. The exit code is 1 if an answer differs.
+/// Each transcript creates tables, queues or containers with random names and deletes them. The properties of the service are
+/// changed, and set back at the end. The exit code is 1 if a response differs.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +25,11 @@ Examples:
   lazuli conformance --endpoint https://shop.table.example.org --account shop --key BASE64KEY \\
       --connect 127.0.0.1:8443 --ca-file front.pem")]
 pub struct Conformance {
-    /// Endpoint of the Table service, http or https, with the account in its host or its path
+    /// Service to check
+    #[arg(long, value_name = "NAME", value_parser = service, default_value = "table")]
+    service: Service,
+
+    /// Endpoint of the service, http or https, with the account in its host or its path
     #[arg(long, value_name = "URL", required_unless_present = "connection_string")]
     endpoint: Option<String>,
 
@@ -57,13 +66,21 @@ pub struct Conformance {
     json: bool,
 }
 
+fn service(name: &str) -> Result<Service, String> {
+    let found = Service::ALL.into_iter().find(|service| service.label() == name);
+    found.ok_or_else(|| "the services are table, queue and blob".to_owned())
+}
+
 impl Conformance {
     /// Runs the transcripts; the exit code is 1 on a difference.
     pub fn run(self) -> Result<ExitCode, String> {
+        let storage = self.storage()?;
+        let properties = Properties::save(&storage);
         let mut options = Options::new(self.target()?);
         options.filter = self.filter;
         options.exclude_groups = self.skip;
         let report = run(&options);
+        properties.restore(&storage);
         if report.outcomes.is_empty() {
             return Err(
                 "no transcript is of that name; groups are the folders of the names that a full run prints"
@@ -78,11 +95,32 @@ impl Conformance {
         Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
+    /// The same service, for its properties.
+    fn storage(&self) -> Result<Storage, String> {
+        let text = match (&self.connection_string, &self.endpoint) {
+            (Some(text), _) => text.clone(),
+            (None, endpoint) => format!(
+                "AccountName={};AccountKey={};{}Endpoint={}",
+                self.account,
+                self.key,
+                self.service.title(),
+                endpoint.as_deref().unwrap_or_default()
+            ),
+        };
+        let storage = Storage::connect(self.service, &text, self.ca_file.as_deref())?;
+        Ok(match &self.connect {
+            Some(address) => storage.at_address(address.clone()),
+            None => storage,
+        })
+    }
+
     fn target(&self) -> Result<Target, String> {
         let target = match (&self.connection_string, &self.endpoint) {
-            (Some(text), _) => Target::from_connection_string(text),
+            (Some(text), _) => Target::from_connection_string(self.service, text),
             (None, endpoint) => {
-                Target::new(endpoint.as_deref().unwrap_or_default(), &self.account, &self.key)
+                let endpoint = endpoint.as_deref().unwrap_or_default();
+                Target::new(endpoint, &self.account, &self.key)
+                    .map(|target| target.with_service(self.service))
             }
         };
         let mut target = target.map_err(|error| error.to_string())?;
@@ -93,4 +131,30 @@ impl Conformance {
         }
         Ok(target)
     }
+}
+
+/// The properties of the service before the transcripts ran, some of which change them.
+struct Properties(Option<Vec<u8>>);
+
+impl Properties {
+    /// A server that has none, or does not show them, keeps whatever the transcripts set.
+    fn save(storage: &Storage) -> Self {
+        let found = storage.session().send(&call("GET"));
+        Self(found.ok().map(|response| response.body).filter(|body| !body.is_empty()))
+    }
+
+    fn restore(self, storage: &Storage) {
+        let Some(body) = self.0 else { return };
+        let restored =
+            storage.session().send(&call("PUT").header("Content-Type", "application/xml").body(body));
+        if let Err(Fault::Rejected(error)) = &restored {
+            tell!("lazuli: failed to restore the properties of the service: {error}");
+        } else if restored.is_err() {
+            tell!("lazuli: failed to restore the properties of the service: no response");
+        }
+    }
+}
+
+fn call(method: &'static str) -> Call {
+    Call::new(method, &[""]).with("restype", "service").with("comp", "properties")
 }

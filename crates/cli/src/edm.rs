@@ -1,15 +1,15 @@
-//! Entities as text: values with their types, one entity as a line of JSON, assignments of the command line.
+//! Entities as text: values with their types, an entity as a line of JSON, and assignments on the command line.
 //!
-//! Whatever is written is read back as it was, bit by bit: types, signs of zero, empty texts.
+//! Values round-trip exactly, with their types, signs of zero and empty strings.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_client::Dynamic;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::{DateTime, EdmType, Failure, Value};
-use lazuli_protocol::json;
+use lazuli_protocol::table::json;
 
-/// The type of that name: `Edm.Int32`, or `Int32` for short.
+/// The type with this name: `Edm.Int32`, or `Int32` for short.
 pub fn kind(name: &str) -> Option<EdmType> {
     EdmType::ALL
         .into_iter()
@@ -34,13 +34,12 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// The value of that type which the text stands for.
+/// Parses a value of this type.
 pub fn parse(kind: EdmType, text: &str) -> Result<Value, String> {
     json::read::parse(kind, text).ok_or_else(|| format!("'{text}' is not an {}", kind.name()))
 }
 
-/// An entity as a line of JSON, without the line's end: members of the protocol, values that a reader could mistake annotated
-/// with their type.
+/// An entity as a line of JSON, without the line end. Types that JSON does not show are annotated, as in the protocol.
 pub fn to_line(entity: &Dynamic) -> Vec<u8> {
     let mut out = json::send::Entity::new(&entity.partition_key, &entity.row_key);
     if let Some(time) = entity.timestamp {
@@ -52,7 +51,7 @@ pub fn to_line(entity: &Dynamic) -> Vec<u8> {
     out.finish()
 }
 
-/// Reads an entity from a line of JSON. The Timestamp, if there is one, is read too.
+/// Reads an entity from a line of JSON, with its Timestamp if it has one.
 pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
     let said = |failure: Failure| failure.message.into_owned();
     let draft = json::read::entity(line)
@@ -64,15 +63,14 @@ pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
         check_integers(line)?;
     }
     for property in draft.properties {
-        lazuli_model::entity::check_property(&property.name, &property.value).map_err(said)?;
+        lazuli_model::table::entity::check_property(&property.name, &property.value).map_err(said)?;
         set(&mut entity, &property.name, property.value)?;
     }
     entity.timestamp = timestamp_of(line);
     Ok(entity)
 }
 
-/// The protocol takes a bare integer that is too large for its type for a Double, which can lose digits; whoever writes a file
-/// has meant something else.
+/// Rejects bare integers that do not fit Edm.Int32. The protocol would read them as Edm.Double, which can lose digits.
 fn check_integers(line: &[u8]) -> Result<(), String> {
     let (mut name, mut rest) = (&line[..0], line);
     while let Some((&first, behind)) = rest.split_first() {
@@ -101,7 +99,7 @@ fn check_integers(line: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a text of JSON ends that begins here, behind its quote.
+/// The length of a JSON string that starts here, after its opening quote.
 fn end_of_text(bytes: &[u8]) -> usize {
     let mut is_escaped = false;
     let is_end = |&byte: &u8| {
@@ -112,7 +110,7 @@ fn end_of_text(bytes: &[u8]) -> usize {
     bytes.iter().position(is_end).unwrap_or(bytes.len())
 }
 
-/// The reader of the protocol ignores the Timestamp, as the service does.
+/// Reads the Timestamp, which the protocol's decoder ignores, as the service does.
 fn timestamp_of(line: &[u8]) -> Option<DateTime> {
     if !line.windows(TIMESTAMP.len()).any(|part| part == TIMESTAMP.as_bytes()) {
         return None;
@@ -121,7 +119,7 @@ fn timestamp_of(line: &[u8]) -> Option<DateTime> {
     object.get(TIMESTAMP).and_then(serde_json::Value::as_str).and_then(DateTime::parse)
 }
 
-/// Tells of a line without a Timestamp that can be read what is wrong with the one that is there, if one is.
+/// Rejects a line whose Timestamp cannot be parsed.
 pub fn check_timestamp(line: &[u8]) -> Result<(), String> {
     let object: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     match object.get(TIMESTAMP) {

@@ -1,131 +1,171 @@
-//! `lazuli engine`: looks after engines, and moves data from one to another.
+//! `lazuli engine`: migrates storage engines, and copies data from one to another.
 
 use std::cmp::Ordering;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use lazuli_archive::{Packer, Totals};
+use lazuli_engine::content::{Content, Copied, Copy};
 use lazuli_engine::{Dump, Stored, keycode};
+use lazuli_objects::ObjectsUrl;
 use lazuli_postgres::{Filler, Postgres, SCHEMA_VERSION};
-use lazuli_store::{Durability, Loader, Options};
+use lazuli_service::naming;
+use lazuli_store::{Loader, Options};
 
+use crate::backup::adopter::Adopter;
+use crate::contents;
 use crate::engine_url::{self, EngineUrl};
 use crate::progress::Progress;
 use crate::runtime;
+use crate::summary::Counter;
 
 /// Bytes of rows that are read or written together.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Look after storage engines.
+/// Migrate storage engines, and copy data between them.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lazuli engine migrate postgres://lazuli@db/lazuli   brings the tables up to date
   lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli
-  lazuli engine copy postgres://lazuli@db1,db2/lazuli file:copy   and back")]
+  lazuli engine copy postgres://lazuli@db1,db2/lazuli file:copy   and back
+  lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli \\
+      --to-content 's3://blobs?endpoint=http://s3:8333'   content into an object store")]
 pub struct EngineArgs {
     #[command(subcommand)]
     command: EngineCommand,
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, for as long as the program runs")]
 enum EngineCommand {
-    /// Bring the tables of a database to the version that this program works with
+    /// Migrate the tables of a database to the version of this program
     ///
-    /// An empty database is set up; servers do that by themselves when they start.
+    /// Sets up an empty database; servers do that by themselves when they start.
     #[command(after_help = "Examples:\n  lazuli engine migrate postgres://lazuli@db/lazuli")]
     Migrate {
-        /// The database: postgres://…
+        /// Database: postgres://…
         url: EngineUrl,
     },
     /// Copy everything from one engine to another, and verify it by count and checksum
     ///
-    /// Accounts, keys, tables, policies and entities go over with their timestamps and ETags. The copy is of one moment: stop
-    /// the servers of FROM, or what they write meanwhile stays behind. TO must be empty. A copy into a database that was
-    /// interrupted goes on where it was when the same command is given again, and until it is complete no server starts on
-    /// it; one into a directory is begun anew, after the directory was removed.
+    /// Copies accounts, keys, tables, queues, blobs and policies, with timestamps and ETags. The copy is a snapshot: stop the
+    /// servers of FROM first, or changes that they make meanwhile are not copied. TO must be empty. To resume an interrupted
+    /// copy into a database, run the same command again; no server starts on the database until the copy is complete. After
+    /// an interrupted copy into a directory, remove the directory and start again.
     #[command(after_help = "Examples:\n  lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli")]
     Copy {
-        /// Where the data is: file:DIR or postgres://…
+        /// Source: file:DIR or postgres://…
         from: EngineUrl,
-        /// Where it goes: file:DIR or postgres://…
+        /// Destination: file:DIR or postgres://…
         to: EngineUrl,
+        /// Object store with the content of a source in a database: s3://…
+        #[arg(long, value_name = "URL")]
+        from_content: Option<ObjectsUrl>,
+        /// Object store for the content of a destination in a database: s3://…
+        #[arg(long, value_name = "URL")]
+        to_content: Option<ObjectsUrl>,
         /// Print nothing but errors
         #[arg(short = 'q', long)]
         quiet: bool,
     },
 }
 
+/// An engine, and the object store with its content if there is one.
+struct End {
+    url: EngineUrl,
+    content: Option<ObjectsUrl>,
+}
+
 impl EngineArgs {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         let runtime = runtime::many_threads()?;
         match self.command {
             EngineCommand::Migrate { url } => runtime.block_on(migrate(url)),
-            EngineCommand::Copy { from, to, quiet } => runtime.block_on(copy(&from, &to, quiet)),
+            EngineCommand::Copy { from, to, from_content, to_content, quiet } => {
+                let from = End { url: from, content: from_content };
+                let to = End { url: to, content: to_content };
+                runtime.block_on(copy(&from, &to, quiet))
+            }
         }
     }
 }
 
 async fn migrate(url: EngineUrl) -> Result<ExitCode, String> {
     let EngineUrl::Postgres(url) = url else {
-        return Err(
-            "only databases have tables to migrate; a store is brought up to date when it opens".into()
-        );
+        return Err("only databases are migrated; a store is migrated when it is opened".into());
     };
     match Postgres::migrate(*url).await.map_err(|error| error.to_string())? {
-        None => say!("the tables were made, version {SCHEMA_VERSION}"),
+        None => say!("created the tables, version {SCHEMA_VERSION}"),
         Some(SCHEMA_VERSION) => say!("nothing to do: the tables have version {SCHEMA_VERSION}"),
-        Some(before) => say!("the tables went from version {before} to {SCHEMA_VERSION}"),
+        Some(before) => say!("migrated the tables from version {before} to {SCHEMA_VERSION}"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn copy(from: &EngineUrl, to: &EngineUrl, quiet: bool) -> Result<ExitCode, String> {
-    if from == to {
+async fn copy(from: &End, to: &End, quiet: bool) -> Result<ExitCode, String> {
+    if from.url == to.url {
         return Err("FROM and TO are the same".into());
     }
-    if let EngineUrl::File(path) = from
+    if let EngineUrl::File(path) = &from.url
         && !path.exists()
     {
         return Err(format!("there is no store in {}", path.display()));
     }
-    let source = engine_url::open(from, Durability::Full, None).await?;
-    let copied = copy_from(&mut *source.dump().await.map_err(|error| error.to_string())?, to, quiet).await;
+    let source =
+        engine_url::open(&from.url, from.content.as_ref(), engine_url::StoreSettings::default()).await?;
+    let mut all = Copy::begin(&*source, naming()).await.map_err(|error| error.to_string())?;
+    let copied = copy_from(&mut all, to, quiet).await;
+    drop(all);
     let closed = source.close().await.map_err(|error| error.to_string());
     let (totals, how) = copied?;
     closed?;
     if !quiet {
         say!("{how}");
-        say!("verified: {} rows, checksum {:032x}", totals.rows, totals.digest);
+        say!("verified: checksum {:032x}", totals.digest);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn copy_from(source: &mut dyn Dump, to: &EngineUrl, quiet: bool) -> Result<(Totals, String), String> {
-    match to {
-        EngineUrl::Memory => Err("a copy in memory would be gone at once".into()),
-        EngineUrl::File(path) => into_store(source, path, quiet).await,
-        EngineUrl::Postgres(url) => {
+async fn copy_from(source: &mut Copy, to: &End, quiet: bool) -> Result<(Totals, String), String> {
+    match (&to.url, &to.content) {
+        (EngineUrl::Memory, _) => {
+            Err("cannot copy to memory: the copy would be lost when the command ends".into())
+        }
+        (EngineUrl::File(_), Some(_)) => Err(engine_url::ONLY_DATABASES.into()),
+        (EngineUrl::File(path), None) => into_store(source, path, quiet).await,
+        (EngineUrl::Postgres(url), content) => {
             let filler = Filler::begin((**url).clone()).await.map_err(|error| format!("{url}: {error}"))?;
-            into_database(source, filler, quiet).await
+            let content = match content {
+                Some(content) => contents::of_filler(filler.engine(), content).await?,
+                None => filler.content(),
+            };
+            into_database(source, filler, content, quiet).await
         }
     }
 }
 
-async fn into_store(source: &mut dyn Dump, path: &Path, quiet: bool) -> Result<(Totals, String), String> {
+async fn into_store(source: &mut Copy, path: &Path, quiet: bool) -> Result<(Totals, String), String> {
     let mut loader = Loader::create(path, &Options::default()).map_err(|error| error.to_string())?;
     let mut count = Count::new("copy", quiet);
-    loop {
-        let rows = source.next(PAGE_BYTES).await.map_err(|error| error.to_string())?;
-        if rows.is_empty() {
-            break;
+    let mut adopter = Adopter::new(loader.content());
+    let marks = loop {
+        match source.next(PAGE_BYTES).await.map_err(|error| error.to_string())? {
+            Copied::Rows(rows) => {
+                count.add(&rows);
+                loader.put(&rows).map_err(|error| error.to_string())?;
+            }
+            Copied::Content { piece, bytes, .. } => {
+                count.add_content(&bytes);
+                adopter.take(piece, bytes).await?;
+            }
+            Copied::End(marks) => break marks,
         }
-        count.add(&rows);
-        loader.put(&rows).map_err(|error| error.to_string())?;
-    }
-    let marks = source.marks();
+    };
+    adopter.finish().await?;
     let (wanted, how) = count.end(marks);
     let loaded = loader.seal(marks).map_err(|error| error.to_string())?;
     let mut found = Count::new("verify", quiet);
@@ -135,20 +175,27 @@ async fn into_store(source: &mut dyn Dump, path: &Path, quiet: bool) -> Result<(
     Ok((wanted, how))
 }
 
-/// Walks through what is to be there and what is there, side by side: so a copy that was begun goes on.
+/// Compares source and destination row by row, and writes the differences. So an interrupted copy can be resumed.
 async fn into_database(
-    source: &mut dyn Dump,
+    source: &mut Copy,
     filler: Filler,
+    content: Arc<dyn Content>,
     quiet: bool,
 ) -> Result<(Totals, String), String> {
     let error = |error: lazuli_engine::Error| error.to_string();
     let mut there = Walk::new(filler.so_far().await.map_err(error)?);
     let mut count = Count::new("copy", quiet);
-    loop {
-        let rows = source.next(PAGE_BYTES).await.map_err(error)?;
-        if rows.is_empty() {
-            break;
-        }
+    let mut adopter = Adopter::new(content);
+    let marks = loop {
+        let rows = match source.next(PAGE_BYTES).await.map_err(error)? {
+            Copied::Rows(rows) => rows,
+            Copied::Content { piece, bytes, .. } => {
+                count.add_content(&bytes);
+                adopter.take(piece, bytes).await?;
+                continue;
+            }
+            Copied::End(marks) => break marks,
+        };
         count.add(&rows);
         let (mut put, mut gone) = (Vec::new(), Vec::new());
         for row in rows {
@@ -163,12 +210,12 @@ async fn into_database(
         if !put.is_empty() {
             filler.put(&put).await.map_err(error)?;
         }
-    }
+    };
+    adopter.finish().await?;
     while let Some(row) = there.next().await.map_err(error)? {
         filler.remove(&[row]).await.map_err(error)?;
     }
     drop(there);
-    let marks = source.marks();
     let (wanted, how) = count.end(marks);
     let mut found = Count::new("verify", quiet);
     let mut all = filler.so_far().await.map_err(error)?;
@@ -203,7 +250,7 @@ impl Walk {
         Ok(self.ready.pop_front())
     }
 
-    /// The row with the same key, if it is there; those before it go to `before`.
+    /// The row with the same key, if there is one; rows before it go to `before`.
     async fn up_to(
         &mut self,
         wanted: &Stored,
@@ -233,9 +280,10 @@ fn order(a: &Stored, b: &Stored) -> Ordering {
     a.table.cmp(&b.table).then_with(|| key(a).cmp(&key(b)))
 }
 
-/// Counts rows and bytes, and sums them up.
+/// Counts contents, rows and bytes, and sums them up.
 struct Count {
     packer: Packer,
+    contents: Counter,
     progress: Progress,
     rows: u64,
     bytes: u64,
@@ -243,18 +291,26 @@ struct Count {
 
 impl Count {
     fn new(what: &'static str, quiet: bool) -> Self {
-        Self { packer: Packer::new(), progress: Progress::start(what, quiet), rows: 0, bytes: 0 }
+        let (packer, contents) = (Packer::new(), Counter::new());
+        Self { packer, contents, progress: Progress::start(what, "rows", quiet), rows: 0, bytes: 0 }
     }
 
     fn add(&mut self, rows: &[Stored]) {
         let _ = self.packer.rows(rows);
+        rows.iter().for_each(|row| self.contents.see(row.table, row.row.view()));
         self.rows += rows.len() as u64;
         self.bytes += rows.iter().map(|row| row.bytes() as u64).sum::<u64>();
         self.progress.reach(self.rows, self.bytes, None);
     }
 
+    fn add_content(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.progress.reach(self.rows, self.bytes, None);
+    }
+
     fn end(self, marks: lazuli_engine::Marks) -> (Totals, String) {
-        (self.packer.end(marks).1, self.progress.finish())
+        let how = format!("{}; {}", self.contents.finish(), self.progress.finish_bytes());
+        (self.packer.end(marks).1, how)
     }
 }
 
@@ -263,7 +319,7 @@ fn compare(found: &Totals, wanted: &Totals) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the copy has {} rows with checksum {:032x}, the original {} with {:032x}; give the command again",
+        "the copy has {} rows with checksum {:032x}, the source {} with {:032x}; run the command again",
         found.rows, found.digest, wanted.rows, wanted.digest
     ))
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
+use lazuli_objects::ObjectsUrl;
 use lazuli_postgres::{Postgres, PostgresUrl};
 use lazuli_store::{Durability, OpenError, Options, Store};
+
+use crate::contents;
 
 /// Where the data lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,14 +52,14 @@ impl EngineUrl {
     }
 }
 
-/// A path that means the same in any directory.
+/// An absolute path.
 pub fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
-/// What to say where a command looks for a store and finds none.
+/// The error for a directory without a store.
 pub fn no_store(place: &Path) -> String {
-    format!("there is no store in {}; --location names its directory, as that of serve does", place.display())
+    format!("there is no store in {}; pass the data directory of the server with --location", place.display())
 }
 
 /// Why an engine could not be opened.
@@ -75,45 +78,99 @@ impl From<EngineError> for String {
     }
 }
 
-/// Opens the engine.
-pub async fn open(
-    url: &EngineUrl,
-    durability: Durability,
-    cache_bytes: Option<u64>,
-) -> Result<Arc<dyn Engine>, EngineError> {
-    match url {
-        EngineUrl::Memory => Ok(Arc::new(Memory::new(Clock::system()))),
-        EngineUrl::File(path) => open_store(path, durability, cache_bytes),
-        EngineUrl::Postgres(url) => match Postgres::open(PostgresUrl::clone(url), Clock::system()).await {
-            Ok(engine) => Ok(Arc::new(engine)),
-            Err(error) => Err(EngineError::Failed(format!("{url}: {error}"))),
-        },
+/// Settings of the embedded store; other engines ignore them.
+pub struct StoreSettings {
+    /// When a change is acknowledged.
+    pub durability: Durability,
+    /// Memory for caches; `None` for the store's default.
+    pub cache_bytes: Option<u64>,
+    /// Open the store although data that was acknowledged is missing.
+    pub accept_data_loss: bool,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self { durability: Durability::Full, cache_bytes: None, accept_data_loss: false }
     }
 }
 
-/// A directory of such a name is a mistake, and its name would be shown with the password in it.
+/// Opens the engine, with its content in an object store if one is named.
+pub async fn open(
+    url: &EngineUrl,
+    content: Option<&ObjectsUrl>,
+    settings: StoreSettings,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    match (url, content) {
+        (EngineUrl::Memory, None) => Ok(Arc::new(Memory::new(Clock::system()))),
+        (EngineUrl::File(path), None) => open_store(path, settings),
+        (EngineUrl::Postgres(url), None) => {
+            let opened = Postgres::open(PostgresUrl::clone(url), Clock::system()).await;
+            opened.map(|engine| Arc::new(engine) as _).map_err(|error| failed(url, &error))
+        }
+        (EngineUrl::Postgres(url), Some(content)) => {
+            let opened = Postgres::open_rows(PostgresUrl::clone(url), Clock::system()).await;
+            let rows = opened.map_err(|error| failed(url, &error))?;
+            contents::attach(rows, content).await.map_err(EngineError::Failed)
+        }
+        (EngineUrl::Memory | EngineUrl::File(_), Some(_)) => Err(EngineError::Failed(ONLY_DATABASES.into())),
+    }
+}
+
+/// Opens the engine for a command that uses no content, wherever that is.
+pub async fn open_rows(url: &EngineUrl) -> Result<Arc<dyn Engine>, EngineError> {
+    match url {
+        EngineUrl::Postgres(url) => {
+            let opened = Postgres::open_rows(PostgresUrl::clone(url), Clock::system()).await;
+            opened.map(|engine| Arc::new(engine) as _).map_err(|error| failed(url, &error))
+        }
+        EngineUrl::Memory | EngineUrl::File(_) => open(url, None, StoreSettings::default()).await,
+    }
+}
+
+/// The error for an object store beside an engine that has its own place for content.
+pub const ONLY_DATABASES: &str =
+    "an object store needs --engine postgres://…; other engines store content themselves";
+
+fn failed(url: &PostgresUrl, error: &lazuli_postgres::OpenError) -> EngineError {
+    EngineError::Failed(format!("{url}: {error}"))
+}
+
+/// Rejects the URL of a database as a directory: messages with the name would show its password.
 fn refuse_database(path: &Path) -> Result<(), String> {
     let text = path.to_string_lossy();
     if text.starts_with("postgres:") || text.starts_with("postgresql:") {
-        return Err("a directory is wanted, not the URL of a database: that is --engine postgres://…".into());
+        return Err("expected a directory, not the URL of a database; pass that with --engine".into());
+    }
+    Ok(())
+}
+
+/// A backup is not a store: opening it would leave an empty store among its files.
+fn refuse_backup(path: &Path) -> Result<(), String> {
+    let is_backup = path.join(lazuli_archive::manifest::FILE).exists();
+    if is_backup && !path.join(lazuli_store::FORMAT_FILE).exists() {
+        let shown = path.display();
+        return Err(format!(
+            "{shown} is a backup, not a store; make a store of it: lazuli restore {shown} --location NEW-DIRECTORY"
+        ));
     }
     Ok(())
 }
 
 /// Opens the embedded store.
-pub fn open_store(
-    path: &Path,
-    durability: Durability,
-    cache_bytes: Option<u64>,
-) -> Result<Arc<dyn Engine>, EngineError> {
+pub fn open_store(path: &Path, settings: StoreSettings) -> Result<Arc<dyn Engine>, EngineError> {
     refuse_database(path).map_err(EngineError::Failed)?;
-    let mut options = Options { durability, ..Options::default() };
+    refuse_backup(path).map_err(EngineError::Failed)?;
+    let StoreSettings { durability, cache_bytes, accept_data_loss } = settings;
+    let mut options = Options { durability, accept_data_loss, ..Options::default() };
     if let Some(bytes) = cache_bytes {
         options = options.with_caches(bytes);
     }
     match Store::open(path, options) {
         Ok(store) => Ok(Arc::new(store)),
         Err(error @ OpenError::InUse { .. }) => Err(EngineError::InUse(error.to_string())),
+        Err(error @ OpenError::Lost(_)) => Err(EngineError::Failed(format!(
+            "{error}. Restore a backup, or start once with --accept-data-loss to continue without it"
+        ))),
         Err(error) => Err(EngineError::Failed(error.to_string())),
     }
 }

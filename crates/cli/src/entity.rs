@@ -1,19 +1,22 @@
-//! `lazuli entity`: one entity at a time.
+//! `lazuli entity`: the entities of tables, one at a time, by a query, or from and to files.
 
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use lazuli_client::{Dynamic, ETag, GetOptions, Versioned, WriteMode, WriteOptions};
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use serde_json::json;
 
 use crate::edm;
+use crate::export::Export;
+use crate::fault::{EXIT_CODES, Fault};
+use crate::import::Import;
 use crate::output::{Format, Printer, aligned, shown};
-use crate::query::with_keys;
-use crate::target::{EXIT_CODES, Fault, Target};
+use crate::query::{Query, with_keys};
+use crate::target::Target;
 
-/// Read and change entities.
+/// Read and change entities, query, export and import them.
 ///
 /// Properties are written as Name=text, as Age:Int64=5 with a type (Binary, Boolean, DateTime, Double, Guid, Int32, Int64,
 /// String), or as Age:=5 whose value is JSON. An entity can also be given as one JSON object, or as - for JSON Lines from
@@ -25,6 +28,7 @@ Examples:
   lazuli entity get people a 9
   lazuli entity merge people PartitionKey=a RowKey=9 Visits:Int64=5
   lazuli entity delete people a 9
+  lazuli entity query people --filter 'Age gt 30'     or just: lazuli query
 
 {EXIT_CODES}"))]
 pub struct Entity {
@@ -34,47 +38,49 @@ pub struct Entity {
 
 #[derive(Subcommand)]
 enum EntityCommand {
-    /// Add an entity, which must not be there
+    /// Add an entity, which must not exist
     #[command(after_help = "\
 Examples:
   lazuli entity insert people PartitionKey=a RowKey=9 Name=Grace Age:=45 Born:DateTime=1906-12-09
   lazuli entity insert people '{\"PartitionKey\":\"a\",\"RowKey\":\"8\",\"Name\":\"Edsger\"}'")]
     Insert(Written),
-    /// Add an entity, or replace the one that is there
+    /// Add an entity, or replace the existing one
     #[command(after_help = "\
 Examples:
   lazuli entity upsert people PartitionKey=a RowKey=9 Name=Grace
   lazuli query people --all --output jsonl | lazuli entity upsert people -")]
     Upsert {
-        /// Properties that are not given stay as they are
+        /// Keep properties that are not given
         #[arg(long)]
         merge: bool,
         #[command(flatten)]
         written: Written,
     },
-    /// Change the properties that are given of an entity that is there
+    /// Change the given properties of an entity, which must exist; the others stay
     #[command(after_help = "Examples:\n  lazuli entity merge people PartitionKey=a RowKey=0 Age:=37")]
     Merge(Conditional),
-    /// Replace an entity that is there
+    /// Replace an entity, which must exist
     #[command(
+        visible_alias = "replace",
         after_help = "Examples:\n  lazuli entity update people PartitionKey=a RowKey=0 Name=Ada Age:=37"
     )]
     Update(Conditional),
     /// Print an entity
     #[command(
+        visible_alias = "show",
         after_help = "Examples:\n  lazuli entity get people a 0\n  lazuli entity get people a 0 --select Name --output json"
     )]
     Get {
         /// Only these properties; several with commas, or repeated
         #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
         select: Vec<String>,
-        /// How to print it [default: table on a terminal, jsonl elsewhere]
+        /// Output format [default: table on a terminal, jsonl elsewhere]
         #[arg(short, long, value_enum)]
         output: Option<Format>,
         #[command(flatten)]
         place: Place,
     },
-    /// Delete an entity, which must be there
+    /// Delete an entity, which must exist
     #[command(after_help = "Examples:\n  lazuli entity delete people a 0")]
     Delete {
         /// Only if it has this ETag
@@ -83,16 +89,19 @@ Examples:
         #[command(flatten)]
         place: Place,
     },
+    Query(Query),
+    Export(Export),
+    Import(Import),
 }
 
 /// An entity by its keys.
 #[derive(Args)]
 struct Place {
-    /// The table
+    /// Table
     table: String,
-    /// Its PartitionKey
+    /// PartitionKey
     partition_key: String,
-    /// Its RowKey
+    /// RowKey
     row_key: String,
     #[command(flatten)]
     target: Target,
@@ -101,9 +110,9 @@ struct Place {
 /// An entity to write.
 #[derive(Args)]
 struct Written {
-    /// The table
+    /// Table
     table: String,
-    /// The properties, or one JSON object, or - for JSON Lines from standard input
+    /// Properties, or one JSON object, or - for JSON Lines from standard input
     #[arg(value_name = "PROPERTY", required = true)]
     properties: Vec<String>,
     #[command(flatten)]
@@ -121,7 +130,7 @@ struct Conditional {
 }
 
 impl Entity {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         match self.command {
             EntityCommand::Insert(written) => written.run(WriteMode::Insert.into()),
@@ -133,6 +142,9 @@ impl Entity {
             EntityCommand::Update(Conditional { if_match, written }) => {
                 written.run(WriteOptions { mode: WriteMode::Replace, if_match: if_match.map(ETag::new) })
             }
+            EntityCommand::Query(query) => query.run(),
+            EntityCommand::Export(export) => export.run(),
+            EntityCommand::Import(import) => import.run(),
             EntityCommand::Get { place, select, output } => get(&place, &select, Format::or_default(output)),
             EntityCommand::Delete { place, if_match } => place.target.run(async |service| {
                 let table = service.table(&place.table)?;
@@ -169,7 +181,7 @@ impl Written {
     }
 }
 
-/// The entity that the words of a command line stand for.
+/// Parses the entity on a command line.
 fn given(words: &[String]) -> Result<Dynamic, String> {
     if let [object] = words
         && object.trim_start().starts_with('{')
@@ -188,13 +200,13 @@ fn given(words: &[String]) -> Result<Dynamic, String> {
     }
     for key in [PARTITION_KEY, ROW_KEY] {
         if !keys.iter().any(|name| name == key) {
-            return Err(format!("{key}=… is missing; it may be empty, but it must be said"));
+            return Err(format!("{key}=… is missing; it may be empty, but it must be given"));
         }
     }
     Ok(entity)
 }
 
-/// What was written, for programs; people see that nothing failed.
+/// Prints the keys and the ETag, unless standard output is a terminal.
 fn tell(entity: &Dynamic, etag: &ETag) -> Result<(), Fault> {
     if Format::or_default(None) == Format::Table {
         return Ok(());
@@ -224,7 +236,7 @@ fn get(place: &Place, select: &[String], format: Format) -> Result<ExitCode, Str
     })
 }
 
-/// For people: a line for each property, with its type.
+/// Prints a line for each property, with its type.
 fn print_one(found: &Versioned<Dynamic>) -> Result<(), Fault> {
     let row = |name: &str, kind: &str, value: &str| vec![name.to_owned(), kind.to_owned(), shown(value)];
     let entity = &found.value;

@@ -1,7 +1,7 @@
-//! `lazuli export`: tables into files, page by page, so that it can be killed and goes on.
+//! `lazuli export`: tables to files, page by page, so that an interrupted export can be resumed.
 //!
-//! Entities go to `TABLE.jsonl.part`; behind each page a state file says how much of it counts and where the next page starts.
-//! When all are there the file gets its name, or is made into CSV. So a file with its name is always whole.
+//! Entities go to `TABLE.jsonl.part`. After each page, a state file records the valid length of that file and the start of the
+//! next page. At the end the file is renamed, or converted to CSV. So a file with its final name is always complete.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
@@ -15,15 +15,16 @@ use serde_json::{Value as Json, json};
 
 use crate::csv::{Column, Columns};
 use crate::edm;
+use crate::fault::{EXIT_CODES, Fault};
 use crate::output::{lines_to_csv, write_lines};
-use crate::progress::{Progress, thousands};
+use crate::progress::{Progress, plural, thousands};
 use crate::state::{StateFile, number, text};
-use crate::target::{EXIT_CODES, Fault, Target};
+use crate::target::Target;
 
 /// Write tables to files.
 ///
-/// Types are kept. A table becomes TABLE.jsonl or TABLE.csv in the directory; the formats are described in docs/operate.md. An
-/// export that was interrupted goes on where it was when it is started again.
+/// Writes each table to TABLE.jsonl or TABLE.csv in the directory, with types; docs/operate.md describes the formats. To resume
+/// an interrupted export, run the same command again.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
@@ -34,7 +35,7 @@ Examples:
 
 {EXIT_CODES}"))]
 pub struct Export {
-    /// The tables
+    /// Tables
     #[arg(value_name = "TABLE", required_unless_present = "all", conflicts_with = "all")]
     tables: Vec<String>,
 
@@ -42,23 +43,23 @@ pub struct Export {
     #[arg(long)]
     all: bool,
 
-    /// Where the files go
+    /// Directory for the files
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 
-    /// JSON Lines or CSV
+    /// File format
     #[arg(long, value_enum, default_value = "jsonl")]
     format: FileFormat,
 
-    /// Only entities for which this holds
+    /// Only entities that match this expression
     #[arg(short, long, value_name = "EXPRESSION")]
     filter: Option<String>,
 
-    /// Write the Timestamp of each entity too
+    /// Write the Timestamp of each entity, too
     #[arg(long)]
     timestamps: bool,
 
-    /// Start anew, and replace files that are there
+    /// Start again, and replace existing files
     #[arg(long)]
     overwrite: bool,
 
@@ -70,7 +71,7 @@ pub struct Export {
     target: Target,
 }
 
-/// What a file is written in.
+/// File format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FileFormat {
     /// JSON Lines
@@ -80,7 +81,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// How the names of such files end.
+    /// The extension of the file name.
     pub fn extension(self) -> &'static str {
         match self {
             FileFormat::Jsonl => "jsonl",
@@ -100,7 +101,7 @@ impl Export {
                 self.table(service, name).await?;
             }
             if names.is_empty() && !self.quiet {
-                say!("there are no tables");
+                say!("the account has no tables");
             }
             Ok(ExitCode::SUCCESS)
         })
@@ -115,12 +116,12 @@ impl Export {
         self.complete(&part, &path, &state)?;
         state.remove()?;
         if !self.quiet {
-            say!("{}: {} entities", path.display(), thousands(rows));
+            say!("{}: {} {}", path.display(), thousands(rows), plural(rows, "entity", "entities"));
         }
         Ok(())
     }
 
-    /// The state of an export that was interrupted, or that of a new one.
+    /// The state of an interrupted export, or of a new one.
     fn begin(&self, service: &TableService, path: &Path, name: &str) -> Result<StateFile, Fault> {
         let purpose = json!({
             "export": name, "from": self.target.identity(service)?, "filter": self.filter, "timestamps": self.timestamps,
@@ -133,11 +134,11 @@ impl Export {
         Ok(state)
     }
 
-    /// Reads what is missing of the table, and appends it to the file.
+    /// Reads the rest of the table, and appends it to the file.
     async fn fetch(&self, table: &Table, part: &Path, state: &mut StateFile) -> Result<u64, Fault> {
         let mut told = Told::read(state.content())?;
         let mut file = open_part(part, told.bytes)?;
-        let mut progress = Progress::start("export", self.quiet);
+        let mut progress = Progress::start("export", "entities", self.quiet);
         let mut request = PageRequest::new(table.table_name().clone());
         request.filter.clone_from(&self.filter);
         let mut trail = Trail::starting_at(told.next.clone());
@@ -165,7 +166,7 @@ impl Export {
         Ok(told.rows)
     }
 
-    /// Gives the file its name.
+    /// Gives the file its final name.
     fn complete(&self, part: &Path, path: &Path, state: &StateFile) -> Result<(), Fault> {
         if self.format == FileFormat::Jsonl {
             return Ok(std::fs::rename(part, path)?);
@@ -180,19 +181,19 @@ impl Export {
     }
 }
 
-/// The file, cut behind what counts.
+/// Opens the file and truncates it to its valid length.
 fn open_part(part: &Path, bytes: u64) -> Result<File, Fault> {
-    let told = |error: std::io::Error| Fault::Said(format!("{}: {error}", part.display()));
+    let told = |error: std::io::Error| Fault::Message(format!("{}: {error}", part.display()));
     let mut file = File::options().create(true).write(true).truncate(false).open(part).map_err(told)?;
     if file.metadata().map_err(told)?.len() < bytes {
-        return Err(format!("{} is shorter than it was; --overwrite starts anew", part.display()).into());
+        return Err(format!("{} is shorter than it was; --overwrite starts again", part.display()).into());
     }
     file.set_len(bytes).map_err(told)?;
     file.seek(SeekFrom::End(0)).map_err(told)?;
     Ok(file)
 }
 
-/// How far an export has come.
+/// The progress of an export.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     rows: u64,

@@ -1,4 +1,4 @@
-//! `lazuli health`: is a server ready? For supervisors and containers.
+//! `lazuli health`: reports whether a server is ready, for supervisors and containers.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::admin::{self, Call};
 use crate::config;
 use crate::serve::ADMIN_PORT;
 
-/// Ask a running server whether it is ready; exit code 0 if it is.
+/// Check whether a running server is ready; the exit code is 0 if it is.
 ///
-/// Which one, if no flag says so: the one that `lazuli serve` would be with the same environment and configuration file, found
-/// by its admin port or by its data directory, or else the one on port 10009 of this machine.
+/// Without flags, checks the server that `lazuli serve` would start with the same environment and configuration file, found by
+/// its admin port or by its data directory, or else the one on port 10009 of this machine.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,14 @@ Examples:
 
 The admin listener is on loopback only: ask on the machine, or in the container, of the server.")]
 pub struct Health {
-    /// Directory of the data
+    #[command(flatten)]
+    server: AdminArgs,
+}
+
+/// The server whose admin listener is asked.
+#[derive(Args)]
+pub struct AdminArgs {
+    /// Data directory of the server
     #[arg(short = 'l', long, value_name = "DIR")]
     location: Option<PathBuf>,
 
@@ -33,28 +40,32 @@ pub struct Health {
     #[arg(long, value_name = "PORT", conflicts_with = "location")]
     admin_port: Option<u16>,
 
-    /// Where the admin listener is
+    /// URL of the admin listener
     #[arg(long, value_name = "URL", conflicts_with_all = ["location", "admin_port"], value_parser = address_in)]
     url: Option<String>,
 }
 
 impl Health {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
         let call = Call { method: "GET", path: "/readyz".into(), body: String::new() };
-        match admin::on_address(&self.address(root)?, &call)? {
+        match admin::on_address(&self.server.address(root)?, &call)? {
             (200, _) => {
                 say!("ready");
                 Ok(ExitCode::SUCCESS)
             }
             (status, answer) => {
-                let why = answer.get("error").and_then(|why| why.as_str()).unwrap_or("no reason was told");
+                let why =
+                    answer.get("error").and_then(|why| why.as_str()).unwrap_or("the server gave no reason");
                 Err(format!("not ready ({status}): {why}"))
             }
         }
     }
+}
 
-    fn address(self, root: &Command) -> Result<String, String> {
+impl AdminArgs {
+    /// The address of the admin listener.
+    pub fn address(self, root: &Command) -> Result<String, String> {
         match (self.url, self.admin_port, self.location) {
             (Some(address), ..) => Ok(address),
             (None, Some(port), _) => Ok(local(port)),
@@ -64,7 +75,7 @@ impl Health {
     }
 }
 
-/// Where the server is that `serve` would be.
+/// The address of the server that `serve` would start.
 fn usual(root: &Command) -> Result<String, String> {
     let serve = config::usual_serve(root)?;
     if let Some(port) = serve.admin_port() {
@@ -80,13 +91,15 @@ fn local(port: u16) -> String {
     format!("{}:{port}", Ipv4Addr::LOCALHOST)
 }
 
-/// The host and port in a URL.
+/// The host and port of a URL.
 fn address_in(url: &str) -> Result<String, String> {
-    let rest = url.strip_prefix("http://").ok_or("such as http://127.0.0.1:10009: it speaks plain http")?;
+    let rest = url
+        .strip_prefix("http://")
+        .ok_or("expected a URL such as http://127.0.0.1:10009; the admin listener speaks plain http")?;
     let authority = rest.split('/').next().unwrap_or_default();
     match authority.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(authority.to_owned()),
-        _ => Err("such as http://127.0.0.1:10009, with its port".into()),
+        _ => Err("expected a URL with a port, such as http://127.0.0.1:10009".into()),
     }
 }
 

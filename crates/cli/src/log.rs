@@ -1,11 +1,15 @@
-//! Where the log goes and how it looks: standard error, one line an event.
+//! The log: one line per event, on standard error.
+
+use std::fs::File;
+use std::sync::Mutex;
 
 use clap::ValueEnum;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::prelude::*;
 
-/// How a line of the log looks.
+/// Format of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
@@ -14,24 +18,55 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging for a command that opens a store but does not serve: what its opening has to tell, and nothing else.
+/// The least important events that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// Failures.
+    Error,
+    /// And what an operator should look at.
+    Warn,
+    /// And what a server does now and then.
+    Info,
+    /// And details of requests, for debugging.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl From<LogLevel> for Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Level::ERROR,
+            LogLevel::Warn => Level::WARN,
+            LogLevel::Info => Level::INFO,
+            LogLevel::Debug => Level::DEBUG,
+            LogLevel::Trace => Level::TRACE,
+        }
+    }
+}
+
+/// Starts logging for a command that does not serve: only warnings about the store that it opens.
 pub fn start_for_commands() {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).without_time();
     let targets = Targets::new().with_target("lazuli_store", Level::WARN);
     tracing_subscriber::registry().with(layer.with_target(false).with_filter(targets)).init();
 }
 
-/// Starts logging.
-pub fn start(format: LogFormat, quiet: bool) {
-    let level = if quiet { Level::ERROR } else { Level::INFO };
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    // What cannot be written to standard error cannot be complained of there.
+/// Starts logging, to a file if there is one.
+pub fn start(format: LogFormat, level: LogLevel, file: Option<File>) {
+    let level = Level::from(level);
+    let writer = match file {
+        Some(file) => BoxMakeWriter::new(Mutex::new(file)),
+        None => BoxMakeWriter::new(std::io::stderr),
+    };
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false);
+    // A failure to write to standard error cannot be reported there.
     let layer = layer.log_internal_errors(false);
     let layer = match format {
         LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
-    // The sorted store has threads of its own: why one of them failed, for instance on a full disk, only it can tell.
+    // The LSM tree has threads of its own. Only its own log says why one of them failed, for example on a full disk.
     let targets = ["fjall", "lsm_tree"]
         .into_iter()
         .fold(Targets::new().with_default(level), |targets, name| targets.with_target(name, Level::ERROR));

@@ -5,35 +5,50 @@ mod say;
 
 mod account;
 mod admin;
+mod azurite;
 mod backup;
 mod bench;
+mod blob;
+mod cert;
 mod check;
+mod completions;
 mod config;
 mod conformance;
+mod container;
+mod contents;
 mod csv;
 mod edm;
 mod engine;
 mod engine_url;
 mod entity;
+mod events;
 mod export;
+mod fault;
 mod health;
 mod import;
+mod lease;
 mod log;
 mod logs;
 mod memory;
+mod message;
 mod oauth;
 mod output;
 mod place;
 mod progress;
 mod query;
+mod queue;
+mod records;
 mod restore;
 mod runtime;
 mod sas;
 mod secret;
 mod serve;
 mod state;
+mod storage;
+mod summary;
 mod table;
 mod target;
+mod token;
 mod trial;
 
 use std::ffi::OsString;
@@ -55,9 +70,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
     max_term_width = 100,
     after_help = "\
 Examples:
-  lazuli                                 tables on 127.0.0.1:10002, data in ./lazuli-data
+  lazuli                                 blobs on port 10000, queues on 10001, tables on 10002
   lazuli table create animals            on that server, or on any other that speaks the protocol
-  lazuli serve --help                    flags, and more examples; so for every command"
+  lazuli blob upload report.pdf files    to the container files
+  lazuli azurite -l data --silent        accepts Azurite's command line and prints its ready lines
+  lazuli serve --help                    flags and more examples, as for every command"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -69,10 +86,15 @@ enum Command {
     Serve(Box<serve::Serve>),
     Config(config::ConfigArgs),
     Health(health::Health),
+    Events(events::Events),
     Account(account::Account),
     Sas(sas::Sas),
     Table(table::Table),
     Entity(entity::Entity),
+    Container(container::Container),
+    Blob(blob::Blob),
+    Queue(queue::Queue),
+    Message(message::Message),
     Query(query::Query),
     Export(export::Export),
     Import(import::Import),
@@ -85,10 +107,15 @@ enum Command {
     Bench(bench::Bench),
     Trial(trial::Trial),
     Soak(trial::Soak),
+    Token(token::Token),
+    Cert(cert::Cert),
+    Completions(completions::Completions),
+    Man(completions::Man),
 }
 
 fn main() -> ExitCode {
-    let args = match completed(with_command(std::env::args_os())) {
+    let args = azurite::translated(std::env::args_os());
+    let args = match completed(with_command(args.into_iter())) {
         Ok(args) => args,
         Err(message) => {
             tell!("lazuli: error: {message}");
@@ -103,14 +130,19 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Config(config) => config.run(&Cli::command()),
         Command::Health(health) => health.run(&Cli::command()),
+        Command::Events(events) => events.run(&Cli::command()),
         Command::Account(account) => account.run(&Cli::command()),
         Command::Sas(sas) => sas.run(),
         Command::Table(table) => table.run(),
         Command::Entity(entity) => entity.run(),
+        Command::Container(container) => container.run(),
+        Command::Blob(blob) => blob.run(),
+        Command::Queue(queue) => queue.run(),
+        Command::Message(message) => message.run(),
         Command::Query(query) => query.run(),
         Command::Export(export) => export.run(),
         Command::Import(import) => import.run(),
-        Command::Logs(logs) => logs.run(&Cli::command()),
+        Command::Logs(logs) => logs.run(),
         Command::Backup(backup) => backup.run(&Cli::command()),
         Command::Restore(restore) => restore.run(),
         Command::Check(check) => check.run(&Cli::command()),
@@ -119,6 +151,10 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench.run(),
         Command::Trial(trial) => trial.run(),
         Command::Soak(soak) => soak.run(),
+        Command::Token(token) => token.run(),
+        Command::Cert(cert) => cert.run(),
+        Command::Completions(completions) => completions.run(Cli::command()),
+        Command::Man(man) => man.run(Cli::command()),
     };
     match result {
         Ok(_) if say::failed() => ExitCode::FAILURE,

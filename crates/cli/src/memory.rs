@@ -1,19 +1,19 @@
-//! How much memory caches get, unless the operator says.
+//! The default size of the caches.
 //!
-//! What must stay true: in a small container on a large machine the container's limit counts.
+//! Invariant: in a small container on a large machine, the container's limit applies.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
 const MIB: u64 = 1024 * 1024;
-/// One in so many bytes of the memory is for caches.
+/// The caches get one byte of this many.
 const SHARE: u64 = 32;
 /// But at least this much,
 const BYTES_MIN: u64 = 64 * MIB;
 /// and at most this: enough for the indexes and filters of ten million rows of a kilobyte.
 const BYTES_MAX: u64 = 256 * MIB;
 
-/// Memory for caches: a small share of what this machine, or this process of it, may use.
+/// Memory for caches: a small share of the memory of the machine or the container.
 pub fn cache_bytes() -> u64 {
     let text = |path: &Path| read_to_string(path).unwrap_or_default();
     let group = text(Path::new("/proc/self/cgroup"));
@@ -22,18 +22,18 @@ pub fn cache_bytes() -> u64 {
     share(machine_bytes(&text(Path::new("/proc/meminfo"))), limit.and_then(|limit| limit.trim().parse().ok()))
 }
 
-/// Of the machine's memory and the limit of the process, where they are known.
+/// The smaller of the machine's memory and the container's limit, as far as they are known.
 fn share(machine: Option<u64>, limit: Option<u64>) -> u64 {
     let memory = machine.into_iter().chain(limit).min().unwrap_or(0);
     (memory / SHARE).clamp(BYTES_MIN, BYTES_MAX)
 }
 
-/// The path of the group in `/proc/self/cgroup` that limits memory; only the unified hierarchy is known.
+/// The path of the control group in `/proc/self/cgroup`; only the unified hierarchy is supported.
 fn group_path(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| line.strip_prefix("0::/"))
 }
 
-/// What `/proc/meminfo` says there is.
+/// The total memory in `/proc/meminfo`.
 fn machine_bytes(meminfo: &str) -> Option<u64> {
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

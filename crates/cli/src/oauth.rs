@@ -2,18 +2,39 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
 use lazuli_server::oauth::{Jwks, PERIOD, Settings};
 
-/// How often keys are fetched again if nothing is said; not so often that the issuer minds, and at least once a day.
+/// How often keys are fetched: by default, at most and at least.
 const PERIOD_SECONDS: u32 = PERIOD.as_secs() as u32;
 const PERIOD_SECONDS_MIN: i64 = 60;
 const PERIOD_SECONDS_MAX: i64 = 24 * 60 * 60;
 
+/// A way to accept tokens without an issuer. Anyone can make such a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// Tokens of `lazuli token`, by plain http too
+    Dev,
+    /// Any token whose issuer, audience and times are those of Azure, by https only: signatures are not checked, as in Azurite
+    Basic,
+}
+
 /// Whose tokens are accepted.
 #[derive(Args)]
 pub struct OauthArgs {
+    /// For development: accept tokens that anyone can make, on loopback only unless --dev-account is given
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        ignore_case = true,
+        num_args = 0..=1,
+        default_missing_value = "basic",
+        conflicts_with = "oauth_issuer"
+    )]
+    oauth: Option<Mode>,
+
     /// Accept tokens of this issuer: `iss`, exactly as tokens have it
     #[arg(
         long,
@@ -24,7 +45,7 @@ pub struct OauthArgs {
     )]
     oauth_issuer: Option<String>,
 
-    /// For whom tokens are meant (`aud`), such as https://storage.azure.com; may be repeated
+    /// Audience of tokens (`aud`), such as https://storage.azure.com; may be repeated
     #[arg(
         long,
         value_name = "URL",
@@ -39,7 +60,7 @@ pub struct OauthArgs {
     #[arg(long, value_name = "FILE|URL", requires = "oauth_issuer")]
     oauth_jwks: Option<Jwks>,
 
-    /// Seconds after which keys from a URL are read again, at the latest: a key that was taken back is good for so long
+    /// Maximum seconds between two reads of keys from a URL; a revoked key stays valid for at most this time
     #[arg(
         long,
         value_name = "SECONDS",
@@ -53,7 +74,7 @@ pub struct OauthArgs {
     #[arg(long, value_name = "NAME", default_value = ROLES_CLAIM)]
     oauth_roles_claim: String,
 
-    /// Where clients are told to get tokens [default: made from the issuer]
+    /// URL at which clients get tokens, for the challenge [default: derived from the issuer]
     #[arg(
         long,
         value_name = "URL",
@@ -68,8 +89,13 @@ pub struct OauthArgs {
 }
 
 impl OauthArgs {
-    /// What was asked for; nothing unless an issuer was named.
+    /// The settings; `None` if no tokens are accepted.
     pub fn settings(&self) -> Option<Settings> {
+        match self.oauth {
+            Some(Mode::Dev) => return Some(Settings::development()),
+            Some(Mode::Basic) => return Some(Settings::basic()),
+            None => {}
+        }
         let policy = Policy {
             issuer: self.oauth_issuer.clone()?,
             audiences: self.oauth_audience.clone(),
@@ -85,10 +111,10 @@ impl OauthArgs {
     }
 }
 
-/// It becomes part of a header that clients split at blanks.
+/// Rejects spaces and commas: the value becomes part of a header that clients split there.
 fn one_word(text: &str) -> Result<String, String> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic() && b != b',') {
-        return Err("not a URL: visible ASCII without blanks or commas".into());
+        return Err("not a URL: expected visible ASCII without spaces or commas".into());
     }
     Ok(text.to_owned())
 }

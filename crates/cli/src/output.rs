@@ -1,41 +1,41 @@
-//! Entities for people and for programs: aligned columns on a terminal, JSON elsewhere.
+//! Prints entities: as aligned columns on a terminal, as JSON Lines elsewhere, or in another format on demand.
 
 use std::io::{self, IsTerminal as _, Write};
 
 use clap::ValueEnum;
 use lazuli_client::Dynamic;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 
 use crate::csv::{self, Columns};
 use crate::edm;
-use crate::target::Fault;
+use crate::fault::Fault;
 
-/// A column of a table for people is at most so wide.
+/// Maximum width of a column, in characters.
 const WIDTH_MAX: usize = 40;
 
-/// How entities are printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Aligned columns
     Table,
     /// One JSON array
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// CSV with types in the first line
     Csv,
 }
 
 impl Format {
-    /// What is asked for, else a table on a terminal and JSON Lines elsewhere.
+    /// The given format, or else a table on a terminal and JSON Lines elsewhere.
     pub fn or_default(asked: Option<Format>) -> Self {
         let default = if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
         asked.unwrap_or(default)
     }
 }
 
-/// Prints entities, page by page. It holds one page at a time; CSV, whose first line depends on all entities, waits in a
-/// file for the end.
+/// Prints entities page by page, and holds one page in memory. The first line of CSV depends on all entities, so CSV is spooled
+/// to a temporary file.
 pub struct Printer<W: Write> {
     format: Format,
     out: W,
@@ -50,12 +50,12 @@ struct Spool {
 }
 
 impl<W: Write> Printer<W> {
-    /// A printer that has printed nothing.
+    /// A printer to `out`.
     pub fn new(format: Format, out: W) -> Self {
         Self { format, out, is_first: true, columns: Vec::new(), spool: None }
     }
 
-    /// Prints some entities.
+    /// Prints a page of entities.
     pub fn page(&mut self, entities: &[Dynamic]) -> Result<(), Fault> {
         match self.format {
             Format::Table => self.table(entities)?,
@@ -72,7 +72,7 @@ impl<W: Write> Printer<W> {
         Ok(self.out.flush()?)
     }
 
-    /// Prints what is still missing.
+    /// Prints whatever the format needs at the end.
     pub fn end(mut self) -> Result<(), Fault> {
         match self.format {
             Format::Table | Format::Jsonl => {}
@@ -129,7 +129,7 @@ pub fn write_lines(out: &mut impl Write, entities: &[Dynamic]) -> io::Result<()>
     out.flush()
 }
 
-/// Makes CSV of JSON Lines.
+/// Converts JSON Lines to CSV.
 pub fn lines_to_csv(lines: impl io::BufRead, columns: &Columns, out: &mut impl Write) -> Result<(), Fault> {
     csv::write_header(out, columns)?;
     for line in lines.split(b'\n') {
@@ -163,7 +163,7 @@ fn cells(entity: &Dynamic, columns: &[String]) -> Vec<String> {
     columns.iter().map(|name| shown(&value(name))).collect()
 }
 
-/// A text that stays on its line and does nothing to the terminal.
+/// Escapes control characters and shortens long text, so that it stays on its line and does nothing to the terminal.
 pub fn shown(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -176,7 +176,7 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// Lines whose columns stand below each other.
+/// Aligns columns.
 pub fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let widths: Vec<usize> = (0..count)

@@ -1,4 +1,4 @@
-//! Which store a command is about: the one that it names, or else the one that `lazuli serve` would open with the same
+//! The store that a command works on: the one that a flag names, or else the one that `lazuli serve` would open with the same
 //! environment and configuration file.
 
 use std::path::PathBuf;
@@ -11,8 +11,7 @@ use crate::engine_url::EngineUrl;
 /// A store in a directory.
 #[derive(Args)]
 pub struct Place {
-    /// Directory of the data [default: that of serve: LAZULI_LOCATION, or what the configuration file says, or else
-    /// lazuli-data]
+    /// Data directory [default: as for serve: LAZULI_LOCATION, or the configuration file, or lazuli-data]
     #[arg(short = 'l', long, value_name = "DIR")]
     location: Option<PathBuf>,
 }
@@ -26,7 +25,7 @@ impl Place {
         match config::usual_serve(root)?.engine_url() {
             EngineUrl::File(path) => Ok(path),
             EngineUrl::Memory | EngineUrl::Postgres(_) => {
-                Err("the settings of serve name no directory of data: --location does".into())
+                Err("no data directory configured; pass --location".into())
             }
         }
     }

@@ -1,14 +1,15 @@
-//! How far a long piece of work has come: one line on a terminal, nothing elsewhere.
+//! Progress of a long command: one line on a terminal, nothing elsewhere.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// The line is drawn anew at most this often.
+/// Minimum time between two updates of the line.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
-/// A line that tells how far the work has come.
+/// A line that shows the progress.
 pub struct Progress {
     what: &'static str,
+    unit: &'static str,
     start: Instant,
     drawn: Option<Instant>,
     shows: bool,
@@ -22,13 +23,13 @@ fn now() -> Instant {
 }
 
 impl Progress {
-    /// Begins. It shows if standard error is a terminal, unless `quiet`.
-    pub fn start(what: &'static str, quiet: bool) -> Self {
+    /// Starts counting `unit`s, such as "rows". The line shows if standard error is a terminal, unless `quiet`.
+    pub fn start(what: &'static str, unit: &'static str, quiet: bool) -> Self {
         let shows = !quiet && std::io::stderr().is_terminal();
-        Self { what, start: now(), drawn: None, shows, rows: 0, bytes: 0 }
+        Self { what, unit, start: now(), drawn: None, shows, rows: 0, bytes: 0 }
     }
 
-    /// So many rows, so many bytes, of so many where that is known.
+    /// Sets what is done so far, in units and in bytes, and the number of all bytes if it is known.
     pub fn reach(&mut self, rows: u64, bytes: u64, of_bytes: Option<u64>) {
         (self.rows, self.bytes) = (rows, bytes);
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_EVERY);
@@ -38,9 +39,10 @@ impl Progress {
         self.drawn = Some(now());
         let done = of_bytes.filter(|&all| all > 0).map(|all| format!(", {} %", (bytes * 100 / all).min(100)));
         let line = format!(
-            "\r\x1b[K{}: {} rows, {}{}, {}/s",
+            "\r\x1b[K{}: {} {}, {}{}, {}/s",
             self.what,
             thousands(rows),
+            self.unit,
             bytes_text(bytes),
             done.unwrap_or_default(),
             bytes_text(per_second(bytes, self.start.elapsed())),
@@ -49,15 +51,28 @@ impl Progress {
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// Takes the line away, and says how much was done in what time.
+    /// Removes the line, and returns bytes, time and rate.
+    pub fn finish_bytes(self) -> String {
+        let (bytes, elapsed) = (self.bytes, self.start.elapsed());
+        let _ = self.finish();
+        format!(
+            "{} in {:.1} s, {}/s",
+            bytes_text(bytes),
+            elapsed.as_secs_f64(),
+            bytes_text(per_second(bytes, elapsed))
+        )
+    }
+
+    /// Removes the line, and returns a summary.
     pub fn finish(self) -> String {
         if self.drawn.is_some() {
             let _ = std::io::stderr().write_all(b"\r\x1b[K");
         }
         let elapsed = self.start.elapsed();
         format!(
-            "{} rows, {} in {:.1} s, {}/s",
+            "{} {}, {} in {:.1} s, {}/s",
             thousands(self.rows),
+            self.unit,
             bytes_text(self.bytes),
             elapsed.as_secs_f64(),
             bytes_text(per_second(self.bytes, elapsed))
@@ -70,7 +85,7 @@ fn per_second(bytes: u64, elapsed: Duration) -> u64 {
     u64::try_from(u128::from(bytes) * 1000 / u128::from(millis)).unwrap_or(u64::MAX)
 }
 
-/// A size for people.
+/// A size with a unit that fits.
 pub fn bytes_text(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut size = bytes as f64;
@@ -83,6 +98,11 @@ pub fn bytes_text(bytes: u64) -> String {
         unit = next;
     }
     if unit == "bytes" { format!("{bytes} bytes") } else { format!("{size:.1} {unit}") }
+}
+
+/// The word for one thing or for several.
+pub fn plural<'a>(count: u64, one: &'a str, several: &'a str) -> &'a str {
+    if count == 1 { one } else { several }
 }
 
 /// A number with a space between groups of three digits.

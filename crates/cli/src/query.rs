@@ -4,16 +4,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_client::decode::decode_page;
-use lazuli_client::{Dynamic, PageRequest, PageSource as _, TableService, Trail};
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY};
+use lazuli_client::{Dynamic, Explain, PageRequest, PageSource as _, TableService, Trail};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
 
+use crate::fault::{EXIT_CODES, Fault};
 use crate::output::{Format, Printer};
-use crate::target::{EXIT_CODES, Fault, Target};
+use crate::progress::{plural, thousands};
+use crate::target::Target;
 
-/// What is read if nobody says how much.
+/// Number of entities that are read by default.
 const DEFAULT_TOP: u64 = 100;
-/// The largest page that a service gives.
+/// Largest page that a service returns.
 const PAGE_ENTITIES_MAX: u64 = 1000;
+/// Plans that are shown. The pages of a query differ in their ranges only.
+const PLANS_MAX: usize = 3;
 
 /// Read entities of a table.
 ///
@@ -25,13 +29,14 @@ Examples:
   lazuli query people --filter \"PartitionKey eq 'a' and Age gt 30\" --select Name,Age
   lazuli query people --all --output jsonl > people.jsonl
   lazuli query people --top 5 --output csv
+  lazuli query people --filter 'Age gt 30' --explain     how much the server reads for it
 
 {EXIT_CODES}"))]
 pub struct Query {
     /// The table
     table: String,
 
-    /// Only entities for which this holds, such as: Age gt 30 and Name ne 'Ada'
+    /// Only entities that match this expression, such as: Age gt 30 and Name ne 'Ada'
     #[arg(short, long, value_name = "EXPRESSION")]
     filter: Option<String>,
 
@@ -39,7 +44,7 @@ pub struct Query {
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     select: Vec<String>,
 
-    /// At most so many entities [default: 100]
+    /// Maximum number of entities [default: 100]
     #[arg(long, value_name = "COUNT", conflicts_with = "all")]
     top: Option<u64>,
 
@@ -47,7 +52,11 @@ pub struct Query {
     #[arg(long)]
     all: bool,
 
-    /// How to print them [default: table on a terminal, jsonl elsewhere]
+    /// Print to standard error how the server ran the query: the plan, the key ranges, the entities read and returned
+    #[arg(long)]
+    explain: bool,
+
+    /// Output format [default: table on a terminal, jsonl elsewhere]
     #[arg(short, long, value_enum)]
     output: Option<Format>,
 
@@ -67,7 +76,7 @@ impl Query {
         })
     }
 
-    /// Prints page by page; tells whether there is more.
+    /// Prints page by page; returns whether there are more entities.
     async fn print(&self, service: &TableService) -> Result<bool, Fault> {
         let table = service.table(&self.table)?;
         let mut printer =
@@ -76,10 +85,15 @@ impl Query {
         let mut request = PageRequest::new(table.table_name().clone());
         request.filter.clone_from(&self.filter);
         request.select = with_keys(&self.select);
+        request.explain = self.explain;
+        let mut cost = Cost::default();
         let mut trail = Trail::default();
         while left > 0 {
             request.top = u32::try_from(left.min(PAGE_ENTITIES_MAX)).ok();
             let page = table.page(request.clone()).await?;
+            if self.explain {
+                cost.add(page.explain.as_ref());
+            }
             let entities: Vec<Dynamic> = decode_page(&page.body)?;
             left = left.saturating_sub(entities.len() as u64);
             printer.page(&entities)?;
@@ -90,11 +104,59 @@ impl Query {
             }
         }
         printer.end()?;
+        if self.explain {
+            cost.show();
+        }
         Ok(request.continuation.is_some())
     }
 }
 
-/// What to ask for: nothing is everything.
+/// The cost of a query, summed over its pages.
+#[derive(Default)]
+struct Cost {
+    pages: u64,
+    plan: Vec<(String, String)>,
+    rows_read: u64,
+    rows_returned: u64,
+    micros: u64,
+    is_unknown: bool,
+}
+
+impl Cost {
+    fn add(&mut self, explain: Option<&Explain>) {
+        let Some(explain) = explain else {
+            self.is_unknown = true;
+            return;
+        };
+        self.pages += 1;
+        let plan = (explain.plan.clone(), explain.ranges.clone());
+        if !self.plan.contains(&plan) && self.plan.len() < PLANS_MAX {
+            self.plan.push(plan);
+        }
+        self.rows_read += explain.rows_read;
+        self.rows_returned += explain.rows_returned;
+        self.micros += explain.plan_us + explain.scan_us + explain.encode_us;
+    }
+
+    fn show(&self) {
+        if self.is_unknown {
+            return tell!("explain: this server does not explain queries, only Lazuli does");
+        }
+        for (plan, ranges) in &self.plan {
+            tell!("explain: {plan} {ranges}");
+        }
+        tell!(
+            "explain: {} read, {} returned, {} {}, {} ms on the server",
+            thousands(self.rows_read),
+            thousands(self.rows_returned),
+            thousands(self.pages),
+            plural(self.pages, "page", "pages"),
+            self.micros / 1000
+        );
+    }
+}
+
+/// The properties to request: an empty list means all.
 pub fn with_keys(select: &[String]) -> Vec<String> {
     if select.is_empty() {
         return Vec::new();

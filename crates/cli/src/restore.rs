@@ -1,4 +1,4 @@
-//! `lazuli restore`: makes a new store of a backup.
+//! `lazuli restore`: makes a new store from a backup.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,24 +9,26 @@ use lazuli_archive::{Block, Manifest, Packer, Reader};
 use lazuli_store::crash_point::{self, Point};
 use lazuli_store::{Loader, Options};
 
+use crate::backup::adopter::Adopter;
 use crate::backup::{describe, moment};
 use crate::progress::Progress;
+use crate::runtime;
+use crate::summary::Counter;
 
-/// Make a new store of a backup.
+/// Make a new store from a backup.
 ///
-/// Every byte of the backup is verified on the way in, and every row is read back from the new store and compared by
-/// count and checksum before the store counts. Entities keep their timestamps and ETags; new ones are greater than any
-/// that the backup knows.
+/// Verifies every byte of the backup, reads every row back from the new store, and compares count and checksum before the
+/// store can be used. Entities keep their Timestamps and ETags; new ones are greater than any in the backup.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lazuli restore /backups/monday --location new-data
   lazuli serve --location new-data
 
-The location must be empty or not exist: what is there is never overwritten. A restore that was
-interrupted leaves a directory that serve refuses; remove it and restore again.")]
+The location must be empty or not exist: nothing is overwritten. serve rejects the directory of an
+interrupted restore; remove it and restore again.")]
 pub struct Restore {
-    /// The backup
+    /// Directory of the backup
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
 
@@ -44,19 +46,19 @@ pub struct Restore {
 }
 
 impl Restore {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         let quiet = self.quiet || self.json;
         let mut reader = Reader::open(&self.backup).map_err(|error| error.to_string())?;
-        let mut progress = Progress::start("restore", quiet);
+        let mut progress = Progress::start("restore", "rows", quiet);
         let loader = Loader::create(&self.location, &Options::default()).map_err(|e| e.to_string())?;
-        let manifest = load(&mut reader, loader, &mut progress, quiet)
-            .map_err(|e| format!("{e}; what was begun in {} is not a store", self.location.display()))?;
-        let done = progress.finish();
+        let (manifest, contents) = load(&mut reader, loader, &mut progress, quiet)
+            .map_err(|e| format!("{e}; {} is incomplete, remove it", self.location.display()))?;
+        let done = progress.finish_bytes();
         if self.json {
             say!("{}", describe(&manifest, &self.location.display().to_string()));
         } else if !self.quiet {
-            say!("{done}, as of {}", moment(&manifest));
+            say!("{contents}; {done}, as of {}", moment(&manifest));
             say!("the store is ready: {}", self.location.display());
         }
         Ok(ExitCode::SUCCESS)
@@ -68,20 +70,29 @@ fn load(
     mut loader: Loader,
     progress: &mut Progress,
     quiet: bool,
-) -> Result<Manifest, String> {
+) -> Result<(Manifest, String), String> {
+    let mut counter = Counter::new();
     let manifest = reader.manifest().clone();
-    let all = Some(manifest.totals.bytes);
+    let all = Some(manifest.totals.all_bytes());
+    let runtime = runtime::many_threads()?;
+    let mut adopter = Adopter::new(loader.content());
     while let Some(block) = reader.next_block().map_err(|error| error.to_string())? {
-        if let Block::Rows(rows) = block {
-            crash_point::pass(Point::RestoreRows);
-            loader.put(&rows).map_err(|error| error.to_string())?;
+        match block {
+            Block::Rows(rows) => {
+                crash_point::pass(Point::RestoreRows);
+                rows.iter().for_each(|row| counter.see(row.table, row.row.view()));
+                loader.put(&rows).map_err(|error| error.to_string())?;
+            }
+            Block::Content(content) => runtime.block_on(adopter.take(content.piece, content.bytes))?,
+            Block::End(_) => {}
         }
         let (rows, bytes) = reader.so_far();
         progress.reach(rows, bytes, all);
     }
+    runtime.block_on(adopter.finish())?;
     let loaded = loader.seal(manifest.totals.marks).map_err(|error| error.to_string())?;
     let mut packer = Packer::new();
-    let mut verified = Progress::start("verify", quiet);
+    let mut verified = Progress::start("verify", "rows", quiet);
     let (mut rows, mut bytes) = (0, 0);
     let marks = loaded.read_back(|page| {
         rows += page.len() as u64;
@@ -91,10 +102,10 @@ fn load(
     });
     let marks = marks.map_err(|error| error.to_string())?;
     let _ = verified.finish();
-    compare(&packer.end(marks).1, &manifest.totals)?;
+    compare(&packer.end(marks).1, &manifest.totals.of_rows())?;
     crash_point::pass(Point::RestoreLoaded);
     loaded.publish().map_err(|error| error.to_string())?;
-    Ok(manifest)
+    Ok((manifest, counter.finish()))
 }
 
 fn compare(found: &Totals, wanted: &Totals) -> Result<(), String> {

@@ -2,12 +2,16 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-/// For servers and for whatever keeps several connections busy.
+/// Stack of a worker thread. The futures of copies are deep: unoptimised builds need more than the default of 2 MiB. Memory that
+/// is never touched costs nothing.
+const STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// For servers, and for commands with several connections.
 pub fn many_threads() -> Result<Runtime, String> {
-    build(&mut Builder::new_multi_thread())
+    build(Builder::new_multi_thread().thread_stack_size(STACK_BYTES))
 }
 
-/// For commands that do one thing after the other.
+/// For commands that do one thing at a time.
 pub fn one_thread() -> Result<Runtime, String> {
     build(&mut Builder::new_current_thread())
 }

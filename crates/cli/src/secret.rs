@@ -1,17 +1,17 @@
-//! Keeps passwords, keys and signatures out of what is printed.
+//! Keeps passwords, keys and signatures out of messages.
 
 use clap::error::{ContextKind, ContextValue};
 
-/// What stands for a secret.
-const HIDDEN: &str = "***";
+/// Replaces a secret.
+pub const HIDDEN: &str = "***";
 /// Names, in lower case, whose values are secrets, in URLs and in connection strings.
 const NAMES: [&str; 4] = ["password", "sslpassword", "sig", "accountkey"];
 
-/// What a URL of a database begins with.
+/// The schemes of database URLs.
 const DATABASES: [&str; 2] = ["postgres", "postgresql"];
 
-/// The value of a setting without the secrets that it may hold: the password in a URL, and parameters that are secret.
-/// Of what looks like the URL of a database and cannot be understood as one, nothing is shown but that.
+/// The value of a setting without secrets: passwords in URLs, and secret parameters. A value that looks like the URL of a database
+/// but cannot be parsed is hidden completely.
 pub fn hide(value: &str) -> String {
     without_parameters(&without_password(value))
 }
@@ -42,7 +42,7 @@ fn without_password(text: &str) -> String {
     })
 }
 
-/// Where something begins that may be meant as the URL of a database.
+/// The start of something that may be meant as the URL of a database.
 fn start_of_database(text: &str) -> Option<usize> {
     let lower = text.to_ascii_lowercase();
     let begins = DATABASES.iter().any(|name| lower.starts_with(name)) && lower.contains([':', '@']);
@@ -63,7 +63,7 @@ fn is_place(text: &str) -> bool {
     })
 }
 
-/// No URL; but what stands between a colon and an `@` may be meant as a password.
+/// Hides the part between a colon and an `@`, which may be meant as a password, in text that is not a URL.
 fn without_misplaced(text: &str) -> String {
     let hidden = || {
         let (before, place) = text.rsplit_once('@')?;
@@ -107,7 +107,7 @@ fn decoded(name: &str) -> String {
     String::from_utf8_lossy(&bytes).to_ascii_lowercase()
 }
 
-/// What the command line says of a wrong argument repeats it: not its secrets.
+/// Removes secrets from clap's errors, which repeat wrong arguments.
 pub fn redact(mut error: clap::Error) -> clap::Error {
     for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
         if let Some(ContextValue::String(value)) = error.get(kind) {

@@ -1,5 +1,5 @@
-//! How far a long transfer has come, in a small file beside its data: written whole or not at all. While it is written it has
-//! `.partial` behind its name; what a kill leaves of that, the next run writes over.
+//! The progress of a long transfer, in a small file beside its data. It is replaced atomically: the new content is written to
+//! `NAME.partial` first. The next run overwrites a `.partial` file that a kill left behind.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use crate::target::Fault;
+use crate::fault::Fault;
 
-/// The form of the file.
+/// The version of the format.
 const VERSION: u64 = 1;
 
 /// The file.
@@ -21,7 +21,7 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Opens the state of work for this purpose. One of another purpose is an error, unless it may be forgotten.
+    /// Opens the state of a transfer with this purpose. State of another purpose is an error, unless `forget` is set.
     pub fn open(path: PathBuf, purpose: Json, forget: bool) -> Result<Self, Fault> {
         let stored = match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice::<Json>(&bytes).ok(),
@@ -39,25 +39,25 @@ impl StateFile {
         Ok(Self { path, purpose, content, is_resumed })
     }
 
-    /// Begins anew, whatever was saved.
+    /// Drops the saved state.
     pub fn forget(&mut self) {
         self.content = Json::Null;
         self.is_resumed = false;
     }
 
-    /// Did earlier work get so far?
+    /// Did an earlier run save state?
     pub fn is_resumed(&self) -> bool {
         self.is_resumed
     }
 
-    /// What was saved last; null if nothing was.
+    /// The state that was saved last; null if there is none.
     pub fn content(&self) -> &Json {
         &self.content
     }
 
-    /// Saves how far the work has come.
+    /// Saves the state.
     pub fn save(&mut self, content: Json) -> Result<(), Fault> {
-        let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", self.path.display()));
+        let failed = |error: std::io::Error| Fault::Message(format!("{}: {error}", self.path.display()));
         let whole = json!({ "version": VERSION, "purpose": self.purpose, "content": content });
         let partial = self.partial();
         let written = File::create(&partial).and_then(|mut file| {
@@ -66,9 +66,9 @@ impl StateFile {
             std::fs::rename(&partial, &self.path)
         });
         if let Err(error) = written {
-            // What is left of it, the next run writes over.
+            // If this fails, too, the next run overwrites the file.
             let _ = std::fs::remove_file(&partial);
-            return Err(said(error));
+            return Err(failed(error));
         }
         self.content = content;
         Ok(())
@@ -80,9 +80,9 @@ impl StateFile {
         path.into()
     }
 
-    /// The work is done.
+    /// Deletes the file: the transfer is complete.
     pub fn remove(self) -> Result<(), Fault> {
-        // Of a run that was killed while it saved.
+        // A run that was killed while it saved leaves this file.
         let _ = std::fs::remove_file(self.partial());
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -92,8 +92,8 @@ impl StateFile {
 }
 
 fn other_work(path: &Path) -> Fault {
-    Fault::Said(format!(
-        "{} is of other work that was interrupted: finish that, or start anew with --overwrite",
+    Fault::Message(format!(
+        "{} belongs to another transfer that was interrupted; finish that one, or start again with --overwrite",
         path.display()
     ))
 }
@@ -103,7 +103,7 @@ pub fn number(object: &Json, name: &str) -> u64 {
     object.get(name).and_then(Json::as_u64).unwrap_or_default()
 }
 
-/// A text in an array.
+/// A string in an array.
 pub fn text(array: &Json, at: usize) -> Option<&str> {
     array.get(at).and_then(Json::as_str)
 }

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use crate::fault::{EXIT_CODES, found};
 use crate::output::Format;
-use crate::target::{EXIT_CODES, Target, found};
+use crate::target::Target;
 
 /// List, create and delete tables.
 ///
-/// Works with this server, with the original service and with its emulators.
+/// Works with Lazuli, Azure and Azurite. Entities have a command of their own: lazuli entity.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -28,10 +29,10 @@ enum TableCommand {
     /// Print the names of all tables
     #[command(after_help = format!("Examples:\n  lazuli table list\n  lazuli table list --prefix pe --output json\n\n{EXIT_CODES}"))]
     List {
-        /// Only those whose names start with this
+        /// Only tables whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,
-        /// How to print them [default: table on a terminal, jsonl elsewhere]
+        /// Output format [default: table on a terminal, jsonl elsewhere]
         #[arg(short, long, value_enum)]
         output: Option<Format>,
         #[command(flatten)]
@@ -40,29 +41,29 @@ enum TableCommand {
     /// Create a table
     #[command(after_help = format!("Examples:\n  lazuli table create animals\n  lazuli table create animals --if-missing\n\n{EXIT_CODES}"))]
     Create {
-        /// Its name
+        /// Name
         name: String,
-        /// It is good if it is there already
+        /// Succeed if it exists already
         #[arg(long)]
         if_missing: bool,
         #[command(flatten)]
         target: Target,
     },
-    /// Delete a table with all that is in it
+    /// Delete a table with all its entities
     #[command(after_help = format!("Examples:\n  lazuli table delete people\n  lazuli table delete people --if-exists\n\n{EXIT_CODES}"))]
     Delete {
-        /// Its name
+        /// Name
         name: String,
-        /// It is good if it is not there
+        /// Succeed if it does not exist
         #[arg(long)]
         if_exists: bool,
         #[command(flatten)]
         target: Target,
     },
-    /// Say whether there is such a table: the exit code is 3 if not
+    /// Report whether a table exists: the exit code is 3 if not
     #[command(after_help = format!("Examples:\n  lazuli table exists people\n\n{EXIT_CODES}"))]
     Exists {
-        /// Its name
+        /// Name
         name: String,
         #[command(flatten)]
         target: Target,
@@ -70,7 +71,7 @@ enum TableCommand {
 }
 
 impl Table {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         match self.command {
             TableCommand::List { prefix, output, target } => target.run(async |service| {

@@ -1,7 +1,6 @@
-//! Which tables a command works on: those of a server, or those in the store of a server that is stopped.
+//! The account that a command works on: on a server, or in the store of a server that is stopped.
 //!
-//! Both are reached through the same client: a store that is opened directly is asked without a socket, and answers as a
-//! server would.
+//! Both are reached with the same requests: a store that is opened directly responds as a server would.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -10,32 +9,21 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use clap::Args;
-use lazuli_client::{Account, Credential, ErrorKind, HttpOptions, TableService};
+use lazuli_client::{Account, Credential, HttpOptions, TableService};
 use lazuli_embedded::Embedded;
 use lazuli_engine::Engine;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, is_account_name};
-use lazuli_store::Durability;
 use serde_json::{Value as Json, json};
 
 use crate::engine_url::{self, EngineError};
+use crate::fault::{Fault, settle};
 use crate::runtime;
 
-/// Where the connection string is found if no flag gives it.
+/// The environment variable that holds the connection string if no flag does.
 const VARIABLE: &str = "AZURE_STORAGE_CONNECTION_STRING";
 const DEVELOPMENT: &str = "UseDevelopmentStorage=true";
 
-/// Exit codes, told in the help of the commands.
-const NOT_FOUND: u8 = 3;
-const CONFLICT: u8 = 4;
-const FORBIDDEN: u8 = 5;
-const UNREACHABLE: u8 = 6;
-
-/// What the help of every command that uses a [`Target`] ends with.
-pub const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 exists already or was changed meanwhile,
-5 not allowed, 6 no answer";
-
-/// Which tables.
+/// Which account.
 #[derive(Args)]
 pub struct Target {
     /// Connection string, or URL with a shared access signature [default: that of the environment variable
@@ -43,7 +31,7 @@ pub struct Target {
     #[arg(short, long, value_name = "STRING", conflicts_with = "location")]
     connection_string: Option<String>,
 
-    /// The store in this directory, of a server that is stopped
+    /// Use the store in this directory; its server must be stopped
     #[arg(short, long, value_name = "DIR")]
     location: Option<PathBuf>,
 
@@ -53,108 +41,15 @@ pub struct Target {
 
     /// Root certificates (PEM) to trust besides those of the machine
     #[arg(long, value_name = "FILE")]
-    ca_file: Option<PathBuf>,
+    pub ca_file: Option<PathBuf>,
 
-    /// Asking does not make a store.
+    /// Create the store if there is none. Commands that only read do not.
     #[arg(skip)]
     may_create: bool,
 }
 
-/// Why a command failed.
-pub enum Fault {
-    /// Something of our own.
-    Said(String),
-    /// What the client found.
-    Told(lazuli_client::Error),
-    /// Nobody reads what is printed any more.
-    NobodyListens,
-}
-
-impl From<String> for Fault {
-    fn from(text: String) -> Self {
-        Fault::Said(text)
-    }
-}
-
-impl From<lazuli_client::Error> for Fault {
-    fn from(error: lazuli_client::Error) -> Self {
-        Fault::Told(error)
-    }
-}
-
-impl From<std::io::Error> for Fault {
-    fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Fault::NobodyListens,
-            _ => Fault::Said(error.to_string()),
-        }
-    }
-}
-
-impl Fault {
-    fn code(&self) -> u8 {
-        let Fault::Told(error) = self else { return 1 };
-        match (error.kind(), error.status()) {
-            (ErrorKind::Transport | ErrorKind::Deadline, _) => UNREACHABLE,
-            _ if error.is_not_found() => NOT_FOUND,
-            _ if error.is_conflict() || error.is_precondition_failed() => CONFLICT,
-            (_, Some(401 | 403)) => FORBIDDEN,
-            _ => 1,
-        }
-    }
-
-    /// Was the work interrupted rather than refused?
-    pub fn may_pass(&self) -> bool {
-        let Fault::Told(error) = self else { return false };
-        self.code() == UNREACHABLE || error.status().is_some_and(|status| status >= 500)
-    }
-
-    fn show(&self, endpoint: &str) {
-        match self {
-            Fault::Said(text) => tell!("lazuli: {text}"),
-            Fault::Told(error) if self.code() == UNREACHABLE => {
-                tell!("lazuli: no answer from {endpoint}: {error}");
-                if let Some(hint) = hint(&error.to_string()) {
-                    tell!("lazuli: {hint}");
-                }
-            }
-            Fault::Told(error) => tell!("lazuli: {error}"),
-            Fault::NobodyListens => {}
-        }
-    }
-}
-
-/// What to do about a connection that could not be made.
-fn hint(error: &str) -> Option<&'static str> {
-    let hints = [
-        (
-            "UnknownIssuer",
-            "nobody here trusts that certificate: name it, or the root that has signed it, with --ca-file FILE",
-        ),
-        (
-            "NotValidForName",
-            "the certificate is for another name: use the one that it is for in the endpoint",
-        ),
-        ("Expired", "the certificate is too old"),
-        (
-            "InvalidContentType",
-            "the server does not speak TLS there: is the endpoint http:// rather than https://?",
-        ),
-        (
-            "Connection refused",
-            "nobody listens there: is the server running (lazuli serve), and is the port right?",
-        ),
-    ];
-    hints.into_iter().find(|(sign, _)| error.contains(sign)).map(|(_, hint)| hint)
-}
-
-/// An exit code for an answer that is no error.
-pub fn found(yes: bool) -> ExitCode {
-    if yes { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) }
-}
-
 impl Target {
-    /// The same, and a directory that is not there becomes a new store.
+    /// The same, creating a store in a directory that does not exist.
     pub fn or_new(mut self) -> Self {
         self.may_create = true;
         self
@@ -165,27 +60,33 @@ impl Target {
         self.location.is_some()
     }
 
-    /// What tells these tables from all others, for work that was interrupted and goes on: every store that is opened here
-    /// has the same endpoint, so it is named by where it lies, and by the file that it began with. To be asked while the
-    /// store is open.
+    /// Identifies the account's tables, so that an interrupted transfer is not resumed against other ones; see
+    /// [`Target::identity_of`].
     pub fn identity(&self, service: &TableService) -> Result<Json, Fault> {
-        let endpoint = service.endpoint().as_str();
+        self.identity_of(service.endpoint().as_str())
+    }
+
+    /// Identifies the account at an endpoint. Every store that is opened here has the same endpoint, so it is identified by
+    /// its directory and by the file that was created first in it. Call this while the store is open.
+    pub fn identity_of(&self, endpoint: &str) -> Result<Json, Fault> {
         let Some(location) = &self.location else { return Ok(endpoint.into()) };
-        let told = |error: std::io::Error| Fault::Said(format!("{}: {error}", location.display()));
-        let place = location.canonicalize().map_err(told)?;
-        let first = std::fs::metadata(place.join(lazuli_store::FORMAT_FILE)).map_err(told)?;
-        // Not every file system knows when a file was made; a change of its owner or mode then makes it another one.
+        let failed = |error: std::io::Error| Fault::Message(format!("{}: {error}", location.display()));
+        let directory = location.canonicalize().map_err(failed)?;
+        let first = std::fs::metadata(directory.join(lazuli_store::FORMAT_FILE)).map_err(failed)?;
+        // Some file systems do not record when a file was created. The time of its last change of owner or mode is the
+        // next best.
         let born = first.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let born = born.map_or_else(
             || format!("{}.{:09}", first.ctime(), first.ctime_nsec()),
             |time| format!("{}.{:09}", time.as_secs(), time.subsec_nanos()),
         );
+        let account = format!("{}/{}", EMBEDDED, self.account);
         Ok(
-            json!({ "account": endpoint, "store": place.to_string_lossy(), "file": first.ino(), "born": born }),
+            json!({ "account": account, "store": directory.to_string_lossy(), "file": first.ino(), "born": born }),
         )
     }
 
-    /// Does the work with a client of these tables; errors are told, and are the exit code.
+    /// Runs `work` with a client of the account's tables. Prints an error, and returns the exit code.
     pub fn run(
         &self,
         work: impl AsyncFnOnce(&TableService) -> Result<ExitCode, Fault>,
@@ -193,55 +94,59 @@ impl Target {
         self.run_over(|engine| engine, work)
     }
 
-    /// The same, with something between the client and a store that is opened here.
+    /// The same, with a layer between the client and a store that is opened here.
     pub fn run_over(
         &self,
         between: impl FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
         work: impl AsyncFnOnce(&TableService) -> Result<ExitCode, Fault>,
     ) -> Result<ExitCode, String> {
         runtime::one_thread()?.block_on(async {
-            let (service, engine) = self.open(between)?;
+            let Some(engine) = self.engine()? else {
+                let service = self.connect().map_err(|error| error.to_string())?;
+                return Ok(settle(work(&service).await, service.endpoint().as_str()));
+            };
+            let engine = between(engine);
+            let service = direct(engine.clone(), &self.account).map_err(|error| error.to_string())?;
             let done = work(&service).await;
-            if let Some(engine) = engine {
-                drop(service);
-                engine.close().await.map_err(|error| error.to_string())?;
-                return Ok(settle(done, "the store"));
-            }
-            Ok(settle(done, service.endpoint().as_str()))
+            drop(service);
+            engine.close().await.map_err(|error| error.to_string())?;
+            Ok(settle(done, "the store"))
         })
     }
 
-    fn open(
-        &self,
-        between: impl FnOnce(Arc<dyn Engine>) -> Arc<dyn Engine>,
-    ) -> Result<(TableService, Option<Arc<dyn Engine>>), String> {
-        let Some(location) = &self.location else {
-            return Ok((self.connect().map_err(|error| error.to_string())?, None));
-        };
+    /// The account in the store, if the target is one.
+    pub fn direct_account(&self) -> &str {
+        &self.account
+    }
+
+    /// Opens the store, if the target is one.
+    pub fn engine(&self) -> Result<Option<Arc<dyn Engine>>, String> {
+        let Some(location) = &self.location else { return Ok(None) };
         if !is_account_name(&self.account) {
             return Err(format!("'{}' is not an account name", self.account));
         }
         if !self.may_create && !location.exists() {
             return Err(engine_url::no_store(location));
         }
-        let opened = engine_url::open_store(location, Durability::Full, None);
+        let opened = engine_url::open_store(location, engine_url::StoreSettings::default());
         let engine = opened.map_err(|error| match error {
-            EngineError::InUse(text) => format!("{text}; stop it, or talk to it: leave --location out"),
+            EngineError::InUse(text) => {
+                format!("{text}; stop it, or leave --location out to send it requests")
+            }
             EngineError::Failed(text) => text,
         })?;
-        let engine = between(engine);
-        let service = direct(engine.clone(), &self.account).map_err(|error| error.to_string())?;
-        Ok((service, Some(engine)))
+        Ok(Some(engine))
+    }
+
+    /// The connection string: that of the flag, or of the environment, or else that of the development account.
+    pub fn connection_string(&self) -> String {
+        let text = self.connection_string.clone().or_else(connection_string_of_environment);
+        text.map_or_else(|| DEVELOPMENT.to_owned(), |text| text.trim().to_owned())
     }
 
     fn connect(&self) -> lazuli_client::Result<TableService> {
-        let text = self.connection_string.clone().or_else(connection_string_of_environment);
-        let text = text.as_deref().map_or(DEVELOPMENT, str::trim);
-        let account = if text.starts_with("http://") || text.starts_with("https://") {
-            Account::from_sas_url(text)?
-        } else {
-            text.parse()?
-        };
+        let text = self.connection_string();
+        let account = if is_url(&text) { Account::from_sas_url(&text)? } else { text.parse()? };
         let mut options = HttpOptions::default();
         if let Some(file) = &self.ca_file {
             let roots = std::fs::read(file)
@@ -252,27 +157,24 @@ impl Target {
     }
 }
 
-/// The connection string that the environment gives, if it gives one.
+/// Endpoint of a store that is opened here.
+const EMBEDDED: &str = "http://embedded";
+
+/// Is it a URL rather than a connection string?
+pub fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// The connection string of the environment, if there is one.
 pub fn connection_string_of_environment() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty())
 }
 
-/// A client of an engine in this process, for any account: it is given one with a key that nobody else knows of.
+/// A client of an engine in this process, for an account of any name. Only this process can use its key.
 pub fn direct(engine: Arc<dyn Engine>, account: &str) -> lazuli_client::Result<TableService> {
     let transport = Embedded::for_account(engine, account)
         .map_err(|error| lazuli_client::Error::input(error.to_string()))?;
-    let endpoint = format!("http://embedded/{account}").parse()?;
+    let endpoint = format!("{EMBEDDED}/{account}").parse()?;
     let credential = Credential::shared_key(lazuli_server::accounts::DEVELOPMENT_KEY)?;
     TableService::builder(Account::new(account, endpoint, credential)).transport(transport).build()
-}
-
-fn settle(done: Result<ExitCode, Fault>, endpoint: &str) -> ExitCode {
-    match done {
-        Ok(code) => code,
-        Err(Fault::NobodyListens) => ExitCode::SUCCESS,
-        Err(fault) => {
-            fault.show(endpoint);
-            ExitCode::from(fault.code())
-        }
-    }
 }

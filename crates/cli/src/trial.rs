@@ -1,12 +1,17 @@
 //! `lazuli trial` and `lazuli soak`: the long forms of the reliability tests, against this very program.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use lazuli_model::Service;
+use lazuli_trial::linear::Shape;
+
 use lazuli_trial::subject::Process;
-use lazuli_trial::{history, invariant, sequence, soak};
+use lazuli_trial::table::{history, invariant, sequence};
+use lazuli_trial::{blob, queue, soak};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -17,11 +22,11 @@ const TABLE: &str = "trial";
 
 /// Put a server on trial: random work beside a model, histories of concurrent clients, invariants, kills.
 ///
-/// Starts `lazuli serve` on new data, works on it over HTTP, kills it in the middle, and checks every answer. A failure prints
-/// the seed that repeats it.
+/// Starts `lazuli serve` on new data, works on it over HTTP, kills it in the middle, and checks every response. A failure
+/// prints the seed that repeats it.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  lazuli trial sequences --count 20\n  lazuli trial histories --count 20 --kill\n  lazuli trial bank --seconds 5 --kills 3"
+    after_help = "Examples:\n  lazuli trial sequences --count 20\n  lazuli trial histories --count 20 --kill\n  lazuli trial histories --service queue --count 3 --kill\n  lazuli trial bank --seconds 5 --kills 3"
 )]
 pub struct Trial {
     #[command(subcommand)]
@@ -33,8 +38,10 @@ enum Kind {
     /// Random operations on the server and on a model of it, with restarts: every answer and the final state agree.
     #[command(after_help = "Examples:\n  lazuli trial sequences --count 5")]
     Sequences(Sequences),
-    /// Concurrent clients: there is an order in which all they saw makes sense.
-    #[command(after_help = "Examples:\n  lazuli trial histories --count 5")]
+    /// Concurrent clients: what they saw breaks no rule of the service.
+    #[command(
+        after_help = "Examples:\n  lazuli trial histories --count 5\n  lazuli trial histories --service blob --count 5 --kill"
+    )]
     Histories(Histories),
     /// Transfers by transaction: the sum never moves.
     #[command(after_help = "Examples:\n  lazuli trial bank --seconds 1 --kills 1")]
@@ -60,6 +67,9 @@ struct Tried {
     /// Another engine that outlives the server: postgres://… of an empty database
     #[arg(long, value_name = "URL", conflicts_with = "location")]
     engine: Option<String>,
+    /// Object store for the content of blobs: s3://…
+    #[arg(long, value_name = "URL", requires = "engine")]
+    content: Option<String>,
     #[command(flatten)]
     place: Place,
 }
@@ -78,6 +88,9 @@ struct Sequences {
 
 #[derive(Args)]
 struct Histories {
+    /// The service: table, queue or blob
+    #[arg(long, value_name = "SERVICE", default_value = "table", value_parser = service)]
+    service: Service,
     /// How many histories
     #[arg(long, default_value_t = 100)]
     count: u64,
@@ -109,7 +122,7 @@ struct Invariants {
     tried: Tried,
 }
 
-/// Mixed work for a long time, with tables that come and go, restarts and kills: nothing may be lost, nothing may grow.
+/// Mixed work on tables, queues and blobs for a long time, with restarts and kills: nothing may be lost, nothing may grow.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  lazuli soak --minutes 0.2\n  lazuli soak --minutes 60 --restarts 30 --location /var/tmp/soak"
@@ -118,7 +131,7 @@ pub struct Soak {
     /// How long
     #[arg(long, default_value_t = 10.0, value_parser = minutes)]
     minutes: f64,
-    /// Workers, each with a connection and a partition of its own
+    /// Workers on tables, each with a connection and a partition of its own; a quarter as many work on queues and blobs
     #[arg(long, default_value_t = 16)]
     workers: usize,
     /// Restarts meanwhile, by turns gently and by kill -9
@@ -162,26 +175,64 @@ impl Sequences {
     }
 }
 
+fn service(name: &str) -> Result<Service, String> {
+    let found = Service::ALL.into_iter().find(|service| service.label() == name);
+    found.ok_or_else(|| "expected table, queue or blob".to_owned())
+}
+
 impl Histories {
     async fn run(self) -> Result<ExitCode, String> {
         let (mut process, _folder) = start(&self.tried)?;
-        history::prepare(&process, TABLE).await?;
-        let shape = history::Shape { clients: self.clients, operations: self.operations, kill: self.kill };
-        let mut total = history::Seen::default();
-        for seed in self.tried.place.seed..self.tried.place.seed.saturating_add(self.count) {
-            let seen = history::run(&mut process, TABLE, seed, shape).await?;
-            total.add(seen);
+        let shape = Shape { clients: self.clients, operations: self.operations, kill: self.kill };
+        let first = self.tried.place.seed;
+        let seeds = first..first.saturating_add(self.count);
+        match self.service {
+            Service::Table => table_histories(&mut process, seeds, shape).await?,
+            Service::Queue => queue_histories(&mut process, seeds, shape).await?,
+            Service::Blob => blob_histories(&mut process, seeds, shape).await?,
         }
-        total.shows_something(shape)?;
-        say!(
-            "{} histories, {} answers, {} transactions, {} unknown outcomes: all have an order",
-            self.count,
-            total.answered,
-            total.transactions,
-            total.unknown
-        );
         Ok(ExitCode::SUCCESS)
     }
+}
+
+async fn table_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+    history::prepare(process, TABLE).await?;
+    let (count, mut total) = (seeds.end - seeds.start, history::Seen::default());
+    for seed in seeds {
+        total.add(history::run(process, TABLE, seed, shape).await?);
+    }
+    total.shows_something(shape)?;
+    let history::Seen { answered, transactions, unknown } = total;
+    say!(
+        "{count} histories, {answered} responses, {transactions} transactions, {unknown} unknown outcomes: all have an order"
+    );
+    Ok(())
+}
+
+async fn queue_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+    let (count, mut total) = (seeds.end - seeds.start, queue::Seen::default());
+    for seed in seeds {
+        total.add(queue::run(process, seed, shape).await?);
+    }
+    total.shows_something(shape)?;
+    let queue::Seen { put, received, deleted, unknown } = total;
+    say!(
+        "{count} histories, {put} messages put, {received} received, {deleted} deleted, {unknown} unknown outcomes: none lost, none held twice"
+    );
+    Ok(())
+}
+
+async fn blob_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+    let (count, mut total) = (seeds.end - seeds.start, blob::Seen::default());
+    for seed in seeds {
+        total.add(blob::run(process, seed, shape).await?);
+    }
+    total.shows_something(shape)?;
+    let blob::Seen { answered, conditional, leases, unknown } = total;
+    say!(
+        "{count} histories, {answered} responses, {conditional} conditional writes, {leases} leases, {unknown} unknown outcomes: all have an order"
+    );
+    Ok(())
 }
 
 impl Invariants {
@@ -246,7 +297,8 @@ impl Soak {
 fn start(tried: &Tried) -> Result<(Process, Option<TempDir>), String> {
     if let Some(engine) = &tried.engine {
         let arguments = ["serve", "--table-port", "0", "--admin-port", "0", "--engine", engine];
-        let arguments = arguments.map(str::to_owned).to_vec();
+        let mut arguments = arguments.map(str::to_owned).to_vec();
+        arguments.extend(tried.content.iter().flat_map(|content| ["--content".to_owned(), content.clone()]));
         return Ok((Process::start_with(&binary()?, arguments)?, None));
     }
     let (location, folder) = location(&tried.place)?;

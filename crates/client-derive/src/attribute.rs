@@ -1,4 +1,4 @@
-//! What `#[table(…)]` says, on a type and on a field.
+//! The `#[table(…)]` attributes of types and fields.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
@@ -50,7 +50,7 @@ impl Container {
             "eq_by_key" => self.eq_by_key = true,
             _ => {
                 return Err(meta.error(
-                    "unknown; a type can have name, kind, partition_key = function, row_key = function, rename_all, strict, eq_by_key",
+                    "unknown attribute; a type can have name, kind, partition_key = function, row_key = function, rename_all, strict, eq_by_key",
                 ));
             }
         }
@@ -59,7 +59,7 @@ impl Container {
 }
 
 fn word(meta: &ParseNestedMeta<'_>) -> Result<String> {
-    meta.path.get_ident().map(ToString::to_string).ok_or_else(|| meta.error("a plain word is expected here"))
+    meta.path.get_ident().map(ToString::to_string).ok_or_else(|| meta.error("expected a plain identifier"))
 }
 
 fn check_table(name: &LitStr) -> Result<()> {
@@ -73,24 +73,24 @@ fn check_table(name: &LitStr) -> Result<()> {
     }
     Err(Error::new(
         name.span(),
-        "not a table name: 3 to 63 ASCII letters and digits, not a digit first, not `tables`",
+        "invalid table name: use 3 to 63 ASCII letters and digits, starting with a letter, and not `tables`",
     ))
 }
 
-/// `Product.Guitar` as it is stored.
+/// The lineage of a kind: `Product.Guitar` as it is stored.
 fn lineage(kind: &LitStr) -> Result<String> {
     let text = kind.value();
     let parts: Vec<&str> = text.split('.').collect();
     if parts.iter().any(|part| part.is_empty() || part.contains('/')) {
         return Err(Error::new(
             kind.span(),
-            "a kind is one or more names with dots between, base first: `Product.Guitar`",
+            "invalid kind: use one or more names separated by dots, base first: `Product.Guitar`",
         ));
     }
     Ok(format!("Entity/{}/", parts.join("/")))
 }
 
-/// What a field is.
+/// The role of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     PartitionKey,
@@ -105,7 +105,7 @@ pub enum Role {
     Json,
     Indexed,
     Plain,
-    /// Stored as the class of this name.
+    /// Stored as the class with this name.
     Wire(&'static str),
     /// Stored as text by `Display` and `FromStr`.
     Text,
@@ -119,7 +119,7 @@ pub struct FieldAttribute {
     pub field_fn: bool,
 }
 
-/// Words that say what a field is, and the class that a stored type has.
+/// Attributes that set the stored type, with its class.
 const WIRE: [(&str, &str); 5] = [
     ("int64", "Int64"),
     ("double", "Double"),
@@ -128,7 +128,7 @@ const WIRE: [(&str, &str); 5] = [
     ("datetime", "Moment"),
 ];
 
-const KNOWN: &str = "unknown; a field can have partition_key, row_key, timestamp, etag, rename = \"…\", skip, default, no_field, \
+const KNOWN: &str = "unknown attribute; a field can have partition_key, row_key, timestamp, etag, rename = \"…\", skip, default, no_field, \
      extra, flatten, prefix = \"…\", json, indexed, int64, double, guid, binary, datetime, string";
 
 impl FieldAttribute {
@@ -141,7 +141,7 @@ impl FieldAttribute {
     }
 }
 
-/// What has been read of a field's attributes.
+/// The attributes of a field read so far.
 #[derive(Default)]
 struct Given {
     role: Option<(Role, Span)>,
@@ -187,7 +187,7 @@ impl Given {
             },
         };
         if self.role.is_some() {
-            return Err(meta.error("a field is one of these, not two"));
+            return Err(meta.error("these attributes exclude each other"));
         }
         self.role = Some((role, meta.path.span()));
         Ok(())
@@ -197,7 +197,7 @@ impl Given {
         let (mut role, span) = self.role.unwrap_or((Role::Plain, field.span()));
         if let Some(prefix) = &self.prefix {
             let Role::Flatten { prefix: place } = &mut role else {
-                return Err(Error::new(prefix.span(), "a prefix goes with `flatten`"));
+                return Err(Error::new(prefix.span(), "`prefix` requires `flatten`"));
             };
             check_name(&prefix.value(), prefix.span())?;
             *place = prefix.value();
@@ -206,11 +206,11 @@ impl Given {
         if let (Some(rename), false) = (&self.rename, stored) {
             return Err(Error::new(
                 rename.span(),
-                "this field has no property of its own that could have a name",
+                "this field is not stored as one property, so it cannot be renamed",
             ));
         }
         if self.default && !stored {
-            return Err(Error::new(span, "`default` is for fields that are a property of their own"));
+            return Err(Error::new(span, "`default` requires a field that is stored as one property"));
         }
         let name = self.rename.as_ref().map_or_else(|| case.apply(plain_name), LitStr::value);
         if stored {

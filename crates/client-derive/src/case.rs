@@ -1,11 +1,11 @@
-//! Names of properties made from names of fields.
+//! Property names derived from field names, and the rules for them.
 
 use syn::{Error, LitStr, Result};
 
-/// What `rename_all` can say.
+/// The cases that `rename_all` supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// As written.
+    /// Unchanged.
     Same,
     /// `NoOfStrings`, as .NET clients write them.
     Pascal,
@@ -29,7 +29,7 @@ const NAMES: [(&str, Case); 6] = [
 ];
 
 impl Case {
-    /// Reads the name of a case.
+    /// Parses the name of a case.
     pub fn parse(text: &LitStr) -> Result<Self> {
         let name = text.value();
         let found = NAMES.iter().find(|(given, _)| *given == name);
@@ -39,7 +39,7 @@ impl Case {
         })
     }
 
-    /// The name of a property for a field.
+    /// The property name for a field.
     pub fn apply(self, field: &str) -> String {
         let words = || field.split('_').filter(|word| !word.is_empty());
         match self {
@@ -62,10 +62,10 @@ fn capital(word: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Longest name of a property.
+/// Maximum length of a property name.
 const NAME_CHARS_MAX: usize = 255;
 
-/// Refuses a name that the service would refuse.
+/// Rejects a name that the service would reject.
 pub fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
     let mut chars = name.chars();
     let legal = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
@@ -74,7 +74,7 @@ pub fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
         return Err(Error::new(
             span,
             format!(
-                "'{name}' cannot be the name of a property: letters, digits and _, not a digit first, at most 255"
+                "'{name}' is not a valid property name: use at most 255 letters, digits and _, not starting with a digit"
             ),
         ));
     }
@@ -82,7 +82,7 @@ pub fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
         return Err(Error::new(
             span,
             format!(
-                "'{name}' is the service's own; mark the field with #[table(partition_key)], #[table(row_key)] or #[table(timestamp)]"
+                "'{name}' is reserved; mark the field with #[table(partition_key)], #[table(row_key)] or #[table(timestamp)]"
             ),
         ));
     }

@@ -1,4 +1,4 @@
-//! The code of one field: its place while reading, how it is written, and its name in queries.
+//! The generated code of one field: its slot while decoding, how it is written, and its name in queries.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -19,7 +19,7 @@ pub struct Member {
 
 impl Member {
     pub fn parse(field: &syn::Field, case: Case) -> Result<Self> {
-        let ident = field.ident.clone().ok_or_else(|| Error::new_spanned(field, "fields need names"))?;
+        let ident = field.ident.clone().ok_or_else(|| Error::new_spanned(field, "fields must be named"))?;
         let attribute = FieldAttribute::parse(field, &ident.unraw().to_string(), case)?;
         Ok(Self { ident, ty: field.ty.clone(), visibility: field.vis.clone(), attribute })
     }
@@ -28,12 +28,12 @@ impl Member {
         &self.attribute.role
     }
 
-    /// Is it a part whose properties have a prefix here?
+    /// Is it a nested struct whose properties have a prefix?
     pub fn is_prefixed(&self) -> bool {
         matches!(self.role(), Role::Flatten { prefix } if !prefix.is_empty())
     }
 
-    /// Is it a part whose properties have their own names here?
+    /// Is it a nested struct whose properties keep their own names?
     pub fn is_base(&self) -> bool {
         matches!(self.role(), Role::Flatten { prefix } if prefix.is_empty())
     }
@@ -54,7 +54,7 @@ impl Member {
         }
     }
 
-    /// The arm of the match by name that fills the place.
+    /// The match arm that fills the slot by property name.
     pub fn take_arm(&self) -> Option<TokenStream> {
         let (ident, name) = (&self.ident, &self.attribute.name);
         let fill = match self.role() {
@@ -71,7 +71,7 @@ impl Member {
         Some(quote_spanned!(self.span()=> #name => return #fill(&mut self.#ident, name, value),))
     }
 
-    /// What is tried when no name fits.
+    /// The code that runs when no name matches.
     pub fn take_rest(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         match self.role() {
@@ -94,7 +94,7 @@ impl Member {
         }
     }
 
-    /// Takes in what has no place of its own.
+    /// Stores a property that has no field.
     pub fn keep(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         match self.role() {
@@ -113,7 +113,7 @@ impl Member {
         }
     }
 
-    /// The value of the field when all has been read.
+    /// The value of the field after all properties are read.
     pub fn finish(&self) -> TokenStream {
         let (ident, name) = (&self.ident, &self.attribute.name);
         let value = match self.role() {
@@ -180,7 +180,7 @@ impl Member {
         })
     }
 
-    /// Looks the value up by name: an arm of a match.
+    /// A match arm that returns the value by property name.
     pub fn value_arm(&self) -> Option<TokenStream> {
         let (ident, name) = (&self.ident, &self.attribute.name);
         if *self.role() == Role::Timestamp {
@@ -192,7 +192,7 @@ impl Member {
         Some(quote_spanned!(self.span()=> #name => return #value.ok().flatten(),))
     }
 
-    /// Looks the value up where no name fits.
+    /// Returns the value when no name matches.
     pub fn value_rest(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         let found = match self.role() {
@@ -214,7 +214,7 @@ impl Member {
         })
     }
 
-    /// Adds the names that the field stores.
+    /// Adds the names of the properties that the field stores.
     pub fn names(&self) -> Option<TokenStream> {
         let (ty, name) = (&self.ty, &self.attribute.name);
         match self.role() {
@@ -261,7 +261,7 @@ impl Member {
         })
     }
 
-    /// Where an error about the field's type is shown: at the type.
+    /// Errors about the field's type are shown at the type.
     pub fn span(&self) -> Span {
         self.ty.span().resolved_at(Span::call_site())
     }
@@ -275,7 +275,7 @@ impl Member {
     }
 }
 
-/// The field functions stand outside of the block that knows the short name.
+/// The field functions are outside of the block that defines the short name.
 fn rooted(tokens: TokenStream) -> TokenStream {
     use proc_macro2::{Group, TokenTree};
     tokens

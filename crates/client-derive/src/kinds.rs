@@ -1,4 +1,4 @@
-//! The code of an enum of entities: each row is read as the variant whose kind it has.
+//! The generated code of an enum of entities: each row is decoded as the variant of its kind.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -17,26 +17,26 @@ struct Kind<'a> {
 /// `#[derive(Entity)]` on an enum.
 pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     if !input.generics.params.is_empty() {
-        return Err(Error::new_spanned(&input.generics, "types with parameters are not supported"));
+        return Err(Error::new_spanned(&input.generics, "generic types are not supported"));
     }
     if data.variants.is_empty() {
         return Err(Error::new_spanned(
             &input.ident,
-            "an enum of entities has a variant for each: `Guitar(Guitar)`",
+            "an enum of entities needs a variant for each: `Guitar(Guitar)`",
         ));
     }
     let container = Container::parse(&input.attrs)?;
     if let Some(key) = container.partition_key.as_ref().or(container.row_key.as_ref()) {
-        return Err(Error::new_spanned(key, "the variants have keys of their own"));
+        return Err(Error::new_spanned(key, "remove this: the variants have their own keys"));
     }
     if container.strict || container.eq_by_key || container.case != Case::Same {
-        let text = "strict, eq_by_key and rename_all are for the types of the variants: say them there";
+        let text = "move strict, eq_by_key and rename_all to the types of the variants";
         return Err(Error::new_spanned(&input.ident, text));
     }
     let kinds: Vec<Kind<'_>> = data.variants.iter().map(Kind::parse).collect::<Result<_>>()?;
     let others = kinds.iter().filter(|kind| kind.other).count();
     if others > 1 {
-        return Err(Error::new_spanned(&input.ident, "one variant at most is for all other kinds"));
+        return Err(Error::new_spanned(&input.ident, "at most one variant can be `other`"));
     }
     let ident = &input.ident;
     let constants = constants(&container);
@@ -74,7 +74,7 @@ pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     }))
 }
 
-/// A kind that is unknown, or that does not fit its type, goes to the variant for all others (LA-12).
+/// A row of an unknown kind, or one that its type cannot decode, goes to the variant for all others (LA-12).
 fn decode(kinds: &[Kind<'_>]) -> TokenStream {
     let other = kinds.iter().find(|kind| kind.other);
     let failed = match other {
@@ -86,7 +86,7 @@ fn decode(kinds: &[Kind<'_>]) -> TokenStream {
             if lineage.is_some() && lineage == <#ty as __l::Entity>::LINEAGE {
                 match <#ty as __l::Entity>::decode(raw) {
                     ::std::result::Result::Ok(entity) => return ::std::result::Result::Ok(Self::#ident(entity)),
-                    #[allow(unused_variables, reason = "a variant for all other kinds takes it without looking")]
+                    #[allow(unused_variables, reason = "a variant for all other kinds does not use it")]
                     ::std::result::Result::Err(error) => #failed,
                 }
             }
@@ -106,10 +106,10 @@ fn decode(kinds: &[Kind<'_>]) -> TokenStream {
 impl<'a> Kind<'a> {
     fn parse(variant: &'a Variant) -> Result<Self> {
         let Fields::Unnamed(fields) = &variant.fields else {
-            return Err(Error::new_spanned(variant, "a variant holds one entity: `Guitar(Guitar)`"));
+            return Err(Error::new_spanned(variant, "a variant must hold one entity: `Guitar(Guitar)`"));
         };
         let (Some(field), 1) = (fields.unnamed.first(), fields.unnamed.len()) else {
-            return Err(Error::new_spanned(variant, "a variant holds one entity: `Guitar(Guitar)`"));
+            return Err(Error::new_spanned(variant, "a variant must hold one entity: `Guitar(Guitar)`"));
         };
         Ok(Self { ident: &variant.ident, ty: &field.ty, other: is_other(&variant.attrs)? })
     }
@@ -125,7 +125,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Without a kind nothing would ever be read as this variant.
+    /// Without a kind, no row would ever be decoded as this variant.
     fn check(&self) -> TokenStream {
         let Self { ident, ty, .. } = self;
         let text = format!("the entity of variant {ident} needs a kind: #[table(kind = \"…\")]");
@@ -143,7 +143,7 @@ fn is_other(attributes: &[Attribute]) -> Result<bool> {
                 other = true;
                 Ok(())
             }
-            false => Err(meta.error("unknown; a variant can have `other`: it takes all other kinds")),
+            false => Err(meta.error("unknown attribute; a variant can have `other`, for all other kinds")),
         })?;
     }
     Ok(other)

@@ -1,6 +1,6 @@
-//! The derive macros of `lazuli-client`: `Entity` for what is stored, `Shape` for a part of it.
+//! The derive macros of `lazuli-client`: `Entity` for stored types, `Shape` for a part of one.
 //!
-//! Use them through `lazuli_client`, which documents them; the code they write refers to it by that name.
+//! Use them through `lazuli_client`, which documents them; the generated code refers to it by that name.
 //!
 //! ```
 //! use lazuli_client::Entity;
@@ -26,7 +26,7 @@ mod tests;
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Error, parse_macro_input};
 
-/// Makes a struct an entity, or an enum of entities one that reads each row as its own kind.
+/// Makes a struct an entity, or makes an enum of entities decode each row as its own kind.
 ///
 /// ```
 /// use lazuli_client::Entity;
@@ -56,7 +56,7 @@ fn entity_code(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
         Data::Struct(_) => record::entity(input),
         Data::Enum(data) => kinds::entity(input, data),
         Data::Union(_) => {
-            Err(Error::new_spanned(&input.ident, "an entity is a struct, or an enum of entities"))
+            Err(Error::new_spanned(&input.ident, "an entity must be a struct or an enum of entities"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The code of a struct: its builder, its [`Shape`] and, with keys, its `Entity`.
+//! The generated code of a struct: its builder, its [`Shape`] and, with keys, its `Entity`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{Data, DeriveInput, Error, Expr, Fields, Ident, Result, Visibility};
 use crate::attribute::{Container, Role};
 use crate::field::Member;
 
-/// A struct that is read and written.
+/// A struct to be read and written.
 struct Record<'a> {
     ident: &'a Ident,
     visibility: &'a Visibility,
@@ -35,7 +35,7 @@ pub fn shape(input: &DeriveInput) -> Result<TokenStream> {
     if let Some(member) = key {
         return Err(Error::new(
             member.ident.span(),
-            "a part of an entity has no keys; derive Entity for what has",
+            "a part of an entity cannot have keys; derive Entity instead",
         ));
     }
     let shape = record.shape_impl();
@@ -44,7 +44,7 @@ pub fn shape(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! { #fields #items })
 }
 
-/// Puts items where their names meet no others; `__l` is short for what they use of the client.
+/// Wraps items so that their names cannot clash; `__l` abbreviates the path to the client's internals.
 pub fn apart(items: &TokenStream) -> TokenStream {
     quote! {
         #[allow(clippy::all, clippy::pedantic, reason = "written by a derive")]
@@ -58,13 +58,16 @@ pub fn apart(items: &TokenStream) -> TokenStream {
 impl<'a> Record<'a> {
     fn parse(input: &'a DeriveInput) -> Result<Self> {
         let Data::Struct(data) = &input.data else {
-            return Err(Error::new_spanned(&input.ident, "this derive is for structs"));
+            return Err(Error::new_spanned(&input.ident, "this derive requires a struct"));
         };
         let Fields::Named(fields) = &data.fields else {
-            return Err(Error::new_spanned(&input.ident, "fields need names, since properties do"));
+            return Err(Error::new_spanned(
+                &input.ident,
+                "fields must be named, since they become properties",
+            ));
         };
         if !input.generics.params.is_empty() {
-            return Err(Error::new_spanned(&input.generics, "types with parameters are not supported"));
+            return Err(Error::new_spanned(&input.generics, "generic types are not supported"));
         }
         let container = Container::parse(&input.attrs)?;
         let members: Vec<Member> =
@@ -74,7 +77,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// One of each at most, and no name twice.
+    /// Each role and each name may occur only once.
     fn check(&self) -> Result<()> {
         for (index, member) in self.members.iter().enumerate() {
             let before = &self.members[..index];
@@ -83,20 +86,20 @@ impl<'a> Record<'a> {
                 Role::PartitionKey | Role::RowKey | Role::Timestamp | Role::Etag | Role::Extra
             );
             if single && before.iter().any(|other| other.role() == member.role()) {
-                return Err(Error::new(member.ident.span(), "there is another field for the same"));
+                return Err(Error::new(member.ident.span(), "another field already has this role"));
             }
             let stored = |member: &Member| member.take_arm().is_some();
             if stored(member)
                 && before.iter().any(|other| stored(other) && other.attribute.name == member.attribute.name)
             {
-                let text = format!("another field has the name {} too", member.attribute.name);
+                let text = format!("another field is also named {}", member.attribute.name);
                 return Err(Error::new(member.ident.span(), text));
             }
         }
         Ok(())
     }
 
-    /// Where a key comes from: a field, a function, or the part that the struct extends.
+    /// The source of a key: a field, a function, or the struct that this one extends.
     fn key(&self, role: &Role, function: Option<&Expr>) -> Result<TokenStream> {
         let method = if *role == Role::PartitionKey {
             format_ident!("partition_key")
@@ -107,7 +110,7 @@ impl<'a> Record<'a> {
         match (field, function, self.members.iter().find(|member| member.is_base())) {
             (Some(member), Some(_), _) => Err(Error::new(
                 member.ident.span(),
-                format!("#[table({method})] is both on this field and on the type: which one is it?"),
+                format!("#[table({method})] is on both this field and the type; keep one"),
             )),
             (Some(member), None, _) => {
                 let ident = &member.ident;
@@ -118,7 +121,7 @@ impl<'a> Record<'a> {
             (None, None, None) => Err(Error::new(
                 self.ident.span(),
                 format!(
-                    "no {method}: mark a field with #[table({method})], or give the type #[table({method} = function)]"
+                    "missing {method}: mark a field with #[table({method})], or add #[table({method} = function)] to the type"
                 ),
             )),
         }
@@ -138,7 +141,7 @@ impl<'a> Record<'a> {
     fn shape_impl(&self) -> TokenStream {
         let ident = self.ident;
         let builder = self.builder();
-        // Flexible properties come last, so that a fixed one is never taken for a duplicate of a flexible one.
+        // Flexible properties come last, so that a fixed one is never rejected as a duplicate of a flexible one.
         let (extra, fixed): (Vec<_>, Vec<_>) = self.members.iter().partition(|m| *m.role() == Role::Extra);
         let writes = fixed.iter().chain(&extra).filter_map(|member| member.write());
         let value_arms = self.members.iter().filter_map(Member::value_arm);
@@ -180,7 +183,7 @@ impl<'a> Record<'a> {
         let arms = self.members.iter().filter_map(Member::take_arm);
         let rest = self.members.iter().filter_map(Member::take_rest);
         let extra = self.members.iter().find(|member| *member.role() == Role::Extra);
-        // What has the prefix of a part is the part's, if that keeps such things.
+        // A property with the prefix of a nested struct belongs to that struct, if it keeps unknown properties.
         let prefixed = self.members.iter().filter(|member| member.is_prefixed()).filter_map(Member::keep);
         let own: Vec<_> = match extra {
             Some(extra) => extra.keep().into_iter().collect(),
@@ -264,7 +267,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Two entities are the same one if their keys are (LA-05).
+    /// Two entities are equal if their keys are (LA-05).
     fn equality(&self) -> TokenStream {
         let ident = self.ident;
         quote! {

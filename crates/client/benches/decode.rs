@@ -1,8 +1,8 @@
-//! What it costs to read a page into the caller's type: `cargo bench -p lazuli-client`.
+//! The cost of decoding a page into the caller's type: `cargo bench -p lazuli-client`.
 //!
-//! A page of 1000 entities with 10 properties each is read again and again; the best round counts, since everything
-//! else is the machine's noise. Then 100 such pages are streamed, and the memory of the process is looked at: it must be
-//! that of one page.
+//! A page of 1000 entities with 10 properties each is decoded repeatedly; the best round counts, since everything else is
+//! noise. Then 100 such pages are streamed, and the memory of the process is checked: it must be that of one
+//! page.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "a measuring tool")]
 
@@ -63,7 +63,7 @@ fn main() -> Result<()> {
             page.push(b',');
         }
         let body = encode(&order(number))?.body;
-        // As the service writes it: with the ETag and the timestamp in front.
+        // As the service writes it: with the ETag and the timestamp first.
         page.extend(br#"{"odata.etag":"W/\"datetime'2023-11-14T22%3A13%3A20.1234567Z'\"","#);
         page.extend(br#""Timestamp":"2023-11-14T22:13:20.1234567Z","#);
         page.extend(&body[1..]);
@@ -75,7 +75,7 @@ fn main() -> Result<()> {
     stream(page)
 }
 
-/// The same page, so many times.
+/// The same page, a number of times.
 struct Repeated {
     page: Vec<u8>,
     times: u32,
@@ -91,7 +91,7 @@ impl PageSource for Repeated {
     }
 }
 
-/// Streams 100,000 entities and tells how the memory of the process grew between the first page and the last.
+/// Streams 100,000 entities and prints how the memory of the process grew between the first page and the last.
 fn stream(page: Vec<u8>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.map_err(|error| Error::input(error.to_string()))?;
@@ -112,7 +112,7 @@ fn stream(page: Vec<u8>) -> Result<()> {
     })
 }
 
-/// The most memory that the process has had, where the system tells.
+/// Peak memory of the process, if the system reports it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -128,6 +128,6 @@ fn measure<T: Entity>(what: &str, page: &[u8]) -> Result<()> {
         drop(rows);
     }
     let nanos = best.as_nanos() / u128::from(ROWS);
-    println!("{what}: {nanos} ns for an entity");
+    println!("{what}: {nanos} ns per entity");
     Ok(())
 }

@@ -1,17 +1,17 @@
-//! The guitar store of the thesis "LINQ to Azure Tables", chapter 7, whole (GS-01 to GS-07).
+//! The guitar store of the thesis "LINQ to Azure Tables", chapter 7, complete (GS-01 to GS-07).
 //!
-//! One table holds products of several kinds. Each has the fixed properties of its kind and any others that it needs;
-//! queries are typed, know about descent, and say what runs where.
+//! One table holds products of several kinds. Each has the fixed properties of its kind and any others that it needs.
+//! Queries are typed, know which kinds extend others, and show what runs where.
 //!
 //! Run it with `cargo run -p lazuli-client --example guitar_store [connection string]`.
 
-#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and shows more than it uses")]
+#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and defines more than it uses")]
 
 use lazuli_client::{Context, Dynamic, Entity, Props, Result, TableService, prop, props};
 
 mod shared;
 
-/// Listing 7.1: what all products have. The brand and the type number are the keys.
+/// Listing 7.1: the properties of all products. The keys are brand and type number.
 #[derive(Clone, Debug, Entity)]
 #[table(name = "Products", kind = "Product", rename_all = "PascalCase", eq_by_key)]
 struct Product {
@@ -34,7 +34,7 @@ impl Product {
     }
 }
 
-/// Listing 7.2: a guitar is a product.
+/// Listing 7.2: a guitar is a product. It has typed fields, and any other property by name at the same time (LA-01).
 #[derive(Clone, Debug, Entity)]
 #[table(name = "Products", kind = "Product.Guitar", rename_all = "PascalCase")]
 struct Guitar {
@@ -55,7 +55,8 @@ struct Amplifier {
     watts: i32,
 }
 
-/// Whatever is in the table, as what it is.
+/// Decodes each row as its own kind. The derive compares the stored lineage with constants, so there is no lookup to cache
+/// (LA-13).
 #[derive(Clone, Debug, Entity)]
 #[table(name = "Products")]
 enum AnyProduct {
@@ -66,7 +67,7 @@ enum AnyProduct {
     Other(Dynamic),
 }
 
-/// GS-06: what a client with fixed types alone needs to read the same table: one class with every property of any kind.
+/// GS-06: a client with only fixed types needs one class with the properties of every kind.
 #[derive(Clone, Debug, Entity)]
 #[table(rename_all = "PascalCase")]
 struct UnionOfAll {
@@ -83,14 +84,14 @@ struct UnionOfAll {
     no_of_speakers: Option<i32>,
     effect_type: Option<String>,
     fretboard: Option<String>,
-    // … and one more with each new thing in the shop.
+    // … and more with each new kind of product.
 }
 
 fn main() -> Result<()> {
     shared::start(|service| async move { run(&service).await })
 }
 
-/// The chapter.
+/// Runs the chapter.
 pub async fn run(service: &TableService) -> Result<()> {
     let products = stock_the_shop(service).await?;
     simple_queries(&products).await?;
@@ -139,13 +140,13 @@ async fn stock_the_shop(service: &TableService) -> Result<lazuli_client::Table> 
     let effect = Product::new("Boss", "MT2", "Guitar Effect", 9_000, props! { EffectType: "Distortion" }?);
     context.add(&table, effect)?;
 
-    // The figure has amplifiers; listing 7.7 asks for one with two speakers.
+    // The figure has amplifiers; listing 7.7 searches for one with two speakers.
     for (number, speakers) in [("Twin Reverb", 2), ("Princeton", 1)] {
         let flexible = props! { NoOfSpeakers: speakers }?;
         let product = Product::new("Fender", number, "Guitar, amplifier", 140_000, flexible);
         context.add(&table, Amplifier { product, watts: 85 })?;
     }
-    assert_eq!(context.pending(), 6, "nothing is sent before it is saved");
+    assert_eq!(context.pending(), 6, "nothing is sent before the save");
     context.save().await.map_err(|failed| lazuli_client::Error::input(failed.to_string()))?;
     Ok(table)
 }
@@ -156,12 +157,12 @@ fn numbers(products: &[Product]) -> Vec<&str> {
 
 /// Section 7.4.
 async fn simple_queries(products: &lazuli_client::Table) -> Result<()> {
-    // Listing 7.4: everything. A schemaless entity has no kind, so that nothing is filtered (LA-15).
+    // Listing 7.4: everything. A schemaless entity has no kind, so nothing is filtered (LA-15).
     let all = products.query::<Dynamic>();
     assert_eq!(all.explain().filter, None);
     assert_eq!(all.count().await?, 5);
 
-    // Listing 7.5: all guitars, by a range of the lineage.
+    // Listing 7.5: all guitars, as a range of the lineage.
     let guitars = products.query::<Guitar>();
     assert_eq!(
         guitars.explain().filter.as_deref(),
@@ -171,35 +172,35 @@ async fn simple_queries(products: &lazuli_client::Table) -> Result<()> {
     assert_eq!(guitars.len(), 2);
     assert!(
         guitars.iter().all(|guitar| guitar.product.extra.contains("Bridge")),
-        "fixed and flexible at once"
+        "fixed and flexible properties"
     );
 
-    // Listing 7.6: cheaper than 100 euros. A query for products finds what descends from them.
+    // Listing 7.6: cheaper than 100 euros. A query for products finds the kinds that extend it.
     let cheap = products.query::<Product>().filter(Product::price().lt(10_000)).collect().await?;
     assert_eq!(numbers(&cheap), ["MT2"]);
     assert_eq!(products.query::<Product>().count().await?, 5);
 
-    // Listing 7.7: a flexible property, by its name.
+    // Listing 7.7: a flexible property, by name.
     let speakers = products.query::<Amplifier>().filter(prop("NoOfSpeakers").eq(2));
     let two = speakers.collect().await?;
     assert_eq!(
         two.iter().map(|amplifier| &*amplifier.product.type_number).collect::<Vec<_>>(),
         ["Twin Reverb"]
     );
-    // Compared with another type it finds nothing, and is no error (LA-29).
+    // Compared with another type, it finds nothing and is not an error (LA-29).
     assert_eq!(products.query::<Amplifier>().filter(prop("NoOfSpeakers").eq("2")).count().await?, 0);
     Ok(())
 }
 
 /// Section 7.5.
 async fn advanced_queries(products: &lazuli_client::Table) -> Result<()> {
-    // Listing 7.8: everything about basses, by the start of the category; both ways to say it.
+    // Listing 7.8: all basses, by a prefix of the category; written in two ways.
     let basses = Product::category().ge("Bass") & Product::category().lt("Bast");
     assert_eq!(basses, Product::category().starts_with("Bass"));
     let basses = products.query::<Product>().filter(basses).collect().await?;
     assert_eq!(numbers(&basses), ["Precision American Standard Black"]);
 
-    // Listing 7.9: the brands. The service has no `distinct`, so it runs here; the plan says so.
+    // Listing 7.9: the brands. The service has no `distinct`, so it runs in the client, as the plan shows.
     let brands = products.query::<Product>().map(|product| product.brand).distinct();
     assert_eq!(brands.explain().local, ["map", "distinct"]);
     assert_eq!(brands.collect().await?, ["Boss", "Fender", "Gibson"]);
@@ -211,13 +212,13 @@ async fn advanced_queries(products: &lazuli_client::Table) -> Result<()> {
         numbers(&by_price.collect().await?),
         ["MT2", "Precision American Standard Black", "Princeton", "Twin Reverb", "Gothic V"]
     );
-    // "The amount of data returned could cripple the application": sorting has a limit, and says so.
+    // "The amount of data returned could cripple the application": sorting has a limit, and exceeding it is an error.
     let too_many = products.query::<Product>().order_by(Product::price()).local_limit(3).collect().await;
     assert_eq!(too_many.err().map(|error| error.kind()), Some(lazuli_client::ErrorKind::LocalLimit));
     Ok(())
 }
 
-/// Each row as its own kind, and what is unknown as it came (LA-12, LA-16).
+/// Each row as its own kind, and unknown kinds unchanged (LA-12, LA-16).
 async fn every_kind(products: &lazuli_client::Table) -> Result<()> {
     let pedal =
         Dynamic::new("Dunlop", "Cry Baby").with("_Type", "Entity/Product/Pedal/")?.with("Price", 7_500)?;
@@ -240,12 +241,12 @@ async fn every_kind(products: &lazuli_client::Table) -> Result<()> {
     products.delete_entity("Dunlop", "Cry Baby").await
 }
 
-/// GS-06: without flexible properties every property of every kind needs a place, and most are empty.
+/// GS-06: without flexible properties, every property of every kind needs a field, and most are empty.
 async fn union_class(products: &lazuli_client::Table) -> Result<()> {
     let all = products.query::<UnionOfAll>().collect().await?;
     let effect = all.iter().find(|product| product.type_number == "MT2");
     assert!(effect.is_some_and(|effect| effect.effect_type.is_some() && effect.no_of_strings.is_none()));
-    // And what it has no place for is lost: the bridges, among others.
+    // And properties without a field are lost: the bridges, among others.
     assert!(UnionOfAll::names().is_some_and(|names| !names.contains(&"Bridge".to_owned())));
     Ok(())
 }
@@ -264,6 +265,6 @@ async fn there_and_back(products: &lazuli_client::Table) -> Result<()> {
     products.insert(&dk2).await?;
     let read = products.get::<Guitar>("Jackson", "DK2").await?;
     assert_eq!(read.value.properties()?, dk2.properties()?);
-    assert_eq!(read.value.product, dk2.product, "entities are the same if their keys are");
+    assert_eq!(read.value.product, dk2.product, "entities are equal if their keys are");
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The client for programs that do not wait asynchronously: the same operations, each of which returns when it is done.
+//! The client for programs without async: the same operations, each of which blocks until it is done.
 //!
-//! Not for use inside an asynchronous runtime, where waiting would hold up everything else; tokio panics there.
+//! Not for use inside an asynchronous runtime, where blocking would stall everything else; tokio panics there.
 //!
 //! ```
 //! use lazuli_client::{Dynamic, blocking};
@@ -10,7 +10,7 @@
 //! people.insert(&Dynamic::new("a", "1").with("Age", 30)?)?;
 //! assert_eq!(people.get::<Dynamic>("a", "1")?.value.get::<i32>("Age")?, Some(30));
 //!
-//! // Whatever has no blocking twin: wait for the asynchronous one.
+//! // For operations without a blocking version, wait for the asynchronous one.
 //! let mut batch = people.inner().partition("a")?.batch();
 //! batch.insert(&Dynamic::new("a", "2"))?;
 //! client.wait(batch.execute())?;
@@ -27,16 +27,16 @@ use crate::error::{Error, Result};
 use crate::service::TableService;
 use crate::versioned::{ETag, Versioned};
 
-/// A service for programs that wait.
+/// A service with blocking operations.
 ///
 /// ```
 /// use lazuli_client::blocking::Client;
 ///
 /// let client = Client::new(lazuli_embedded::memory())?;
 /// client.create_table("People")?;
-/// // Clones share their runtime and go to other threads.
+/// // Clones share their runtime and can be sent to other threads.
 /// let other = client.clone();
-/// let names = std::thread::spawn(move || other.table_names()).join().expect("it does not panic")?;
+/// let names = std::thread::spawn(move || other.table_names()).join().expect("no panic")?;
 /// assert_eq!(names, ["People"]);
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
@@ -47,12 +47,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Waits for the operations of a service, on a runtime of its own.
+    /// Creates a blocking client for a service, with its own runtime.
     ///
     /// ```
     /// # use lazuli_client::{RetryOptions, TableService, blocking::Client};
     /// let service = TableService::builder(lazuli_embedded::account())
-    ///     .transport(lazuli_embedded::Embedded::memory().expect("there is memory"))
+    ///     .transport(lazuli_embedded::Embedded::memory().expect("entropy is available"))
     ///     .retry(RetryOptions::none())
     ///     .build()?;
     /// assert!(Client::new(service)?.table_names()?.is_empty());
@@ -60,7 +60,7 @@ impl Client {
     /// ```
     pub fn new(service: TableService) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| Error::input(format!("no runtime can be started: {error}")))?;
+        let runtime = runtime.map_err(|error| Error::input(format!("cannot start a runtime: {error}")))?;
         Ok(Self { service, runtime: Arc::new(runtime) })
     }
 
@@ -90,7 +90,7 @@ impl Client {
         &self.service
     }
 
-    /// Waits for any operation of the asynchronous service.
+    /// Blocks until any operation of the asynchronous service is done.
     ///
     /// ```
     /// # use lazuli_client::{Dynamic, blocking::Client};
@@ -104,13 +104,13 @@ impl Client {
         self.runtime.block_on(operation)
     }
 
-    /// A table, which need not exist.
+    /// A handle for a table, which need not exist.
     ///
     /// ```
     /// # use lazuli_client::{Dynamic, blocking::Client};
     /// let client = Client::new(lazuli_embedded::memory())?;
     /// let people = client.table("People")?;
-    /// // Nothing was sent: the table is missing only now.
+    /// // Creating the handle sends nothing; the missing table is noticed now.
     /// assert!(people.insert(&Dynamic::new("a", "1")).unwrap_err().is_not_found());
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
@@ -132,7 +132,7 @@ impl Client {
         Ok(Table { table, client: self.clone() })
     }
 
-    /// Deletes a table with all that is in it.
+    /// Deletes a table and its contents.
     ///
     /// ```
     /// # use lazuli_client::blocking::Client;
@@ -146,7 +146,7 @@ impl Client {
         self.wait(self.service.delete_table(name))
     }
 
-    /// The names of all tables, in order.
+    /// The names of all tables, sorted.
     ///
     /// ```
     /// # use lazuli_client::blocking::Client;
@@ -161,7 +161,7 @@ impl Client {
     }
 }
 
-/// A table for programs that wait. See [`crate::Table`] for what each operation does.
+/// A table with blocking operations. See [`crate::Table`] for their descriptions.
 ///
 /// ```
 /// use lazuli_client::{Entity, blocking::Client};
@@ -201,7 +201,7 @@ impl Table {
         &self.table
     }
 
-    /// Waits for any operation of the asynchronous table.
+    /// Blocks until any operation of the asynchronous table is done.
     ///
     /// ```
     /// # use lazuli_client::{Dynamic, blocking::Client, partition_key};
@@ -291,7 +291,7 @@ impl Table {
     /// let people = Client::new(lazuli_embedded::memory())?.create_table("People")?;
     /// people.insert(&Dynamic::new("a", "1").with("Age", 30)?)?;
     /// people.update(&Dynamic::new("a", "1").with("Name", "Ann")?)?;
-    /// // What is not given goes.
+    /// // Properties that are not given are removed.
     /// assert_eq!(people.get::<Dynamic>("a", "1")?.value.get::<i32>("Age")?, None);
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
@@ -321,7 +321,7 @@ impl Table {
     /// let people = Client::new(lazuli_embedded::memory())?.create_table("People")?;
     /// people.insert(&Dynamic::new("a", "1").with("Age", 30)?)?;
     /// people.merge(&Dynamic::new("a", "1").with("Name", "Ann")?)?;
-    /// // What is not given stays.
+    /// // Properties that are not given are preserved.
     /// assert_eq!(people.get::<Dynamic>("a", "1")?.value.get("Age")?, Some(30));
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
@@ -370,6 +370,18 @@ impl Table {
     /// ```
     pub fn delete_entity(&self, partition_key: &str, row_key: &str) -> Result<()> {
         self.wait(self.table.delete_entity(partition_key, row_key))
+    }
+
+    /// See [`crate::Table::delete_entity_if_exists`].
+    ///
+    /// ```
+    /// # use lazuli_client::{Dynamic, blocking::Client};
+    /// let people = Client::new(lazuli_embedded::memory())?.create_table("People")?;
+    /// assert!(!people.delete_entity_if_exists("a", "1")?);
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
+    pub fn delete_entity_if_exists(&self, partition_key: &str, row_key: &str) -> Result<bool> {
+        self.wait(self.table.delete_entity_if_exists(partition_key, row_key))
     }
 
     /// See [`crate::Table::modify`].

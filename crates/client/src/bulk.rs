@@ -1,4 +1,4 @@
-//! Many entities in few requests: batches of neighbours, with a checkpoint behind each (ER-07).
+//! Writes many entities in few requests: batches of adjacent entities, with a checkpoint after each (ER-07).
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::table::Table;
 use crate::write::{Change, WriteMode, WriteOptions};
 
-/// How many entities are written.
+/// How [`Table::write_all`] writes entities.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -24,9 +24,9 @@ use crate::write::{Change, WriteMode, WriteOptions};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkOptions {
-    /// What to do with each. The default upserts, so that what was written twice is as if written once.
+    /// How each entity is written. The default is an upsert, so that writing twice has the same result as once.
     pub mode: WriteMode,
-    /// Entities in a batch, at most; no more than the service takes.
+    /// Maximum number of entities per batch, up to the limit of the service.
     pub batch_entities_max: usize,
 }
 
@@ -34,12 +34,12 @@ impl Default for BulkOptions {
     fn default() -> Self {
         Self {
             mode: WriteMode::UpsertReplace,
-            batch_entities_max: lazuli_model::limits::BATCH_OPERATIONS_MAX,
+            batch_entities_max: lazuli_model::table::limits::BATCH_OPERATIONS_MAX,
         }
     }
 }
 
-/// Work that stopped on its way.
+/// A bulk write that stopped early.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -50,16 +50,16 @@ impl Default for BulkOptions {
 /// let options = BulkOptions { mode: WriteMode::Insert, batch_entities_max: 4 };
 /// let entities = (0..10).map(|n| Dynamic::new("p", n.to_string()));
 /// let stopped = table.write_all(entities, options, |_| {}).await.unwrap_err();
-/// // The second batch of four has the number that was there already.
+/// // The second batch of four contains a number that exists already.
 /// assert_eq!(stopped.done, 4);
 /// assert!(stopped.error.is_conflict());
 /// # Ok(()) })
 /// ```
 #[derive(Debug)]
 pub struct BulkError {
-    /// How many entities, from the first on, are written for certain. Go on behind them.
+    /// Number of entities, from the first on, that are certainly written. Resume after them.
     pub done: u64,
-    /// Why it stopped.
+    /// The error that stopped it.
     pub error: Error,
 }
 
@@ -82,8 +82,8 @@ impl From<BulkError> for Error {
 }
 
 impl Table {
-    /// Writes entities in order, neighbours of one partition in one batch. `checkpoint` is told how many are written for
-    /// certain, after each batch: who keeps that number can go on behind it after a crash.
+    /// Writes entities in order, adjacent ones of a partition in one batch. After each batch, `checkpoint` receives the number
+    /// of entities that are certainly written; a program that stores this number can resume after a crash.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

@@ -1,7 +1,7 @@
-//! Reading and naming entities that are a [`Shape`]: what the derive calls.
+//! Functions that derived code calls to decode and name entities that are a [`Shape`].
 
 use lazuli_model::Value;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
 
 use crate::decode::{DecodeError, Head, RawEntity};
 use crate::entity::{Builder, Entity, Shape, Writer};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::kind::KIND_PROPERTY;
 use crate::value::{FromValue, WireValue};
 
-/// A part that can be absent as a whole: `None` writes nothing, and is what no property at all is read as.
+/// A part that can be absent as a whole: `None` writes nothing, and no properties decode to `None`.
 impl<S: Shape> Shape for Option<S> {
     type Builder = OptionBuilder<S::Builder>;
 
@@ -26,7 +26,7 @@ impl<S: Shape> Shape for Option<S> {
     }
 }
 
-/// Reads a part that can be absent.
+/// Decodes a part that can be absent.
 #[derive(Debug, Default)]
 pub struct OptionBuilder<B> {
     inner: B,
@@ -43,7 +43,7 @@ impl<B: Builder> Builder for OptionBuilder<B> {
     }
 
     fn keep(&mut self, name: &str, value: &WireValue<'_>) -> bool {
-        // Nothing that is only kept makes a part be there: it is left to whoever else keeps such things.
+        // An unknown property alone does not make the part present; it is left for other parts that keep unknown properties.
         self.seen && self.inner.keep(name, value)
     }
 
@@ -52,13 +52,13 @@ impl<B: Builder> Builder for OptionBuilder<B> {
     }
 }
 
-/// Reads an entity that is a [`Shape`]: what the derive calls.
+/// Decodes an entity that is a [`Shape`]. Called by derived code.
 pub fn decode_shape<T: Entity + Shape>(
     raw: &RawEntity<'_>,
     strict: bool,
 ) -> std::result::Result<T, DecodeError> {
     let mut builder = <T as Shape>::Builder::default();
-    // What has no place waits until all others have theirs: only then it is known which parts there are.
+    // Unknown properties wait until all others are assigned: only then is it known which parts are present.
     let mut left = Vec::new();
     for (name, value) in raw.members() {
         if name == KIND_PROPERTY && T::LINEAGE.is_some_and(|own| is_text(value, own)) {
@@ -81,7 +81,7 @@ fn is_text(value: &WireValue<'_>, text: &str) -> bool {
     matches!(value, WireValue::String(found) if found == text)
 }
 
-/// The value of a property of an entity that is a [`Shape`]: what the derive calls.
+/// The value of a property of an entity that is a [`Shape`]. Called by derived code.
 pub fn shape_value<T: Entity + Shape>(entity: &T, name: &str) -> Option<Value> {
     match name {
         PARTITION_KEY => Some(Value::String(entity.partition_key().into_owned())),
@@ -93,7 +93,7 @@ pub fn shape_value<T: Entity + Shape>(entity: &T, name: &str) -> Option<Value> {
     }
 }
 
-/// The names that a query for a [`Shape`] has to select: what the derive calls.
+/// The names that a query for a [`Shape`] must select. Called by derived code.
 pub fn shape_names<T: Entity + Shape>() -> Option<Vec<String>> {
     let mut names = Vec::new();
     T::field_names("", &mut names).then(|| {
@@ -102,7 +102,7 @@ pub fn shape_names<T: Entity + Shape>() -> Option<Vec<String>> {
     })
 }
 
-/// Reads a property into its place: what the derive calls. Null is no value.
+/// Decodes a property into its slot. Null is no value. Called by derived code.
 pub fn fill<T: FromValue>(
     place: &mut Option<T>,
     name: &str,
@@ -114,7 +114,7 @@ pub fn fill<T: FromValue>(
     Ok(true)
 }
 
-/// What was read, or what an absent property is read as: what the derive calls.
+/// The decoded value, or the value for an absent property. Called by derived code.
 pub fn settle<T: FromValue>(place: Option<T>, name: &str) -> std::result::Result<T, DecodeError> {
     place.or_else(T::absent).ok_or_else(|| DecodeError::missing(name))
 }

@@ -7,7 +7,7 @@
 //! let table = service.create_table("Things").await?;
 //! table.insert(&Dynamic::new("p", "lamp").with("Watts", 40)?).await?;
 //! table.insert(&Dynamic::new("p", "song").with("Seconds", 180)?.with("Title", "Sea")?).await?;
-//! // Rows of any form in one query.
+//! // Rows with any properties in one query.
 //! let sizes: Vec<_> = table.query::<Dynamic>().collect().await?.iter().map(|row| row.props.len()).collect();
 //! assert_eq!(sizes, [1, 2]);
 //! # Ok(()) })
@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::{DateTime, Value};
 
 use crate::decode::{DecodeError, RawEntity};
@@ -25,7 +25,7 @@ use crate::kind::KIND_PROPERTY;
 use crate::props::Props;
 use crate::value::{FromValue, ToValue};
 
-/// An entity that can have any properties, and that any entity can be read as.
+/// An entity that can have any properties, and that any row can be decoded as.
 ///
 /// ```
 /// use lazuli_client::Dynamic;
@@ -42,14 +42,14 @@ pub struct Dynamic {
     pub partition_key: String,
     /// RowKey.
     pub row_key: String,
-    /// When the service last changed it; not sent.
+    /// Time of its last change, set by the service; not sent.
     pub timestamp: Option<DateTime>,
     /// All other properties.
     pub props: Props,
 }
 
 impl Dynamic {
-    /// An entity with its keys and nothing else.
+    /// An entity with its keys and no other properties.
     ///
     /// ```
     /// use lazuli_client::Dynamic;
@@ -62,7 +62,7 @@ impl Dynamic {
         Self { partition_key: partition_key.into(), row_key: row_key.into(), ..Self::default() }
     }
 
-    /// The same entity with one more property.
+    /// Adds a property.
     ///
     /// ```
     /// use lazuli_client::Dynamic;
@@ -92,7 +92,7 @@ impl Dynamic {
         Ok(self)
     }
 
-    /// Reads a property as a `T`; `None` if there is no such property (LA-07).
+    /// The value of a property as a `T`; `None` if it is absent (LA-07).
     ///
     /// ```
     /// use lazuli_client::Dynamic;
@@ -122,6 +122,27 @@ impl Dynamic {
             Some(Value::String(lineage)) => Some(lineage),
             _ => None,
         }
+    }
+}
+
+/// A property that must be there, as in a map (LA-07).
+///
+/// ```
+/// use lazuli_client::{Dynamic, Value};
+///
+/// let guitar = Dynamic::new("Gibson", "SG").with("Frets", 22)?;
+/// assert_eq!(guitar["Frets"], Value::Int32(22));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+///
+/// # Panics
+///
+/// If there is no such property.
+impl std::ops::Index<&str> for Dynamic {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        &self.props[name]
     }
 }
 

@@ -1,4 +1,4 @@
-//! The one place where the client meets a clock, waits, and throws dice, so that tests can stand in for all three.
+//! The only module in which the client reads a clock, sleeps, or draws random numbers, so that tests can replace all three.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -15,7 +15,7 @@
 //!     fn random(&self) -> u64 { 4 }
 //! }
 //!
-//! let day = DateTime::parse("2009-11-01T12:00:00Z").expect("it is one");
+//! let day = DateTime::parse("2009-11-01T12:00:00Z").expect("a valid date");
 //! assert_eq!(ThatDay(System::default(), day).now().http().as_str(), "Sun, 01 Nov 2009 12:00:00 GMT");
 //! # Ok(()) })
 //! ```
@@ -26,7 +26,7 @@ use lazuli_model::DateTime;
 
 use crate::transport::BoxFuture;
 
-/// Time and chance.
+/// Time and randomness.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -34,7 +34,7 @@ use crate::transport::BoxFuture;
 /// use std::time::Duration;
 /// use lazuli_client::{BoxFuture, DateTime, Environment, System, TableService};
 ///
-/// /// The same chance in every run of a test.
+/// /// The same random numbers in every run of a test.
 /// struct Seeded(System, AtomicU64);
 ///
 /// impl Environment for Seeded {
@@ -44,14 +44,14 @@ use crate::transport::BoxFuture;
 ///     fn random(&self) -> u64 { self.1.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) }
 /// }
 ///
-/// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+/// let transport = lazuli_embedded::Embedded::memory().expect("entropy is available");
 /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
 /// let service = builder.environment(Seeded(System::default(), AtomicU64::new(7))).build()?;
 /// assert!(service.table_names().await?.is_empty());
 /// # Ok(()) })
 /// ```
 pub trait Environment: Send + Sync + 'static {
-    /// The time of day, which signatures carry.
+    /// The current time, which signatures contain.
     ///
     /// ```
     /// # use lazuli_client::{DateTime, Environment, System};
@@ -61,7 +61,7 @@ pub trait Environment: Send + Sync + 'static {
     /// ```
     fn now(&self) -> DateTime;
 
-    /// Time since some fixed moment; it never goes back. Deadlines are measured by it.
+    /// Monotonic time since some fixed moment. Deadlines use it.
     ///
     /// ```
     /// # use lazuli_client::{Environment, System};
@@ -72,7 +72,7 @@ pub trait Environment: Send + Sync + 'static {
     /// ```
     fn elapsed(&self) -> Duration;
 
-    /// Waits.
+    /// Sleeps.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -86,23 +86,23 @@ pub trait Environment: Send + Sync + 'static {
     /// ```
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 
-    /// A random number: back-off is jittered with it, and requests and batches get their ids from it.
+    /// A random number, for the jitter of back-off and for the ids of requests and batches.
     ///
     /// ```
     /// # use lazuli_client::{Environment, System};
     /// let system = System::default();
-    /// assert_ne!(system.random(), system.random(), "once in longer than the world lasts");
+    /// assert_ne!(system.random(), system.random(), "a collision is practically impossible");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     fn random(&self) -> u64;
 }
 
-/// The machine's own time and chance.
+/// The machine's own clock and entropy.
 ///
 /// ```
 /// use lazuli_client::{Account, System, TableService};
 ///
-/// // What a service has unless it is given another.
+/// // A service uses this by default.
 /// let service = TableService::builder(Account::development()).environment(System::default()).build()?;
 /// assert_eq!(service.account().name(), Some("devstoreaccount1"));
 /// # Ok::<(), lazuli_client::Error>(())
@@ -136,7 +136,7 @@ impl Environment for System {
 
     fn random(&self) -> u64 {
         let mut bytes = [0; 8];
-        // Without entropy the jitter is gone and nothing else: the ids are for logs.
+        // Without entropy only the jitter is lost: the ids are for logs.
         let _ = getrandom::fill(&mut bytes);
         u64::from_le_bytes(bytes)
     }

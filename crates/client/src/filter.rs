@@ -1,7 +1,7 @@
 //! Conditions on entities, built from typed comparisons: `Guitar::price().lt(10_000) & prop("Bridge").eq("fixed")`.
 //!
-//! A filter is a value: what it compares with is taken when it is built (LA-22), and the same filter gives the same
-//! answer on the service and here.
+//! A filter is a value: its constants are evaluated when it is built (LA-22), and it gives the same result on the service
+//! and in the client.
 //!
 //! ```
 //! use lazuli_client::{Dynamic, prop};
@@ -16,16 +16,16 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr, Not};
 
 use lazuli_filter::{ParseError, Schema};
-use lazuli_model::entity::PARTITION_KEY;
-use lazuli_model::filter::{Comparison, Expr, Operator};
-use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
-use lazuli_model::row::CorruptRow;
+use lazuli_model::table::entity::PARTITION_KEY;
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{Failure, Value, ValueRef};
 
 use crate::entity::Entity;
 use crate::error::Result;
 
-/// A condition. Combine with `&`, `|` and `!`; printing it gives the `$filter` that is sent.
+/// A condition. Combine conditions with `&`, `|` and `!`; its `Display` is the `$filter` that is sent.
 ///
 /// ```
 /// use lazuli_client::prop;
@@ -34,11 +34,11 @@ use crate::error::Result;
 /// assert_eq!(cheap.to_string(), "Price lt 10000 and not (Color eq 'Black' or Used eq true)");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[must_use = "a filter does nothing until it is given to a query"]
+#[must_use = "a filter does nothing until it is passed to a query"]
 pub struct Filter(Expr);
 
 impl Filter {
-    /// Reads a filter in the service's own language.
+    /// Parses a filter in the syntax of `$filter`.
     ///
     /// ```
     /// use lazuli_client::{Filter, prop};
@@ -47,7 +47,7 @@ impl Filter {
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
-        let refused = |error: ParseError| Failure::new(error.code(), format!("not a filter: {error}"));
+        let refused = |error: ParseError| Failure::new(error.code(), format!("invalid filter: {error}"));
         Ok(Self(lazuli_filter::parse(text, Schema::Entity).map_err(refused)?))
     }
 
@@ -64,7 +64,7 @@ impl Filter {
         Self(Expr::Constant(true))
     }
 
-    /// The condition that one of these holds; without any it never does.
+    /// The condition that at least one of these holds; an empty list never holds.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Filter, prop};
@@ -74,12 +74,12 @@ impl Filter {
     /// assert!(!Filter::any_of([]).holds(&Dynamic::new("Gibson", "SG")));
     /// ```
     pub fn any_of(filters: impl IntoIterator<Item = Filter>) -> Self {
-        // No key is less than the empty text. Unlike `false` by itself, every service understands that.
+        // No key is less than the empty string. Unlike `false` by itself, every service supports this.
         let never = || Self::compare(PARTITION_KEY.to_owned(), Operator::Lt, Value::String(String::new()));
         filters.into_iter().reduce(|some, other| some | other).unwrap_or_else(never)
     }
 
-    /// Does it hold for an entity? A comparison with a property that is missing, or of another type, does not, and
+    /// Does it hold for an entity? A comparison with a property that is missing or has another type does not hold, and
     /// neither does its negation.
     ///
     /// ```
@@ -101,7 +101,7 @@ impl Filter {
         Self(Expr::Compare(Comparison { property, operator, literal }))
     }
 
-    /// The conditions that must all hold, one by one.
+    /// The conditions that must all hold.
     pub(crate) fn conjuncts(self) -> Vec<Filter> {
         match self.0 {
             Expr::And(parts) => parts.into_iter().map(Filter).collect(),
@@ -110,19 +110,67 @@ impl Filter {
         }
     }
 
-    /// How many comparisons it makes.
+    /// Number of comparisons.
     pub(crate) fn comparisons(&self) -> usize {
         comparisons(&self.0)
     }
 
-    /// Can a service run it?
+    /// Can it be sent to a service?
     pub(crate) fn can_be_sent(&self) -> bool {
         self.comparisons() <= FILTER_COMPARISONS_MAX && depth(&self.0) < FILTER_DEPTH_MAX
     }
 
-    /// Adds the names of the properties it looks at.
+    /// Adds the names of the properties it uses.
     pub(crate) fn names(&self, out: &mut Vec<String>) {
         names(&self.0, out);
+    }
+}
+
+/// A condition that a query accepts: a [`Filter`], or a reference to one.
+///
+/// ```
+/// use lazuli_client::filter::Condition;
+/// use lazuli_client::prop;
+///
+/// let cheap = prop("Price").lt(500);
+/// assert_eq!((&cheap).into_filter(), cheap);
+/// ```
+///
+/// A closure is not one: [`Query::filter_local`](crate::Query::filter_local) takes closures, and runs them in the client.
+///
+/// ```compile_fail,E0277
+/// # fn check(table: &lazuli_client::Table) {
+/// table.query::<lazuli_client::Dynamic>().filter(|entity: &lazuli_client::Dynamic| entity.row_key == "1");
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition that a server can evaluate",
+    label = "expected a `Filter`",
+    note = "build one from a property: `Person::age().gt(30)`, or `prop(\"Age\").gt(30)` without a type",
+    note = "combine conditions with `&`, `|` and `!`; `&&` and `||` are for bool only",
+    note = "a closure runs in the client: pass it to `filter_local`"
+)]
+pub trait Condition {
+    /// The condition as a filter.
+    ///
+    /// ```
+    /// use lazuli_client::filter::Condition;
+    /// use lazuli_client::prop;
+    ///
+    /// assert_eq!(prop("Price").lt(500).into_filter().to_string(), "Price lt 500");
+    /// ```
+    fn into_filter(self) -> Filter;
+}
+
+impl Condition for Filter {
+    fn into_filter(self) -> Filter {
+        self
+    }
+}
+
+impl Condition for &Filter {
+    fn into_filter(self) -> Filter {
+        self.clone()
     }
 }
 
@@ -151,7 +199,7 @@ impl BitOr for Filter {
 
     fn bitor(self, other: Filter) -> Filter {
         Filter(match (self.0, other.0) {
-            // Not left to the service, which may not know `true` by itself.
+            // Not left to the service, which may not support `true` by itself.
             (Expr::Constant(true), _) | (_, Expr::Constant(true)) => Expr::Constant(true),
             (left, right) => Expr::Or(joined(left, right, |expr| match expr {
                 Expr::Or(parts) => Ok(parts),
@@ -169,7 +217,7 @@ impl Not for Filter {
     }
 }
 
-/// One flat chain of two: chains of the same kind are opened.
+/// Joins two expressions into one flat chain: chains of the same kind are flattened.
 fn joined(left: Expr, right: Expr, open: impl Fn(Expr) -> std::result::Result<Vec<Expr>, Expr>) -> Vec<Expr> {
     let mut parts = open(left).unwrap_or_else(|one| vec![one]);
     match open(right) {
@@ -208,7 +256,7 @@ fn names(expr: &Expr, out: &mut Vec<String>) {
     }
 }
 
-/// The values that a filter asks for.
+/// The values of the properties that a filter uses.
 struct Seen<'a>(Vec<(&'a str, Value)>);
 
 impl lazuli_filter::Fields for Seen<'_> {
@@ -232,8 +280,8 @@ fn collect<'a, T: Entity>(expr: &'a Expr, entity: &T, out: &mut Vec<(&'a str, Va
     }
 }
 
-/// The least text that is greater than every text that starts with `prefix`, in the order of UTF-16 code units; `None`
-/// if there is none.
+/// The smallest string that is greater than every string that starts with `prefix`, in the order of UTF-16 code units;
+/// `None` if there is none.
 pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
@@ -245,7 +293,7 @@ pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     None
 }
 
-/// The character that follows in the order of UTF-16 code units: what needs two of them sorts below U+E000.
+/// The next character in the order of UTF-16 code units: characters that need two of them sort below U+E000.
 fn next_in_order(c: char) -> Option<char> {
     match c {
         '\u{d7ff}' => Some('\u{10000}'),
@@ -259,16 +307,16 @@ fn next_in_order(c: char) -> Option<char> {
 mod tests {
     use std::cmp::Ordering;
 
-    use lazuli_model::key::utf16_cmp;
+    use lazuli_model::utf16_cmp;
     use proptest::prelude::*;
 
     use super::*;
     use crate::dynamic::Dynamic;
     use crate::field::prop;
 
-    /// LA-08, LA-21: what is built is what is sent, and reads back to the same.
+    /// LA-08, LA-21: a filter is sent as it was built, and parses back to the same filter.
     #[test]
-    fn printed_as_the_service_reads_it() {
+    fn filters_print_in_the_syntax_of_the_service() {
         let (a, b, c) = (prop("A").eq(1), prop("B").ne("it's"), prop("C").ge(2.5));
         for (filter, text) in [
             (a.clone() & b.clone() & c.clone(), "A eq 1 and B ne 'it''s' and C ge 2.5"),
@@ -296,16 +344,16 @@ mod tests {
         }
     }
 
-    /// What is no filter is told in words, with the code that a service would give.
+    /// Errors of invalid filters have a message and the code that a service would return.
     #[test]
-    fn what_is_no_filter_is_told_in_words() {
+    fn invalid_filters_have_a_message_and_a_code() {
         let error = Filter::parse("Age eq").unwrap_err();
-        assert_eq!(error.message(), "not a filter: Syntax error at position 6 in 'Age eq'.");
+        assert_eq!(error.message(), "invalid filter: Syntax error at position 6 in 'Age eq'.");
         assert_eq!(error.code(), Some(lazuli_model::ErrorCode::InvalidInput));
     }
 
     proptest! {
-        /// `starts_with` as a range finds what starts with it and nothing else.
+        /// `starts_with` as a range finds exactly the strings with that prefix.
         #[test]
         fn prefix_is_a_range(
             prefix in proptest::collection::vec(edge_char(), 0..3),

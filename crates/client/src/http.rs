@@ -1,6 +1,6 @@
-//! The transport over HTTP: a pool of connections, TLS where the endpoint asks for it.
+//! The HTTP transport: a pool of connections, with TLS if the endpoint uses it.
 //!
-//! The one module of the client that opens sockets.
+//! The only module of the client that opens sockets.
 
 use std::io;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use tokio::sync::Semaphore;
 use crate::error::{Error, Result};
 use crate::transport::{BoxFuture, Transport, TransportError, TransportResult};
 
-/// The largest answer that is read: a page holds four megabytes of data, which JSON may write six times as long.
+/// Maximum size of a response: a page holds four megabytes of data, which JSON may expand six times.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What can be set about connections.
+/// Settings of connections.
 ///
 /// ```
 /// use lazuli_client::{Account, HttpOptions, TableService};
 ///
 /// let many = HttpOptions { connections_max: 512, ..HttpOptions::default() };
 /// let service = TableService::builder(Account::development()).http(many).build()?;
-/// assert!(HttpOptions::default().nodelay, "small requests do not wait for more");
+/// assert!(HttpOptions::default().nodelay, "small requests are sent at once");
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// Requests under way at a time, each on a connection of its own; more wait. As many idle connections are kept for
-    /// each endpoint (HT-04).
+    /// Maximum number of concurrent requests, each on its own connection; further requests wait. Also the maximum number of
+    /// idle connections per endpoint (HT-04).
     pub connections_max: usize,
-    /// How long making a connection may take.
+    /// Timeout for establishing a connection.
     pub connect_time_max: Duration,
-    /// How long a connection that nobody uses is kept.
+    /// Time after which an unused connection is closed.
     pub idle_time_max: Duration,
-    /// Send small requests at once rather than wait for more (`TCP_NODELAY`, HT-03).
+    /// Send small requests immediately (`TCP_NODELAY`, HT-03).
     pub nodelay: bool,
-    /// Root certificates in PEM form that are trusted besides those of the machine.
+    /// Root certificates in PEM format to trust in addition to those of the machine.
     pub extra_roots_pem: Option<Vec<u8>>,
 }
 
@@ -60,14 +60,14 @@ impl Default for HttpOptions {
     }
 }
 
-/// The transport over HTTP/1.1, with and without TLS. `Expect: 100-continue` is never sent (HT-02): the largest body is
+/// The transport over HTTP/1.1, with and without TLS. It never sends `Expect: 100-continue` (HT-02): the largest body has
 /// four megabytes.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
 /// use lazuli_client::{Account, Http, HttpOptions, TableService};
 ///
-/// // One pool of connections for several accounts.
+/// // One connection pool for several accounts.
 /// let service = TableService::builder(Account::development())
 ///     .transport(Http::without_roots(&HttpOptions::default())?)
 ///     .build()?;
@@ -81,21 +81,21 @@ pub struct Http {
 }
 
 impl Http {
-    /// A transport that trusts the machine's root certificates and those of the options.
+    /// A transport that trusts the root certificates of the machine and of the options.
     ///
     /// ```
     /// # use lazuli_client::{Http, HttpOptions};
-    /// // A root of one's own, as servers in a company have them, beside those of the machine.
+    /// // A private root, as companies have them, in addition to those of the machine.
     /// let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
     /// let wrong = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
-    /// assert!(Http::new(&wrong).is_err_and(|error| error.message().starts_with("not a root certificate")));
+    /// assert!(Http::new(&wrong).is_err_and(|error| error.message().starts_with("invalid root certificate")));
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn new(options: &HttpOptions) -> Result<Self> {
         Self::trusting(options, roots(options)?)
     }
 
-    /// A transport that trusts nobody: for `http` endpoints, where certificates need not even be read.
+    /// A transport without root certificates, for `http` endpoints.
     ///
     /// ```
     /// # use lazuli_client::{Account, Http, HttpOptions, TableService};
@@ -116,7 +116,7 @@ impl Http {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|error| Error::input(format!("TLS cannot be set up: {error}")))?
+            .map_err(|error| Error::input(format!("cannot set up TLS: {error}")))?
             .with_root_certificates(roots)
             .with_no_client_auth();
         let connector = HttpsConnectorBuilder::new()
@@ -156,21 +156,21 @@ impl Transport for Http {
     }
 }
 
-/// The certificates that are trusted.
+/// The trusted certificates.
 fn roots(options: &HttpOptions) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
-    // Stores of machines hold old certificates in forms that nobody can check; they are passed over.
+    // Machines have old certificates in unsupported formats; these are skipped.
     roots.add_parsable_certificates(native.certs);
     for certificate in options.extra_roots_pem.iter().flat_map(|pem| CertificateDer::pem_slice_iter(pem)) {
         let certificate = certificate.map_err(|error| Error::input(format!("not a PEM file: {error}")))?;
         let added = roots.add(certificate);
-        added.map_err(|error| Error::input(format!("not a root certificate: {error}")))?;
+        added.map_err(|error| Error::input(format!("invalid root certificate: {error}")))?;
     }
     if roots.is_empty() {
         let causes: Vec<String> = native.errors.iter().map(ToString::to_string).collect();
         let none = io::Error::new(io::ErrorKind::NotFound, causes.join("; "));
-        return Err(Error::input(format!("no root certificates were found on this machine: {none}")));
+        return Err(Error::input(format!("no root certificates found on this machine: {none}")));
     }
     Ok(roots)
 }

@@ -1,6 +1,6 @@
-//! Kinds: several types of entity in one table, told apart by a property that holds the whole descent of each.
+//! Kinds: several types of entity in one table, distinguished by a property that holds the lineage of each.
 //!
-//! A kind is named with dots, base first: `Product.Guitar`. What is stored is its lineage, `Entity/Product/Guitar/`, so
+//! A kind is named with dots, base first: `Product.Guitar`. Its lineage, `Entity/Product/Guitar/`, is stored, so
 //! that "a product of any kind" is a prefix, and a prefix is a range that the service can filter by (LA-11, LA-14).
 //!
 //! ```
@@ -39,12 +39,12 @@ use crate::filter::Filter;
 /// ```
 pub const KIND_PROPERTY: &str = "_Type";
 
-/// What every lineage starts with.
+/// The start of every lineage.
 ///
 /// ```
 /// use lazuli_client::kind;
 ///
-/// assert_eq!(kind::is_kind(kind::LINEAGE_ROOT), kind::is_kind(&kind::lineage(""))); // of any kind at all
+/// assert_eq!(kind::is_kind(kind::LINEAGE_ROOT), kind::is_kind(&kind::lineage(""))); // any kind
 /// ```
 pub const LINEAGE_ROOT: &str = "Entity/";
 
@@ -62,7 +62,7 @@ pub fn lineage(kind: &str) -> String {
     out
 }
 
-/// The condition that an entity is of this lineage or descends from it.
+/// The condition that an entity has this lineage or one that extends it.
 ///
 /// ```
 /// let guitars = lazuli_client::kind::is_kind("Entity/Product/");

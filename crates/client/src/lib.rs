@@ -1,6 +1,6 @@
-//! A typed and flexible client for the Azure Table protocol: Lazuli, the original service and its emulators alike.
+//! A typed and flexible client for the Azure Table protocol: for Lazuli, Azure and its emulators.
 //!
-//! Ten lines to a first query:
+//! A first query:
 //!
 //! ```
 //! # lazuli_embedded::doc_test(async |embedded| {
@@ -19,31 +19,32 @@
 //! # Ok(()) });
 //! ```
 //!
-//! | to | look at |
+//! | to | see |
 //! |---|---|
 //! | connect: connection strings, keys, tokens, TLS | [`Account`], [`Credential`], [`TableService::builder`] |
-//! | say what is stored | [`Entity`] and its derive, [`Props`], [`Dynamic`], [`kind`] |
+//! | define what is stored | [`Entity`] and its derive, [`Props`], [`Dynamic`], [`kind`] |
 //! | read and write one entity | [`Table::get`], [`Table::insert`], [`Table::update_if`], [`Table::modify`], [`Versioned`] |
-//! | change several at once | [`Partition::batch`], [`Table::write_all`] |
+//! | change several entities at once | [`Partition::batch`], [`Table::write_all`] |
 //! | query | [`Table::query`], [`field`], [`query`] |
 //! | track objects and save them later | [`Context`] |
-//! | make keys that sort | [`keys`] |
-//! | know what went wrong, and whether anything was changed | [`Error`], [`Applied`] |
-//! | retry, or not | [`RetryOptions`] |
+//! | create keys that sort | [`keys`] |
+//! | use types of `chrono`, `time`, `uuid` or `rust_decimal` | the features with these names, [`value`] |
+//! | find out what went wrong, and whether anything was changed | [`Error`], [`Applied`] |
+//! | configure retries | [`RetryOptions`] |
 //! | test without a server | the crate `lazuli-embedded`: `lazuli_embedded::memory()` is a service in this process |
-//! | wait without async | [`blocking`] |
-//! | bring a transport, a clock, a source of pages | [`Transport`], [`Environment`], [`PageSource`] |
+//! | use the client without async | [`blocking`] |
+//! | replace the transport, the clock or the source of pages | [`Transport`], [`Environment`], [`PageSource`] |
 //!
-//! What the client must do, and which test holds it to that, is listed in `docs/client.md` of the repository.
+//! The guide is `docs/client.md` in the repository; `docs/requirements.md` lists the requirements with their tests.
 
 extern crate self as lazuli_client;
 
-/// So that the program in the README compiles.
+/// Compiles the program in the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So that the application in the guide runs.
+/// Runs the examples in the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]
 struct Guide;
@@ -92,9 +93,9 @@ pub use error::{Applied, Error, ErrorKind, Result};
 pub use field::{Field, Prop, partition_key, prop, row_key, timestamp};
 pub use filter::Filter;
 pub use http::{Http, HttpOptions};
-/// Writes the trait of the same name, [`trait@Entity`], which lists all attributes.
+/// Derives the trait of the same name, [`trait@Entity`], which lists all attributes.
 pub use lazuli_client_derive::Entity;
-/// Writes the trait of the same name, [`trait@Shape`]. The attributes are those of [`trait@Entity`].
+/// Derives the trait of the same name, [`trait@Shape`]. The attributes are those of [`trait@Entity`].
 pub use lazuli_client_derive::Shape;
 pub use page::{Continuation, Explain, PageRequest, PageSource, RawPage};
 pub use partition::Partition;
@@ -116,7 +117,7 @@ pub use lazuli_model::{
     PropertiesUpdate, Retry, ServiceProperties, SignedIdentifier, TableName, Value, ValueRef, WasApplied,
 };
 
-/// What the derive macros call. Not for use by hand: it changes without notice.
+/// Used by the derive macros. Not for direct use: it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::decode::{DecodeError, Head, RawEntity};

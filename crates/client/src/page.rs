@@ -1,7 +1,7 @@
-//! A page of a query as it comes off the wire: the seam between asking for entities and making sense of them.
+//! A page of a query as received: the seam between requesting entities and decoding them.
 //!
-//! [`PageSource`] is what queries are built on. It hands out the body of an answer as it came, so that decoding can walk
-//! the bytes straight into the caller's types.
+//! Queries are built on [`PageSource`]. It returns the body of a response unparsed, so that decoding goes directly from
+//! the bytes to the caller's types.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -27,22 +27,22 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 use lazuli_model::TableName;
-use lazuli_protocol::address::Query;
-use lazuli_protocol::percent;
+use lazuli_protocol::http::percent;
+use lazuli_protocol::http::query::Query;
 
 use crate::error::{Error, Result};
 use crate::transport::BoxFuture;
 
-/// Answers one page of a query at a time. [`crate::Table`] is one; tests bring their own.
+/// Returns one page of a query at a time. [`crate::Table`] is a source; tests use their own.
 ///
-/// Nothing is sent before the future is polled. Signing, retries and errors are the source's work.
+/// Nothing is sent before the future is polled. The source is responsible for signing, retries and errors.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(async |_| {
 /// use std::sync::Arc;
 /// use lazuli_client::{BoxFuture, Dynamic, PageRequest, PageSource, Query, RawPage, Result, TableName, prop};
 ///
-/// /// A service that gives the same answer to everyone.
+/// /// A source that returns the same page for every request.
 /// struct Recorded(&'static str);
 ///
 /// impl PageSource for Recorded {
@@ -65,7 +65,7 @@ pub trait PageSource: Send + Sync {
     /// use lazuli_client::{PageRequest, PageSource};
     ///
     /// let request = PageRequest { top: Some(3), ..PageRequest::new(people.table_name().clone()) };
-    /// let page = people.page(request).await?; // a table is a source of its own pages
+    /// let page = people.page(request).await?; // a table is a source of pages
     /// assert!(page.body.starts_with(b"{\"odata.metadata\""));
     /// assert!(page.continuation.is_some());
     /// # Ok(()) });
@@ -73,7 +73,7 @@ pub trait PageSource: Send + Sync {
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>>;
 }
 
-/// One page of a query, asked for.
+/// A request for one page of a query.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -89,15 +89,15 @@ pub trait PageSource: Send + Sync {
 pub struct PageRequest {
     /// The table.
     pub table: TableName,
-    /// The `$filter`, as text, not yet escaped for the URL.
+    /// The `$filter`, not yet escaped for the URL.
     pub filter: Option<String>,
     /// The names of `$select`; empty for all properties.
     pub select: Vec<String>,
-    /// `$top`: at most so many entities on this page.
+    /// `$top`: maximum number of entities on this page.
     pub top: Option<u32>,
-    /// Where the page before ended; `None` for the first page.
+    /// Where the previous page ended; `None` for the first page.
     pub continuation: Option<Continuation>,
-    /// Ask what the page cost (`x-lazuli-explain: 1`).
+    /// Request the cost of the page (`x-lazuli-explain: 1`).
     pub explain: bool,
     /// Read from the secondary endpoint, if the account has one.
     pub secondary: bool,
@@ -125,7 +125,7 @@ impl PageRequest {
     }
 }
 
-/// One page of a query, answered.
+/// The response to a request for one page.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -141,7 +141,7 @@ impl PageRequest {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RawPage {
-    /// The JSON of the answer at the level `odata=minimalmetadata`:
+    /// The JSON of the response at the level `odata=minimalmetadata`:
     ///
     /// ```json
     /// {"odata.metadata":"http://…/$metadata#People",
@@ -149,12 +149,12 @@ pub struct RawPage {
     ///            "Big@odata.type":"Edm.Int64","Big":"5","Age":30}, …]}
     /// ```
     ///
-    /// Members come in any order, annotations before or after their property, and other services add members of their
-    /// own whose names start with `odata.`. A name that was selected and that an entity does not have is `null`.
+    /// Members come in any order, annotations before or after their property, and other services add members
+    /// whose names start with `odata.`. A selected name that an entity does not have is `null`.
     pub body: Bytes,
-    /// Where the next page starts; `None` behind the last page. A page may be empty and still have a next one.
+    /// Where the next page starts; `None` after the last page. A page may be empty and still have a successor.
     pub continuation: Option<Continuation>,
-    /// What the page cost, if that was asked for and if the service tells.
+    /// The cost of the page, if requested and reported by the service.
     pub explain: Option<Explain>,
     /// `x-ms-request-id`.
     pub request_id: Option<String>,
@@ -174,7 +174,7 @@ impl RawPage {
     }
 }
 
-/// Where a query goes on. Opaque; its text form can be stored and used after a restart.
+/// Where a query continues. Opaque; its string form can be stored and used after a restart.
 ///
 /// ```
 /// use lazuli_client::Continuation;
@@ -195,7 +195,7 @@ pub struct Continuation {
 const NEXT_PARTITION_KEY: &str = "NextPartitionKey";
 const NEXT_ROW_KEY: &str = "NextRowKey";
 
-/// The parameters of the query that goes on: `NextPartitionKey=…&NextRowKey=…`.
+/// The parameters of the next request: `NextPartitionKey=…&NextRowKey=…`.
 impl fmt::Display for Continuation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let escaped = |text: &str| {
@@ -217,7 +217,7 @@ impl FromStr for Continuation {
     fn from_str(text: &str) -> Result<Self> {
         let query = Query(text);
         let partition = query.get(NEXT_PARTITION_KEY);
-        let partition = partition.ok_or_else(|| Error::input("this is not the text of a continuation"))?;
+        let partition = partition.ok_or_else(|| Error::input("not a continuation"))?;
         Ok(Self {
             partition: partition.into_owned(),
             row: query.get(NEXT_ROW_KEY).map(|row| row.into_owned()),
@@ -225,7 +225,7 @@ impl FromStr for Continuation {
     }
 }
 
-/// What a page cost, told by a Lazuli server that was asked to explain.
+/// The cost of a page, reported by a Lazuli server on request.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -240,24 +240,24 @@ impl FromStr for Continuation {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explain {
-    /// What kind of reading it was: a point, a range, a partition, the table.
+    /// Kind of read: a point, a range, a partition, the table.
     pub plan: String,
     /// The key ranges that were read.
     pub ranges: String,
-    /// Entities that were looked at.
+    /// Number of entities examined.
     pub rows_read: u64,
-    /// Entities that were returned.
+    /// Number of entities returned.
     pub rows_returned: u64,
     /// Microseconds for planning.
     pub plan_us: u64,
     /// Microseconds for reading.
     pub scan_us: u64,
-    /// Microseconds for writing the answer.
+    /// Microseconds for encoding the response.
     pub encode_us: u64,
 }
 
 impl Explain {
-    /// From the header fields of an answer; `None` if it does not explain itself.
+    /// From the headers of a response; `None` if they have no explanation.
     pub(crate) fn from_headers(headers: &http::HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let number = |name: &str| text(name).and_then(|value| value.parse().ok()).unwrap_or_default();

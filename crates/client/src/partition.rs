@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::table::Table;
 use crate::versioned::{ETag, Versioned};
 
-/// A partition of a table. Batches are made from it, so that all their entities are of one partition.
+/// A partition of a table. Batches are created from it, so that all their entities are in one partition.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -38,7 +38,7 @@ impl Partition {
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Dynamic;
     /// let sales = service.create_table("Employees").await?.partition("Sales")?;
-    /// // What a partition has no word for is done with its table.
+    /// // Other operations go through its table.
     /// sales.table().insert(&Dynamic::new("Sales", "1")).await?;
     /// assert_eq!(sales.table().name(), "Employees");
     /// # Ok(()) })
@@ -63,7 +63,7 @@ impl Partition {
         self.key.as_str()
     }
 
-    /// Changes that are made together or not at all.
+    /// A batch of changes that are applied together or not at all.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -92,14 +92,14 @@ impl Partition {
         self.table.get(self.key(), row_key).await
     }
 
-    /// Reads an entity of the partition, if it is there.
+    /// Reads an entity of the partition, if it exists.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Dynamic;
     /// let sales = service.create_table("Employees").await?.partition("Sales")?;
     /// sales.table().insert(&Dynamic::new("Marketing", "1")).await?;
-    /// // Another partition's entity is not found here.
+    /// // An entity of another partition is not found.
     /// assert_eq!(sales.try_get::<Dynamic>("1").await?, None);
     /// # Ok(()) })
     /// ```
@@ -107,7 +107,7 @@ impl Partition {
         self.table.try_get(self.key(), row_key).await
     }
 
-    /// Deletes an entity of the partition, which must be there.
+    /// Deletes an entity of the partition, which must exist.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -120,6 +120,19 @@ impl Partition {
     /// ```
     pub async fn delete_entity(&self, row_key: impl Into<String>) -> Result<()> {
         self.table.delete_entity(self.key(), row_key).await
+    }
+
+    /// Deletes an entity of the partition if it exists. Returns whether it was deleted.
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let sales = service.create_table("Employees").await?.partition("Sales")?;
+    /// assert!(!sales.delete_entity_if_exists("1").await?);
+    /// # Ok(()) })
+    /// ```
+    pub async fn delete_entity_if_exists(&self, row_key: impl Into<String>) -> Result<bool> {
+        self.table.delete_entity_if_exists(self.key(), row_key).await
     }
 
     /// Deletes an entity of the partition if it still has this version.
@@ -138,7 +151,7 @@ impl Partition {
         self.table.delete_entity_if(self.key(), row_key, etag).await
     }
 
-    /// Reads an entity, changes it, writes it back; see [`Table::modify`].
+    /// Reads an entity, changes it, and writes it back; see [`Table::modify`].
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

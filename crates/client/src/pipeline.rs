@@ -1,7 +1,7 @@
-//! The pipeline: sign, send, understand, and perhaps try again.
+//! The pipeline: sign, send, interpret the response, and retry.
 //!
-//! Everything that the client sends goes through [`Pipeline::send`]. An error that comes out of it says whether the
-//! request can have been carried out by any of its attempts.
+//! Every request of the client goes through [`Pipeline::send`]. Its errors say whether any of the attempts can have
+//! been applied.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use lazuli_protocol::answer::{self, Refusal};
 use lazuli_protocol::auth::{self, SignedParts};
-use lazuli_protocol::batch::send as batch;
+use lazuli_protocol::reply;
+use lazuli_protocol::reply::Refusal;
+use lazuli_protocol::table::batch::send as batch;
 use tracing::Instrument;
 
 use crate::account::{Account, Credential, Endpoint};
@@ -22,7 +23,7 @@ use crate::request::Call;
 use crate::retry::RetryOptions;
 use crate::transport::{Transport, TransportError};
 
-/// The version of the protocol that the client speaks.
+/// Protocol version of the client.
 pub(crate) const VERSION: &str = "2019-02-02";
 
 const X_MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
@@ -30,7 +31,7 @@ const X_MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 const CLIENT_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-client-request-id");
 const REQUEST_ID: &str = "x-ms-request-id";
 
-/// Sees every request before it is signed, and may add header fields (CL-13).
+/// Called with every request before it is signed; may add headers (CL-13).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,18 +47,18 @@ const REQUEST_ID: &str = "x-ms-request-id";
 /// ```
 pub type RequestHook = Arc<dyn Fn(&mut http::Request<Bytes>) + Send + Sync>;
 
-/// Which endpoint reads go to.
+/// Endpoint for reads.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
 /// use lazuli_client::{Account, Credential, ReadFrom, TableService};
 ///
-/// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+/// let transport = lazuli_embedded::Embedded::memory().expect("entropy is available");
 /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
 /// let service = builder.read_from(ReadFrom::Secondary).build()?;
 /// assert!(service.table_names().await?.is_empty());
 ///
-/// // An account without a copy has nothing to read from.
+/// // An account without a secondary has none to read from.
 /// let alone = Account::new("shop", "http://embedded/shop".parse()?, Credential::Anonymous);
 /// assert!(service.with_account(alone).table_names().await.is_err());
 /// # Ok(()) })
@@ -67,13 +68,13 @@ pub enum ReadFrom {
     /// The primary.
     #[default]
     Primary,
-    /// The primary, and if that fails the secondary, in turns.
+    /// The primary, and on failure the secondary, alternating.
     PrimaryThenSecondary,
     /// The secondary, whose copy may be behind.
     Secondary,
 }
 
-/// What all handles of a service share.
+/// State that all handles of a service share.
 pub(crate) struct Pipeline {
     pub account: Account,
     pub transport: Arc<dyn Transport>,
@@ -83,7 +84,7 @@ pub(crate) struct Pipeline {
     pub hooks: Vec<RequestHook>,
 }
 
-/// An answer that is no failure.
+/// A successful response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: u16,
@@ -96,10 +97,11 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// What a header of a page says that must not be passed over: one that is no text is an error.
+    /// A header of a page that must not be ignored: a value that is not text is an error.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         let text = |value: &HeaderValue| value.to_str().map(str::to_owned);
-        let unreadable = |_| Error::unreadable(format!("the header {name} of the answer cannot be read"));
+        let unreadable =
+            |_| Error::unreadable(format!("the header {name} of the response is not valid text"));
         self.headers.get(name).map(text).transpose().map_err(unreadable)
     }
 
@@ -108,7 +110,7 @@ impl Answer {
     }
 }
 
-/// An attempt that failed.
+/// A failed attempt.
 struct Failed {
     error: Error,
     retry_after: Option<Duration>,
@@ -121,13 +123,13 @@ impl From<Error> for Failed {
 }
 
 impl Pipeline {
-    /// Sends a request, and again where that is of use.
+    /// Sends a request, and retries it if useful.
     pub async fn send(&self, call: &Call) -> Result<Answer> {
         self.send_reading(call, Ok).await
     }
 
-    /// Sends a batch. An operation in it that was refused is the failure of the attempt: the service may be busy there,
-    /// too.
+    /// Sends a batch. A failed operation in it counts as the failure of the attempt, since it can also report a busy
+    /// service.
     pub async fn send_batch<T>(
         &self,
         call: Call,
@@ -136,7 +138,7 @@ impl Pipeline {
         let read_parts = |answer: Answer| {
             let content_type = answer.get("content-type").unwrap_or_default();
             let answers = batch::answers(content_type, &answer.body)
-                .map_err(|_| Error::unclear("the answer to a batch cannot be read"))?;
+                .map_err(|_| Error::unclear("the response to a batch cannot be parsed"))?;
             match answers.iter().find_map(|part| refusal(part, answer.request_id())) {
                 Some(error) => Err(error),
                 None => read(&answers),
@@ -151,7 +153,8 @@ impl Pipeline {
         read: impl Fn(Answer) -> Result<T> + Send + Sync,
     ) -> Result<T> {
         let span = tracing::debug_span!("lazuli.request", operation = call.operation, path = %call.path);
-        self.send_retrying(call, read).instrument(span).await
+        let sent = self.send_retrying(call, read).instrument(span).await;
+        sent.map_err(|error| error.of_request(&call.method, self.account.endpoint().as_str(), &call.path))
     }
 
     async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Answer) -> Result<T>) -> Result<T> {
@@ -180,15 +183,15 @@ impl Pipeline {
             if spent.saturating_add(delay) >= self.retry.deadline {
                 return Err(settle(error.past_deadline()));
             }
-            tracing::warn!(attempt = done, delay_ms = delay.as_millis() as u64, %error, "trying again");
+            tracing::warn!(attempt = done, delay_ms = delay.as_millis() as u64, %error, "retrying");
             self.environment.sleep(delay).await;
         }
     }
 
-    /// One attempt: signed anew, since the signature carries the time.
+    /// One attempt. It is signed anew, since the signature contains the time.
     async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Answer, Failed> {
         let (endpoint, _) = self.endpoint(call, done)?;
-        let too_long = || format!("it took longer than {} ms", time.as_millis());
+        let too_long = || format!("no response within {} ms", time.as_millis());
         let start = self.environment.elapsed();
         let request = self.within(time, self.signed(call, endpoint)).await;
         let request = request.unwrap_or_else(|| Err(TransportError::not_sent(too_long()).into()))?;
@@ -199,16 +202,16 @@ impl Pipeline {
         let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
         tracing::debug!(status = answer.status, request_id = answer.get(REQUEST_ID), "answered");
         match parts.status {
-            // No service answers a change like that; proxies and pages to log in on do.
+            // No service responds to a change like that, but proxies and login pages do.
             http::StatusCode::OK if !call.reads => {
-                Err(Error::unclear("a change was answered with status 200, which is not a service's").into())
+                Err(Error::unclear("unexpected status 200 in response to a change").into())
             }
             status if status.is_success() => Ok(answer),
             _ => Err(failed(&answer)),
         }
     }
 
-    /// What something gives, unless it takes longer.
+    /// Runs a future with a timeout.
     async fn within<T>(&self, time: Duration, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -242,7 +245,7 @@ impl Pipeline {
         let headers = request.headers_mut();
         let mut add = |name: HeaderName, text: &str| -> Result<()> {
             let value =
-                HeaderValue::from_str(text).map_err(|_| Error::input(format!("bad header {name}")))?;
+                HeaderValue::from_str(text).map_err(|_| Error::input(format!("invalid header {name}")))?;
             headers.insert(name, value);
             Ok(())
         };
@@ -256,7 +259,7 @@ impl Pipeline {
         }
         if let Some(value) = self.authorization(call, endpoint, &request, date.as_str()).await? {
             let mut value = HeaderValue::from_str(&value)
-                .map_err(|_| Error::input("the credential cannot be sent as a header"))?;
+                .map_err(|_| Error::input("the credential is not valid in a header"))?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
@@ -274,13 +277,13 @@ impl Pipeline {
             Credential::Anonymous | Credential::Sas(_) => Ok(None),
             Credential::Bearer(provider) => {
                 if !endpoint.is_https() && !endpoint.is_loopback() {
-                    return Err(Error::input("a bearer token is sent by https only"));
+                    return Err(Error::input("bearer tokens require https"));
                 }
                 Ok(Some(format!("Bearer {}", provider.token().await?)))
             }
             Credential::Key { key, scheme } => {
                 let account = self.account.name();
-                let account = account.ok_or_else(|| Error::input("signing needs the account's name"))?;
+                let account = account.ok_or_else(|| Error::input("signing requires the account's name"))?;
                 let field = |name: &str| {
                     request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
                 };
@@ -303,11 +306,11 @@ impl Pipeline {
     }
 }
 
-/// What a failure says. One without a body that can be read, as proxies send them, still has its status.
+/// The error of a failed response. Even without a readable body, as proxies send them, it has a status.
 fn failed(answer: &Answer) -> Failed {
-    let refusal = answer::refusal(&answer.body).unwrap_or_else(|| Refusal {
+    let refusal = reply::refusal(&answer.body).unwrap_or_else(|| Refusal {
         code: answer.get("x-ms-error-code").unwrap_or_default().to_owned(),
-        message: format!("the service answered with status {}", answer.status),
+        message: format!("the service responded with status {}", answer.status),
     });
     let said = Said {
         status: answer.status,

@@ -1,14 +1,14 @@
-//! Properties by name: the flexible part of an entity, and the whole of a [`crate::Dynamic`] one.
+//! Properties by name: the flexible part of an entity, and all properties of a [`crate::Dynamic`] one.
 //!
-//! Names and values are checked when they are assigned, not when they are sent (LA-06): whatever is in here, the service
-//! takes.
+//! Names and values are checked when they are assigned, not when they are sent (LA-06), so the service accepts
+//! whatever is in here.
 //!
 //! ```
 //! use lazuli_client::Props;
 //!
 //! let mut props = Props::new();
 //! props.set("Fretboard", "Ebony")?;
-//! assert!(props.set("fret board", "Ebony").is_err(), "this cannot be a name");
+//! assert!(props.set("fret board", "Ebony").is_err(), "not a valid name");
 //! assert!(props.set("Note", "x".repeat(40_000)).is_err(), "more than 64 KiB");
 //! assert_eq!(props.len(), 1);
 //! # Ok::<(), lazuli_client::Error>(())
@@ -17,8 +17,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP, check_property, property_bytes};
-use lazuli_model::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP, check_property, property_bytes};
+use lazuli_model::table::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use lazuli_model::{ErrorCode, Value};
 
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ use crate::value::{FromValue, ToValue, WireValue};
 #[derive(Clone, Default)]
 pub struct Props {
     list: Vec<(Cow<'static, str>, Value)>,
-    /// By the service's measure.
+    /// Size as the service counts it.
     bytes: usize,
 }
 
@@ -56,7 +56,7 @@ impl Props {
     }
 
     /// Sets a property, or removes it if the value is `None`. Names, values, the number of properties and their size
-    /// are held to the limits of the service; what is refused leaves everything as it was.
+    /// must be within the limits of the service; a rejected property changes nothing.
     ///
     /// ```
     /// use lazuli_client::{ErrorCode, Props};
@@ -76,7 +76,7 @@ impl Props {
             Some(value) => {
                 check_property(&name, &value)?;
                 if matches!(&*name, PARTITION_KEY | ROW_KEY | TIMESTAMP) {
-                    return Err(Error::input(format!("{name} is not a property that can be set here")));
+                    return Err(Error::input(format!("{name} is a system property and cannot be set here")));
                 }
                 self.put(name, value)?;
             }
@@ -106,7 +106,7 @@ impl Props {
         Ok(())
     }
 
-    /// Takes in what the service sent, which keeps the limits by its own reading.
+    /// Stores a property that the service sent, which is within the limits by the service's own count.
     pub(crate) fn keep(&mut self, name: &str, value: &WireValue<'_>) {
         if let Some(value) = value.to_value() {
             self.bytes += property_bytes(name, &value.as_ref());
@@ -114,7 +114,7 @@ impl Props {
         }
     }
 
-    /// Reads a property as a `T`. `None` if there is no such property; an error if it has another type.
+    /// The value of a property as a `T`. `None` if it is absent; an error if it has another type.
     ///
     /// ```
     /// let guitar = lazuli_client::props! { Frets: 22 }?;
@@ -146,7 +146,7 @@ impl Props {
         self.list.iter().find(|(given, _)| given == name).map(|(_, value)| value)
     }
 
-    /// Is there a property of that name?
+    /// Is there a property with this name?
     ///
     /// ```
     /// let guitar = lazuli_client::props! { Frets: 22 }?;
@@ -157,7 +157,7 @@ impl Props {
         self.value(name).is_some()
     }
 
-    /// Takes a property out.
+    /// Removes a property and returns it.
     ///
     /// ```
     /// use lazuli_client::{Value, props};
@@ -188,7 +188,7 @@ impl Props {
         Iter(self.list.iter())
     }
 
-    /// How many there are.
+    /// Number of properties.
     ///
     /// ```
     /// assert_eq!(lazuli_client::props! { Frets: 22, Color: "Red" }?.len(), 2);
@@ -198,7 +198,7 @@ impl Props {
         self.list.len()
     }
 
-    /// Are there none?
+    /// Are there no properties?
     ///
     /// ```
     /// assert!(lazuli_client::props! { Color: None::<&str> }?.is_empty());
@@ -208,11 +208,11 @@ impl Props {
         self.list.is_empty()
     }
 
-    /// Their size by the service's measure, the keys of the entity not counted.
+    /// Size as the service counts it, without the keys of the entity.
     ///
     /// ```
     /// let guitar = lazuli_client::props! { Frets: 22 }?;
-    /// assert_eq!(guitar.bytes(), 8 + 2 * "Frets".len() + 4); // fixed costs, the name in UTF-16, an Int32
+    /// assert_eq!(guitar.bytes(), 8 + 2 * "Frets".len() + 4); // overhead, the name in UTF-16, an Int32
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn bytes(&self) -> usize {
@@ -272,9 +272,9 @@ impl IntoIterator for Props {
     }
 }
 
-/// The same names with the same values. The order is that of assignment, which no service promises to keep.
+/// Equality ignores the order of assignment, which no service promises to preserve.
 impl Props {
-    /// Are these the same values? Unlike in an equation, a number that is none is the same as another.
+    /// Are these the same values? Unlike with `==`, NaN equals NaN.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_same = |own: &Value, given: &Value| match (own, given) {
             (Value::Double(own), Value::Double(given)) if own.is_nan() => given.is_nan(),
@@ -292,13 +292,34 @@ impl PartialEq for Props {
     }
 }
 
+/// A property that must be there, as in a map (LA-07). [`Props::get`] converts, and tells absent from wrongly typed.
+///
+/// ```
+/// use lazuli_client::{Value, props};
+///
+/// let guitar = props! { Frets: 22 }?;
+/// assert_eq!(guitar["Frets"], Value::Int32(22));
+/// # Ok::<(), lazuli_client::Error>(())
+/// ```
+///
+/// # Panics
+///
+/// If there is no such property.
+impl std::ops::Index<&str> for Props {
+    type Output = Value;
+
+    fn index(&self, name: &str) -> &Value {
+        self.value(name).unwrap_or_else(|| panic!("there is no property {name}"))
+    }
+}
+
 impl fmt::Debug for Props {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-/// Makes [`Props`]: `props! { Name: value, … }`, a `Result` since names and values are checked.
+/// Creates [`Props`]: `props! { Name: value, … }`. Returns a `Result`, since names and values are checked.
 ///
 /// ```
 /// use lazuli_client::props;
@@ -329,12 +350,12 @@ mod tests {
     #[track_caller]
     fn refused(props: &mut Props, name: &str, value: Value, code: ErrorCode) {
         let before = props.clone();
-        let error = props.set(name.to_owned(), value).map(|_| ()).expect_err("it is refused");
+        let error = props.set(name.to_owned(), value).map(|_| ()).expect_err("it is rejected");
         assert_eq!(error.code(), Some(code));
-        assert_eq!(*props, before, "what is refused changes nothing");
+        assert_eq!(*props, before, "a rejected property changes nothing");
     }
 
-    /// LA-06, DM-15 to DM-22: at the limit and behind it.
+    /// LA-06, DM-15 to DM-22: at the limit and beyond it.
     #[test]
     fn assignments_are_checked() {
         let mut props = Props::new();
@@ -350,11 +371,11 @@ mod tests {
             props.set(format!("p{n}"), n).unwrap();
         }
         refused(&mut props, "more", Value::Int32(1), ErrorCode::TooManyProperties);
-        props.set("p0", "known ones can still change").unwrap();
+        props.set("p0", "existing properties can still change").unwrap();
     }
 
     #[test]
-    fn size_is_counted_as_values_come_and_go() {
+    fn size_is_updated_as_properties_change() {
         let mut props = Props::new();
         for n in 0..15 {
             props.set(format!("p{n}"), vec![0_u8; 65536]).unwrap();
@@ -370,8 +391,7 @@ mod tests {
         assert!(!props.contains("last"));
     }
 
-    /// LA-34.
-    /// No service promises to keep the order: an insert that is repeated looks for its own entity by this (ER-05).
+    /// No service promises to preserve the order, and a repeated insert recognises its own entity by equality (ER-05).
     #[test]
     fn equal_in_any_order() {
         let one = props! { A: 1, B: "x" }.unwrap();
@@ -383,8 +403,9 @@ mod tests {
         }
     }
 
+    /// LA-34.
     #[test]
-    fn macro_makes_them() {
+    fn the_macro_creates_properties() {
         let props = props! { Fretboard: "Ebony", Frets: 22, Absent: None::<i32> }.unwrap();
         assert_eq!(format!("{props:?}"), r#"{"Fretboard": String("Ebony"), "Frets": Int32(22)}"#);
         assert!(props.get::<String>("Frets").is_err());

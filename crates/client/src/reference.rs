@@ -1,12 +1,12 @@
-//! Entities that name other entities: the keys are stored, the entity is read on demand (FW-02).
+//! Entities that refer to other entities: the keys are stored, and the entity is read on demand (FW-02).
 //!
-//! A reference is never followed on its own, so that circles of them do no harm; [`Ref::follow`] goes from one to the
-//! next, within a limit, and tells if it comes back to where it was (FW-03).
+//! A reference is never followed automatically, so cycles are harmless. [`Ref::follow`] follows a chain, within a
+//! limit, and detects cycles (FW-03).
 //!
 //! ```
 //! use lazuli_client::{Dynamic, reference::Ref};
 //!
-//! // Two that name each other: nothing is read for that, and nothing goes round in circles.
+//! // Two that refer to each other: this reads nothing and loops nowhere.
 //! let hen = Ref::<Dynamic>::new("farm", "hen");
 //! let egg = Dynamic::new("farm", "egg").with("Mother", hen.row_key.as_str())?;
 //! assert_eq!(Ref::to(&egg), Ref::new("farm", "egg"));
@@ -30,7 +30,7 @@ use crate::versioned::Versioned;
 const PARTITION: &str = "Partition";
 const ROW: &str = "Row";
 
-/// The keys of another entity. Stored as two properties behind the prefix of its field: `Manager_Partition` and
+/// The keys of another entity, stored as two properties with the prefix of its field: `Manager_Partition` and
 /// `Manager_Row`.
 ///
 /// ```
@@ -50,7 +50,7 @@ const ROW: &str = "Row";
 ///     staff.insert(&Employee { department: "Sales".into(), number: number.into(), manager }).await?;
 /// }
 /// let third = staff.get::<Employee>("Sales", "3").await?.value;
-/// let boss = third.manager.as_ref().expect("she has one").get(&staff).await?.value;
+/// let boss = third.manager.as_ref().expect("she has a manager").get(&staff).await?.value;
 /// assert_eq!(boss.number, "2");
 /// let chain = Ref::new("Sales", "3").follow(&staff, 10, |employee: &Employee| employee.manager.clone()).await?;
 /// assert_eq!(chain.len(), 3);
@@ -102,7 +102,7 @@ impl<T: Entity> Ref<T> {
     /// # use lazuli_client::{Dynamic, Ref};
     /// let staff = service.create_table("Staff").await?;
     /// let gone = Ref::<Dynamic>::new("Sales", "1");
-    /// // Nobody watches over references: what they name may be gone.
+    /// // References are not checked: the entity may not exist.
     /// assert!(gone.get(&staff).await.unwrap_err().is_not_found());
     /// staff.insert(&Dynamic::new("Sales", "1")).await?;
     /// assert_eq!(Ref::to(&gone.get(&staff).await?.value), gone);
@@ -112,7 +112,7 @@ impl<T: Entity> Ref<T> {
         table.get(self.partition_key.as_str(), self.row_key.as_str()).await
     }
 
-    /// Reads the entity, if it is there.
+    /// Reads the entity, if it exists.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -126,8 +126,8 @@ impl<T: Entity> Ref<T> {
         table.try_get(self.partition_key.as_str(), self.row_key.as_str()).await
     }
 
-    /// Reads the entity, the one that it refers to, and so on. An error if there are more than `most`, and if one
-    /// comes again.
+    /// Reads the entity, the one that it refers to, and so on. It is an error if there are more than `most`, or if one
+    /// occurs again.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -137,9 +137,9 @@ impl<T: Entity> Ref<T> {
     ///     people.insert(&Dynamic::new("p", name).with("Friend", friend)?).await?;
     /// }
     /// let friend = |person: &Dynamic| Some(Ref::new("p", person.get::<String>("Friend").ok()??));
-    /// // A circle is found out; so would be a chain that is longer than was asked for.
+    /// // A cycle is detected; so would be a chain that is longer than the limit.
     /// let round = Ref::<Dynamic>::new("p", "Ann").follow(&people, 10, friend).await.unwrap_err();
-    /// assert!(round.message().contains("is referred to by what it refers to"));
+    /// assert!(round.message().contains("is part of a cycle"));
     /// # Ok(()) })
     /// ```
     pub async fn follow(
@@ -153,10 +153,10 @@ impl<T: Entity> Ref<T> {
         let mut at = Some(self);
         while let Some(reference) = at {
             if found.len() >= most {
-                return Err(Error::input(format!("more than {most} entities, each referring to the next")));
+                return Err(Error::input(format!("the chain of references has more than {most} entities")));
             }
             if !seen.insert((reference.partition_key.clone(), reference.row_key.clone())) {
-                return Err(Error::input(format!("{reference:?} is referred to by what it refers to")));
+                return Err(Error::input(format!("{reference:?} is part of a cycle of references")));
             }
             let entity = reference.get(table).await?;
             at = next(&entity.value);
@@ -208,13 +208,13 @@ impl<T> Shape for Ref<T> {
     }
 }
 
-/// Reads a reference.
+/// Decodes a reference.
 ///
 /// ```
 /// use lazuli_client::reference::{Ref, RefBuilder};
 /// use lazuli_client::{Dynamic, decode::Head, entity::Builder, value::WireValue};
 ///
-/// // Derived code gives it the properties behind the prefix, as they come.
+/// // Derived code passes the properties with the prefix, in any order.
 /// let mut builder = RefBuilder::<Dynamic>::default();
 /// assert!(builder.take("Partition", &WireValue::String("Sales".into()))?);
 /// assert!(builder.take("Row", &WireValue::String("1".into()))?);

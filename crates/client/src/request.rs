@@ -1,34 +1,34 @@
-//! One request before it is signed: what every operation builds and the pipeline sends.
+//! One request before it is signed: operations build it, and the pipeline sends it.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
-use lazuli_protocol::percent;
+use lazuli_protocol::http::percent;
 
 use crate::account::Endpoint;
 use crate::error::{Error, Result};
 
-/// `Accept` of everything that answers with entities.
+/// `Accept` of requests that return entities.
 pub(crate) const MINIMAL_METADATA: &str = "application/json;odata=minimalmetadata";
-/// `Accept` where metadata is of no use.
+/// `Accept` of requests that need no metadata.
 pub(crate) const NO_METADATA: &str = "application/json;odata=nometadata";
 
-/// A request, relative to whichever endpoint it is sent to.
+/// A request, relative to the endpoint it is sent to.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// What it is, for spans and logs.
+    /// Name of the operation, for spans and logs.
     pub operation: &'static str,
     pub method: Method,
-    /// The path behind the endpoint, escaped, without the slash in front.
+    /// The path after the endpoint, escaped, without a leading slash.
     pub path: String,
     /// Names and values of the query, not escaped.
     pub query: Vec<(&'static str, String)>,
     pub headers: Vec<(HeaderName, String)>,
     pub body: Bytes,
-    /// Does it change nothing?
+    /// Is it a read?
     pub reads: bool,
     /// Send it to the secondary.
     pub secondary: bool,
-    /// May an earlier request for the same have been carried out?
+    /// May an earlier request for the same operation have been applied?
     pub uncertain: bool,
 }
 
@@ -48,7 +48,7 @@ impl Call {
         }
     }
 
-    /// A request that speaks XML: policies, properties, stats.
+    /// A request with an XML body or response: policies, properties, stats.
     pub fn xml(operation: &'static str, method: Method, path: impl Into<String>) -> Self {
         Self::new(operation, method, path).header("accept", "application/xml")
     }
@@ -93,23 +93,23 @@ impl Call {
         self
     }
 
-    /// The request at an endpoint. `token` is a shared access signature.
+    /// The request for an endpoint. `token` is a shared access signature.
     pub fn at(&self, endpoint: &Endpoint, token: Option<&str>) -> Result<http::Request<Bytes>> {
         let mut request = http::Request::new(self.body.clone());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self
             .url(endpoint, token)
             .parse()
-            .map_err(|error| Error::input(format!("the request has no valid URL: {error}")))?;
+            .map_err(|error| Error::input(format!("invalid URL: {error}")))?;
         for (name, value) in &self.headers {
             let value = HeaderValue::from_str(value)
-                .map_err(|_| Error::input(format!("'{value}' cannot be sent as the header '{name}'")))?;
+                .map_err(|_| Error::input(format!("'{value}' is not valid in the header '{name}'")))?;
             request.headers_mut().insert(name.clone(), value);
         }
         Ok(request)
     }
 
-    /// Where it goes. `token` is a shared access signature.
+    /// The URL. `token` is a shared access signature.
     pub fn url(&self, endpoint: &Endpoint, token: Option<&str>) -> String {
         let mut out = format!("{}/{}", endpoint.as_str(), self.path).into_bytes();
         let mut separator = b'?';
@@ -128,7 +128,7 @@ impl Call {
     }
 }
 
-/// Makes a path from what writes it.
+/// Builds a path with a function that writes it.
 pub(crate) fn path(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::with_capacity(96);
     write(&mut out);

@@ -1,6 +1,6 @@
-//! When to try again, and after how long: jittered exponential back-off within a deadline.
+//! When to retry, and after how long: jittered exponential back-off within a deadline.
 //!
-//! No clock and no dice here: the caller brings both.
+//! No clock and no randomness in here: the caller supplies both.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -9,10 +9,10 @@
 //!
 //! let hurried = RetryOptions { deadline: Duration::from_secs(2), ..RetryOptions::default() };
 //! let service = TableService::builder(lazuli_embedded::account())
-//!     .transport(lazuli_embedded::Embedded::memory().expect("there is memory"))
+//!     .transport(lazuli_embedded::Embedded::memory().expect("entropy is available"))
 //!     .retry(hurried)
 //!     .build()?;
-//! // What cannot succeed is not tried again, however much time there is.
+//! // Requests that cannot succeed are not retried, whatever the deadline.
 //! assert!(service.delete_table("Missing").await.unwrap_err().is_not_found());
 //! # Ok(()) })
 //! ```
@@ -23,10 +23,10 @@ use crate::error::Error;
 
 /// How an operation is retried.
 ///
-/// What may succeed later is tried again: no connection, no answer, 408, 429, 500, 502, 503, 504, and a table whose
-/// namesake is still being deleted. After a lost answer nobody knows whether the request was carried out, so a repeated
-/// delete that finds nothing counts as done, a repeated insert compares, and everything else that is refused then says
-/// [`crate::Applied::Unknown`].
+/// Transient failures are retried: no connection, no response, 408, 429, 500, 502, 503, 504, and a table whose
+/// predecessor of the same name is still being deleted. After a lost response it is unknown whether the request was
+/// applied. So a repeated delete that gets 404 counts as done, a repeated insert compares the entity, and any other rejection
+/// is reported as [`crate::Applied::Unknown`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,19 +38,19 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryOptions {
-    /// Attempts in all; 1 is none beside the first.
+    /// Maximum number of attempts, including the first.
     pub attempts_max: u32,
-    /// The wait before the second attempt, at most; it doubles from one to the next.
+    /// Maximum delay before the second attempt; it doubles with each further attempt.
     pub delay_base: Duration,
-    /// The longest wait.
+    /// Maximum delay.
     pub delay_max: Duration,
-    /// An attempt that has no answer after this time is given up.
+    /// Timeout of one attempt.
     pub attempt_time_max: Duration,
-    /// The time for the operation, attempts and waits together.
+    /// Timeout of the operation, including attempts and delays.
     pub deadline: Duration,
-    /// What a repeated insert is told when the entity is there already, after an attempt whose answer was lost: `true`
-    /// reads the entity and takes an equal one for its own (ER-05). Choose `false` where two clients insert equal entities
-    /// to find out who was first.
+    /// How a repeated insert handles an existing entity, after an attempt whose response was lost: `true` reads the
+    /// entity and accepts an equal one as its own (ER-05). Use `false` where two clients insert equal entities to find out
+    /// which was first.
     pub adopt_equal_insert: bool,
 }
 
@@ -68,11 +68,11 @@ impl Default for RetryOptions {
 }
 
 impl RetryOptions {
-    /// Never again: every operation is one request.
+    /// No retries: every operation is one request.
     ///
     /// ```
     /// # use lazuli_client::RetryOptions;
-    /// // For tests, and for programs that have retries of their own around everything.
+    /// // For tests, and for programs with their own retries.
     /// assert_eq!(RetryOptions::none().attempts_max, 1);
     /// assert_eq!(RetryOptions::default().attempts_max, 5);
     /// # Ok::<(), lazuli_client::Error>(())
@@ -81,9 +81,9 @@ impl RetryOptions {
         Self { attempts_max: 1, ..Self::default() }
     }
 
-    /// The wait before another attempt, or `None` if there is none. `done` attempts were made.
+    /// The delay before another attempt, or `None` to give up. `done` attempts were made.
     ///
-    /// Half of the wait is fixed and half of it is chance, so that clients that failed together do not come back
+    /// Half of the delay is fixed and half is random, so that clients that failed together do not retry
     /// together.
     pub(crate) fn delay(
         &self,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::transport::TransportError;
 
-    /// ER-04: doubles, is capped, is jittered between half and whole, ends.
+    /// ER-04: the delay doubles, is capped, is jittered between half and whole, and ends.
     #[test]
     fn delays() {
         let options =

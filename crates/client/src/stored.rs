@@ -1,12 +1,12 @@
-//! Fields that are stored as another type than their own: what `#[table(int64)]`, `#[table(json)]`, `#[table(indexed)]`
-//! and their like call.
+//! Fields that are stored as another type: `#[table(int64)]`, `#[table(json)]`, `#[table(indexed)]` and similar
+//! attributes call these functions.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lazuli_model::limits::PROPERTIES_MAX;
+use lazuli_model::table::limits::PROPERTIES_MAX;
 use lazuli_model::{DateTime, Guid, Value};
 
 use crate::decode::{DecodeError, RawEntity};
@@ -22,13 +22,13 @@ use crate::value::{FromValue, Scalar, ToValue, WireValue, WrongType, class};
     note = "int64 takes integers; double takes f32, f64 and integers up to 32 bits; guid takes Guid, [u8; 16] and String; binary takes Vec<u8>, [u8; N] and String; datetime takes DateTime, SystemTime, i64 (Unix seconds) and String"
 )]
 pub trait Stored<W>: Sized {
-    /// What is stored; `None` for nothing.
+    /// The stored value; `None` for no value.
     fn to_stored(&self) -> Result<Option<Value>>;
 
-    /// Reads it back.
+    /// Converts it back.
     fn from_stored(value: &WireValue<'_>) -> Result<Self, WrongType>;
 
-    /// What an absent property is read as, if anything.
+    /// The value for an absent property, if any.
     fn absent() -> Option<Self> {
         None
     }
@@ -88,7 +88,7 @@ macro_rules! double {
 
 double!(f64 i8 i16 i32 u8 u16 u32);
 
-/// As it is without a word: other clients store doubles that no `f32` equals.
+/// Like a plain `f32` field: other clients store doubles that no `f32` equals.
 impl Stored<class::Double> for f32 {
     fn to_stored(&self) -> Result<Option<Value>> {
         Ok(Some(self.scalar()))
@@ -99,7 +99,7 @@ impl Stored<class::Double> for f32 {
     }
 }
 
-/// Types with a scalar of the same meaning: `class, type, out, back`.
+/// Types that convert to a scalar: `class, type, to, from`.
 macro_rules! through {
     ($($class:ident, $type:ty, |$own:ident| $out:expr, $scalar:ty, |$read:ident| $back:expr;)*) => {$(
         impl Stored<class::$class> for $type {
@@ -122,7 +122,7 @@ through! {
     Identifier, [u8; 16], |own| Guid(*own), Guid, |read| read.0;
     Identifier, String, |own| own.parse().map_err(|_| Error::input(format!("'{own}' is not a GUID")))?, Guid, |read| read.to_string();
     Bytes, Vec<u8>, |own| own.clone(), Vec<u8>, |read| read;
-    Bytes, String, |own| own.clone().into_bytes(), Vec<u8>, |read| String::from_utf8(read).map_err(|_| WrongType::because("these bytes are not text"))?;
+    Bytes, String, |own| own.clone().into_bytes(), Vec<u8>, |read| String::from_utf8(read).map_err(|_| WrongType::because("the bytes are not valid UTF-8"))?;
     Moment, DateTime, |own| *own, DateTime, |read| read;
     Moment, SystemTime, |own| crate::value::from_system_time(*own), DateTime, |read| crate::value::to_system_time(read);
     Moment, String, |own| DateTime::parse(own).ok_or_else(|| Error::input(format!("'{own}' is not a time")))?, DateTime, |read| read.to_string();
@@ -142,14 +142,14 @@ impl<const N: usize> Stored<class::Bytes> for [u8; N] {
 fn unix_time(seconds: i64) -> Result<DateTime> {
     let span = Duration::from_secs(seconds.unsigned_abs());
     let moved = if seconds < 0 { UNIX_EPOCH.checked_sub(span) } else { UNIX_EPOCH.checked_add(span) };
-    // What is too early or too late for a `DateTime` would become the first or the last one.
+    // A time out of range would otherwise be clamped to the first or last `DateTime`.
     let time = moved.map(crate::value::from_system_time).filter(|time| time.unix_seconds() == seconds);
-    time.ok_or_else(|| Error::input(format!("{seconds} seconds of Unix time are not in the years 1 to 9999")))
+    time.ok_or_else(|| Error::input(format!("Unix time {seconds} is not within the years 1 to 9999")))
 }
 
 type Decoded<T> = std::result::Result<T, DecodeError>;
 
-/// Reads a stored field into its place.
+/// Decodes a stored field into its slot.
 pub fn fill_stored<W, T: Stored<W>>(
     place: &mut Option<T>,
     name: &str,
@@ -158,7 +158,7 @@ pub fn fill_stored<W, T: Stored<W>>(
     fill_with(place, name, value, T::from_stored)
 }
 
-/// What was read, or what is absent.
+/// The decoded value, or the value for an absent property.
 pub fn settle_stored<W, T: Stored<W>>(place: Option<T>, name: &str) -> Decoded<T> {
     place.or_else(T::absent).ok_or_else(|| DecodeError::missing(name))
 }
@@ -175,22 +175,22 @@ fn fill_with<T>(
     Ok(true)
 }
 
-/// The value of a field that is stored as what it is.
+/// The value of a field that is stored as its own type.
 pub fn plain<T: ToValue>(field: &T) -> Result<Option<Value>> {
     Ok(field.to_value())
 }
 
-/// A field as text, by its `Display`.
+/// A field as a string, by its `Display`.
 pub fn to_text<T: Display>(field: &T) -> Result<Option<Value>> {
     Ok(Some(Value::String(field.to_string())))
 }
 
-/// A field as text, if there is one.
+/// An optional field as a string.
 pub fn to_text_option<T: Display>(field: &Option<T>) -> Result<Option<Value>> {
     field.as_ref().map_or(Ok(None), to_text)
 }
 
-/// Reads text into its place, by `FromStr`.
+/// Decodes a string into its slot, by `FromStr`.
 pub fn fill_text<T: FromStr<Err: Display>>(
     place: &mut Option<T>,
     name: &str,
@@ -199,7 +199,7 @@ pub fn fill_text<T: FromStr<Err: Display>>(
     fill_with(place, name, value, parsed)
 }
 
-/// The same for an optional field.
+/// Like `fill_text`, for an optional field.
 pub fn fill_text_option<T: FromStr<Err: Display>>(
     place: &mut Option<Option<T>>,
     name: &str,
@@ -217,14 +217,14 @@ fn parsed<T: FromStr<Err: Display>>(value: &WireValue<'_>) -> Result<T, WrongTyp
     }
 }
 
-/// A field as JSON text; `null` is not stored.
+/// A field as JSON; `null` is not stored.
 pub fn to_json<T: serde::Serialize>(field: &T) -> Result<Option<Value>> {
     let text = serde_json::to_string(field)
-        .map_err(|error| Error::input(format!("a field cannot be written as JSON: {error}")))?;
+        .map_err(|error| Error::input(format!("cannot serialize a field as JSON: {error}")))?;
     Ok((text != "null").then_some(Value::String(text)))
 }
 
-/// Reads JSON text into its place.
+/// Decodes JSON into its slot.
 pub fn fill_json<T: serde::de::DeserializeOwned>(
     place: &mut Option<T>,
     name: &str,
@@ -238,15 +238,15 @@ pub fn fill_json<T: serde::de::DeserializeOwned>(
     })
 }
 
-/// What was read; a type that has a null can be absent.
+/// The decoded value; a type that accepts null can be absent.
 pub fn settle_json<T: serde::de::DeserializeOwned>(place: Option<T>, name: &str) -> Decoded<T> {
     place.or_else(|| serde_json::from_str("null").ok()).ok_or_else(|| DecodeError::missing(name))
 }
 
-/// A list that is stored as one property for each item: `Tags_0`, `Tags_1`, …
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a list; #[table(indexed)] is for `Vec`")]
+/// A list that is stored as one property per item: `Tags_0`, `Tags_1`, …
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a list; #[table(indexed)] requires a `Vec`")]
 pub trait Collection {
-    /// What it is a list of.
+    /// Type of the items.
     type Item: ToValue + FromValue;
 }
 
@@ -260,7 +260,7 @@ pub fn write_indexed<T: ToValue>(out: &mut Writer, prefix: &str, items: &[T]) ->
         let value = item.to_value();
         if value.is_none() {
             return Err(Error::input(format!(
-                "{prefix}{index} is empty: a list has no holes, since it is read without"
+                "{prefix}{index} is empty: a list cannot have gaps, since they would be lost when it is read"
             )));
         }
         out.put_named(format!("{prefix}{index}"), value)?;
@@ -268,7 +268,7 @@ pub fn write_indexed<T: ToValue>(out: &mut Writer, prefix: &str, items: &[T]) ->
     Ok(())
 }
 
-/// Reads an item of a list, if the name is that of one.
+/// Decodes an item of a list, if the name matches.
 pub fn fill_indexed<T: FromValue>(
     place: &mut Vec<(usize, T)>,
     prefix: &str,
@@ -283,7 +283,7 @@ pub fn fill_indexed<T: FromValue>(
     Ok(true)
 }
 
-/// The items of a list in order; one that is not there is left out.
+/// The items of a list in order; missing items are skipped.
 pub fn settle_indexed<T>(mut place: Vec<(usize, T)>) -> Vec<T> {
     place.sort_by_key(|(index, _)| *index);
     place.into_iter().map(|(_, item)| item).collect()
@@ -294,24 +294,24 @@ pub fn value_indexed<T: ToValue>(prefix: &str, name: &str, items: &[T]) -> Optio
     items.get(index_of(prefix, name)?)?.to_value()
 }
 
-/// `Tags_7` is 7; `Tags_07` and `Tags_x` are other properties.
+/// `Tags_7` is item 7; `Tags_07` and `Tags_x` are other properties.
 fn index_of(prefix: &str, name: &str) -> Option<usize> {
     let digits = name.strip_prefix(prefix)?;
     let index: usize = digits.parse().ok().filter(|&index| index < PROPERTIES_MAX)?;
     (digits == "0" || !digits.starts_with(['0', '+'])).then_some(index)
 }
 
-/// A key from the text of the service.
+/// A key decoded from the service's string.
 pub fn key_from<T: KeyText>(text: &str, name: &str) -> Decoded<T> {
     T::from_key(text).map_err(|wrong| DecodeError::wrong(name, &wrong))
 }
 
-/// A key that a function makes of the entity.
+/// A key computed from the entity by a function.
 pub fn computed<'a, T, K: Into<String>>(entity: &T, function: impl FnOnce(&T) -> K) -> Cow<'a, str> {
     Cow::Owned(function(entity).into())
 }
 
-/// The lineage that an entity came with.
+/// The lineage that an entity was received with.
 pub fn lineage_of<'a>(raw: &'a RawEntity<'_>) -> Option<&'a str> {
     match raw.member(KIND_PROPERTY) {
         Some(WireValue::String(text)) => Some(text),
@@ -319,13 +319,13 @@ pub fn lineage_of<'a>(raw: &'a RawEntity<'_>) -> Option<&'a str> {
     }
 }
 
-/// A kind that no variant is for.
+/// Error for a kind without a variant.
 pub fn unknown_kind(lineage: Option<&str>) -> DecodeError {
-    let found = WrongType::because(format!("no type for the kind {}", lineage.unwrap_or("(none)")));
+    let found = WrongType::because(format!("no variant for the kind {}", lineage.unwrap_or("(none)")));
     DecodeError::wrong(KIND_PROPERTY, &found)
 }
 
-/// Keeps a property with the flexible ones.
+/// Adds a property to the flexible ones.
 pub fn keep(extra: &mut crate::Props, name: &str, value: &WireValue<'_>) {
     extra.keep(name, value);
 }

@@ -1,16 +1,16 @@
-//! Notices when a service sends its reader round in a circle.
+//! Detects continuations that form a cycle.
 
 use crate::error::{Error, Result};
 use crate::page::Continuation;
 
-/// How often in a row a service may answer that it has found nothing and is still where it was.
+/// Maximum number of consecutive empty pages with an unchanged continuation.
 const STALLS_MAX: u32 = 16;
 
-/// The way through the pages of an answer, for whoever asks for them one by one ([`crate::PageSource::page`]); queries go by
-/// one of their own.
+/// The sequence of continuations of a query, for programs that request pages themselves ([`crate::PageSource::page`]);
+/// queries have their own.
 ///
-/// It remembers one place, a later one each time the way has doubled: so any circle is noticed before it was gone round
-/// three times, however long it is (PG-15).
+/// It remembers one continuation, and replaces it each time the number of steps has doubled. So any cycle is detected
+/// before it was traversed three times, however long it is (PG-15).
 ///
 /// ```
 /// use lazuli_client::{Continuation, Trail};
@@ -18,7 +18,7 @@ const STALLS_MAX: u32 = 16;
 /// let (a, b): (Continuation, Continuation) = ("NextPartitionKey=a".parse()?, "NextPartitionKey=b".parse()?);
 /// let mut trail = Trail::default();
 /// assert!([&a, &b].into_iter().all(|place| trail.go_on(Some(place), false).is_ok()));
-/// // And on to a, to b, to a…
+/// // And then to a, to b, to a…
 /// assert!([&a, &b].into_iter().cycle().take(8).any(|place| trail.go_on(Some(place), false).is_err()));
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
@@ -26,7 +26,7 @@ const STALLS_MAX: u32 = 16;
 pub struct Trail<P = Continuation> {
     place: Option<P>,
     landmark: Option<P>,
-    /// Steps since the landmark, and how many there may be before another one is chosen.
+    /// Steps since the landmark, and the number after which another one is chosen.
     steps: u64,
     steps_max: u64,
     stalls: u32,
@@ -39,14 +39,14 @@ impl<P> Default for Trail<P> {
 }
 
 impl<P> Trail<P> {
-    /// A way that goes on from a place, if it does.
+    /// A trail that starts at a continuation, if there is one.
     ///
     /// ```
     /// use lazuli_client::{Continuation, Trail};
     ///
     /// let place: Continuation = "NextPartitionKey=a".parse()?;
     /// let mut trail = Trail::starting_at(Some(place.clone()));
-    /// assert!(trail.go_on(Some(&place), false).is_err(), "the page led to where it began");
+    /// assert!(trail.go_on(Some(&place), false).is_err(), "the page leads back to its start");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn starting_at(place: Option<P>) -> Self {
@@ -55,14 +55,14 @@ impl<P> Trail<P> {
 }
 
 impl<P: Clone + PartialEq> Trail<P> {
-    /// Takes note of where a page says to go on, and whether it was empty: a service that has found nothing so far may stay
-    /// where it is, a few times. An error if that leads to where the way has been.
+    /// Records the continuation of a page, and whether the page was empty: a service that has found nothing so far may return
+    /// the same continuation a few times. It is an error if the continuation occurred before.
     ///
     /// ```
     /// use lazuli_client::{Continuation, Trail};
     ///
     /// let mut trail = Trail::<Continuation>::default();
-    /// assert!(trail.go_on(None, false).is_ok(), "the last page leads nowhere");
+    /// assert!(trail.go_on(None, false).is_ok(), "the last page has no continuation");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn go_on(&mut self, next: Option<&P>, is_empty: bool) -> Result<()> {
@@ -70,13 +70,13 @@ impl<P: Clone + PartialEq> Trail<P> {
         if self.place.as_ref() == Some(next) {
             self.stalls += 1;
             if !is_empty || self.stalls > STALLS_MAX {
-                return Err(Error::unreadable("the service goes on where it has been asked to go on"));
+                return Err(Error::unreadable("the service returned the same continuation again"));
             }
             return Ok(());
         }
         self.stalls = 0;
         if self.landmark.as_ref() == Some(next) {
-            return Err(Error::unreadable("the service sends its reader round in a circle"));
+            return Err(Error::unreadable("the continuations of the service form a cycle"));
         }
         self.place = Some(next.clone());
         self.steps += 1;
@@ -93,7 +93,7 @@ impl<P: Clone + PartialEq> Trail<P> {
 mod tests {
     use super::*;
 
-    /// Steps until a way with a beginning and a circle is found out.
+    /// Number of steps until a cycle after a start section is detected.
     fn steps_round(beginning: u32, circle: u32) -> u32 {
         let mut trail = Trail::default();
         let place = |step: u32| if step < beginning { step } else { beginning + (step - beginning) % circle };
@@ -101,18 +101,18 @@ mod tests {
     }
 
     #[test]
-    fn every_circle_is_noticed_soon() {
+    fn every_cycle_is_detected_soon() {
         for beginning in 0..40 {
             for circle in 2..40 {
                 let steps = steps_round(beginning, circle);
                 assert!(steps <= 3 * (beginning + circle), "{beginning} and {circle}: {steps}");
             }
         }
-        assert!(steps_round(0, 1) <= STALLS_MAX + 1, "one that stays where it is");
+        assert!(steps_round(0, 1) <= STALLS_MAX + 1, "an unchanged continuation");
     }
 
     #[test]
-    fn a_straight_way_has_no_end() {
+    fn a_sequence_without_a_cycle_never_fails() {
         let mut trail = Trail::default();
         assert!((0..100_000).all(|place: u32| trail.go_on(Some(&place), false).is_ok()));
     }

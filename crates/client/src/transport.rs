@@ -1,7 +1,7 @@
-//! How a request gets to a service and its answer back: a trait, so that tests and applications can bring their own.
+//! How a request reaches a service and its response returns: a trait, so that tests and applications can provide their own.
 //!
-//! A transport moves one request and one answer and knows nothing of tables. It does not retry, does not sign, and
-//! tells apart what matters for a retry: whether the service can have seen the request.
+//! A transport moves one request and one response, and knows nothing about tables. It does not retry and does not sign, but
+//! reports what matters for a retry: whether the service may have received the request.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -10,7 +10,7 @@
 //! use lazuli_client::{TableService, TransportError};
 //! use lazuli_embedded::Embedded;
 //!
-//! /// Loses the first answer, as networks do.
+//! /// Loses the first response, as networks do.
 //! struct Lossy(Embedded, std::sync::atomic::AtomicBool);
 //!
 //! impl Transport for Lossy {
@@ -23,9 +23,9 @@
 //!     }
 //! }
 //!
-//! let lossy = Lossy(Embedded::memory().expect("there is memory"), Default::default());
+//! let lossy = Lossy(Embedded::memory().expect("entropy is available"), Default::default());
 //! let service = TableService::builder(lazuli_embedded::account()).transport(lossy).build()?;
-//! // It was created by the first attempt; the second finds it there and knows why.
+//! // The first attempt created it; the second one gets 409 and recognises why.
 //! service.create_table("People").await?;
 //! # Ok(()) })
 //! ```
@@ -36,7 +36,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 
-/// A future in a box, as trait objects need it.
+/// A boxed future, as trait objects need it.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -51,17 +51,17 @@ use bytes::Bytes;
 /// ```
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Moves requests to a service and answers back.
+/// Sends requests to a service and returns responses.
 ///
-/// The request has an absolute URL, all its header fields (the signature included) and its whole body. A transport
-/// over HTTP adds `Host` and `Content-Length`.
+/// The request has an absolute URL, all its headers (including the signature) and its whole body. An HTTP transport
+/// adds `Host` and `Content-Length`.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
 /// use lazuli_client::transport::{BoxFuture, Transport, TransportResult};
 /// use lazuli_client::TableService;
 ///
-/// /// Answers everything with a list of one table: for tests of programs that only look.
+/// /// Returns a list of one table for every request: for tests of programs that only read.
 /// struct Canned;
 ///
 /// impl Transport for Canned {
@@ -75,23 +75,23 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # Ok(()) })
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a request and waits for the whole answer.
+    /// Sends a request and waits for the whole response.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Transport;
-    /// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+    /// let transport = lazuli_embedded::Embedded::memory().expect("entropy is available");
     /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables");
-    /// let request = request.body(bytes::Bytes::new()).expect("it is one");
-    /// // It says what the service says: this request has no signature.
-    /// let answer = transport.send(request).await.expect("there is no network to fail");
+    /// let request = request.body(bytes::Bytes::new()).expect("a valid request");
+    /// // It returns what the service returns: this request has no signature.
+    /// let answer = transport.send(request).await.expect("there is no network");
     /// assert!(answer.status().is_client_error());
     /// # Ok(()) })
     /// ```
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult>;
 }
 
-/// What a transport answers.
+/// Result of a transport.
 ///
 /// ```
 /// use lazuli_client::transport::{TransportError, TransportResult};
@@ -99,7 +99,7 @@ pub trait Transport: Send + Sync + 'static {
 /// fn blocked(host: &str) -> TransportResult {
 ///     match host {
 ///         "localhost" => Ok(http::Response::new(bytes::Bytes::new())),
-///         _ => Err(TransportError::not_sent("only this machine is asked")),
+///         _ => Err(TransportError::not_sent("only this machine is allowed")),
 ///     }
 /// }
 ///
@@ -109,39 +109,39 @@ pub trait Transport: Send + Sync + 'static {
 /// ```
 pub type TransportResult = std::result::Result<http::Response<Bytes>, TransportError>;
 
-/// Why there is no answer.
+/// Why there is no response.
 ///
 /// ```
 /// use lazuli_client::{Error, ErrorKind, TransportError};
 ///
 /// let error = Error::from(TransportError::not_sent("connection refused"));
 /// assert_eq!(error.kind(), ErrorKind::Transport);
-/// assert_eq!(error.message(), "the request could not be sent: connection refused");
+/// assert_eq!(error.message(), "cannot send the request: connection refused");
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct TransportError {
-    /// Can the service have seen the request?
+    /// May the service have received the request?
     pub reached: Reached,
-    /// What happened.
+    /// The cause.
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// How far a request came that got no answer.
+/// How far a request without a response got.
 ///
 /// ```
 /// use lazuli_client::transport::{Reached, TransportError};
 ///
-/// let error = TransportError { reached: Reached::Perhaps, source: "the line went dead".into() };
-/// assert_eq!(error.to_string(), "no answer came: the line went dead");
+/// let error = TransportError { reached: Reached::Perhaps, source: "connection reset".into() };
+/// assert_eq!(error.to_string(), "no response: connection reset");
 /// assert_eq!(lazuli_client::Error::from(error).applied(), lazuli_client::Applied::Unknown);
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// It was not sent: no connection could be made.
+    /// It was not sent: no connection could be established.
     Nothing,
-    /// It may have been sent, and the service may have carried it out.
+    /// It may have been sent, and the service may have applied it.
     Perhaps,
 }
 
@@ -158,7 +158,7 @@ impl TransportError {
         Self { reached: Reached::Nothing, source: source.into() }
     }
 
-    /// An answer came that is larger than a transport takes. To ask again would bring the same: it is not tried again.
+    /// The response is larger than the transport accepts. Repeating the request would not help, so it is not retried.
     ///
     /// ```
     /// # use lazuli_client::{Applied, Error, ErrorKind, TransportError};
@@ -175,7 +175,7 @@ impl TransportError {
         self.source.is::<TooLarge>()
     }
 
-    /// The request may have been sent, but no answer came.
+    /// The request may have been sent, but there was no response.
     ///
     /// ```
     /// # use lazuli_client::{Applied, Error, TransportError};
@@ -192,13 +192,13 @@ impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reached {
             _ if self.is_too_large() => write!(f, "{}", self.source),
-            Reached::Nothing => write!(f, "the request could not be sent: {}", Causes(&*self.source)),
-            Reached::Perhaps => write!(f, "no answer came: {}", Causes(&*self.source)),
+            Reached::Nothing => write!(f, "cannot send the request: {}", Causes(&*self.source)),
+            Reached::Perhaps => write!(f, "no response: {}", Causes(&*self.source)),
         }
     }
 }
 
-/// Why an answer was not taken.
+/// Why a response was rejected.
 #[derive(Debug)]
 struct TooLarge {
     bytes_max: usize,
@@ -206,17 +206,17 @@ struct TooLarge {
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the answer has more than {} bytes", self.bytes_max)
+        write!(f, "the response has more than {} bytes", self.bytes_max)
     }
 }
 
 impl std::error::Error for TooLarge {}
 
-/// How deep the causes of an error are told.
+/// Maximum number of nested causes that are shown.
 const CAUSES_MAX: usize = 8;
 
-/// An error and what caused it, down to what a person can do something about: `client error (Connect)` says nothing
-/// without `Connection refused`. What a cause has said already is not said again.
+/// An error with its causes, down to the one that people can act on: `client error (Connect)` says little
+/// without `Connection refused`. Text that an outer error already contains is not repeated.
 struct Causes<'a>(&'a (dyn std::error::Error + 'static));
 
 impl fmt::Display for Causes<'_> {
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told_once() {
+    fn every_cause_is_shown_once() {
         let refused = Layer("Connection refused", None);
         let again = Layer("tcp connect error: Connection refused", Some(Box::new(refused)));
         let outer = Layer("client error (Connect)", Some(Box::new(again)));
         assert_eq!(
             TransportError::not_sent(outer).to_string(),
-            "the request could not be sent: client error (Connect): tcp connect error: Connection refused"
+            "cannot send the request: client error (Connect): tcp connect error: Connection refused"
         );
-        assert_eq!(TransportError::lost("reset").to_string(), "no answer came: reset");
+        assert_eq!(TransportError::lost("reset").to_string(), "no response: reset");
     }
 }

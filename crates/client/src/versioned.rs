@@ -1,18 +1,18 @@
-//! An entity with the version that was read, so that a change can be conditional on it.
+//! An entity with its version, so that a change can be conditional on it.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use lazuli_model::entity::TIMESTAMP;
-use lazuli_model::operation::Match;
+use lazuli_model::table::entity::TIMESTAMP;
+use lazuli_model::table::operation::Match;
 use lazuli_model::{DateTime, Value};
-use lazuli_protocol::etag;
+use lazuli_protocol::table::etag;
 
 use crate::decode::{DecodeError, RawEntity};
 use crate::entity::{Entity, Writer};
 use crate::error::Result;
 
-/// The version of an entity. Opaque: equal tags mean the same version, and that is all they mean.
+/// The version of an entity. Opaque: equal tags mean the same version, and nothing else.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -27,13 +27,13 @@ use crate::error::Result;
 pub struct ETag(String);
 
 impl ETag {
-    /// A tag as the service wrote it.
+    /// A tag as the service sent it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// use lazuli_client::ETag;
     ///
-    /// // Through a form on a web page, say, and back.
+    /// // Through a web form and back, for example.
     /// let sent = people.get::<Person>("Delft", "Ann").await?.etag.to_string();
     /// people.delete_entity_if("Delft", "Ann", &ETag::new(sent)).await?;
     /// # Ok(()) });
@@ -42,7 +42,7 @@ impl ETag {
         Self(text.into())
     }
 
-    /// The tag as it is sent.
+    /// The tag as sent.
     ///
     /// ```
     /// use lazuli_client::ETag;
@@ -53,7 +53,7 @@ impl ETag {
         &self.0
     }
 
-    /// The time in the tag, of services whose tags have one: the entity's Timestamp.
+    /// The Timestamp of the entity, if the service encodes it in the tag.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -61,7 +61,7 @@ impl ETag {
     ///
     /// let read = people.get::<Person>("Delft", "Ann").await?;
     /// assert_eq!(read.etag.timestamp(), Some(read.timestamp));
-    /// assert_eq!(ETag::new("W/\"of another service\"").timestamp(), None);
+    /// assert_eq!(ETag::new("W/\"from another service\"").timestamp(), None);
     /// # Ok(()) });
     /// ```
     pub fn timestamp(&self) -> Option<DateTime> {
@@ -78,9 +78,9 @@ impl fmt::Display for ETag {
     }
 }
 
-/// An entity as it was read: what it is, which version it is, and since when.
+/// An entity as read, with its version and Timestamp.
 ///
-/// It is an [`Entity`] itself: a query for `Versioned<T>` gives each entity with its version.
+/// It is an [`Entity`] itself: a query for `Versioned<T>` returns each entity with its version.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -88,7 +88,7 @@ impl fmt::Display for ETag {
 ///
 /// for person in people.query::<Versioned<Person>>().filter(Person::age().lt(30)).collect().await? {
 ///     let older = Person { age: person.value.age.map(|age| age + 1), ..person.value };
-///     people.update_if(&older, &person.etag).await?; // unless someone changed it since
+///     people.update_if(&older, &person.etag).await?; // unless it has changed since
 /// }
 /// assert_eq!(people.get::<Person>("Delft", "Bob").await?.value.age, Some(29));
 /// # Ok(()) });
@@ -97,14 +97,14 @@ impl fmt::Display for ETag {
 pub struct Versioned<T> {
     /// The entity.
     pub value: T,
-    /// Its version, for [`crate::Table::update_if`] and its like.
+    /// Its version, for conditional operations such as [`crate::Table::update_if`].
     pub etag: ETag,
-    /// When the service last changed it.
+    /// Time of its last change.
     pub timestamp: DateTime,
 }
 
 impl<T> Versioned<T> {
-    /// The same version of something made from the entity.
+    /// The same version with a converted entity.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -134,7 +134,7 @@ impl<T: Entity> Entity for Versioned<T> {
         self.value.write(out)
     }
 
-    /// The tag and the time each follow from the other where only one was told.
+    /// If only one of tag and time was sent, the other follows from it.
     fn decode(raw: &RawEntity<'_>) -> std::result::Result<Self, DecodeError> {
         let told = raw.head.etag.as_deref().map(ETag::new);
         let timestamp = raw.head.timestamp.or_else(|| told.as_ref().and_then(ETag::timestamp));

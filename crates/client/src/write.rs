@@ -1,11 +1,11 @@
-//! Changes of one entity as requests: what is sent alone and what stands in a batch is built here, the same way.
+//! Changes of one entity as requests, built the same way for single requests and for batches.
 
 use bytes::Bytes;
 use http::Method;
-use lazuli_model::key::KeyError;
+use lazuli_model::table::key::KeyError;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Key, TableName};
-use lazuli_protocol::batch::send::Inner;
-use lazuli_protocol::url;
+use lazuli_protocol::table::batch::send::Inner;
+use lazuli_protocol::table::url;
 
 use crate::account::Endpoint;
 use crate::entity::{Encoded, Entity, encode};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::request::{Call, NO_METADATA, path};
 use crate::versioned::ETag;
 
-/// What to do with an entity.
+/// How an entity is written.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -32,19 +32,19 @@ use crate::versioned::ETag;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WriteMode {
-    /// It must not exist.
+    /// Insert: it must not exist.
     Insert,
-    /// It must exist; properties that are not given go.
+    /// It must exist; properties that are not given are removed.
     Replace,
-    /// It must exist; properties that are not given stay.
+    /// It must exist; properties that are not given are preserved.
     Merge,
-    /// Whether it exists or not; properties that are not given go.
+    /// It may exist; properties that are not given are removed.
     UpsertReplace,
-    /// Whether it exists or not; properties that are not given stay.
+    /// It may exist; properties that are not given are preserved.
     UpsertMerge,
 }
 
-/// How an entity is written.
+/// Options for writing an entity.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -59,9 +59,9 @@ pub enum WriteMode {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// What to do with it.
+    /// How it is written.
     pub mode: WriteMode,
-    /// The version that it must have, for [`WriteMode::Replace`] and [`WriteMode::Merge`]; `None` is any.
+    /// The version that it must have, for [`WriteMode::Replace`] and [`WriteMode::Merge`]; `None` for any version.
     pub if_match: Option<ETag>,
 }
 
@@ -93,7 +93,7 @@ impl Change {
         let tag = options.if_match.as_ref().map_or("*", ETag::as_str).to_owned();
         let conditional = matches!(options.mode, WriteMode::Replace | WriteMode::Merge);
         if options.if_match.is_some() && !conditional {
-            return Err(crate::Error::input("an insert and an upsert have no condition on the version"));
+            return Err(crate::Error::input("inserts and upserts cannot require a version"));
         }
         let if_match = conditional.then_some(tag);
         Ok(Self { key, kind: ChangeKind::Write(options.mode), if_match, body: body.into() })
@@ -105,12 +105,12 @@ impl Change {
         Self { key, kind: ChangeKind::Delete, if_match: Some(tag), body: Bytes::new() }
     }
 
-    /// What logs call it.
-    /// Is its version a text of one line? Outside of a batch the header itself is checked.
+    /// Is its ETag valid in a header? Outside of a batch the header itself is checked.
     pub fn can_be_sent(&self) -> bool {
         self.if_match.as_ref().is_none_or(|tag| http::HeaderValue::from_str(tag).is_ok())
     }
 
+    /// Name of the operation, for logs.
     pub fn name(&self) -> &'static str {
         match self.kind {
             ChangeKind::Write(WriteMode::Insert) => "InsertEntity",
@@ -126,13 +126,13 @@ impl Change {
         match self.kind {
             ChangeKind::Write(WriteMode::Insert) => "POST",
             ChangeKind::Write(WriteMode::Replace | WriteMode::UpsertReplace) => "PUT",
-            // PATCH means the same and passes proxies that have never heard of MERGE.
+            // PATCH means the same, and passes proxies that do not know MERGE.
             ChangeKind::Write(WriteMode::Merge | WriteMode::UpsertMerge) => "PATCH",
             ChangeKind::Delete => "DELETE",
         }
     }
 
-    /// The path behind the endpoint.
+    /// The path after the endpoint.
     fn path(&self, table: &TableName) -> String {
         match self.kind {
             ChangeKind::Write(WriteMode::Insert) => table.as_str().to_owned(),
@@ -154,7 +154,7 @@ impl Change {
         fields
     }
 
-    /// As a request of its own.
+    /// As a single request.
     pub fn call(&self, table: &TableName) -> Call {
         let method = Method::from_bytes(self.method().as_bytes()).unwrap_or_default();
         let mut call = Call::new(self.name(), method, self.path(table));
@@ -206,7 +206,7 @@ fn checked(name: &str, text: String) -> Result<Key> {
             KeyError::Character(found) => Failure::new(
                 ErrorCode::OutOfRangeInput,
                 format!(
-                    "the {name} {text:?} has {found:?} in it: no key has /, \\, #, ? or a control character"
+                    "the {name} {text:?} contains {found:?}: keys cannot contain /, \\, #, ? or control characters"
                 ),
             ),
         };

@@ -1,4 +1,4 @@
-//! Checks a server: `check ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]`.
+//! Checks a server: `check SERVICE ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]`.
 
 // It is a program for a terminal.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints what it found")]
@@ -6,11 +6,12 @@
 use std::process::ExitCode;
 
 use lazuli_conformance::{Options, Target, run};
+use lazuli_model::Service;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [endpoint, account, key, rest @ ..] = &arguments[..] else {
-        eprintln!("check ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]");
+    let [service, endpoint, account, key, rest @ ..] = &arguments[..] else {
+        eprintln!("check SERVICE ENDPOINT ACCOUNT KEY [@HOST:PORT] [FILTER] [-GROUP…] [--json]");
         return ExitCode::from(2);
     };
     let target = match Target::new(endpoint, account, key) {
@@ -20,7 +21,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut options = Options::new(target);
+    let Some(service) = Service::ALL.into_iter().find(|known| known.label() == service) else {
+        eprintln!("the services are table, queue and blob");
+        return ExitCode::from(2);
+    };
+    let mut options = Options::new(target.with_service(service));
     for argument in rest.iter().filter(|argument| *argument != "--json") {
         match (argument.strip_prefix('-'), argument.strip_prefix('@')) {
             (Some(group), _) => options.exclude_groups.push(group.to_owned()),

@@ -1,4 +1,4 @@
-//! An answer against what the transcript says it must be.
+//! A response against what the transcript says it must be.
 
 use crate::expect::{Mismatch, fit, shown};
 use crate::http::Response;
@@ -6,7 +6,7 @@ use crate::json::fit_json;
 use crate::transcript::{Expected, ExpectedHeader, Mode};
 use crate::values::Values;
 
-/// What about an answer differs.
+/// What about a response differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The status.
@@ -40,7 +40,7 @@ impl Kind {
     }
 }
 
-/// One difference between an answer and its transcript.
+/// One difference between a response and its transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// What differs.
@@ -49,7 +49,7 @@ pub struct Difference {
     pub title: String,
     /// The line of the transcript that is not met.
     pub line: usize,
-    /// Where in the answer.
+    /// Where in the response.
     pub place: String,
     /// What the transcript wants there.
     pub expected: String,
@@ -62,7 +62,7 @@ const SHOWN_CHARS_MAX: usize = 200;
 /// How much of what still fitted is shown in front.
 const CONTEXT_CHARS: usize = 48;
 
-/// All differences of an answer; takes what its holes hold.
+/// All differences of a response; takes what its holes hold.
 pub(crate) fn compare(
     title: &str,
     expected: &Expected,
@@ -206,7 +206,7 @@ mod tests {
 
     fn differences(answer: &str, response: &Response) -> Vec<String> {
         let file = format!("# x\n# Truth: y\n### t\nGET /\n{answer}");
-        let transcript = Transcript::parse("a/b", &file).unwrap();
+        let transcript = Transcript::parse("table/a/b", &file).unwrap();
         let mut values = Values::new("http://h/dev", "dev");
         compare("t", &transcript.exchanges[0].expected, response, &mut values)
             .into_iter()

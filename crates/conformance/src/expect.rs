@@ -134,8 +134,12 @@ fn request_id(text: &str, values: &Values) -> Result<usize, String> {
     }
 }
 
-/// An ETag in one of its three quotings; its value is the Timestamp.
+/// An ETag. That of an entity is in one of its three quotings, and its value is the Timestamp; that of a blob or container
+/// is a number, quoted or not, and its value is that number.
 fn etag(text: &str) -> Option<(usize, String)> {
+    if !text.starts_with("W/") {
+        return number_etag(text);
+    }
     let rest = text.strip_prefix("W/")?;
     let quote = ["\\\"", "&quot;", "\""].into_iter().find(|quote| rest.starts_with(quote))?;
     let rest = rest[quote.len()..].strip_prefix("datetime'")?;
@@ -147,6 +151,17 @@ fn etag(text: &str) -> Option<(usize, String)> {
     }
     let after = rest[end + 1..].strip_prefix(quote)?;
     Some((text.len() - after.len(), value))
+}
+
+/// `"0x8DC2F6A1B2C3D4E"`.
+fn number_etag(text: &str) -> Option<(usize, String)> {
+    let quote = ["&quot;", "\""].into_iter().find(|quote| text.starts_with(quote)).unwrap_or("");
+    let rest = &text[quote.len()..];
+    let digits = rest.strip_prefix("0x")?;
+    let length = digits.bytes().take_while(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F')).count();
+    let end = "0x".len() + length;
+    let closed = length > 0 && rest[end..].starts_with(quote);
+    closed.then(|| (quote.len() * 2 + end, rest[..end].to_owned()))
 }
 
 /// `2022-05-06T00:44:26.8056386Z`, its fraction as demanded.
@@ -221,6 +236,7 @@ mod tests {
         good("{etag:1} {stamp:1}", &format!("{TAG} {STAMP}"));
         good("{\"e\":\"{etag}\"}", "{\"e\":\"W/\\\"datetime'2022-05-06T00%3A31%3A05.07Z'\\\"\"}");
         good("m:etag=\"{etag}\"", "m:etag=\"W/&quot;datetime'2022-05-06T00%3A31%3A05.07Z'&quot;\"");
+        good("{etag:1} {etag:1}", "\"0x8DC2F6A1B2C3D4E\" 0x8DC2F6A1B2C3D4E");
         good("{time}", "2022-05-06T00:31:05Z");
         good("{time7}", "2022-05-06T00:31:05.0700000Z");
         good("{seconds}", "2022-05-06T00:31:05Z");
@@ -238,6 +254,8 @@ mod tests {
             ("{time}", "2022-05-06T00:31:05.Z"),
             ("{time7}", "2022-05-06T00:31:05.07Z"),
             ("{seconds}", "2022-05-06T00:31:05.07Z"),
+            ("{etag}", "\"0x\""),
+            ("{etag}", "\"0x8DC2F6A1B2C3D4E"),
             ("{etag}", "\"datetime'2022-05-06T00%3A31%3A05.07Z'\""),
             ("{etag}", "W/\"datetime'2022-05-06T00%3a31%3a05.07Z'\""),
             ("{etag}", "W/\"datetime'2022-05-06T00:31:05.07Z'\""),

@@ -1,38 +1,53 @@
 //! The bodies that errors have, as the wire shows them: what the short forms of a transcript unfold to.
 
-/// What stands before and behind the message of an error in each form.
-pub(crate) fn error_frame(form: &str, code: &str) -> (String, &'static str) {
-    const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
+const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
+
+/// What stands before the message of an error in each form.
+pub(crate) fn error_start(form: &str, code: &str) -> String {
     match form {
-        "error" => (
-            format!("{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-US\",\"value\":\""),
-            "\"}}}",
+        "error" => {
+            format!("{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-US\",\"value\":\"")
+        }
+        "xml" => format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"{METADATA}\"><code>{code}</code><message xml:lang=\"en-US\">"
         ),
-        "xml" => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"{METADATA}\"><code>{code}</code><message xml:lang=\"en-US\">"
-            ),
-            "</message></error>",
+        "oldxml" => format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\r\n<error xmlns=\"{METADATA}\">\r\n  <code>{code}</code>\r\n  <message xml:lang=\"en-US\">"
         ),
-        "oldxml" => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\r\n<error xmlns=\"{METADATA}\">\r\n  <code>{code}</code>\r\n  <message xml:lang=\"en-US\">"
-            ),
-            "</message>\r\n</error>",
+        "storage" => {
+            format!("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{code}</Code><Message>")
+        }
+        _ => format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"{METADATA}\"><m:code>{code}</m:code><m:message xml:lang=\"en-US\">"
         ),
-        _ => (
-            format!(
-                "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"{METADATA}\"><m:code>{code}</m:code><m:message xml:lang=\"en-US\">"
-            ),
-            "</m:message></m:error>",
-        ),
+    }
+}
+
+/// What ends the message of an error in each form.
+pub(crate) fn message_end(form: &str) -> &'static str {
+    match form {
+        "error" => "\"}}}",
+        "xml" => "</message>",
+        "oldxml" => "</message>\r\n",
+        "storage" => "</Message>",
+        _ => "</m:message>",
+    }
+}
+
+/// What ends an error in each form.
+pub(crate) fn error_end(form: &str) -> &'static str {
+    match form {
+        "error" => "",
+        "xml" | "oldxml" => "</error>",
+        "storage" => "</Error>",
+        _ => "</m:error>",
     }
 }
 
 /// Text as it stands in a JSON string.
 pub(crate) fn json_escaped(text: &str) -> String {
     let mut out = Vec::new();
-    lazuli_protocol::json::text::push_escaped(&mut out, text);
+    lazuli_protocol::table::json::text::push_escaped(&mut out, text);
     String::from_utf8_lossy(&out).into_owned()
 }
 

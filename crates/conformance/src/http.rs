@@ -2,12 +2,16 @@
 
 use std::io;
 
+use lazuli_probe::blocking::Client;
+
+pub(crate) use lazuli_probe::header;
+
 /// A request, complete but for its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The verb.
     pub method: String,
-    /// The target as it goes on the request line.
+    /// The target as it appears on the request line.
     pub target: String,
     /// The headers in order, names in the case in which they go out.
     pub headers: Vec<(String, String)>,
@@ -15,7 +19,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// An answer, its framing taken off.
+/// A response, its framing taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The status.
@@ -30,13 +34,26 @@ pub struct Response {
     pub continued: Option<bool>,
 }
 
-/// Something that carries a request to a server and its answer back: a socket, or the server's own code in a test.
+/// Something that carries a request to a server and its response back: a socket, or the server's own code in a test.
 pub trait Transport {
     /// Does one exchange.
     fn exchange(&mut self, request: &Request) -> io::Result<Response>;
 }
 
-/// The value of a header, whatever the case of its name.
-pub(crate) fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
-    headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+/// A server on the network.
+impl Transport for Client {
+    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
+        let Request { method, target, headers, body } = request.clone();
+        let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let request = lazuli_probe::Request { method: method.into(), target, headers, body };
+        let response = Client::exchange(self, &request)?;
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(Response {
+            status: response.status,
+            reason: response.reason().to_owned(),
+            headers: response.headers().map(owned).collect(),
+            continued: response.continued,
+            body: response.body,
+        })
+    }
 }

@@ -1,38 +1,34 @@
 //! Golden wire transcripts, and the runner that checks any server against them.
 //!
-//! A transcript is a text file of exchanges: requests, and the answers that they must get. `transcripts/README.md`
+//! A transcript is a text file of exchanges: requests, and the responses that they must get. `transcripts/README.md`
 //! describes the format. The files are embedded, so that one binary can compare any endpoint with them.
 //!
 //! What must stay true: nothing here knows how our server works inside, only what the wire looks like; and a transcript
 //! that cannot be run counts as a difference, never as a pass.
 
 mod compare;
-mod connection;
 mod expect;
 mod forms;
 mod http;
 mod json;
-mod message;
 mod report;
 mod request;
+mod resource;
 mod runner;
 mod script;
 mod system;
 mod target;
-mod tcp;
 mod template;
-mod tls;
 mod transcript;
 mod values;
 
 pub use compare::{Difference, Kind};
 pub use http::{Request, Response, Transport};
+pub use lazuli_probe::blocking::ExtraRoots;
 pub use report::{Counts, Outcome, Report, Verdict};
 pub use runner::{Options, run, run_on};
 pub use target::{Target, TargetError};
-pub use tcp::Tcp;
-pub use tls::{ExtraRoots, Tls};
 pub use transcript::{Exchange, ParseError, Transcript};
 
-/// The embedded transcripts: `group/name` and text, in order of name.
+/// The embedded transcripts: `service/group/name` and text, in order of name.
 pub static TRANSCRIPTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/transcripts.rs"));

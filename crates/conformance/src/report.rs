@@ -8,7 +8,7 @@ use crate::{ParseError, Transcript};
 /// How a transcript went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every answer was as it must be.
+    /// Every response was as it must be.
     Passed,
     /// There are differences.
     Failed,
@@ -201,7 +201,7 @@ mod tests {
 
     fn report() -> Report {
         let file = "# Shows x.\n# Truth: y\n### t\nGET /\n<<< 200\n";
-        let transcript = Transcript::parse("a/b", file).unwrap();
+        let transcript = Transcript::parse("table/a/b", file).unwrap();
         let difference = Difference {
             kind: Kind::Status,
             title: "t".into(),
@@ -221,15 +221,15 @@ mod tests {
     #[test]
     fn for_people() {
         let expected = "transcript  exchanges  result\n\
-                        a/b          3  ok\n\
-                        a/b          1  DIFFERENT\n";
+                        table/a/b          3  ok\n\
+                        table/a/b          1  DIFFERENT\n";
         let table = report().table();
         let squeezed: Vec<_> =
             table.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         let wanted: Vec<_> =
             expected.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(squeezed[..3], wanted);
-        assert_eq!(squeezed[3], "a/b.http:5 t: status");
+        assert_eq!(squeezed[3], "table/a/b.http:5 t: status");
         assert_eq!(squeezed[6], "actual: 404 {\"x\":1}");
         assert_eq!(
             squeezed.last().unwrap(),

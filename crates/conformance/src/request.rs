@@ -1,9 +1,10 @@
 //! From an exchange of a transcript to the request on the wire: default headers, escapes, signature.
 
-use lazuli_model::DateTime;
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_protocol::address::Query;
-use lazuli_protocol::auth::{self, Scheme, SignedParts};
+use lazuli_model::{DateTime, Service};
+use lazuli_protocol::Head;
+use lazuli_protocol::auth::{self, Scheme};
+use lazuli_protocol::http::head::Field;
 
 use crate::http::{Request, header};
 use crate::template::Template;
@@ -11,8 +12,10 @@ use crate::transcript::{Exchange, Header, SendOptions, Setup};
 use crate::values::Values;
 use crate::{Target, system};
 
-/// The version that requests ask for unless the transcript says otherwise.
-const VERSION: &str = "2019-02-02";
+/// The version that requests of the Table service ask for unless the transcript says otherwise.
+const TABLE_VERSION: &str = "2019-02-02";
+/// The same for Queue and Blob.
+const STORAGE_VERSION: &str = "2021-12-02";
 
 /// The request of an exchange.
 pub(crate) fn build(
@@ -24,7 +27,7 @@ pub(crate) fn build(
     values.now = shifted(system::now(), exchange.options.date_shift_seconds);
     let wire_target = wire_target(&values.render(&exchange.target)?, values.root());
     let body = exchange.body.as_ref().map(|body| values.render(body)).transpose()?;
-    let mut draft = Draft::with_defaults(values, body.is_some());
+    let mut draft = Draft::with_defaults(target.service, values, body.is_some());
     for given in &setup.headers {
         // A request without body has no type of one, whatever the file's default is.
         let is_type = matches!(given, Header::Set(name, _) if name.eq_ignore_ascii_case("Content-Type"));
@@ -54,12 +57,13 @@ pub(crate) fn plain(
     target: &Target,
     values: &mut Values,
 ) -> Result<Request, String> {
+    let prefer = Header::Set("Prefer".to_owned(), Template::parse("return-no-content"));
     let exchange = Exchange {
         title: String::new(),
         line: 0,
         method: method.to_owned(),
         target: Template::parse(path),
-        headers: vec![Header::Set("Prefer".to_owned(), Template::parse("return-no-content"))],
+        headers: if target.service == Service::Table { vec![prefer] } else { Vec::new() },
         options: SendOptions::default(),
         body: body.cloned(),
         expected: crate::transcript::Expected::nothing(),
@@ -98,17 +102,25 @@ struct Draft {
 }
 
 impl Draft {
-    fn with_defaults(values: &Values, has_body: bool) -> Self {
+    fn with_defaults(service: Service, values: &Values, has_body: bool) -> Self {
+        let is_table = service == Service::Table;
         let mut headers = vec![
             ("Host", values.host().to_owned()),
             ("x-ms-date", values.now.http().as_str().to_owned()),
-            ("x-ms-version", VERSION.to_owned()),
-            ("Accept", "application/json;odata=minimalmetadata".to_owned()),
-            ("DataServiceVersion", "3.0;NetFx".to_owned()),
-            ("MaxDataServiceVersion", "3.0;NetFx".to_owned()),
+            ("x-ms-version", if is_table { TABLE_VERSION } else { STORAGE_VERSION }.to_owned()),
         ];
+        if is_table {
+            headers.push(("Accept", "application/json;odata=minimalmetadata".to_owned()));
+            headers.push(("DataServiceVersion", "3.0;NetFx".to_owned()));
+            headers.push(("MaxDataServiceVersion", "3.0;NetFx".to_owned()));
+        }
         if has_body {
-            headers.push(("Content-Type", "application/json".to_owned()));
+            let kind = match service {
+                Service::Table => "application/json",
+                Service::Queue => "application/xml",
+                Service::Blob => "application/octet-stream",
+            };
+            headers.push(("Content-Type", kind.to_owned()));
         }
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Self { headers, removed: Vec::new() }
@@ -155,35 +167,21 @@ fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result
         return Ok(());
     }
     let scheme = match options.sign.as_deref() {
-        None | Some("SharedKeyLite") => Scheme::SharedKeyLite,
-        Some("SharedKey") => Scheme::SharedKey,
+        None if target.service == Service::Table => Scheme::SharedKeyLite,
+        None | Some("SharedKey") => Scheme::SharedKey,
+        Some("SharedKeyLite") => Scheme::SharedKeyLite,
         Some("none") => return Ok(()),
         Some(other) => return Err(format!("{other} is not a scheme")),
     };
-    let get = |name| header(&request.headers, name).unwrap_or("");
-    let (path, query) = local(&request.target).split_once('?').unwrap_or((local(&request.target), ""));
-    let comp = Query(query).get("comp");
-    let date = header(&request.headers, "x-ms-date").unwrap_or_else(|| get("Date"));
-    let parts = SignedParts {
-        method: &request.method,
-        content_md5: get("Content-MD5"),
-        content_type: get("Content-Type"),
-        date,
-        account: &target.account,
-        path,
-        comp: comp.as_deref(),
-    };
-    let authorization = auth::authorization(&target.key, scheme, &parts);
+    let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
+    let head = Head { method: &request.method, target: &request.target, fields: &fields };
+    let authorization = auth::authorize(target.service, scheme, &target.account, &target.key, &head);
+    // A request that cannot be signed goes out with a signature that is wrong.
+    let zeroes = || auth::signature_text(&[0; 32]);
+    let authorization =
+        authorization.unwrap_or_else(|_| format!("{} {}:{}", scheme.name(), target.account, zeroes()));
     request.headers.push(("Authorization".to_owned(), authorization));
     Ok(())
-}
-
-/// The path and query of a target, which may be an absolute URL.
-fn local(target: &str) -> &str {
-    match target.split_once("://") {
-        Some((scheme, rest)) if !scheme.contains('/') => rest.find('/').map_or("/", |at| &rest[at..]),
-        _ => target,
-    }
 }
 
 #[cfg(test)]
@@ -193,7 +191,7 @@ mod tests {
 
     fn built(exchange: &str) -> Request {
         let file = format!("# x\n# Truth: y\nContent-Type: text/x\nX-Own: 1\n### t\n{exchange}\n<<< 200\n");
-        let transcript = Transcript::parse("a/b", &file).unwrap();
+        let transcript = Transcript::parse("table/a/b", &file).unwrap();
         let target = Target::new("http://h:1", "dev", "a2V5").unwrap();
         let mut values = Values::new(&target.base, &target.account);
         build(&transcript.exchanges[0], &transcript.setup, &target, &mut values).unwrap()
@@ -231,13 +229,6 @@ mod tests {
         let early = built("GET /\nx-lazuli-date: -16m");
         let date = DateTime::parse_http(get(&early, "x-ms-date").unwrap()).unwrap();
         assert!(system::now().ticks() - date.ticks() >= 959 * TICKS_PER_SECOND);
-    }
-
-    #[test]
-    fn the_local_part_is_signed() {
-        assert_eq!(local("/dev/T()?$filter=a eq 'http://x/y'"), "/dev/T()?$filter=a eq 'http://x/y'");
-        assert_eq!(local("http://h/dev/T?x"), "/dev/T?x");
-        assert_eq!(local("http://h"), "/");
     }
 
     #[test]

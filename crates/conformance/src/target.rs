@@ -2,17 +2,19 @@
 
 use std::fmt;
 
+use lazuli_model::Service;
+use lazuli_probe::blocking::Client;
 use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::connection_string::{ConnectionString, ConnectionStringError, Secret};
 
 use crate::ExtraRoots;
-
-/// The well-known account of development servers.
-const DEVELOPMENT: &str = "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
 
 /// An endpoint and the account that requests are signed for.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The URL of the account's table service, without a slash at its end.
+    /// The service that is checked.
+    pub service: Service,
+    /// The URL of the account's service, without a slash at its end.
     pub base: String,
     /// The account.
     pub account: String,
@@ -31,8 +33,10 @@ pub enum TargetError {
     Endpoint(String),
     /// The key is not Base64.
     Key,
-    /// The connection string lacks this.
-    Missing(&'static str),
+    /// The connection string is not one.
+    ConnectionString(ConnectionStringError),
+    /// The connection string has no account with a key.
+    Unsigned,
 }
 
 impl fmt::Display for TargetError {
@@ -42,12 +46,19 @@ impl fmt::Display for TargetError {
                 write!(f, "{url} is not an endpoint such as http://127.0.0.1:10002")
             }
             TargetError::Key => f.write_str("the account key is not Base64"),
-            TargetError::Missing(what) => write!(f, "the connection string has no {what}"),
+            TargetError::ConnectionString(error) => error.fmt(f),
+            TargetError::Unsigned => f.write_str("the connection string has no AccountName and AccountKey"),
         }
     }
 }
 
 impl std::error::Error for TargetError {}
+
+impl From<ConnectionStringError> for TargetError {
+    fn from(error: ConnectionStringError) -> Self {
+        Self::ConnectionString(error)
+    }
+}
 
 impl Target {
     /// An account at an endpoint. If neither host nor path of the endpoint names the account, its path is taken to.
@@ -60,30 +71,37 @@ impl Target {
         let names_account = authority.contains('/') || authority.starts_with(&format!("{account}."));
         let base = if names_account { trimmed.to_owned() } else { format!("{trimmed}/{account}") };
         let key = AccountKey::from_base64(key).ok_or(TargetError::Key)?;
-        Ok(Self { base, account: account.to_owned(), key, connect: None, extra_roots: ExtraRoots::default() })
+        Ok(Self {
+            service: Service::Table,
+            base,
+            account: account.to_owned(),
+            key,
+            connect: None,
+            extra_roots: ExtraRoots::default(),
+        })
+    }
+
+    /// The same endpoint as that of another service.
+    pub fn with_service(self, service: Service) -> Self {
+        Self { service, ..self }
     }
 
     /// From a connection string as SDKs take it.
-    pub fn from_connection_string(text: &str) -> Result<Self, TargetError> {
-        let field = |name: &str| {
-            text.split(';').filter_map(|pair| pair.split_once('=')).find_map(|(given, value)| {
-                given.trim().eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
-            })
+    pub fn from_connection_string(service: Service, text: &str) -> Result<Self, TargetError> {
+        let parsed = ConnectionString::parse(text)?;
+        let (Some(account), Secret::Key(key)) = (parsed.account(), parsed.secret()?) else {
+            return Err(TargetError::Unsigned);
         };
-        if field("UseDevelopmentStorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Self::from_connection_string(DEVELOPMENT);
+        Ok(Self::new(&parsed.endpoints(service)?.primary, account, key)?.with_service(service))
+    }
+
+    /// A client of the server; it connects when it is first used.
+    pub(crate) fn client(&self) -> Client {
+        if self.is_https() {
+            Client::tls(self.authority(), self.host(), self.extra_roots.clone())
+        } else {
+            Client::plain(self.authority())
         }
-        let account = field("AccountName").ok_or(TargetError::Missing("AccountName"))?;
-        let key = field("AccountKey").ok_or(TargetError::Missing("AccountKey"))?;
-        let endpoint = match field("TableEndpoint") {
-            Some(endpoint) => endpoint,
-            None => {
-                let suffix = field("EndpointSuffix").ok_or(TargetError::Missing("TableEndpoint"))?;
-                let scheme = field("DefaultEndpointsProtocol").unwrap_or_else(|| "https".to_owned());
-                format!("{scheme}://{account}.table.{suffix}")
-            }
-        };
-        Self::new(&endpoint, &account, &key)
     }
 
     /// Host and port to connect to.
@@ -161,7 +179,9 @@ mod tests {
 
     #[test]
     fn connection_strings() {
-        let target = |text: &str| Target::from_connection_string(text).map(|t| (t.authority(), t.base));
+        let target = |text: &str| {
+            Target::from_connection_string(Service::Table, text).map(|t| (t.authority(), t.base))
+        };
         let dev = ("127.0.0.1:10002".to_owned(), "http://127.0.0.1:10002/devstoreaccount1".to_owned());
         assert_eq!(target("UseDevelopmentStorage=true"), Ok(dev));
         let suffix = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=a2V5;EndpointSuffix=example.org";
@@ -170,7 +190,8 @@ mod tests {
         let cloud = "AccountName=a;AccountKey=a2V5;EndpointSuffix=example.org";
         let host = ("a.table.example.org:443".to_owned(), "https://a.table.example.org".to_owned());
         assert_eq!(target(cloud), Ok(host));
-        assert_eq!(target("AccountName=a"), Err(TargetError::Missing("AccountKey")));
-        assert_eq!(target("AccountName=a;AccountKey=a2V5"), Err(TargetError::Missing("TableEndpoint")));
+        let unsigned = "TableEndpoint=http://h/a;SharedAccessSignature=sig=x";
+        assert_eq!(target(unsigned), Err(TargetError::Unsigned));
+        assert!(matches!(target("AccountName=a"), Err(TargetError::ConnectionString(_))));
     }
 }

@@ -33,7 +33,7 @@ enum Split {
     Last,
     /// At the first two colons.
     FirstTwo,
-    /// At the first bar.
+    /// At the first two bars.
     Bar,
 }
 
@@ -43,6 +43,7 @@ const NAMES: &[(&str, Split)] = &[
     ("any", Split::Whole),
     ("base", Split::Whole),
     ("bom", Split::Whole),
+    ("container", Split::Whole),
     ("crlf", Split::Whole),
     ("date", Split::Whole),
     ("each", Split::FirstTwo),
@@ -56,6 +57,7 @@ const NAMES: &[(&str, Split)] = &[
     ("n", Split::Whole),
     ("oldxml", Split::Bar),
     ("prefix", Split::Whole),
+    ("queue", Split::Whole),
     ("repeat", Split::Last),
     ("requestid", Split::Whole),
     ("root", Split::Whole),
@@ -63,6 +65,7 @@ const NAMES: &[(&str, Split)] = &[
     ("scheme", Split::Whole),
     ("seconds", Split::Whole),
     ("stamp", Split::Whole),
+    ("storage", Split::Bar),
     ("table", Split::Whole),
     ("time", Split::Whole),
     ("time7", Split::Whole),
@@ -137,8 +140,8 @@ fn arguments(text: &str, split: Split) -> Option<Vec<&str>> {
             vec![first, second, third]
         }
         Split::Bar => {
-            let (first, second) = text.split_once('|')?;
-            vec![first, second]
+            let parts: Vec<&str> = text.splitn(3, '|').collect();
+            return (parts.len() > 1).then_some(parts);
         }
     })
 }

@@ -1,5 +1,5 @@
 //! The transcripts themselves: all can be read, all say where their truth comes from, and together they leave no error
-//! code of the table service untried.
+//! code untried.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,41 @@ const EXCHANGES_MIN: usize = 500;
 
 /// Codes that no request can provoke at will, or that belong to operations without transcripts.
 const UNTRIED: &[ErrorCode] = &[
+    ErrorCode::AccountIsDisabled,
     ErrorCode::AccountRequiresHttps,
-    ErrorCode::AuthorizationProtocolMismatch,
     ErrorCode::InternalError,
-    ErrorCode::InvalidMd5,
-    ErrorCode::InvalidUri,
-    ErrorCode::Md5Mismatch,
     ErrorCode::OperationTimedOut,
+    ErrorCode::PopReceiptMismatch,
+    ErrorCode::QueueBeingDeleted,
+    ErrorCode::QueueDisabled,
+    ErrorCode::QueueNotEmpty,
     ErrorCode::RequestHeaderTooLarge,
     ErrorCode::RequestTimeout,
     ErrorCode::ServerBusy,
     ErrorCode::TableBeingDeleted,
+    // Of static websites, which are not part of an account's endpoint.
+    ErrorCode::WebContentNotFound,
 ];
+
+/// Codes that only requests of the Blob service provoke. Its transcripts shorten this list.
+const BLOB: &str = "
+    AccessTierNotSupportedForBlobType AppendPositionConditionNotMet OperationNotAllowedOnRootBlob BlobArchived BlobBeingRehydrated
+    BlobImmutableDueToPolicy BlobIsSealed BlobNotArchived BlobOverwritten BlobTierInadequateForContentLength
+    BlobUsesCustomerSpecifiedEncryption BlockCountExceedsLimit BlockListTooLong CannotChangeToLowerTier
+    ContainerBeingDeleted ContainerDisabled ContentLengthLargerThanTierLimit CopyAcrossAccountsNotSupported
+    CopyIdMismatch DuplicateTagNames EmptyTagName FeatureVersionMismatch IncrementalCopyBlobMismatch
+    IncrementalCopyOfEarlierVersionSnapshotNotAllowed IncrementalCopySourceMustBeSnapshot
+    InfiniteLeaseDurationRequired InvalidBlobTier InvalidBlobType InvalidBlockId InvalidPageRange
+    InvalidSourceBlobType InvalidSourceBlobUrl InvalidTag InvalidVersionForPageBlobOperation
+    InvalidXmlNodeValue LeaseAlreadyBroken LeaseIsBreakingAndCannotBeAcquired
+    LeaseIsBreakingAndCannotBeChanged LeaseIsBrokenAndCannotBeRenewed LeaseNotPresentWithBlobOperation
+    LeaseNotPresentWithContainerOperation LeaseNotPresentWithLeaseOperation MaxBlobSizeConditionNotMet
+    MissingRequiredXmlNode OperationNotAllowedOnIncrementalCopyBlob PreviousSnapshotCannotBeNewer
+    PreviousSnapshotNotFound PreviousSnapshotOperationNotSupported PublicAccessNotPermitted
+    ResourceAlreadyExists SequenceNumberConditionNotMet SequenceNumberIncrementTooLarge SnapshotCountExceeded
+    SnapshotOperationRateExceeded SourceConditionNotMet SystemInUse TagsTooLarge TargetConditionNotMet
+    UnauthorizedBlobOverwrite UnsupportedHeader UnsupportedQueryParameter UnsupportedXmlNode
+";
 
 fn all() -> Vec<Transcript> {
     let parse = |&(name, file): &(&str, &str)| {
@@ -38,7 +61,7 @@ fn every_file_is_a_transcript() {
     assert!(exchanges >= EXCHANGES_MIN, "{exchanges} exchanges");
     for transcript in &transcripts {
         assert!(!transcript.exchanges.is_empty(), "{}", transcript.name);
-        assert_eq!(transcript.name.split('/').count(), 2, "{}", transcript.name);
+        assert_eq!(transcript.name.split('/').count(), 3, "{}", transcript.name);
     }
 }
 
@@ -72,8 +95,9 @@ fn requirements_are_cited_by_id() {
 fn every_error_code_is_tried() {
     let text: String = TRANSCRIPTS.iter().map(|(_, file)| *file).collect();
     let tried = |code: &ErrorCode| text.contains(code.name());
+    let later = |code: &ErrorCode| BLOB.split_whitespace().any(|name| name == code.name());
     let untried: BTreeSet<_> =
-        ErrorCode::ALL.iter().filter(|code| !tried(code)).map(|code| code.name()).collect();
+        ErrorCode::ALL.iter().filter(|code| !tried(code) && !later(code)).map(|code| code.name()).collect();
     let excused: BTreeSet<_> = UNTRIED.iter().map(|code| code.name()).collect();
     assert_eq!(untried, excused);
 }

@@ -1,25 +1,25 @@
-//! What examples of the client's documentation run on: `Person` and the table of people that `lazuli_client::Query` shows.
+//! Fixtures for examples in the client's documentation: `Person`, and the table of people that `lazuli_client::Query` uses.
 //!
 //! Not for use elsewhere: it changes without notice.
 
 use lazuli_client::{Entity, Table};
 
-/// One of the people.
+/// A person.
 #[derive(Clone, Debug, PartialEq, Eq, Entity)]
 #[table(rename_all = "PascalCase")]
 pub struct Person {
-    /// Where they live.
+    /// City of residence.
     #[table(partition_key)]
     pub city: String,
-    /// What they are called.
+    /// Name.
     #[table(row_key)]
     pub name: String,
-    /// How old they are, if they tell.
+    /// Age, if known.
     pub age: Option<i32>,
 }
 
 impl Person {
-    /// Someone who tells.
+    /// A person of known age.
     pub fn new(city: &str, name: &str, age: i32) -> Self {
         Self { city: city.to_owned(), name: name.to_owned(), age: Some(age) }
     }

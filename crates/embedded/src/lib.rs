@@ -1,6 +1,6 @@
-//! Lazuli inside a program: the client's service on an engine of its own, without a socket.
+//! Lazuli inside a program: the client's service on its own engine, without a socket.
 //!
-//! One line for a test of one's own:
+//! A test needs one line:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -14,8 +14,8 @@
 //! # }).unwrap();
 //! ```
 //!
-//! Requests go through everything that a server's requests go through, signatures included; only the socket is left
-//! out. What works here works there.
+//! Requests pass through everything that a server's requests pass through, signatures included; only the socket is
+//! missing. So code that works with it works with a server.
 
 #[doc(hidden)]
 pub mod doc;
@@ -27,39 +27,39 @@ use bytes::Bytes;
 use lazuli_client::{Account, BoxFuture, TableService, Transport, TransportError};
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
+
 use lazuli_protocol::Head;
-use lazuli_protocol::head::Field;
+use lazuli_protocol::http::head::Field;
 use lazuli_server::accounts::GivenAccount;
-use lazuli_server::frontend::ReadyBody;
-use lazuli_server::http::Peer;
-use lazuli_server::{Config, Directory, Frontend};
+use lazuli_server::http::{Peer, ReadyBody};
+use lazuli_server::{Config, Directory, Endpoint, Service, State};
 use lazuli_service::Sweep;
 use tokio::sync::Mutex;
 
-/// The account that programs see; its host is never looked up.
+/// Endpoint of the account; its host is never resolved.
 const ENDPOINT: &str = "http://embedded/devstoreaccount1";
 
-/// A service in memory, empty and gone with its last clone.
+/// A service in memory: initially empty, and dropped with its last clone.
 ///
 /// # Panics
 ///
-/// If the system has no entropy for the ids of requests.
+/// If the system has no entropy for request ids.
 ///
 /// ```
 /// lazuli_embedded::doc_test(|service| async move {
 ///     service.create_table("People").await?;
-///     // Clones are of the same service, another one starts empty.
+///     // Clones share a service; another call creates an empty one.
 ///     assert_eq!(service.clone().table_names().await?, ["People"]);
 ///     assert!(lazuli_embedded::memory().table_names().await?.is_empty());
 ///     Ok(())
 /// })
 /// ```
 pub fn memory() -> TableService {
-    over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for the ids of requests")
+    over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for request ids")
 }
 
-/// A service on the files of a directory, durable as a server's. A directory is open once at a time, until the last clone
-/// of its service is gone.
+/// A service on the files of a directory, as durable as a server's. A directory can be open only once at a time, until
+/// the last clone of its service is dropped.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap().block_on(async {
@@ -88,7 +88,7 @@ pub fn open(directory: impl AsRef<std::path::Path>) -> lazuli_client::Result<Tab
 /// use std::sync::Arc;
 /// use lazuli_engine::{Clock, memory::Memory};
 ///
-/// // Who holds the engine can give it to a second service later: nothing is lost.
+/// // The engine keeps its data, so a second service can use it later.
 /// let engine = Arc::new(Memory::new(Clock::system()));
 /// lazuli_embedded::over(engine.clone())?.create_table("People").await?;
 /// assert_eq!(lazuli_embedded::over(engine)?.table_names().await?, ["People"]);
@@ -104,14 +104,14 @@ pub fn over(engine: Arc<dyn Engine>) -> lazuli_client::Result<TableService> {
 /// ```
 /// let account = lazuli_embedded::account();
 /// assert_eq!(account.name(), Some("devstoreaccount1"));
-/// assert!(account.secondary().is_some(), "reads from the copy work, too");
+/// assert!(account.secondary().is_some(), "reads from the secondary work too");
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 pub fn account() -> Account {
     Account::development_at(ENDPOINT).expect("the endpoint is well formed")
 }
 
-/// The transport to an engine in the same program, for services with settings of their own:
+/// The transport to an engine in the same program, for services with other settings:
 ///
 /// ```
 /// use lazuli_client::{RetryOptions, TableService};
@@ -123,7 +123,7 @@ pub fn account() -> Account {
 /// ```
 #[derive(Clone)]
 pub struct Embedded {
-    frontend: Arc<Frontend>,
+    tables: Arc<Endpoint>,
     /// Gives back the space of deleted tables.
     sweep: Arc<Mutex<Sweep>>,
 }
@@ -162,8 +162,8 @@ impl Embedded {
         Self::with(engine, GivenAccount::development())
     }
 
-    /// On any engine, with an account of any name in place of the development account. Its key is the one that everyone
-    /// knows: who has the engine in the own process needs none.
+    /// On any engine, with an account of any name instead of the development account. Its key is the public development
+    /// key: a program that holds the engine in its own process needs no secret.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -186,9 +186,9 @@ impl Embedded {
         let directory = Directory::new(vec![account]);
         // Nothing listens at the address.
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
-        let frontend = Frontend::over(engine, directory, config)?;
-        let sweep = Arc::new(Mutex::new(frontend.service().sweep()));
-        Ok(Self { frontend: Arc::new(frontend), sweep })
+        let state = State::over(engine, directory, config)?;
+        let sweep = Arc::new(Mutex::new(state.service().sweep()));
+        Ok(Self { tables: Arc::new(Endpoint::new(Arc::new(state), Service::Table)), sweep })
     }
 
     async fn answer(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
@@ -204,14 +204,14 @@ impl Embedded {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let head = Head { method: parts.method.as_str(), target, fields: &fields };
         let peer = Peer { address: (Ipv4Addr::LOCALHOST, 0).into(), is_tls: false };
-        let answered = self.frontend.answer(&head, peer, &mut ReadyBody(body.into())).await;
-        // A server sweeps now and then; here the one who deletes a table does. What cannot be swept yet is next time.
-        if parts.method == http::Method::DELETE && parts.uri.path().contains("/Tables(") {
+        let answered = self.tables.respond(&head, peer, &mut ReadyBody(body)).await.response;
+        // A server sweeps in the background; here a deletion does. A round without deleted tables costs nothing.
+        if parts.method == http::Method::DELETE {
             let _ = self.sweep.lock().await.round().await;
         }
         let mut response = http::Response::builder().status(answered.status);
         for (name, value) in &answered.fields {
-            response = response.header(*name, value.as_ref());
+            response = response.header(name.as_ref(), value.as_ref());
         }
         response.body(answered.body.into()).map_err(TransportError::lost)
     }
@@ -226,11 +226,11 @@ impl Transport for Embedded {
     }
 }
 
-/// Runs an example of the documentation on a service in memory.
+/// Runs a documentation example on a service in memory.
 #[doc(hidden)]
 pub fn doc_test<F: Future<Output = lazuli_client::Result<()>>>(example: impl FnOnce(TableService) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.expect("an example has a runtime");
+    let runtime = runtime.expect("a runtime for the example");
     if let Err(error) = runtime.block_on(example(memory())) {
         panic!("the example failed: {error}");
     }

@@ -31,7 +31,7 @@ impl Stored {
     }
 }
 
-/// The rows of one moment. Writes go on meanwhile, however long it is kept; what it costs is the engine's affair.
+/// The rows of one moment. Writes continue meanwhile, however long it is kept; what it costs is the engine's affair.
 pub trait Dump: Send {
     /// What the engine remembered at that moment.
     fn marks(&self) -> Marks;

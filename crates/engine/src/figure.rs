@@ -1,6 +1,6 @@
 //! Figures by which an engine is watched: counted with atomics, told by name.
 //!
-//! An engine names its own, so that whoever shows them need not know them.
+//! An engine names its own, so that the code that shows them need not know them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

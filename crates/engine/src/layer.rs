@@ -1,7 +1,10 @@
 //! An engine in front of another one, which sees what is scanned and what is committed.
 
+use std::sync::Arc;
+
 use crate::{
-    Adopted, Applied, Dump, Engine, EngineFuture, Page, Row, Scan, SharedState, Status, TableId, Write,
+    Adopted, Applied, Content, Dump, Engine, EngineFuture, Page, Row, Scan, SharedState, Status, TableId,
+    Write,
 };
 
 /// An engine in front of another one. What it does not do itself the other does, down to what [`Engine`] has a default for.
@@ -22,6 +25,16 @@ pub trait Layer: Send + Sync + 'static {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         self.below().apply(table, partition, writes)
+    }
+
+    /// See [`Engine::memory_bytes_max`].
+    fn memory_bytes_max(&self) -> u64 {
+        self.below().memory_bytes_max()
+    }
+
+    /// See [`Engine::content`].
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        self.below().content()
     }
 }
 
@@ -68,12 +81,20 @@ impl<L: Layer> Engine for L {
         self.below().epoch()
     }
 
+    fn memory_bytes_max(&self) -> u64 {
+        Layer::memory_bytes_max(self)
+    }
+
     fn status(&self) -> EngineFuture<'_, Status> {
         self.below().status()
     }
 
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
         self.below().dump()
+    }
+
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        Layer::content(self)
     }
 
     fn close(&self) -> EngineFuture<'_, ()> {

@@ -7,27 +7,31 @@ pub mod adopt;
 pub mod clock;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod content;
 pub mod dump;
 pub mod error;
 pub mod figure;
 pub mod keycode;
 pub mod layer;
+pub mod limits;
 pub mod memory;
 pub mod rules;
 pub mod types;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub use adopt::{Adopted, Unfit};
 pub use clock::Clock;
+pub use content::{Content, ContentReader, ContentStatus, ContentWriter, MemoryContent, Piece};
 pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
 pub use figure::{Distribution, Figure, FigureValue, Histogram};
 pub use layer::Layer;
 pub use memory::Memory;
 pub use types::{
-    Applied, Bound, Change, Condition, KeyRange, Page, Place, Reason, Rejected, Row, RowView, Scan,
+    Applied, Bound, Change, Condition, KeyRange, Next, Page, Place, Reason, Rejected, Row, RowView, Scan,
     SharedState, Status, TableId, Update, Verdict, Version, Write,
 };
 
@@ -39,7 +43,7 @@ pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + '
 /// Keys are texts in the order of their UTF-16 code units; how an engine encodes them is its own affair. Any text is a
 /// legal key here, the empty one and those with U+0000 included.
 pub trait Engine: Send + Sync + 'static {
-    /// Reads rows of one partition, all from one snapshot; the answer has one place for each row asked.
+    /// Reads rows of one partition, all from one snapshot; the response has one place for each row asked.
     fn get<'a>(
         &'a self,
         table: TableId,
@@ -55,6 +59,8 @@ pub trait Engine: Send + Sync + 'static {
     ///
     /// When it returns `Applied::Done` the change is durable; before that no reader sees any of it. All rows get the
     /// same new version, which is greater than that of every earlier commit, whatever the clock does.
+    ///
+    /// A commit beyond the bounds of [`limits`] fails with [`Error::TooLarge`].
     fn apply<'a>(
         &'a self,
         table: TableId,
@@ -88,12 +94,23 @@ pub trait Engine: Send + Sync + 'static {
         0
     }
 
+    /// Upper bound of the memory that the engine takes besides the rows of an engine without files. A server adds its
+    /// own bound to it. The default is that of an engine that decides one commit at a time.
+    fn memory_bytes_max(&self) -> u64 {
+        (limits::COMMIT_INPUT_BYTES_MAX + limits::COMMIT_BYTES_MAX) as u64
+    }
+
     /// How the engine is doing.
     fn status(&self) -> EngineFuture<'_, Status>;
 
     /// Everything as of now, to be copied elsewhere. An engine may allow few of them at a time.
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
         Box::pin(std::future::ready(Err(dump::unsupported())))
+    }
+
+    /// Where large content lives, next to the rows of this engine. `None` if the engine stores rows only.
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        None
     }
 
     /// Writes out what is buffered and lets go of the files. Nothing may be called after it.

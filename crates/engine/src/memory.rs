@@ -5,16 +5,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 
 use crate::adopt::{self, Adopted};
 use crate::clock::Clock;
+use crate::content::{Content, MemoryContent};
 use crate::dump::{Dump, Marks, Stored};
 use crate::keycode::{self, Span};
-use crate::rules::{self, Next, Pager};
-use crate::types::{Applied, Page, Row, RowView, Scan, Status, TableId, Version, Write};
+use crate::limits::{self, ResultBytes};
+use crate::rules::{self, Pager};
+use crate::types::{Applied, Next, Page, Row, RowView, Scan, Status, TableId, Version, Write};
 use crate::{Engine, EngineFuture, Error, Result};
 
 /// Rows that one call of `erase` removes at most.
@@ -25,6 +27,7 @@ const ERASE_ROWS_MAX: usize = 10_000;
 pub struct Memory {
     clock: Clock,
     state: RwLock<State>,
+    content: MemoryContent,
 }
 
 #[derive(Debug)]
@@ -47,7 +50,7 @@ impl Memory {
     /// An empty engine that takes its versions from `clock`.
     pub fn new(clock: Clock) -> Self {
         let state = State { tables: HashMap::new(), last_version: Version(0), last_table: TableId::SYSTEM };
-        Self { clock, state: RwLock::new(state) }
+        Self { clock, state: RwLock::new(state), content: MemoryContent::default() }
     }
 
     // No write is half done when code of others runs under the lock, so what a panic leaves behind is whole.
@@ -100,11 +103,13 @@ impl State {
         Ok(pager.finish())
     }
 
-    fn apply(&mut self, table: TableId, partition: &str, writes: &[Write], ticks: u64) -> Applied {
+    fn apply(&mut self, table: TableId, partition: &str, writes: &[Write], ticks: u64) -> Result<Applied> {
+        limits::input_bytes(partition, writes)?;
         let version = rules::next_version(ticks, self.last_version);
         let rows = self.tables.entry(table).or_default();
         let mut changed: BTreeMap<Box<[u8]>, Option<Cell>> = BTreeMap::new();
         let mut updated = Vec::with_capacity(writes.len());
+        let mut bytes = ResultBytes::default();
         for (index, write) in writes.iter().enumerate() {
             let mut key = vec![];
             keycode::encode_key_into(&mut key, partition, &write.row);
@@ -112,18 +117,20 @@ impl State {
                 Some(cell) => cell.as_ref(),
                 None => rows.get(&*key),
             };
-            let next = match rules::decide(write, current.map(|cell| (cell.version, &cell.value))) {
-                Ok(next) => next,
-                Err(reason) => return Applied::Refused { index, reason },
+            let current = current.map(|cell| (cell.version, &cell.value));
+            let decision = match rules::decide(write, current, version) {
+                Ok(decision) => decision,
+                Err(reason) => return Ok(Applied::Refused { index, reason }),
             };
-            let (cell, computed) = match next {
-                Next::Put { value, is_computed } => {
-                    (Some(Cell { version, value: value.clone() }), is_computed.then_some(value))
+            updated.push(decision.computed());
+            match decision.next {
+                Next::Put(value) => {
+                    bytes.add(key.len(), value.len())?;
+                    changed.insert(key.into(), Some(Cell { version, value }));
                 }
-                Next::Delete => (None, None),
-            };
-            changed.insert(key.into(), cell);
-            updated.push(computed);
+                Next::Delete => drop(changed.insert(key.into(), None)),
+                Next::Keep => {}
+            }
         }
         for (key, cell) in changed {
             match cell {
@@ -132,7 +139,7 @@ impl State {
             };
         }
         self.last_version = version;
-        Applied::Done { version, updated }
+        Ok(Applied::Done { version, updated })
     }
 
     fn adopt(&mut self, table: TableId, offered: &[Row], ticks: u64) -> Adopted {
@@ -211,7 +218,7 @@ impl Engine for Memory {
         // Inside the future, so that a call that is never awaited changes nothing.
         Box::pin(async move {
             let ticks = self.clock.ticks();
-            Ok(self.write().apply(table, partition, &writes, ticks))
+            self.write().apply(table, partition, &writes, ticks)
         })
     }
 
@@ -250,6 +257,10 @@ impl Engine for Memory {
         ready(self.read().dump().map(|dump| Box::new(dump) as Box<dyn Dump>))
     }
 
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        Some(Arc::new(self.content.clone()))
+    }
+
     fn close(&self) -> EngineFuture<'_, ()> {
         ready(Ok(()))
     }
@@ -285,8 +296,6 @@ fn ready<'a, T: Send + 'a>(result: Result<T>) -> EngineFuture<'a, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::conformance::Factory;
 
@@ -299,4 +308,9 @@ mod tests {
     }
 
     crate::conformance_tests!(InMemory);
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn finding_1_large_updates_fit_the_bounds() {
+        crate::conformance::a_hundred_rows_of_a_mebibyte_are_updated_together(&InMemory, 3).await;
+    }
 }

@@ -2,34 +2,45 @@
 
 use bytes::Bytes;
 
-use crate::types::{Change, Condition, Page, Place, Reason, Row, RowView, Scan, Verdict, Version, Write};
+use crate::types::{
+    Change, Condition, Next, Page, Place, Reason, Row, RowView, Scan, Verdict, Version, Write,
+};
 use crate::{Result, types::Judge};
 
 /// What a write makes of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// It has this value from now on.
-    Put {
-        /// The value.
-        value: Bytes,
-        /// An update computed it, so the caller does not know it yet.
-        is_computed: bool,
-    },
-    /// It does not exist from now on.
-    Delete,
+pub struct Decision {
+    /// The next state of the row.
+    pub next: Next,
+    /// An update computed it, so the caller does not know it yet.
+    pub is_computed: bool,
 }
 
-/// What does this write make of a row that is as `current` says, or why may it not?
-pub fn decide(write: &Write, current: Option<(Version, &Bytes)>) -> std::result::Result<Next, Reason> {
-    check(write.condition, current.map(|(version, _)| version))?;
-    match &write.change {
-        Change::Put(value) => Ok(Next::Put { value: value.clone(), is_computed: false }),
-        Change::Update(update) => {
-            let value = update.next(current.map(|(_, value)| value)).map_err(Reason::Rejected)?;
-            Ok(Next::Put { value, is_computed: true })
+impl Decision {
+    /// The value to report in [`Applied::Done`](crate::Applied::Done).
+    pub fn computed(&self) -> Option<Bytes> {
+        match &self.next {
+            Next::Put(value) if self.is_computed => Some(value.clone()),
+            Next::Put(_) | Next::Delete | Next::Keep => None,
         }
-        Change::Delete => Ok(Next::Delete),
     }
+}
+
+/// Decides one write of the commit `version` on a row that is as `current` says.
+pub fn decide(
+    write: &Write,
+    current: Option<(Version, &Bytes)>,
+    version: Version,
+) -> std::result::Result<Decision, Reason> {
+    check(write.condition, current.map(|(version, _)| version))?;
+    let next = match &write.change {
+        Change::Put(value) => Next::Put(value.clone()),
+        Change::Update(update) => {
+            update.next(current.map(|(_, value)| value), version).map_err(Reason::Rejected)?
+        }
+        Change::Delete => Next::Delete,
+    };
+    Ok(Decision { next, is_computed: matches!(write.change, Change::Update(_)) })
 }
 
 fn check(condition: Condition, current: Option<Version>) -> std::result::Result<(), Reason> {

@@ -34,6 +34,13 @@ pub struct Row {
     pub value: Bytes,
 }
 
+impl Row {
+    /// The row as a scan shows it.
+    pub fn view(&self) -> RowView<'_> {
+        RowView { partition: &self.partition, row: &self.row, version: self.version, value: &self.value }
+    }
+}
+
 /// A row during a scan, before it is known to be wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
@@ -111,9 +118,9 @@ pub struct Scan {
     pub table: TableId,
     /// The rows, in ascending ranges that do not overlap.
     pub ranges: Vec<KeyRange>,
-    /// End the page after so many rows kept.
+    /// Maximum rows returned per page.
     pub rows_max: usize,
-    /// End the page before the values kept exceed so many bytes; a single larger one is still returned.
+    /// Maximum bytes of values per page; a single larger value is still returned.
     pub bytes_max: usize,
     /// Judges each row.
     pub judge: Judge,
@@ -136,7 +143,7 @@ pub struct Page {
     /// The rows kept, in order.
     pub rows: Vec<Row>,
     /// The first row that was not judged, that the judge stopped at, or that it kept but that did not fit; `None` when
-    /// the ranges are done. A scan that starts here, included, goes on exactly where this one ended.
+    /// the ranges are done. A scan that starts here, included, continues exactly where this one ended.
     pub next: Option<Place>,
     /// How many rows were judged.
     pub rows_read: u64,
@@ -173,16 +180,31 @@ pub enum Condition {
 pub enum Change {
     /// It gets this value.
     Put(Bytes),
-    /// It gets the value that this computes from what it has.
+    /// It becomes what this computes from its current value.
     Update(Arc<dyn Update>),
     /// It is removed. Removing a row that does not exist is no change.
     Delete,
 }
 
-/// Computes a row's next value from its current one. May be called more than once for one commit.
+/// Computes the next state of a row from its current value.
+///
+/// An engine may call it more than once for one commit, with another version each time. Only the result of the last call
+/// counts.
 pub trait Update: Send + Sync {
-    /// The next value; an error refuses the commit.
-    fn next(&self, current: Option<&Bytes>) -> std::result::Result<Bytes, Rejected>;
+    /// Returns the next state; an error rejects the commit. `version` is the version of the commit: a row that is put
+    /// has this version afterwards.
+    fn next(&self, current: Option<&Bytes>, version: Version) -> std::result::Result<Next, Rejected>;
+}
+
+/// The next state of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The row has this value and the version of the commit.
+    Put(Bytes),
+    /// The row does not exist. Deleting a row that does not exist is no change.
+    Delete,
+    /// The row stays as it is, including its version. A row that does not exist stays absent.
+    Keep,
 }
 
 /// An update that cannot be done. The number means something to the caller only.
@@ -206,7 +228,8 @@ pub enum Applied {
     Done {
         /// The version of all rows it wrote.
         version: Version,
-        /// The value that each `Update` computed, at the position of its write; `None` for other changes.
+        /// The value that each [`Update`] put, at the position of its write; `None` for updates that deleted or kept
+        /// their row, and for other changes.
         updated: Vec<Option<Bytes>>,
     },
     /// Nothing was changed.
@@ -218,7 +241,7 @@ pub enum Applied {
     },
 }
 
-/// Why a commit was refused.
+/// Why a commit was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The row exists.

@@ -1,4 +1,4 @@
-//! How long reading, planning and matching take: `cargo run --release -p lazuli-filter --example filter_bench`.
+//! Measures parsing, planning and matching: `cargo run --release -p lazuli-filter --example filter_bench`.
 //!
 //! Rows are 1 KB. "hot" rows fit into the processor's cache, "cold" ones do not: a scan is in between.
 
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use lazuli_filter::{Matcher, Row, Schema, parse, plan};
-use lazuli_model::row::{RowBuilder, RowRef};
+use lazuli_model::table::row::{RowBuilder, RowRef};
 use lazuli_model::{DateTime, Guid, PackedRow, ValueRef};
 
 const HOT_ROWS: usize = 200;
@@ -19,7 +19,7 @@ const RUN: Duration = Duration::from_millis(600);
 fn main() {
     let hot: Vec<PackedRow> = (0..HOT_ROWS).map(row).collect();
     let cold: Vec<PackedRow> = (0..COLD_ROWS).map(row).collect();
-    println!("{} bytes a row, {} properties", hot[0].as_bytes().len(), hot[0].count());
+    println!("{} bytes per row, {} properties", hot[0].as_bytes().len(), hot[0].count());
     println!("{:<66} {:>8} {:>8}", "match, nothing found", "hot ns", "cold ns");
     for filter in [
         "Age gt 1000",

@@ -1,15 +1,15 @@
-//! What it means to compare a stored value with a constant.
+//! Comparison of a stored value with a constant.
 //!
 //! The constant is widened to the type of the stored value (Int32 to Int64 and Double), never narrowed, and the stored
 //! value is never converted: any other pair of types is a mismatch, which is neither true nor false.
 
 use std::cmp::Ordering;
 
-use lazuli_model::filter::Operator;
-use lazuli_model::key::utf16_cmp;
+use lazuli_model::table::filter::Operator;
+use lazuli_model::utf16_cmp;
 use lazuli_model::{Value, ValueRef};
 
-/// Does the comparison hold? `None` where the types do not go together.
+/// Result of the comparison; `None` if the types are not comparable.
 pub(crate) fn compare(stored: ValueRef<'_>, operator: Operator, literal: &Value) -> Option<bool> {
     let order = match (stored, literal) {
         (ValueRef::String(left), Value::String(right)) => return Some(compare_text(left, operator, right)),
@@ -27,7 +27,7 @@ pub(crate) fn compare(stored: ValueRef<'_>, operator: Operator, literal: &Value)
     Some(holds(operator, order))
 }
 
-/// Compares two texts by their UTF-16 code units.
+/// Compares two strings by their UTF-16 code units.
 pub(crate) fn compare_text(left: &str, operator: Operator, right: &str) -> bool {
     match operator {
         Operator::Eq => left == right,
@@ -36,7 +36,7 @@ pub(crate) fn compare_text(left: &str, operator: Operator, right: &str) -> bool 
     }
 }
 
-/// Compares two constants: numbers meet in the wider type, other types only their like.
+/// Compares two constants: numbers in the wider type, other values only with their own type.
 pub(crate) fn compare_constants(left: &Value, operator: Operator, right: &Value) -> Option<bool> {
     match (left, right) {
         (Value::Int32(_), Value::Int64(_) | Value::Double(_)) => {
@@ -50,7 +50,7 @@ pub(crate) fn compare_constants(left: &Value, operator: Operator, right: &Value)
     }
 }
 
-/// Without an order (not-a-number) only `ne` holds.
+/// Without an order (NaN), only `ne` holds.
 fn holds(operator: Operator, order: Option<Ordering>) -> bool {
     match operator {
         Operator::Eq => order == Some(Ordering::Equal),

@@ -1,13 +1,13 @@
-//! Finds pairs of conditions that no value can meet together, so that such a filter reads nothing.
+//! Finds pairs of conditions that no value can satisfy together, so that such a filter reads nothing.
 //!
-//! Says so only when it is sure; most impossible filters are found by reading for them in vain.
+//! Reports a contradiction only when certain; most impossible filters simply match no row.
 
 use lazuli_model::EdmType;
-use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
 
 use crate::compare::compare;
 
-/// Are there two among conditions that must all hold which exclude each other?
+/// Do two of the conditions, which must all hold, exclude each other?
 pub(crate) fn has_contradiction(parts: &[Expr]) -> bool {
     let comparisons = || {
         parts.iter().filter_map(|part| match part {
@@ -39,7 +39,7 @@ fn exclude_each_other(a: &Comparison, b: &Comparison) -> bool {
     }
 }
 
-/// Does the lower limit leave nothing below the upper one?
+/// Is there no value above the lower limit and below the upper one?
 fn is_gap(lower: &Comparison, upper: &Comparison) -> bool {
     let may_meet = lower.operator == Operator::Ge && upper.operator == Operator::Le;
     let order = if may_meet { Operator::Le } else { Operator::Lt };

@@ -1,56 +1,56 @@
-//! Why a text is not a filter, in the words that go to the client.
+//! Errors for text that is not a valid filter, with the message for the client.
 
 use std::fmt;
 
 use lazuli_model::{EdmType, ErrorCode, Failure};
 
-/// Why a filter is refused. Its [`Display`](fmt::Display) is the message on the wire.
+/// Why a filter is rejected. Its [`Display`](fmt::Display) is the message on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// The text does not follow the grammar.
     Syntax {
-        /// Where reading stopped, in UTF-16 code units: the end of the token that does not fit.
+        /// Position at which parsing stopped, in UTF-16 code units: the end of the unexpected token.
         position: usize,
         /// The whole filter.
         filter: Box<str>,
     },
-    /// A constant has the form of a type, but is not a value of it.
+    /// A constant has the syntax of a type, but is not a valid value of it.
     Literal {
         /// The type.
         kind: EdmType,
-        /// The constant as written.
+        /// The constant, as written.
         literal: Box<str>,
         /// Where it starts, in UTF-16 code units.
         position: usize,
         /// The whole filter.
         filter: Box<str>,
     },
-    /// The two sides of an operator do not go together. An open property has no type.
+    /// The two sides of an operator have incompatible types. An open property has no type.
     OperandTypes {
         /// The type of the left side.
         left: Option<EdmType>,
         /// The type of the right side.
         right: Option<EdmType>,
-        /// The operator as OData's messages name it.
+        /// Name of the operator in OData's messages.
         operator: &'static str,
     },
-    /// `not` stands before something that is not a condition.
+    /// The operand of `not` is not a condition.
     OperandType {
-        /// The type of what it stands before.
+        /// Type of the operand.
         operand: EdmType,
     },
-    /// The whole filter is a value and not a condition.
+    /// The whole filter is a value, not a condition.
     NotACondition,
-    /// Well formed, but not something that the service compares: `null`, two properties, a property that there is not.
+    /// Well formed, but a comparison that the service does not support: `null`, two properties, an unknown property.
     Refused,
-    /// Deeper or longer than we evaluate.
+    /// Nested deeper or longer than the limits allow.
     TooComplex,
-    /// A part of OData that the service does not have: functions, arithmetic, paths.
+    /// A part of OData that the service does not support: functions, arithmetic, paths.
     NotImplemented,
 }
 
 impl ParseError {
-    /// The code that goes with the message.
+    /// The error code for the response.
     pub fn code(&self) -> ErrorCode {
         match self {
             ParseError::NotImplemented => ErrorCode::NotImplemented,

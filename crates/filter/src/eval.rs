@@ -1,10 +1,10 @@
-//! Evaluates a filter on anything that has named fields: the plain reading of the rules.
+//! Evaluates a filter on anything that has named fields: the direct implementation of the rules.
 //!
-//! For many rows against one filter there is [`crate::Matcher`], which must give the same answers.
+//! To evaluate one filter on many rows, use [`crate::Matcher`], which must give the same results.
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use lazuli_model::filter::Expr;
-use lazuli_model::row::{CorruptRow, RowRef};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::filter::Expr;
+use lazuli_model::table::row::{CorruptRow, RowRef};
 use lazuli_model::{DateTime, ValueRef};
 
 use crate::compare::compare;
@@ -12,11 +12,11 @@ use crate::schema::TABLE_NAME;
 
 /// Something that a filter can be evaluated on.
 pub trait Fields {
-    /// The value of a property; `None` if there is none of that name.
+    /// The value of a property; `None` if it is missing.
     fn field(&self, name: &str) -> Result<Option<ValueRef<'_>>, CorruptRow>;
 }
 
-/// An entity as it is stored.
+/// A stored entity.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// PartitionKey.
@@ -40,7 +40,7 @@ impl Fields for Row<'_> {
     }
 }
 
-/// A table in the list of tables, by its name as created.
+/// A table in the list of tables, with its name as created.
 #[derive(Clone, Copy, Debug)]
 pub struct TableRow<'a>(pub &'a str);
 
@@ -50,12 +50,12 @@ impl Fields for TableRow<'_> {
     }
 }
 
-/// Does the filter want it?
+/// Does the filter match?
 pub fn matches(expr: &Expr, fields: &impl Fields) -> Result<bool, CorruptRow> {
     Ok(eval(expr, fields)? == Some(true))
 }
 
-/// The value of a condition; `None` is neither true nor false.
+/// Value of a condition; `None` is neither true nor false.
 pub fn eval(expr: &Expr, fields: &impl Fields) -> Result<Option<bool>, CorruptRow> {
     match expr {
         Expr::And(parts) => chain(parts, fields, false),
@@ -72,7 +72,7 @@ pub fn eval(expr: &Expr, fields: &impl Fields) -> Result<Option<bool>, CorruptRo
     }
 }
 
-/// One part that is `decisive` decides; else one that is unknown makes the whole unknown.
+/// One part equal to `decisive` decides; otherwise an unknown part makes the whole unknown.
 fn chain(parts: &[Expr], fields: &impl Fields, decisive: bool) -> Result<Option<bool>, CorruptRow> {
     let mut whole = Some(!decisive);
     for part in parts {

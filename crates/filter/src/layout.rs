@@ -1,23 +1,23 @@
-//! Where the properties that a filter names are in a row, remembered from one row to the next.
+//! Positions of the named properties in a row, remembered from one row to the next.
 //!
 //! Rows of a table mostly have the same properties in the same order, and often values of the same lengths. So the
-//! directory of a row is compared with that of the row before: if it is equal, everything is where it was; if only
-//! lengths differ, they are added up; otherwise the names are searched for again.
+//! directory of a row is compared with that of the previous row: if it is equal, all positions are the same; if only
+//! lengths differ, they are summed again; otherwise the names are searched for.
 
-use lazuli_model::row::{CorruptRow, ENTRY_BYTES, Entry, Parts};
+use lazuli_model::table::row::{CorruptRow, ENTRY_BYTES, Entry, Parts};
 
-/// Rows in a row that were made otherwise than the one before, after which remembering is given up for a while.
+/// Consecutive rows with another layout than their predecessor, after which remembering is suspended.
 const MISSES_MAX: u32 = 4;
-/// For so many rows.
+/// Number of rows for which remembering is suspended.
 const PAUSE_ROWS: u32 = 60;
 
-/// The layout of the row seen last.
+/// Layout of the previous row.
 #[derive(Clone, Debug)]
 pub struct Layout {
     wanted: Vec<Box<[u8]>>,
-    /// Where the value of each wanted name is, if the row has it.
+    /// Position of the value of each wanted name, if the row has it.
     spots: Vec<Option<Spot>>,
-    /// How many properties must be looked at to find all of those.
+    /// Number of properties that must be examined to find all of them.
     reach: usize,
     directory: Vec<u8>,
     names: Vec<u8>,
@@ -26,18 +26,18 @@ pub struct Layout {
     pause: u32,
 }
 
-/// The place of one property.
+/// Position of one property.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
     index: usize,
     kind: u8,
-    /// Of its value, among all values.
+    /// Offset of its value within all values.
     start: usize,
     end: usize,
 }
 
 impl Layout {
-    /// For properties of these names.
+    /// Creates a layout for properties with these names.
     pub fn new(wanted: Vec<Box<[u8]>>) -> Self {
         let spots = vec![None; wanted.len()];
         Self {
@@ -52,7 +52,7 @@ impl Layout {
         }
     }
 
-    /// Finds the properties in a row; `false` if that is not worth the effort, because no row is like another.
+    /// Finds the properties in a row; `false` if that is not worthwhile because no two rows are alike.
     #[inline]
     pub fn fit(&mut self, row: &Parts<'_>) -> Result<bool, CorruptRow> {
         if self.is_known && row.names == self.names {
@@ -69,7 +69,7 @@ impl Layout {
         self.fit_other(row)
     }
 
-    /// Type and bytes of the value of the wanted name with that index.
+    /// Type and bytes of the value of the wanted name at this index.
     #[inline]
     pub fn find<'r>(&self, name: usize, values: &'r [u8]) -> Result<Option<(u8, &'r [u8])>, CorruptRow> {
         match self.spots[name] {
@@ -93,7 +93,7 @@ impl Layout {
         Ok(true)
     }
 
-    /// The same names and types, whatever the lengths of the values.
+    /// Does the row have the same names and types, whatever the lengths of the values?
     fn has_same_properties(&self, row: &Parts<'_>) -> bool {
         let head = |entry: &[u8; ENTRY_BYTES]| [entry[0], entry[1], entry[2]];
         row.directory.len() == self.directory.len()
@@ -123,7 +123,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Adds up where the values are.
+    /// Computes the offsets of the values.
     fn measure(&mut self) {
         let mut start = 0_usize;
         for (index, entry) in entries(&self.directory).take(self.reach).enumerate() {
@@ -142,7 +142,7 @@ fn entries(directory: &[u8]) -> impl Iterator<Item = &[u8; ENTRY_BYTES]> {
 
 #[cfg(test)]
 mod tests {
-    use lazuli_model::row::{RowBuilder, RowRef};
+    use lazuli_model::table::row::{RowBuilder, RowRef};
     use lazuli_model::{PackedRow, ValueRef};
 
     use super::*;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_the_same_are_told_apart() {
+    fn names_of_equal_total_length_are_distinguished() {
         let mut layout = Layout::new(vec![(*b"bc").into()]);
         for (properties, expected) in [
             (&[("a", "1"), ("bc", "2")][..], Some("2")),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_pattern_are_given_up_for_a_while() {
+    fn irregular_rows_suspend_the_layout() {
         let mut layout = Layout::new(vec![(*b"a").into()]);
         let rows = ["a", "b", "c", "d"].map(|name| row(&[(name, "1")]));
         let fits = (0..200).filter(|n| {

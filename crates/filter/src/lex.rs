@@ -1,39 +1,39 @@
-//! Cuts the text of a filter into tokens; constants are read to values here.
+//! Splits the text of a filter into tokens, and parses constants into values.
 //!
-//! Every byte is looked at a bounded number of times, so that a hostile text costs no more than a long one.
+//! Every byte is examined a bounded number of times, so a hostile text costs no more than any other of its length.
 
-use lazuli_model::key::utf16_len;
+use lazuli_model::table::key::utf16_len;
 use lazuli_model::{DateTime, EdmType, Value};
 
 use crate::ParseError;
 
-/// What a filter is made of.
+/// A token.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Token<'a> {
     /// `(`
     Open,
     /// `)`
     Close,
-    /// A keyword or a name: only its place tells which.
+    /// A keyword or a name; only the position tells which.
     Word(&'a str),
     /// A constant.
     Literal(Value),
     /// `null`
     Null,
-    /// A sign of arithmetic or of a path.
+    /// An arithmetic operator or a path separator.
     Sign,
-    /// A character that belongs to nothing.
+    /// A character that starts no token.
     Stray,
-    /// The text is over.
+    /// End of the text.
     End,
 }
 
-/// Where in the text the reader is.
+/// Position of the lexer in the text.
 pub(crate) struct Lexer<'a> {
     text: &'a str,
-    /// Where the last token started.
+    /// Start of the last token.
     start: usize,
-    /// Where it ended.
+    /// End of the last token.
     at: usize,
 }
 
@@ -60,12 +60,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Is the next token a parenthesis that opens?
+    /// Is the next token an opening parenthesis?
     pub(crate) fn opens(&self) -> bool {
         self.rest().trim_start().starts_with('(')
     }
 
-    /// The error of a token that does not belong where it stands.
+    /// The error for a token in an unexpected position.
     pub(crate) fn unexpected(&self) -> ParseError {
         ParseError::Syntax { position: utf16_len(&self.text[..self.at]), filter: self.text.into() }
     }
@@ -95,14 +95,14 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// Steps over one of these characters, if it is next.
+    /// Skips one of these characters if it is next.
     fn one_of(&mut self, wanted: &[char]) -> bool {
         let found = self.rest().starts_with(wanted);
         self.at += usize::from(found);
         found
     }
 
-    /// The inside of a quoted text, as written; the reader stands before the first quote.
+    /// The contents of a quoted string, as written. The lexer must be at the opening quote.
     fn quoted(&mut self) -> Result<&'a str, ParseError> {
         let inside = &self.rest()[1..];
         let mut end = 0;
@@ -156,7 +156,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// A quoted constant whose type stands before it.
+    /// A quoted constant with a type prefix.
     fn typed(&mut self, prefix: &str) -> Result<Token<'a>, ParseError> {
         let inside = self.quoted()?;
         let (kind, value) = match prefix {
@@ -196,7 +196,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Characters of words. Which of them a name may have, and where, is decided when it turns out to be a name.
+/// Characters of words. Which of them a name may contain is checked when the word turns out to be a name.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace())
 }

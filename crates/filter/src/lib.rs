@@ -1,16 +1,16 @@
-//! The `$filter` language: read it, print it, evaluate it, plan it into key ranges.
+//! The `$filter` language: parse, print, evaluate, plan into key ranges.
 //!
-//! The shape of a filter is [`lazuli_model::filter::Expr`]; this crate is what can be done with one.
+//! The structure of a filter is [`lazuli_model::table::filter::Expr`]; this crate operates on it.
 //!
-//! | question | answered by |
+//! | question | function |
 //! |---|---|
-//! | what does this text say? | [`parse()`], [`parse_optional()`] |
+//! | what does this text mean? | [`parse()`], [`parse_optional()`] |
 //! | how is this filter written? | [`print()`] |
-//! | which rows can it want? | [`plan()`]: key ranges, and what is left to evaluate |
-//! | does it want this row? | [`Matcher`] on stored bytes, [`eval()`] on anything that has [`Fields`] |
+//! | which rows can match? | [`plan()`]: key ranges, and a residual to evaluate |
+//! | does this row match? | [`Matcher`] on stored bytes, [`eval()`] on anything that implements [`Fields`] |
 //!
-//! Conditions have three values: comparing a property that is missing or of another type is neither true nor false,
-//! and the negation of that is the same. A filter wants an entity only where it is true.
+//! Conditions have three values: comparing a property that is missing or has another type is neither true nor false,
+//! and so is the negation of that comparison. A filter matches an entity only if it is true.
 
 mod compare;
 mod contradiction;

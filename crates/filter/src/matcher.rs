@@ -1,17 +1,18 @@
-//! A filter made ready for many rows: evaluates on the stored bytes, without allocating.
+//! A filter prepared for many rows: evaluates on the stored bytes, without allocating.
 //!
-//! Rows of a table are mostly made alike: where the properties are that the filter names is remembered from one row to
-//! the next (see [`crate::layout`]), and only those are looked at.
+//! Rows of a table are mostly alike, so the positions of the named properties are remembered from one row to the next
+//! (see [`crate::layout`]), and only those are examined.
 //!
-//! Where rows are not alike, a row is walked at most once, in its own order, and only until the answer is known.
-//! Properties that the filter does not name are stepped over undecoded; those it names are compared when they come by,
-//! wherever in the filter the comparison stands. Gives the answers of [`crate::matches`].
+//! If rows are not alike, a row is walked at most once, in its own order, and only until the result is known.
+//! Properties that the filter does not name are skipped without decoding; those it names are compared when the walk reaches
+//! them, wherever the comparison is in the filter. The results equal those of [`crate::matches`].
 
 use std::ops::Range;
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use lazuli_model::filter::{Expr, Operator};
-use lazuli_model::row::{self, CorruptRow, Iter};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::filter::{Expr, Operator};
+use lazuli_model::table::row;
+use lazuli_model::table::row::{CorruptRow, Iter};
 use lazuli_model::{EdmType, Value, ValueRef};
 
 use crate::Row;
@@ -19,17 +20,17 @@ use crate::compare::compare;
 use crate::layout::Layout;
 use crate::normal::normal;
 
-/// A filter made ready for many rows.
+/// A filter prepared for many rows.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     root: Node,
     /// The properties to look for.
     names: Vec<Name>,
-    /// What is asked of them, those of one property together.
+    /// The tests of these properties, grouped by property.
     tests: Vec<Test>,
-    /// The answers for the row at hand, while it is walked.
+    /// Results for the current row, while it is walked.
     answers: Vec<Answer>,
-    /// Where the properties were in the last row.
+    /// Positions of the properties in the previous row.
     layout: Layout,
 }
 
@@ -37,7 +38,7 @@ pub struct Matcher {
 enum Node {
     All(Vec<Node>),
     Any(Vec<Node>),
-    /// The test with that index, of the name with that index.
+    /// The test at this index, of the name at this index.
     Property {
         name: usize,
         test: usize,
@@ -52,7 +53,7 @@ struct Name {
     tests: Range<usize>,
 }
 
-/// A question about one property; it has no answer where the type is another.
+/// A test of one property. Its result is unknown if the property has another type.
 #[derive(Clone, Debug)]
 struct Test {
     operator: Operator,
@@ -70,14 +71,14 @@ enum System {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
-    /// The property has not come by.
+    /// The walk has not reached the property.
     Open,
     Yes,
     No,
 }
 
 impl Matcher {
-    /// Prepares a filter; no filter wants every row.
+    /// Prepares a filter. Without a filter, every row matches.
     pub fn new(filter: Option<&Expr>) -> Self {
         let expr = filter.map_or(Expr::Constant(true), normal);
         let mut found = Vec::new();
@@ -92,7 +93,7 @@ impl Matcher {
         Self { root, names, tests, answers, layout }
     }
 
-    /// Does the filter want this row?
+    /// Does the filter match this row?
     pub fn matches(&mut self, row: &Row<'_>) -> Result<bool, CorruptRow> {
         if self.names.is_empty() {
             return Look { layout: &self.layout, tests: &self.tests, values: &[] }.decide(&self.root, row);
@@ -115,10 +116,10 @@ impl Matcher {
 
 /// A row, or as much of it as is needed.
 trait Ask {
-    /// The answer to a test of a property; a missing property has none.
+    /// Result of a test of a property; `false` for a missing property.
     fn ask(&mut self, name: usize, test: usize) -> Result<bool, CorruptRow>;
 
-    /// Does the filter want the row?
+    /// Does the filter match the row?
     fn decide(&mut self, node: &Node, row: &Row<'_>) -> Result<bool, CorruptRow> {
         match node {
             Node::All(parts) => {
@@ -148,7 +149,7 @@ trait Ask {
     }
 }
 
-/// A row of which it is known where everything is.
+/// A row whose property positions are known.
 struct Look<'m, 'r> {
     layout: &'m Layout,
     tests: &'m [Test],
@@ -174,7 +175,7 @@ struct Walk<'m, 'r> {
 }
 
 impl Ask for Walk<'_, '_> {
-    /// Walks on until the test has an answer or the row is over, which is one too.
+    /// Continues the walk until the test has a result or the row ends.
     fn ask(&mut self, _: usize, test: usize) -> Result<bool, CorruptRow> {
         loop {
             match self.answers[test] {
@@ -194,12 +195,12 @@ impl Ask for Walk<'_, '_> {
 }
 
 impl Test {
-    /// Is the answer known, and is it yes?
+    /// Is the result known and true?
     fn ask(&self, value: ValueRef<'_>) -> bool {
         compare(value, self.operator, &self.literal).is_some_and(|holds| holds != self.negated)
     }
 
-    /// The same of a value that is not decoded. Whether texts are equal shows in their bytes.
+    /// Like `ask`, for a value that is not decoded. Equality of strings is decided by their bytes.
     #[inline]
     fn ask_stored(&self, kind: u8, value: &[u8]) -> Result<bool, CorruptRow> {
         if let (Operator::Eq | Operator::Ne, Value::String(literal)) = (self.operator, &self.literal) {
@@ -211,7 +212,7 @@ impl Test {
     }
 }
 
-/// The tests of a filter in normal form that need the packed row, in the order of the filter.
+/// The tests of a filter in normal form that need the packed row, in filter order.
 fn collect<'e>(expr: &'e Expr, found: &mut Vec<(&'e str, Test)>) {
     match expr {
         Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| collect(part, found)),
@@ -250,7 +251,7 @@ fn system_of(name: &str) -> Option<System> {
     }
 }
 
-/// The different names of a sorted list, each with where its tests are.
+/// The distinct names of a sorted list, each with the range of its tests.
 fn names_of(found: &[(&str, Test)]) -> Vec<Name> {
     let mut start = 0;
     let groups = found.chunk_by(|(a, _), (b, _)| a == b);
@@ -263,7 +264,7 @@ fn names_of(found: &[(&str, Test)]) -> Vec<Name> {
         .collect()
 }
 
-/// `next` counts, for each name, the tests already given a place: the sort was stable, so they come in order.
+/// `next` counts, for each name, the tests already assigned: the sort was stable, so they come in order.
 fn compile(expr: &Expr, names: &[Name], next: &mut [usize]) -> Node {
     match expr {
         Expr::And(parts) => Node::All(compile_parts(parts, names, next)),
@@ -285,7 +286,7 @@ fn compile(expr: &Expr, names: &[Name], next: &mut [usize]) -> Node {
     }
 }
 
-/// What needs no walk is asked first.
+/// Nodes that need no walk come first.
 fn compile_parts(parts: &[Expr], names: &[Name], next: &mut [usize]) -> Vec<Node> {
     let mut nodes: Vec<Node> = parts.iter().map(|part| compile(part, names, next)).collect();
     nodes.sort_by_key(|node| !matches!(node, Node::System(..)));

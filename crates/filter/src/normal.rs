@@ -1,20 +1,20 @@
-//! Brings a filter into the form that planning and matching work on: `not` stands only before a test of a property
-//! that is not a key, chains are flat, and constants are gone unless one is the whole.
+//! Converts a filter to the normal form that planning and matching use: `not` appears only before a test of a property
+//! that is not a key, chains are flat, and constants are gone unless the whole filter is one.
 //!
-//! The result is true for the same entities. Where the original is false the result may be unknown and the other way
-//! round, which no reader of a filter can tell apart: nothing negates the whole any more. That is what makes a
-//! two-valued evaluation enough, with unknown taken for false.
+//! The result is true for the same entities. Where the input is false the result may be unknown, and the other way
+//! round. No caller can observe the difference, since nothing negates the whole any more. So two-valued evaluation suffices, with
+//! unknown treated as false.
 
 use lazuli_model::Value;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY};
-use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
 
 /// The normal form.
 pub(crate) fn normal(expr: &Expr) -> Expr {
     push_down(expr, false)
 }
 
-/// Joins conditions of which all must hold.
+/// Joins conditions that must all hold.
 pub(crate) fn all(parts: impl IntoIterator<Item = Expr>) -> Expr {
     let mut kept = Vec::new();
     for part in parts {
@@ -42,7 +42,7 @@ pub(crate) fn any(parts: impl IntoIterator<Item = Expr>) -> Expr {
     single_or(kept, false, Expr::Or)
 }
 
-/// Is this one of the two properties that every entity has and that the order of rows follows?
+/// Is this PartitionKey or RowKey?
 pub(crate) fn is_key(name: &str) -> bool {
     matches!(name, PARTITION_KEY | ROW_KEY)
 }
@@ -63,7 +63,7 @@ fn push_down(expr: &Expr, negated: bool) -> Expr {
         }
         Expr::Not(inner) => push_down(inner, !negated),
         Expr::Compare(comparison) if is_key(&comparison.property) => key_test(comparison, negated),
-        // A key is no Boolean.
+        // A key is not a Boolean.
         Expr::Flag(name) if is_key(name) => Expr::Constant(false),
         Expr::Compare(_) | Expr::Flag(_) if negated => Expr::Not(Box::new(expr.clone())),
         Expr::Compare(_) | Expr::Flag(_) => expr.clone(),
@@ -71,7 +71,7 @@ fn push_down(expr: &Expr, negated: bool) -> Expr {
     }
 }
 
-/// Keys are texts and always there, so their comparisons are never unknown and can be turned around.
+/// Keys are strings and always present, so their comparisons are never unknown and can be inverted.
 fn key_test(comparison: &Comparison, negated: bool) -> Expr {
     if !matches!(comparison.literal, Value::String(_)) {
         return Expr::Constant(false);

@@ -1,4 +1,4 @@
-//! Reads the text of a filter.
+//! Parses the text of a filter.
 //!
 //! ```text
 //! filter     = and *( "or" and )
@@ -8,25 +8,25 @@
 //! operand    = name / constant / "(" filter ")"
 //! ```
 //!
-//! `not` takes the whole comparison that follows it, with or without parentheses. Open parentheses are kept on a list
-//! and not on the stack: .NET's LINQ nests one pair for every term. The depth that counts is that of the result, in
+//! `not` applies to the whole comparison that follows it, with or without parentheses. Open parentheses are kept in a list,
+//! not on the call stack, since .NET's LINQ nests one pair for every term. The depth limit applies to the result, in
 //! which chains of `and` and of `or` are flat.
 //!
-//! Grammar comes before meaning: an error of types is reported only for a text that can be read to its end.
+//! Syntax errors come before type errors: a type error is reported only for text that parses to its end.
 
-use lazuli_model::entity::is_property_name;
-use lazuli_model::filter::{Comparison, Expr, Operator};
-use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::table::entity::is_property_name;
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
 use lazuli_model::{EdmType, Value};
 
 use crate::compare::compare_constants;
 use crate::lex::{Lexer, Token};
 use crate::{ParseError, Schema};
 
-/// Most parentheses that may be open at once: what [`FILTER_COMPARISONS_MAX`] terms nest at most, and as much again.
+/// Maximum number of open parentheses: twice the nesting that [`FILTER_COMPARISONS_MAX`] terms can need.
 pub const PARENTHESES_MAX: usize = 2 * FILTER_COMPARISONS_MAX;
 
-/// Reads a filter.
+/// Parses a filter.
 pub fn parse(text: &str, schema: Schema) -> Result<Expr, ParseError> {
     let parser = Parser {
         lexer: Lexer::new(text),
@@ -39,7 +39,7 @@ pub fn parse(text: &str, schema: Schema) -> Result<Expr, ParseError> {
     parser.run()
 }
 
-/// Reads a filter that may be absent: a blank text filters nothing.
+/// Parses an optional filter: text that consists of spaces filters nothing.
 pub fn parse_optional(text: &str, schema: Schema) -> Result<Option<Expr>, ParseError> {
     if text.trim().is_empty() { Ok(None) } else { parse(text, schema).map(Some) }
 }
@@ -47,30 +47,30 @@ pub fn parse_optional(text: &str, schema: Schema) -> Result<Option<Expr>, ParseE
 struct Parser<'a> {
     lexer: Lexer<'a>,
     schema: Schema,
-    /// What has been read since the innermost open parenthesis.
+    /// Parts parsed since the innermost open parenthesis.
     frame: Frame<'a>,
-    /// The same for the parentheses around it.
+    /// The same for the enclosing parentheses.
     outer: Vec<Frame<'a>>,
-    /// Comparisons and other conditions so far.
+    /// Number of comparisons and other conditions so far.
     terms: usize,
-    /// The first error of meaning.
+    /// The first type error.
     refusal: Option<ParseError>,
 }
 
-/// What is waiting for the operand that comes next.
+/// Parts that wait for the next operand.
 #[derive(Default)]
 struct Frame<'a> {
     /// The left side of `or`.
     either: Option<Operand<'a>>,
     /// The left side of `and`.
     both: Option<Operand<'a>>,
-    /// How often `not` was said.
+    /// Number of pending `not` operators.
     nots: usize,
     /// The left side of a comparison.
     compared: Option<(Operand<'a>, Operator)>,
 }
 
-/// What an operator can be applied to.
+/// Operand of an operator.
 enum Operand<'a> {
     Literal(Value),
     Null,
@@ -83,7 +83,7 @@ struct Condition {
     depth: usize,
 }
 
-/// What joins two conditions.
+/// Operator that joins two conditions.
 #[derive(Clone, Copy, PartialEq)]
 enum Joint {
     And,
@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads up to the next operand.
+    /// Parses up to the next operand.
     fn read_operand(&mut self) -> Result<Operand<'a>, ParseError> {
         loop {
             match self.lexer.next()? {
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         if is_property_name(name) { Ok(Operand::Property(name)) } else { Err(self.lexer.unexpected()) }
     }
 
-    /// Reads what follows an operand, up to where the next one has to come. Gives the whole at the end of the text.
+    /// Parses what follows an operand, up to the next operand. Returns the whole filter at the end of the text.
     fn read_operator(&mut self, mut operand: Operand<'a>) -> Result<Option<Operand<'a>>, ParseError> {
         loop {
             if let Some((left, operator)) = self.frame.compared.take() {
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The operand with the `not` and the `and` that were waiting for it.
+    /// Applies the pending `not` and `and` to the operand.
     fn end_and(&mut self, mut operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
         for _ in 0..std::mem::take(&mut self.frame.nots) {
             operand = self.negate(operand)?;
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The same with the `or` that was waiting.
+    /// Applies the pending `not`, `and` and `or` to the operand.
     fn end_or(&mut self, operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
         let both = self.end_and(operand)?;
         match self.frame.either.take() {
@@ -265,11 +265,13 @@ impl<'a> Parser<'a> {
         checked(expr, 1 + left_depth.max(right_depth))
     }
 
-    /// The operand as a condition. One that cannot be has been refused already and may become anything.
+    /// The operand as a condition. An operand that is none was already reported, so its value does not matter.
     fn condition(&mut self, operand: Operand<'a>) -> Result<Condition, ParseError> {
         let expr = match operand {
             Operand::Condition(condition) => return Ok(condition),
             Operand::Literal(value) => Expr::Constant(value == Value::Boolean(true)),
+            // An operator without operands would otherwise pass for a property of type Boolean.
+            Operand::Property(name) if is_operator(name) => return Err(self.lexer.unexpected()),
             Operand::Property(name) => {
                 if !self.schema.allows(name) {
                     self.refuse(ParseError::Refused);
@@ -285,7 +287,7 @@ impl<'a> Parser<'a> {
         Ok(Condition { expr, depth: 1 })
     }
 
-    /// The type as far as it is known without an entity.
+    /// The type, as far as it is known without an entity.
     fn kind(&self, operand: &Operand<'a>) -> Option<EdmType> {
         match operand {
             Operand::Literal(value) => Some(value.kind()),
@@ -313,7 +315,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The members of a chain, and the depth of the deepest: the condition itself, unless it is a chain of the same kind.
+/// Is the word an operator? A property may have such a name, but only a comparison can show that it is meant.
+pub(crate) fn is_operator(word: &str) -> bool {
+    matches!(word, "and" | "or") || Operator::ALL.into_iter().any(|operator| operator.keyword() == word)
+}
+
+/// The members of a chain, and the depth of the deepest one; or the condition itself if it is not a chain of this kind.
 fn parts_of(condition: Condition, joint: Joint) -> (Vec<Expr>, usize) {
     match (condition.expr, joint) {
         (Expr::And(parts), Joint::And) | (Expr::Or(parts), Joint::Or) => (parts, condition.depth - 1),

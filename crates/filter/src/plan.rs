@@ -1,15 +1,15 @@
-//! Turns a filter into the key ranges that can hold a match, and what is left to evaluate on the rows in them.
+//! Turns a filter into the key ranges that can contain a match, and a residual to evaluate on their rows.
 //!
-//! May return too much, never too little: a skipped row is one that the filter does not want. And the rows of the
-//! ranges for which the residual is true are exactly those for which the filter is.
+//! A plan may read too much, never too little: a skipped row does not match the filter. Within the ranges, the residual
+//! is true for exactly the rows that match the filter.
 
 use std::cell::Cell;
 use std::fmt;
 
 pub use lazuli_model::Class;
 use lazuli_model::Value;
-use lazuli_model::entity::PARTITION_KEY;
-use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::entity::PARTITION_KEY;
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
 
 use crate::contradiction::has_contradiction;
 use crate::normal::{all, any, is_key, normal};
@@ -17,21 +17,21 @@ use crate::print::print;
 use crate::range::{Cut, Edge, KeyRange};
 use crate::region::{Joined, Region, Share, Span};
 
-/// Most ranges of a plan. A filter that needs more gets fewer, longer ones.
+/// Maximum number of ranges in a plan. A filter that needs more gets fewer, longer ones.
 pub const RANGES_MAX: usize = 512;
 
-/// Most stretches of keys that planning looks at. A filter that needs more is planned coarsely: what its parts say about
-/// keys is then left to the rows. Keeps the time of the worst filter within some milliseconds.
+/// Maximum number of key stretches that planning examines. A filter that needs more is planned coarsely: conditions on
+/// keys are then evaluated on the rows. Keeps planning of the worst filter within a few milliseconds.
 const STEPS_MAX: usize = 100_000;
 
-/// Where to look for what a filter wants.
+/// Where to find the rows that match a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What has to be read: ascending, not overlapping.
+    /// Ranges to read: ascending, not overlapping.
     pub ranges: Vec<KeyRange>,
-    /// What has to hold of a row in the ranges; `None` if the filter wants them all.
+    /// Condition on the rows in the ranges; `None` if all of them match.
     pub residual: Option<Expr>,
-    /// What kind of reading it is.
+    /// Kind of read.
     pub class: Class,
 }
 
@@ -55,13 +55,13 @@ pub fn plan(filter: &Expr) -> Plan {
 impl Plan {
     const NOTHING: Plan = Plan { ranges: Vec::new(), residual: None, class: Class::Nothing };
 
-    /// Reads the whole table and wants every row.
+    /// A plan that reads the whole table and matches every row.
     pub fn everything() -> Self {
         Plan { ranges: vec![KeyRange::ALL], residual: None, class: Class::Table }
     }
 
-    /// Leaves out what lies outside of a window: where an earlier page ended, or what the caller may see. The class stays
-    /// that of the filter, so that every page of a query has the same.
+    /// Restricts the plan to a window: the rest of a paged query, or the keys that the caller may see. The class stays
+    /// that of the filter, so that every page of a query has the same class.
     pub fn narrow(&mut self, window: &KeyRange) {
         self.ranges = self.ranges.iter().filter_map(|range| range.intersect(window)).collect();
     }
@@ -81,7 +81,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// How much planning has done.
+/// Work that planning has done.
 #[derive(Default)]
 struct Steps(Cell<usize>);
 
@@ -94,7 +94,7 @@ impl Steps {
         self.0.get() < STEPS_MAX
     }
 
-    /// Counts the work of joining two sets; `false` when there was too much before.
+    /// Adds the cost of joining two sets; `false` if the limit was already exceeded.
     fn allow(&self, left: &Region<'_>, right: &Region<'_>) -> bool {
         let allowed = self.are_left();
         if allowed {
@@ -104,12 +104,12 @@ impl Steps {
     }
 }
 
-/// A part of the filter, with what it says about keys.
+/// A part of the filter, with its keys.
 struct Node<'e> {
     expr: &'e Expr,
-    /// No row outside of it meets the condition.
+    /// No row outside of this region matches.
     region: Region<'e>,
-    /// Every row in it does.
+    /// Does every row in the region match?
     exact: bool,
     parts: Vec<Node<'e>>,
 }
@@ -134,7 +134,7 @@ impl<'e> Node<'e> {
         Self { expr, region, exact, parts: Vec::new() }
     }
 
-    /// Joins in pairs, then pairs of pairs: sets stay small for most of the way, however long the chain.
+    /// Joins in pairs, then pairs of pairs, so that most joined sets are small however long the chain.
     fn chain(
         expr: &'e Expr,
         parts: &'e [Expr],
@@ -148,7 +148,7 @@ impl<'e> Node<'e> {
             let mut joined = Vec::with_capacity(regions.len().div_ceil(2));
             for pair in regions.chunks(2) {
                 joined.push(match pair {
-                    // Every key contains whatever the two have in common, or together.
+                    // The set of all keys contains any intersection or union.
                     [left, right] if !steps.allow(left, right) => {
                         exact = false;
                         Region::all()
@@ -166,7 +166,7 @@ impl<'e> Node<'e> {
         Self { expr, region: regions.pop().unwrap_or_default(), exact, parts }
     }
 
-    /// What remains of the condition for rows of which it is known that their keys lie in `read`.
+    /// Rest of the condition for rows whose keys are known to lie in `read`.
     fn residual(&self, read: &Region<'e>, steps: &Steps) -> Expr {
         if !steps.are_left() {
             return self.expr.clone();
@@ -190,7 +190,7 @@ impl<'e> Node<'e> {
         for part in &self.parts {
             let read = narrowed.as_ref().unwrap_or(read);
             kept.push(part.residual(read, steps));
-            // What is known may stay less than it could be: then more is left to evaluate.
+            // Knowing less than possible is safe: it only leaves more to evaluate.
             if !part.region.is_all() && steps.allow(read, &part.region) {
                 narrowed = Some(read.intersect(&part.region).region);
             }
@@ -199,7 +199,7 @@ impl<'e> Node<'e> {
     }
 }
 
-/// The keys for which a comparison of one of the two keys holds.
+/// The keys for which a comparison with PartitionKey or RowKey holds.
 fn keys_of(comparison: &Comparison) -> Region<'_> {
     let Value::String(text) = &comparison.literal else { return Region::EMPTY };
     let below = |end| Span { start: Cut::START, end };
@@ -216,7 +216,7 @@ fn keys_of(comparison: &Comparison) -> Region<'_> {
     if comparison.property == PARTITION_KEY { Region::partitions(spans) } else { Region::rows(spans) }
 }
 
-/// Joins neighbours until there are few enough.
+/// Joins neighbouring ranges until there are few enough.
 fn limit(edges: &mut Vec<(Edge<'_>, Edge<'_>)>) {
     let together = edges.len().div_ceil(RANGES_MAX);
     if together > 1 {
@@ -246,9 +246,9 @@ mod tests {
     use super::*;
     use crate::{Schema, parse};
 
-    /// A filter of a few kilobytes could keep a thread for a fifth of a second, and so keep everyone else waiting.
+    /// A filter of a few kilobytes could occupy a thread for a fifth of a second, and block others.
     #[test]
-    fn planning_has_an_end() {
+    fn planning_time_is_bounded() {
         let join = |terms: Vec<String>, word: &str| format!("({})", terms.join(word));
         let any = |name: &str| join((0..64).map(|i| format!("{name} eq '{i:02}'")).collect(), " or ");
         let grid = format!("{} and {}", any("PartitionKey"), any("RowKey"));
@@ -270,7 +270,7 @@ mod tests {
             let steps = Steps::default();
             let node = Node::new(&filter, &steps);
             node.residual(&Region::between(&node.region.edges()), &steps);
-            // The last join that is allowed may take as many steps as two sets are long.
+            // The last allowed join may take as many steps as the two sets are long.
             assert!(steps.0.get() < 2 * STEPS_MAX, "{}", steps.0.get());
         }
     }

@@ -1,13 +1,15 @@
-//! Writes a filter in its one canonical form, which reads back to the same filter.
+//! Prints a filter in its canonical form, which parses back to the same filter.
 //!
-//! That holds for every filter that [`crate::parse()`] can give: chains are flat and have at least two members. A name
-//! that is not one (or that is `not`, `true`, `false`, `null`, `NaN` or `INF`) cannot be written in a filter at all.
+//! This holds for every filter that [`crate::parse()`] returns: chains are flat and have at least two members. An invalid
+//! name (or `not`, `true`, `false`, `null`, `NaN` or `INF`) cannot be written in a filter at all.
 
 use std::fmt::Write;
 
 use lazuli_model::Value;
-use lazuli_model::filter::Expr;
-use lazuli_model::value::double_text;
+use lazuli_model::table::filter::Expr;
+use lazuli_model::table::value::double_text;
+
+use crate::parse::is_operator;
 
 /// The text of a filter.
 pub fn print(expr: &Expr) -> String {
@@ -31,12 +33,18 @@ fn write_expr(out: &mut String, expr: &Expr) {
             out.push(' ');
             write_literal(out, &comparison.literal);
         }
-        Expr::Flag(name) => out.push_str(name),
+        Expr::Flag(name) => {
+            out.push_str(name);
+            // Alone, such a name would be an operator without operands.
+            if is_operator(name) {
+                out.push_str(" eq true");
+            }
+        }
         Expr::Constant(value) => out.push_str(if *value { "true" } else { "false" }),
     }
 }
 
-/// Chains in chains are enclosed also where precedence would do: nobody has to know it to read them.
+/// Nested chains get parentheses even where precedence makes them unnecessary, so that readers need not know it.
 fn write_chain(out: &mut String, parts: &[Expr], joint: &str, empty: &str) {
     if parts.is_empty() {
         out.push_str(empty);
@@ -59,7 +67,7 @@ fn write_enclosed(out: &mut String, expr: &Expr) {
 }
 
 fn write_literal(out: &mut String, value: &Value) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = match value {
         Value::Binary(bytes) => {
             out.push_str("X'");

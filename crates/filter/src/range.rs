@@ -1,11 +1,11 @@
-//! Ranges of keys in the order of a table's rows: by PartitionKey, then by RowKey, both as UTF-16 code units.
+//! Ranges of keys in row order: by PartitionKey, then by RowKey, both as UTF-16 code units.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-use lazuli_model::key::utf16_cmp;
+use lazuli_model::utf16_cmp;
 
-/// A key in the order of rows. It need not be one that a row can have.
+/// A key in row order. It need not be a valid key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// PartitionKey.
@@ -14,7 +14,7 @@ pub struct Place {
     pub row: String,
 }
 
-/// Where a range ends, on either side.
+/// Lower or upper end of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// No limit.
@@ -40,14 +40,14 @@ impl KeyRange {
     /// Every row of the table.
     pub const ALL: KeyRange = KeyRange { start: Bound::Open, end: Bound::Open };
 
-    /// Does a row with this key lie in the range?
+    /// Does the range contain a row with this key?
     pub fn contains(&self, partition: &str, row: &str) -> bool {
         let start = Edge::At(partition, Cut::Before(row));
         let end = Edge::At(partition, Cut::After(row));
         self.lower() <= start && end <= self.upper()
     }
 
-    /// What both ranges contain, if there is a place that they share.
+    /// Intersection of both ranges, if it is not empty.
     pub fn intersect(&self, other: &KeyRange) -> Option<KeyRange> {
         let start = self.lower().max(other.lower());
         let end = self.upper().min(other.upper());
@@ -60,7 +60,7 @@ impl KeyRange {
             Edge::At(partition, Cut::Before(row)) => Bound::Included(place(partition, row)),
             Edge::At(partition, Cut::After(row)) => Bound::Excluded(place(partition, row)),
             Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
-            // No range starts at the end; if one did, reading too much would be the safe answer.
+            // No range starts at the end; if one did, reading too much would be safe.
             Edge::End => Bound::Open,
         };
         let end = match end {
@@ -95,12 +95,12 @@ fn place(partition: &str, row: &str) -> Place {
     Place { partition: partition.into(), row: row.into() }
 }
 
-/// A gap between two neighbouring texts in their order. The first of all is before the empty text.
+/// A gap between two neighbouring strings in their order. The first gap is before the empty string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut<'a> {
     Before(&'a str),
     After(&'a str),
-    /// After every text.
+    /// After every string.
     End,
 }
 
@@ -127,7 +127,7 @@ impl PartialOrd for Cut<'_> {
     }
 }
 
-/// A gap between two neighbouring rows: one within a partition, or the end of the table. The end of a partition is
+/// A gap between two neighbouring rows: within a partition, or at the end of the table. The end of a partition is
 /// the gap after all of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge<'a> {
@@ -156,8 +156,8 @@ impl PartialOrd for Edge<'_> {
     }
 }
 
-/// In the notation of intervals: `['a','1']` is one row, `['a']` one partition, `['a','1' .. 'b')` goes from a row up to
-/// where a partition starts, and `(..)` is the whole table.
+/// Interval notation: `['a','1']` is one row, `['a']` one partition, `['a','1' .. 'b')` goes from a row up to
+/// the start of a partition, and `(..)` is the whole table.
 impl fmt::Display for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.lower(), self.upper()) {

@@ -1,15 +1,15 @@
-//! Sets of keys, as conditions on PartitionKey and RowKey describe them: for each stretch of partitions, which rows.
+//! Sets of keys, as conditions on PartitionKey and RowKey describe them: the rows of each stretch of partitions.
 //!
-//! Every set has exactly one representation: stretches are in order, do not overlap, are as long as can be, and none
+//! Every set has exactly one representation: stretches are in order, do not overlap, are as long as possible, and none
 //! is empty. So equal sets are equal values.
 
 use crate::range::{Cut, Edge};
 
-/// Stretches of rows after which the description of a set gets coarse: it then contains the set and more keys. Bounds
-/// the work of planning, whatever the filter.
+/// Number of row stretches above which the description of a set becomes coarse: it then contains the set and more keys.
+/// Bounds the work of planning, whatever the filter.
 const REGION_STRETCHES_MAX: usize = 4096;
 
-/// The texts between two cuts.
+/// The strings between two cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span<'a> {
     pub start: Cut<'a>,
@@ -23,7 +23,7 @@ impl<'a> Span<'a> {
         Self { start: Cut::Before(text), end: Cut::After(text) }
     }
 
-    /// The one text in it, if there is but one.
+    /// The only string in it, if there is just one.
     pub(crate) fn single(&self) -> Option<&'a str> {
         match (self.start, self.end) {
             (Cut::Before(a), Cut::After(b)) if a == b => Some(a),
@@ -33,13 +33,13 @@ impl<'a> Span<'a> {
 }
 
 impl Span<'_> {
-    /// Is all of it in these spans, which are in order?
+    /// Is it contained in these spans, which are in order?
     fn lies_in(&self, spans: &[Span<'_>]) -> bool {
         let next = spans.partition_point(|span| span.end < self.end);
         spans.get(next).is_some_and(|span| span.start <= self.start)
     }
 
-    /// Is some of it in these spans, which are in order?
+    /// Does it overlap these spans, which are in order?
     fn meets(&self, spans: &[Span<'_>]) -> bool {
         let next = spans.partition_point(|span| span.end <= self.start);
         spans.get(next).is_some_and(|span| span.start < self.end)
@@ -60,7 +60,7 @@ struct Piece<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Region<'a>(Vec<Piece<'a>>);
 
-/// How much of one set lies in another.
+/// How much of one set another set contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     None,
@@ -71,7 +71,7 @@ pub(crate) enum Share {
 /// Two sets joined.
 pub(crate) struct Joined<'a> {
     pub region: Region<'a>,
-    /// If not, the region contains more keys than it should.
+    /// If `false`, the region contains more keys than it should.
     pub exact: bool,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Region<'a> {
         matches!(&*self.0, [piece] if piece.partitions == Span::ALL && *piece.rows == [Span::ALL])
     }
 
-    /// How long its description is.
+    /// Length of its description.
     pub(crate) fn stretches(&self) -> usize {
         self.0.iter().map(|piece| piece.rows.len()).sum()
     }
@@ -125,7 +125,7 @@ impl<'a> Region<'a> {
         combine(self.overlapping(shared), other.overlapping(shared), intersect_rows)
     }
 
-    /// How much of this set lies in the other one. Looks no further than it must to tell, and adds how far that was to
+    /// How much of this set the other one contains. Stops as soon as that is known, and adds the number of steps to
     /// `looked`.
     pub(crate) fn share_in(&self, other: &Self, looked: &mut usize) -> Share {
         let Some(shared) = self.shared_partitions(other) else { return Share::None };
@@ -148,8 +148,8 @@ impl<'a> Region<'a> {
         combine(&self.0, &other.0, union_rows)
     }
 
-    /// Pairs of edges that contain the set, in order and not touching. Where one stretch has several partitions, all
-    /// rows between its first and its last are contained: rows of one kind do not lie together.
+    /// Pairs of edges that contain the set, in order and not touching. A stretch of several partitions becomes one pair from its
+    /// first row to its last, since matching rows of different partitions are not adjacent.
     pub(crate) fn edges(&self) -> Vec<(Edge<'a>, Edge<'a>)> {
         let mut edges: Vec<(Edge<'a>, Edge<'a>)> = Vec::new();
         let mut push = |start: Edge<'a>, end: Edge<'a>| match edges.last_mut() {
@@ -168,21 +168,21 @@ impl<'a> Region<'a> {
         edges
     }
 
-    /// A stretch that contains all partitions of which both sets have rows.
+    /// A stretch that contains all partitions in which both sets have rows.
     fn shared_partitions(&self, other: &Self) -> Option<Span<'a>> {
         let start = self.0.first()?.partitions.start.max(other.0.first()?.partitions.start);
         let end = self.0.last()?.partitions.end.min(other.0.last()?.partitions.end);
         (start < end).then_some(Span { start, end })
     }
 
-    /// The pieces that have a part in a stretch of partitions.
+    /// The pieces that overlap a stretch of partitions.
     fn overlapping(&self, shared: Span<'a>) -> &[Piece<'a>] {
         let from = self.0.partition_point(|piece| piece.partitions.end <= shared.start);
         let rest = &self.0[from..];
         &rest[..rest.partition_point(|piece| piece.partitions.start < shared.end)]
     }
 
-    /// Appends keys that follow all others: of later partitions, or later rows of the partitions appended last.
+    /// Appends keys that follow all others: later partitions, or later rows of the last partitions.
     fn push(&mut self, partitions: Span<'a>, rows: Rows<'a>) {
         if partitions.start >= partitions.end || rows.is_empty() {
             return;
@@ -226,8 +226,8 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Where the rows of a stretch of partitions start. Rows that cannot match are left out of its first partition; the
-/// start of the table stays what it is, for such a stretch reads the table.
+/// Start of the rows of a stretch of partitions. Rows that cannot match are cut from its first partition, unless the
+/// stretch starts at the beginning of the table: then it is a table scan anyway.
 fn first_edge<'a>(partitions: Cut<'a>, rows: Span<'a>) -> Edge<'a> {
     match partitions {
         Cut::START => Edge::START,
@@ -245,8 +245,8 @@ fn last_edge<'a>(partitions: Cut<'a>, rows: Span<'a>) -> Edge<'a> {
     }
 }
 
-/// Joins two sets stretch by stretch. Once the result is too long, rows are joined by what covers them, which can only
-/// add keys: neither way of joining takes any away when its parts grow.
+/// Joins two sets stretch by stretch. Once the result is too long, rows are replaced by a span that covers them. This only
+/// adds keys, and neither operation loses keys when its inputs grow.
 fn combine<'a>(
     left: &[Piece<'a>],
     right: &[Piece<'a>],
@@ -266,7 +266,7 @@ fn combine<'a>(
     Joined { region, exact: stretches < REGION_STRETCHES_MAX }
 }
 
-/// Walks two sets together: each step is a stretch of partitions in which neither of them changes.
+/// Walks two sets together: in each step neither of them changes.
 struct Stretches<'r, 'a> {
     left: &'r [Piece<'a>],
     right: &'r [Piece<'a>],
@@ -278,7 +278,7 @@ impl<'r, 'a> Stretches<'r, 'a> {
         Self { left, right, at: Cut::START }
     }
 
-    /// The rows that follow the cut, and where that changes. Steps over pieces that lie before the cut.
+    /// The rows after the cut, and the next cut at which they change. Skips pieces before the cut.
     fn look(pieces: &mut &'r [Piece<'a>], at: Cut<'a>) -> (&'r [Span<'a>], Cut<'a>) {
         while let Some((first, rest)) = pieces.split_first() {
             if first.partitions.start > at {

@@ -1,18 +1,18 @@
-//! Which properties have a declared type. Comparing one of those with a constant of another type is an error of the
-//! filter; comparing any other property so is an entity that does not match.
+//! Properties with a declared type. Comparing one of them with a constant of another type is an error in the
+//! filter; comparing any other property that way just does not match the entity.
 
 use lazuli_model::EdmType;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 
-/// The one property of a table in the list of tables.
+/// The only property of a table in the list of tables.
 pub(crate) const TABLE_NAME: &str = "TableName";
 
-/// What a filter is about.
+/// The subject of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
     /// Entities: keys and timestamp are declared, every other property is open.
     Entity,
-    /// The list of tables: there is `TableName` and nothing else.
+    /// The list of tables: `TableName` is the only property.
     Tables,
 }
 
@@ -27,7 +27,7 @@ impl Schema {
         }
     }
 
-    /// Can there be a property of that name?
+    /// Can a property have this name?
     pub fn allows(self, name: &str) -> bool {
         self == Schema::Entity || self.declared(name).is_some()
     }

@@ -1,6 +1,6 @@
 //! What requests are called where they are counted and logged: the kind of operation, and how much reading it took.
 //!
-//! Both are small enumerations with an index, so that whoever counts can do it in a fixed array.
+//! Both are small enumerations with an index, so that counters fit into a fixed array.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A request that was refused before anyone knew what it wants.
+    /// A request that was rejected before anyone knew what it wants.
     #[default]
     Unknown, "Unknown", Read;
     /// List the tables.
@@ -85,6 +85,170 @@ kinds! {
     GetTableServiceStats, "GetTableServiceStats", Read;
     /// A web browser asks what it may send.
     TablePreflightRequest, "TablePreflightRequest", Read;
+    /// List the queues.
+    ListQueues, "ListQueues", Read;
+    /// Create a queue.
+    CreateQueue, "CreateQueue", Write;
+    /// Delete a queue.
+    DeleteQueue, "DeleteQueue", Delete;
+    /// Read the metadata of a queue.
+    GetQueueMetadata, "GetQueueMetadata", Read;
+    /// Replace the metadata of a queue.
+    SetQueueMetadata, "SetQueueMetadata", Write;
+    /// Read the access policies of a queue.
+    GetQueueAcl, "GetQueueAcl", Read;
+    /// Replace the access policies of a queue.
+    SetQueueAcl, "SetQueueAcl", Write;
+    /// Put a message.
+    PutMessage, "PutMessage", Write;
+    /// Dequeue one message.
+    GetMessage, "GetMessage", Read;
+    /// Dequeue several messages.
+    GetMessages, "GetMessages", Read;
+    /// Peek at one message.
+    PeekMessage, "PeekMessage", Read;
+    /// Peek at several messages.
+    PeekMessages, "PeekMessages", Read;
+    /// Change a message.
+    UpdateMessage, "UpdateMessage", Write;
+    /// Delete a message.
+    DeleteMessage, "DeleteMessage", Delete;
+    /// Delete all messages of a queue.
+    ClearMessages, "ClearMessages", Delete;
+    /// Move messages to another queue.
+    MoveMessages, "MoveMessages", Write;
+    /// Read the properties of the Queue service.
+    GetQueueServiceProperties, "GetQueueServiceProperties", Read;
+    /// Change the properties of the Queue service.
+    SetQueueServiceProperties, "SetQueueServiceProperties", Write;
+    /// Read how far the secondary of the Queue service is behind.
+    GetQueueServiceStats, "GetQueueServiceStats", Read;
+    /// Issue a user delegation key for queues.
+    GetQueueUserDelegationKey, "GetQueueUserDelegationKey", Read;
+    /// A CORS preflight of the Queue service.
+    QueuePreflightRequest, "QueuePreflightRequest", Read;
+    /// List the containers.
+    ListContainers, "ListContainers", Read;
+    /// Create a container.
+    CreateContainer, "CreateContainer", Write;
+    /// Delete a container.
+    DeleteContainer, "DeleteContainer", Delete;
+    /// Restore a deleted container.
+    RestoreContainer, "RestoreContainer", Write;
+    /// Read the properties of a container.
+    GetContainerProperties, "GetContainerProperties", Read;
+    /// Read the metadata of a container.
+    GetContainerMetadata, "GetContainerMetadata", Read;
+    /// Replace the metadata of a container.
+    SetContainerMetadata, "SetContainerMetadata", Write;
+    /// Read the access policies of a container.
+    GetContainerAcl, "GetContainerACL", Read;
+    /// Replace the access policies of a container.
+    SetContainerAcl, "SetContainerACL", Write;
+    /// Take the lease of a container.
+    AcquireContainerLease, "AcquireContainerLease", Write;
+    /// Renew the lease of a container.
+    RenewContainerLease, "RenewContainerLease", Write;
+    /// Change the id of a container's lease.
+    ChangeContainerLease, "ChangeContainerLease", Write;
+    /// Give the lease of a container back.
+    ReleaseContainerLease, "ReleaseContainerLease", Write;
+    /// Break the lease of a container.
+    BreakContainerLease, "BreakContainerLease", Write;
+    /// List the blobs of a container.
+    ListBlobs, "ListBlobs", Read;
+    /// Find blobs by their tags.
+    FindBlobsByTags, "FindBlobsByTags", Read;
+    /// Read a blob.
+    GetBlob, "GetBlob", Read;
+    /// Read the properties of a blob.
+    GetBlobProperties, "GetBlobProperties", Read;
+    /// Read the metadata of a blob.
+    GetBlobMetadata, "GetBlobMetadata", Read;
+    /// Read the blocks of a blob.
+    GetBlockList, "GetBlockList", Read;
+    /// Read the written ranges of a page blob.
+    GetPageRegions, "GetPageRegions", Read;
+    /// Read the tags of a blob.
+    GetBlobTags, "GetBlobTags", Read;
+    /// Query the content of a blob.
+    QueryBlobContents, "QueryBlobContents", Read;
+    /// Write a blob.
+    PutBlob, "PutBlob", Write;
+    /// Write a blob from another one.
+    PutBlobFromUrl, "PutBlobFromURL", Write;
+    /// Upload a block.
+    PutBlock, "PutBlock", Write;
+    /// Upload a block from another blob.
+    PutBlockFromUrl, "PutBlockFromURL", Write;
+    /// Commit blocks.
+    PutBlockList, "PutBlockList", Write;
+    /// Append to a blob.
+    AppendBlock, "AppendBlock", Write;
+    /// Append from another blob.
+    AppendBlockFromUrl, "AppendBlockThroughCopy", Write;
+    /// Let an append blob take no more.
+    SealBlob, "SealBlob", Write;
+    /// Write pages.
+    PutPage, "PutPage", Write;
+    /// Write pages from another blob.
+    PutPageFromUrl, "PutPageFromURL", Write;
+    /// Clear pages.
+    ClearPage, "ClearPage", Write;
+    /// Copy a blob.
+    CopyBlob, "CopyBlob", Write;
+    /// Copy a blob before the response is sent.
+    CopyBlobFromUrl, "CopyBlobFromURL", Write;
+    /// Stop a copy.
+    AbortCopyBlob, "AbortCopyBlob", Write;
+    /// Copy the changes of a page blob.
+    IncrementalCopyBlob, "IncrementalCopyBlob", Write;
+    /// Set the properties of a blob.
+    SetBlobProperties, "SetBlobProperties", Write;
+    /// Replace the metadata of a blob.
+    SetBlobMetadata, "SetBlobMetadata", Write;
+    /// Replace the tags of a blob.
+    SetBlobTags, "SetBlobTags", Write;
+    /// Move a blob to another tier.
+    SetBlobTier, "SetBlobTier", Write;
+    /// Set the time at which a blob deletes itself.
+    SetBlobExpiry, "SetBlobExpiry", Write;
+    /// Set the immutability policy of a blob.
+    SetBlobImmutabilityPolicy, "SetBlobImmutabilityPolicy", Write;
+    /// Remove the immutability policy of a blob.
+    DeleteBlobImmutabilityPolicy, "DeleteBlobImmutabilityPolicy", Delete;
+    /// Set the legal hold of a blob.
+    SetBlobLegalHold, "SetBlobLegalHold", Write;
+    /// Make a snapshot.
+    SnapshotBlob, "SnapshotBlob", Write;
+    /// Delete a blob.
+    DeleteBlob, "DeleteBlob", Delete;
+    /// Restore a deleted blob.
+    UndeleteBlob, "UndeleteBlob", Write;
+    /// Take the lease of a blob.
+    AcquireBlobLease, "AcquireBlobLease", Write;
+    /// Renew the lease of a blob.
+    RenewBlobLease, "RenewBlobLease", Write;
+    /// Change the id of a blob's lease.
+    ChangeBlobLease, "ChangeBlobLease", Write;
+    /// Give the lease of a blob back.
+    ReleaseBlobLease, "ReleaseBlobLease", Write;
+    /// Break the lease of a blob.
+    BreakBlobLease, "BreakBlobLease", Write;
+    /// A batch of operations on blobs.
+    BlobBatch, "BlobBatch", Write;
+    /// Read the properties of the Blob service.
+    GetBlobServiceProperties, "GetBlobServiceProperties", Read;
+    /// Change the properties of the Blob service.
+    SetBlobServiceProperties, "SetBlobServiceProperties", Write;
+    /// Read how far the secondary of the Blob service is behind.
+    GetBlobServiceStats, "GetBlobServiceStats", Read;
+    /// Read the kind of the account.
+    GetAccountInformation, "GetAccountInformation", Read;
+    /// Get a key by which a user signs.
+    GetUserDelegationKey, "GetUserDelegationKey", Read;
+    /// A CORS preflight of the Blob service.
+    BlobPreflightRequest, "BlobPreflightRequest", Read;
 }
 
 /// Kinds of reading, from the cheapest to the dearest.

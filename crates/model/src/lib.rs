@@ -1,32 +1,37 @@
-//! What the data means: tables, keys, EDM values, entities, operations and error codes as plain data.
+//! The data model: accounts, tables, queues, blobs, operations and error codes as plain data.
 //!
-//! Nothing here does I/O, waits, or reads a clock; time is an argument.
+//! Nothing here does I/O, waits, or reads a clock; time is an argument. Each service has a folder of its own; everything
+//! that several services share lives beside the folders.
 
-pub mod entity;
+pub mod blob;
+pub mod delegation;
 pub mod error;
-pub mod filter;
 pub mod guid;
-pub mod key;
 pub mod kind;
-pub mod limits;
-pub mod name;
-pub mod operation;
+pub mod label;
+pub mod metadata;
 pub mod policy;
-pub mod row;
+pub mod properties;
+pub mod queue;
 pub mod service;
+pub mod table;
 pub mod text;
 pub mod time;
-pub mod value;
+mod utf16;
 
-pub use entity::{EntityKey, Properties, Property};
+pub use delegation::{KeyPeriod, UserDelegationKey};
 pub use error::{ErrorCode, Failure, Retry, WasApplied};
 pub use guid::{Guid, GuidError};
-pub use key::Key;
 pub use kind::{Class, Effort, OperationKind};
-pub use name::{NameError, TableName};
-pub use operation::{Operation, Outcome};
+pub use label::LabelError;
+pub use metadata::Metadata;
 pub use policy::{AccessPolicy, Permissions, SignedIdentifier};
-pub use row::PackedRow;
-pub use service::{CorsRule, Logging, Metrics, PropertiesUpdate, ServiceProperties};
+pub use properties::{
+    CorsRule, DeleteRetention, Logging, Metrics, PropertiesUpdate, ServiceProperties, StaticWebsite,
+};
+pub use service::Service;
+pub use table::{
+    EdmType, EntityKey, Key, NameError, PackedRow, Properties, Property, TableName, Value, ValueRef,
+};
 pub use time::DateTime;
-pub use value::{EdmType, Value, ValueRef};
+pub use utf16::utf16_cmp;

@@ -67,9 +67,6 @@ impl AccessPolicy {
 pub struct Permissions(u32);
 
 impl Permissions {
-    /// The letters that a table's own signatures and policies use.
-    pub const OF_TABLES: &str = "raud";
-
     /// The set of these letters; `None` if there is one that is not in `known`.
     pub fn parse(text: &str, known: &str) -> Option<Self> {
         text.chars().try_fold(Self(0), |set, letter| known.contains(letter).then(|| set.with(letter)))
@@ -85,6 +82,11 @@ impl Permissions {
         Self::of(letters).0 & !self.0 == 0
     }
 
+    /// The letters of both sets.
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     fn with(self, letter: char) -> Self {
         match letter {
             'a'..='z' => Self(self.0 | 1 << (u32::from(letter) - u32::from('a'))),
@@ -96,10 +98,11 @@ impl Permissions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Service;
 
     #[test]
     fn letters() {
-        let parse = |text| Permissions::parse(text, Permissions::OF_TABLES);
+        let parse = |text| Permissions::parse(text, Service::Table.permission_letters());
         assert!(parse("au").is_some_and(|set| set.allow("ua") && set.allow("u") && !set.allow("ar")));
         assert!(parse("").is_some_and(|set| set.allow("") && !set.allow("r")));
         for bad in ["x", "rw", "R", "r a", "rä"] {

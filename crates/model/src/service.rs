@@ -1,157 +1,97 @@
-//! The properties of an account's Table service: what is logged, what is measured, which web pages may call it.
+//! The storage services and how they differ on the outside.
 
-/// Most CORS rules. More is `InvalidXmlDocument`.
-pub const CORS_RULES_MAX: usize = 5;
-/// All texts of all CORS rules together.
-pub const CORS_BYTES_MAX: usize = 2048;
-/// Most origins of a rule.
-pub const CORS_ORIGINS_MAX: usize = 64;
-/// Longest origin or header name of a rule.
-pub const CORS_TEXT_CHARS_MAX: usize = 256;
-/// Most header names of a rule that are spelt out, in each of its two lists.
-pub const CORS_HEADERS_MAX: usize = 64;
-/// Most header names of a rule that end in `*`, in each of its two lists.
-pub const CORS_PREFIXES_MAX: usize = 2;
-/// The verbs that a rule may name.
-pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "PATCH", "OPTIONS", "PUT"];
-/// Longest retention of logs and metrics.
-pub const RETENTION_DAYS_MAX: u16 = 365;
-
-/// All properties. A new account has everything off.
-///
-/// ```
-/// # use lazuli_model as lazuli_client;
-/// use lazuli_client::{Logging, ServiceProperties};
-///
-/// let properties = ServiceProperties::default();
-/// assert_eq!(properties.logging, Logging::default());
-/// assert!(properties.cors.is_empty());
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServiceProperties {
-    /// What is logged.
-    pub logging: Logging,
-    /// What is measured by the hour.
-    pub hour_metrics: Metrics,
-    /// What is measured by the minute.
-    pub minute_metrics: Metrics,
-    /// Which web pages may call the service, in the order in which the rules are tried.
-    pub cors: Vec<CorsRule>,
-    /// The version of requests that name none: `YYYY-MM-DD`.
-    pub default_version: Option<String>,
+/// A storage service of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Service {
+    /// Blobs in containers.
+    Blob,
+    /// Messages in queues.
+    Queue,
+    /// Entities in tables.
+    Table,
 }
 
-/// Some of the properties: what is left out stays as it is.
-///
-/// ```
-/// # use lazuli_model as lazuli_client;
-/// use lazuli_client::{Logging, PropertiesUpdate};
-///
-/// let logging = Logging { delete: true, ..Logging::default() };
-/// let update = PropertiesUpdate { logging: Some(logging), ..PropertiesUpdate::default() };
-/// assert_eq!(update.cors, None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PropertiesUpdate {
-    /// What is logged.
-    pub logging: Option<Logging>,
-    /// What is measured by the hour.
-    pub hour_metrics: Option<Metrics>,
-    /// What is measured by the minute.
-    pub minute_metrics: Option<Metrics>,
-    /// All CORS rules.
-    pub cors: Option<Vec<CorsRule>>,
-    /// The version of requests that name none.
-    pub default_version: Option<String>,
-}
+impl Service {
+    /// Every service.
+    pub const ALL: [Service; 3] = [Service::Blob, Service::Queue, Service::Table];
 
-impl ServiceProperties {
-    /// The properties after an update.
-    ///
-    /// ```
-    /// # use lazuli_model as lazuli_client;
-    /// use lazuli_client::{CorsRule, PropertiesUpdate, ServiceProperties};
-    ///
-    /// let before = ServiceProperties { default_version: Some("2019-02-02".into()), ..ServiceProperties::default() };
-    /// let rules = vec![CorsRule { origins: vec!["*".into()], ..CorsRule::default() }];
-    /// let after = before.updated(PropertiesUpdate { cors: Some(rules), ..PropertiesUpdate::default() });
-    /// assert_eq!(after.cors.len(), 1);
-    /// assert_eq!(after.default_version, before.default_version);
-    /// ```
-    pub fn updated(&self, update: PropertiesUpdate) -> Self {
-        Self {
-            logging: update.logging.unwrap_or(self.logging),
-            hour_metrics: update.hour_metrics.unwrap_or(self.hour_metrics),
-            minute_metrics: update.minute_metrics.unwrap_or(self.minute_metrics),
-            cors: update.cors.unwrap_or_else(|| self.cors.clone()),
-            default_version: update.default_version.or_else(|| self.default_version.clone()),
+    /// The name in host names (`account.blob.example.org`), canonical resources, logs and record keys.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Service::Blob => "blob",
+            Service::Queue => "queue",
+            Service::Table => "table",
         }
+    }
+
+    /// The name in the names of operations and metrics tables: `GetBlobServiceProperties`.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Service::Blob => "Blob",
+            Service::Queue => "Queue",
+            Service::Table => "Table",
+        }
+    }
+
+    /// The port of the storage emulator, which clients with `UseDevelopmentStorage=true` expect.
+    pub const fn default_port(self) -> u16 {
+        match self {
+            Service::Blob => 10000,
+            Service::Queue => 10001,
+            Service::Table => 10002,
+        }
+    }
+
+    /// The letter for the service in `ss` of an account SAS.
+    pub const fn sas_letter(self) -> char {
+        match self {
+            Service::Blob => 'b',
+            Service::Queue => 'q',
+            Service::Table => 't',
+        }
+    }
+
+    /// The letters that service SAS tokens and stored access policies may use.
+    pub const fn permission_letters(self) -> &'static str {
+        match self {
+            Service::Blob => "racwdxyltmeopif",
+            Service::Queue => "raup",
+            Service::Table => "raud",
+        }
+    }
+
+    /// The `Server` header of its responses.
+    pub const fn server_header(self) -> &'static str {
+        match self {
+            Service::Blob => "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
+            Service::Queue => "Windows-Azure-Queue/1.0 Microsoft-HTTPAPI/2.0",
+            Service::Table => "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0",
+        }
+    }
+
+    /// The same before version 2009-09-19.
+    pub const fn server_header_2009(self) -> &'static str {
+        match self {
+            Service::Blob => "Blob Service Version 1.0 Microsoft-HTTPAPI/2.0",
+            Service::Queue => "Queue Service Version 1.0 Microsoft-HTTPAPI/2.0",
+            Service::Table => "Table Service Version 1.0 Microsoft-HTTPAPI/2.0",
+        }
+    }
+
+    /// Its position in [`Service::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
     }
 }
 
-/// Which requests are logged.
-///
-/// ```
-/// # use lazuli_model as lazuli_client;
-/// use lazuli_client::Logging;
-///
-/// let changes = Logging { write: true, delete: true, retention_days: Some(7), ..Logging::default() };
-/// assert!(!changes.read);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Logging {
-    /// Those that read.
-    pub read: bool,
-    /// Those that write.
-    pub write: bool,
-    /// Those that delete.
-    pub delete: bool,
-    /// For how many days the log is kept; `None` for ever.
-    pub retention_days: Option<u16>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What is measured.
-///
-/// ```
-/// # use lazuli_model as lazuli_client;
-/// use lazuli_client::Metrics;
-///
-/// let by_operation = Metrics { include_apis: Some(true), retention_days: Some(30) };
-/// assert_ne!(by_operation, Metrics::default());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Metrics {
-    /// `None`: nothing. Else whether each operation is measured by itself, too.
-    pub include_apis: Option<bool>,
-    /// For how many days the figures are kept; `None` for ever.
-    pub retention_days: Option<u16>,
-}
-
-/// A rule of cross-origin resource sharing.
-///
-/// ```
-/// # use lazuli_model as lazuli_client;
-/// use lazuli_client::CorsRule;
-///
-/// let shop = CorsRule {
-///     origins: vec!["https://*.example.com".into()],
-///     methods: vec!["GET".into(), "POST".into()],
-///     allowed_headers: vec!["x-ms-*".into(), "content-type".into()],
-///     max_age_seconds: 600,
-///     ..CorsRule::default()
-/// };
-/// assert!(shop.exposed_headers.is_empty());
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CorsRule {
-    /// The origins it is for: spelt out, `*`, or with a wildcard for sub-domains.
-    pub origins: Vec<String>,
-    /// The verbs it is for.
-    pub methods: Vec<String>,
-    /// The request headers that a page may send; `x*` stands for all that start with `x`.
-    pub allowed_headers: Vec<String>,
-    /// The response headers that a page may see.
-    pub exposed_headers: Vec<String>,
-    /// How long a browser may remember the answer to a preflight.
-    pub max_age_seconds: u32,
+    #[test]
+    fn an_index_is_the_position_in_the_list() {
+        for (index, service) in Service::ALL.into_iter().enumerate() {
+            assert_eq!(service.index(), index);
+        }
+    }
 }

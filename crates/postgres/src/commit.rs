@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use lazuli_engine::{Applied, Condition, Error, Result, TableId, Version, Write};
-use tokio_postgres::Error as PgError;
-use tokio_postgres::types::ToSql;
+use lazuli_engine::{Applied, Condition, Error, Result, TableId, Version, Write, limits};
 
 use crate::engine::Core;
+use crate::evaluate::{self, Commit, Evaluated, Stop, evaluate};
 use crate::key::{self, Address};
-use crate::outcome::{Failure, failure};
-use crate::plan::{self, Call, Current, Step};
+use crate::outcome::Failure;
+use crate::plan::{self, Call, Heads, Step, number};
 use crate::pool::{Lease, pause};
-use crate::session::{Pending, Session, pipelined};
-use crate::sql::{BEGIN, COMMIT, ROLLBACK};
+use crate::room::Claim;
+use crate::session::{Pending, Session, first_error, pipelined, run, text};
+use crate::sql::{BEGIN, BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
 
 /// How often a commit that others were in the way of is tried.
 const ATTEMPTS_MAX: u32 = 64;
@@ -29,12 +29,15 @@ enum Attempt {
     Over(Applied),
     /// Nothing was applied; the version must be above this one next time.
     Again(u64),
+    /// Nothing was applied; there must be room for rows of this size next time.
+    Needs(usize),
 }
 
 impl Core {
     /// See [`lazuli_engine::Engine::apply`].
     pub async fn apply(&self, table: TableId, partition: &str, writes: Vec<Write>) -> Result<Applied> {
         let is_system = table == TableId::SYSTEM;
+        let input = limits::input_bytes(partition, &writes)?;
         let (table, partition) = (key::table_number(table)?, key::encode(partition));
         let addresses: Vec<Address> =
             writes.iter().map(|write| key::address(table, &partition, &key::encode(&write.row))).collect();
@@ -45,8 +48,10 @@ impl Core {
         if addresses.iter().any(|address| address.long.is_some()) {
             self.announce_long().await?;
         }
+        let commit = Commit::new(&writes, addresses, input, is_system);
+        let mut claim = self.room.take(input, 0).await?;
         // What may be in the way is seen below, with the rows locked.
-        if let Some(steps) = plan::direct(&writes, &addresses)
+        if let Some(steps) = plan::direct(&writes, &commit.addresses)
             && let Some(version) = self.send(&steps, floor, is_system).await?
         {
             return Ok(Applied::Done { version, updated: vec![None; writes.len()] });
@@ -55,9 +60,14 @@ impl Core {
             if attempt > 0 {
                 pause(backoff(attempt)).await;
             }
-            match self.decide_locked(&writes, &addresses, floor, is_system).await? {
+            match self.decide_locked(&commit, floor, &claim).await? {
                 Attempt::Over(applied) => return Ok(applied),
                 Attempt::Again(seen) => floor = floor.max(seen),
+                Attempt::Needs(rows) => {
+                    // One that waits for room must not hold any.
+                    drop(claim);
+                    claim = self.room.take(input, rows).await?;
+                }
             }
         }
         Err(Error::Conflict)
@@ -79,7 +89,8 @@ impl Core {
                 run_together(&lease, &locks, &calls, is_system).await
             }
         };
-        match self.settle(lease, sent, version, steps).await? {
+        let written: Vec<&Address> = written(steps).collect();
+        match self.settle(lease, sent, version, &written).await? {
             true => Ok(Some(version)),
             false => Ok(None),
         }
@@ -91,17 +102,17 @@ impl Core {
         lease: Lease,
         sent: std::result::Result<(), Failure>,
         version: Version,
-        steps: &[Step],
+        written: &[&Address],
     ) -> Result<bool> {
         match sent {
             Ok(()) if !lease.is_doubtful() => {
                 lease.give_back();
                 Ok(true)
             }
-            Ok(()) => self.find_out(version, steps, "the standby did not confirm".into()).await,
+            Ok(()) => self.find_out(version, written, "the standby did not confirm".into()).await,
             Err(Failure::Lost(why)) => {
                 drop(lease);
-                self.find_out(version, steps, why).await
+                self.find_out(version, written, why).await
             }
             Err(Failure::Guard | Failure::Conflict) => {
                 lease.give_back();
@@ -116,13 +127,11 @@ impl Core {
     }
 
     /// The connection was lost: looks for what the commit would have left.
-    async fn find_out(&self, version: Version, steps: &[Step], why: String) -> Result<bool> {
-        let written: Vec<Address> =
-            steps.iter().filter(|step| step.writes()).map(|step| step.address.clone()).collect();
+    async fn find_out(&self, version: Version, written: &[&Address], why: String) -> Result<bool> {
         if !written.is_empty() {
-            match self.rows(&written, true).await {
-                Ok(rows) if rows.values().any(|(found, _)| *found == version) => return Ok(true),
-                Ok(_) => {}
+            match self.has_version(written, version).await {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
                 Err(error) => tracing::warn!(%error, "an unknown outcome could not be looked up"),
             }
         }
@@ -130,63 +139,103 @@ impl Core {
     }
 
     /// Reads and locks the rows, decides, and writes.
-    async fn decide_locked(
-        &self,
-        writes: &[Write],
-        addresses: &[Address],
-        floor: u64,
-        is_system: bool,
-    ) -> Result<Attempt> {
+    async fn decide_locked(&self, commit: &Commit<'_>, floor: u64, claim: &Claim) -> Result<Attempt> {
         let lease = self.pool.take().await?;
-        let current = match read_locked(&lease, addresses, is_system).await {
-            Ok(current) => current,
-            Err(Failure::Denied(error)) => return Err(error),
-            // Nothing was sent that could have an effect.
-            Err(Failure::Lost(_) | Failure::Deposed(_)) => {
-                lease.instance.suspect();
-                return Ok(Attempt::Again(floor));
-            }
-            Err(Failure::Guard | Failure::Conflict) => {
-                lease.send_only(ROLLBACK).await;
-                lease.give_back();
-                return Ok(Attempt::Again(floor));
-            }
+        let heads = match read_locked(&lease, commit).await {
+            Ok(heads) => heads,
+            Err(failure) => return give_up(lease, failure, floor).await,
         };
-        let (steps, updated) = match plan::decided(writes, addresses, &current) {
-            Ok(decided) => decided,
-            Err((index, reason)) => {
-                lease.send_only(ROLLBACK).await;
+        // Updates see the version, so it is fixed before they are evaluated. A commit that is rejected leaves it unused.
+        let seen = heads.values().map(|head| head.version.0).max().unwrap_or(0).max(floor);
+        let version = self.versions.next(seen)?;
+        let evaluated = evaluate(&lease, commit, heads, version, claim.rows_bytes, true).await;
+        let Evaluated { steps, written: sent_before, updated } = match evaluated {
+            Ok(evaluated) => evaluated,
+            Err(Stop::Failed(failure)) => return give_up(lease, failure, seen).await,
+            Err(Stop::Needs(rows)) => {
+                roll_back(lease).await;
+                return Ok(Attempt::Needs(rows));
+            }
+            Err(Stop::Refused(index, reason)) => {
                 let instance = lease.instance.clone();
-                lease.give_back();
-                if writes.len() > 1 {
-                    return self.refuse_several(writes, addresses, floor).await;
+                roll_back(lease).await;
+                if commit.writes.len() > 1 {
+                    return self.refuse_several(commit, floor, version, claim).await;
                 }
-                // A refusal tells what is there, so it is a read.
+                // A rejection tells what is there, so it is a read.
                 self.prove(&instance, false).await.map_err(Failure::of_read)?;
                 return Ok(Attempt::Over(Applied::Refused { index, reason }));
             }
         };
-        let seen = current.values().map(|(version, _)| version.0).max().unwrap_or(0).max(floor);
-        let version = self.versions.next(seen)?;
         let calls = plan::several(&lease.statements, number(version), &steps);
         let sent = finish(&lease, &calls).await;
         let conflicts = matches!(sent, Err(Failure::Guard | Failure::Conflict));
-        match self.settle(lease, sent, version, &steps).await? {
+        let written: Vec<&Address> = sent_before.iter().chain(written(&steps)).collect();
+        match self.settle(lease, sent, version, &written).await? {
             true => Ok(Attempt::Over(Applied::Done { version, updated })),
             false if conflicts => Ok(Attempt::Again(seen)),
             false => Ok(Attempt::Again(floor)),
         }
     }
 
-    /// Decides a refusal on rows of one moment. Those that were read to be locked are of the moment of each lock, and one that
-    /// was not there could not be locked: a refusal by both could name a state that never was.
-    async fn refuse_several(&self, writes: &[Write], addresses: &[Address], floor: u64) -> Result<Attempt> {
-        let current = self.rows(addresses, false).await?;
-        Ok(match plan::decided(writes, addresses, &current) {
-            Err((index, reason)) => Attempt::Over(Applied::Refused { index, reason }),
+    /// Decides a rejection on rows of one moment. Those that were read to be locked are of the moment of each lock, and one that
+    /// was not there could not be locked: a rejection by both could name a state that never was.
+    async fn refuse_several(
+        &self,
+        commit: &Commit<'_>,
+        floor: u64,
+        version: Version,
+        claim: &Claim,
+    ) -> Result<Attempt> {
+        let lease = self.pool.take().await?;
+        let evaluated = async {
+            let begun = async { lease.wait(lease.client().batch_execute(BEGIN_SNAPSHOT)).await };
+            let (begun, heads) = tokio::join!(biased; begun, evaluate::heads(&lease, commit, false));
+            begun?;
+            evaluate(&lease, commit, heads?, version, claim.rows_bytes, false).await
+        };
+        let attempt = match evaluated.await {
+            Err(Stop::Failed(failure)) => return give_up(lease, failure, floor).await,
+            Err(Stop::Needs(rows)) => Attempt::Needs(rows),
+            Err(Stop::Refused(index, reason)) => Attempt::Over(Applied::Refused { index, reason }),
             Ok(_) => Attempt::Again(floor),
-        })
+        };
+        let instance = lease.instance.clone();
+        roll_back(lease).await;
+        if matches!(attempt, Attempt::Over(_)) {
+            self.prove(&instance, false).await.map_err(Failure::of_read)?;
+        }
+        Ok(attempt)
     }
+}
+
+/// Ends a transaction of which nothing was committed, because of a failure.
+async fn give_up(lease: Lease, failure: Failure, seen: u64) -> Result<Attempt> {
+    match failure {
+        Failure::Denied(error) => {
+            roll_back(lease).await;
+            Err(error)
+        }
+        // Nothing was sent that could have an effect.
+        Failure::Lost(_) | Failure::Deposed(_) => {
+            lease.instance.suspect();
+            Ok(Attempt::Again(seen))
+        }
+        Failure::Guard | Failure::Conflict => {
+            roll_back(lease).await;
+            Ok(Attempt::Again(seen))
+        }
+    }
+}
+
+async fn roll_back(lease: Lease) {
+    lease.send_only(ROLLBACK).await;
+    lease.give_back();
+}
+
+/// The rows that have the commit's version afterwards.
+fn written(steps: &[Step]) -> impl Iterator<Item = &Address> {
+    steps.iter().filter(|step| step.writes()).map(|step| &step.address)
 }
 
 /// The version that a condition names, if a commit can be above it.
@@ -195,10 +244,6 @@ fn named_version(write: &Write) -> u64 {
         Condition::Version(version) if version.0 < i64::MAX as u64 - 1 => version.0,
         _ => 0,
     }
-}
-
-fn number(version: Version) -> i64 {
-    i64::try_from(version.0).unwrap_or(i64::MAX)
 }
 
 /// A random time, longer with each attempt.
@@ -244,19 +289,6 @@ async fn finish(session: &Session, calls: &[Call<'_>]) -> std::result::Result<()
     first_error(session.wait(async { Ok(pipelined(pending).await) }).await?)
 }
 
-/// The first error says why a transaction failed: those after it are its echo.
-fn first_error(results: Vec<std::result::Result<u64, PgError>>) -> std::result::Result<(), Failure> {
-    results.into_iter().find_map(std::result::Result::err).map_or(Ok(()), |error| Err(failure(&error)))
-}
-
-fn text<'a>(session: &'a Session, statement: &'static str) -> Pending<'a> {
-    Box::pin(async move { session.client().batch_execute(statement).await.map(|()| 0) })
-}
-
-fn run<'a>(session: &'a Session, call: &'a Call<'a>) -> Pending<'a> {
-    Box::pin(async move { session.client().execute(&call.statement, &call.parameters()).await })
-}
-
 /// Takes the rows that exist in the order of their keys, before statements take them by kind: so no two commits wait for
 /// each other.
 fn locks<'a>(session: &Session, steps: &'a [Step]) -> Vec<Call<'a>> {
@@ -274,39 +306,14 @@ fn locks<'a>(session: &Session, steps: &'a [Step]) -> Vec<Call<'a>> {
         .collect()
 }
 
-async fn read_locked(
-    session: &Session,
-    addresses: &[Address],
-    is_system: bool,
-) -> std::result::Result<Current, Failure> {
-    let mut sorted: Vec<&Address> = addresses.iter().collect();
-    sorted.sort();
-    sorted.dedup();
-    let client = session.client();
+/// Begins a transaction and locks the rows of a commit.
+async fn read_locked(session: &Session, commit: &Commit<'_>) -> std::result::Result<Heads, Failure> {
     let mut head: Vec<Pending<'_>> = vec![text(session, BEGIN)];
-    if is_system {
-        head.push(Box::pin(client.execute(&session.statements.count_change, &[])));
+    if commit.is_system {
+        head.push(Box::pin(session.client().execute(&session.statements.count_change, &[])));
     }
-    let mut current = Current::new();
-    let head = async { first_error(pipelined(head).await) };
-    let rows = async {
-        for group in sorted.chunk_by(|a, b| a.table == b.table) {
-            let keys: Vec<&[u8]> = group.iter().map(|address| &address.row[..]).collect();
-            let (table, partition) = (group[0].table, &group[0].partition);
-            let parameters: [&(dyn ToSql + Sync); 3] = [&table, partition, &keys];
-            let call = client.query(&session.statements.get_locked, &parameters);
-            for row in session.wait(call).await? {
-                let (key, version, value): (&[u8], i64, &[u8]) = (row.get(0), row.get(1), row.get(2));
-                if let Some(address) = group.iter().find(|address| address.row == key) {
-                    let version = Version(version.unsigned_abs());
-                    current.insert((*address).clone(), (version, bytes::Bytes::copy_from_slice(value)));
-                }
-            }
-        }
-        Ok(())
-    };
+    let head = async { session.wait(async { Ok(first_error(pipelined(head).await)) }).await? };
     // Polled in this order, so that BEGIN goes out first and the first read with it.
-    let (head, rows) = tokio::join!(biased; async { session.wait(async { Ok(head.await) }).await? }, rows);
-    head.and(rows)?;
-    Ok(current)
+    let (head, heads) = tokio::join!(biased; head, evaluate::heads(session, commit, true));
+    head.and(heads)
 }

@@ -3,8 +3,11 @@
 //! A database that is being filled carries a mark that keeps servers away until it is complete.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use lazuli_engine::{Clock, Dump, EngineFuture, Error, Marks, Result, Row, Stored, TableId, Version};
+use lazuli_engine::{
+    Clock, Content, Dump, EngineFuture, Error, Marks, Result, Row, Stored, TableId, Version,
+};
 use tokio_postgres::types::ToSql;
 
 use crate::engine::{Core, OpenError, Postgres, incomplete};
@@ -118,7 +121,7 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Begins to fill a database, or goes on. It must be empty or have been begun before, and no server may use it.
+    /// Begins to fill a database, or continues. It must be empty or have been begun before, and no server may use it.
     pub async fn begin(url: PostgresUrl) -> std::result::Result<Self, OpenError> {
         Postgres::migrate(url.clone()).await?;
         let engine = Postgres::open_any(url, Clock::system(), COPIER).await?;
@@ -162,8 +165,20 @@ impl Filler {
             }
             _ => {}
         }
+        // Those of a copy that was interrupted: nobody else fills this database.
+        self.engine.take_over_content().await?;
         // Whatever comes, a scan looks for long keys: it costs little, and only until the copy is complete.
         core.announce_long().await
+    }
+
+    /// The content of the database, to be filled by [`Content::adopt`].
+    pub fn content(&self) -> Arc<dyn Content> {
+        self.engine.stored_content()
+    }
+
+    /// The engine, for content that is stored elsewhere.
+    pub fn engine(&self) -> &Postgres {
+        &self.engine
     }
 
     /// What it holds so far.

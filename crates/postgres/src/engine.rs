@@ -6,18 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lazuli_engine::{
-    Applied, Clock, Dump, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status, TableId,
-    Write,
+    Applied, Clock, Content, Dump, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status,
+    TableId, Write,
 };
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row as PgRow;
 use tokio_postgres::types::ToSql;
 
+use crate::content::{ChunkContent, StreamLedger, in_objects};
 use crate::dump::FILLING;
 use crate::key;
 use crate::outcome::Failure;
 use crate::pool::{Pool, pause};
+use crate::room::{self, Room};
 use crate::schema::{self, Flavour};
 use crate::url::PostgresUrl;
 use crate::version::{LEASE, Versions};
@@ -50,6 +52,8 @@ impl std::error::Error for OpenError {}
 /// An engine whose rows are in a database that others may use at the same time.
 pub struct Postgres {
     core: Arc<Core>,
+    pub(crate) ledger: Arc<StreamLedger>,
+    content: ChunkContent,
     caretaker: AbortHandle,
 }
 
@@ -59,14 +63,29 @@ pub struct Core {
     pub pool: Arc<Pool>,
     /// Versions.
     pub versions: Versions,
+    /// Memory for commits.
+    pub room: Room,
     has_long: AtomicBool,
     /// Names this process among the front ends.
-    holder: String,
+    pub holder: String,
 }
 
 impl Postgres {
-    /// Opens a database; sets it up if it is empty.
+    /// Opens a database; sets it up if it is empty. One whose content is in an object store is an error.
     pub async fn open(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
+        let engine = Self::open_rows(url, clock).await?;
+        let found = engine.ledger.object_store().await;
+        match found.and_then(|number| number.map_or(Ok(()), |_| Err(in_objects()))) {
+            Ok(()) => Ok(engine),
+            Err(error) => {
+                engine.core.leave().await;
+                Err(OpenError::new(error.to_string()))
+            }
+        }
+    }
+
+    /// Opens a database for its rows; the caller knows where its content is. Sets it up if it is empty.
+    pub async fn open_rows(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
         let engine = Self::open_any(url, clock, "").await?;
         let filling = "SELECT 1 FROM lazuli_meta WHERE name = $1::text";
         match engine.core.small(filling, &[&FILLING]).await {
@@ -97,13 +116,16 @@ impl Postgres {
         let (slot, high) = take_slot(&pool, &holder).await.map_err(|error| OpenError(error.to_string()))?;
         let core = Arc::new(Core {
             versions: Versions::new(clock, slot, high),
+            room: Room::new(),
             has_long: AtomicBool::new(false),
             pool,
             holder,
         });
         core.shared_state().await.map_err(|error| OpenError(error.to_string()))?;
-        let caretaker = tokio::spawn(look_after(core.clone())).abort_handle();
-        Ok(Self { core, caretaker })
+        let ledger = Arc::new(StreamLedger::new(&core));
+        let content = ChunkContent::new(&ledger);
+        let caretaker = tokio::spawn(look_after(core.clone(), ledger.clone())).abort_handle();
+        Ok(Self { core, ledger, content, caretaker })
     }
 
     /// Brings the schema of a database up to date; tells which version it had, if it had any.
@@ -114,6 +136,11 @@ impl Postgres {
 }
 
 impl Postgres {
+    /// The content next to the rows.
+    pub(crate) fn stored_content(&self) -> Arc<dyn Content> {
+        Arc::new(self.content.clone())
+    }
+
     /// What all parts of the engine work with.
     pub(crate) fn core(&self) -> &Core {
         &self.core
@@ -140,7 +167,7 @@ impl Core {
         self.has_long.load(Ordering::SeqCst)
     }
 
-    /// Before the first such row: whoever scans must know, and looks with each request.
+    /// Before the first such row: scans must know it, and check it with each request.
     pub async fn announce_long(&self) -> Result<()> {
         if self.has_long() {
             return Ok(());
@@ -313,7 +340,7 @@ async fn take_slot(pool: &Arc<Pool>, holder: &str) -> Result<(u64, u64)> {
 }
 
 /// Watches over the server and the slot for as long as the engine is open.
-async fn look_after(core: Arc<Core>) {
+async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
     let mut renewed = Instant::now();
     loop {
         pause(LOOK_EVERY).await;
@@ -322,6 +349,9 @@ async fn look_after(core: Arc<Core>) {
             match core.renew().await {
                 Ok(()) => renewed = Instant::now(),
                 Err(error) => tracing::warn!(%error, "the slot of this front end could not be renewed"),
+            }
+            if let Err(error) = ledger.renew().await {
+                tracing::warn!(%error, "the streams of this front end could not be renewed");
             }
         }
     }
@@ -382,6 +412,10 @@ impl Engine for Postgres {
         self.core.pool.epoch()
     }
 
+    fn memory_bytes_max(&self) -> u64 {
+        room::memory_bytes_max(self.core.pool.url.pool)
+    }
+
     fn status(&self) -> EngineFuture<'_, Status> {
         Box::pin(self.core.status())
     }
@@ -390,9 +424,16 @@ impl Engine for Postgres {
         Box::pin(async { Ok(Box::new(self.core.dump().await?) as Box<dyn Dump>) })
     }
 
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        Some(self.stored_content())
+    }
+
     fn close(&self) -> EngineFuture<'_, ()> {
         Box::pin(async {
             self.caretaker.abort();
+            if let Err(error) = self.ledger.leave().await {
+                tracing::warn!(%error, "the streams of this front end stay taken for a day");
+            }
             self.core.leave().await;
             self.core.pool.close();
             Ok(())

@@ -7,14 +7,17 @@
 //! - the SQL is the subset that PostgreSQL, YugabyteDB and CockroachDB share ([`sql`]): no procedures, no advisory locks.
 
 mod commit;
+mod content;
 mod dump;
 mod engine;
+mod evaluate;
 mod instance;
 mod key;
 mod outcome;
 mod plan;
 mod pool;
 mod read;
+mod room;
 mod schema;
 mod session;
 mod sql;

@@ -19,7 +19,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// For a call that changes nothing: what the caller is told.
+    /// For a call that changes nothing: the error for the caller.
     pub fn of_read(self) -> Error {
         match self {
             Failure::Guard | Failure::Conflict => Error::Conflict,

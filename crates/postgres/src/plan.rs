@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use lazuli_engine::rules::{self, Next};
-use lazuli_engine::{Change, Condition, Reason, Version, Write};
+use lazuli_engine::rules;
+use lazuli_engine::{Change, Condition, Next, Reason, Version, Write};
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
@@ -42,6 +42,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Bytes of the value that it puts.
+    pub fn value_bytes(&self) -> usize {
+        value(&self.effect).map_or(0, <[u8]>::len)
+    }
+
     /// Does it leave a row with the commit's version?
     pub fn writes(&self) -> bool {
         matches!(self.effect, Effect::Insert(_) | Effect::Upsert(_) | Effect::Replace(..))
@@ -81,37 +86,50 @@ fn in_order(mut steps: Vec<Step>) -> Option<Vec<Step>> {
 /// Rows as they are, by where they lie.
 pub type Current = BTreeMap<Address, (Version, Bytes)>;
 
+/// What is known of a row.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Its version.
+    pub version: Version,
+    /// Bytes of its value.
+    pub bytes: usize,
+    /// Its value, if it was read.
+    pub value: Option<Bytes>,
+}
+
+/// What is known of rows, by where they lie.
+pub type Heads = BTreeMap<Address, Head>;
+
 /// The steps of a commit on rows that were read, and what its updates computed.
 pub type Decided = (Vec<Step>, Vec<Option<Bytes>>);
 
-/// Decides a commit on rows as they are; an error tells the first write whose condition does not hold.
+/// Decides writes of the commit `version` on rows as they are; an error tells the first whose condition does not hold. Rows
+/// that updates compute from must have their values.
 pub fn decided(
     writes: &[Write],
     addresses: &[Address],
-    current: &Current,
+    heads: &Heads,
+    version: Version,
 ) -> Result<Decided, (usize, Reason)> {
+    let unread = Bytes::new();
     let mut changed: BTreeMap<&Address, Option<Bytes>> = BTreeMap::new();
     let mut computed = Vec::with_capacity(writes.len());
     for (index, (write, address)) in writes.iter().zip(addresses).enumerate() {
-        let before = current.get(address).map(|(version, value)| (*version, value));
-        // A row that this commit wrote has the commit's version, which no condition can name.
+        let before = heads.get(address).map(|head| (head.version, head.value.as_ref().unwrap_or(&unread)));
         let now = match changed.get(address) {
-            Some(value) => value.as_ref().map(|value| (Version(u64::MAX), value)),
+            Some(value) => value.as_ref().map(|value| (version, value)),
             None => before,
         };
-        match rules::decide(write, now).map_err(|reason| (index, reason))? {
-            Next::Put { value, is_computed } => {
-                computed.push(is_computed.then(|| value.clone()));
-                changed.insert(address, Some(value));
-            }
-            Next::Delete => {
-                computed.push(None);
-                changed.insert(address, None);
-            }
+        let decision = rules::decide(write, now, version).map_err(|reason| (index, reason))?;
+        computed.push(decision.computed());
+        match decision.next {
+            Next::Put(value) => drop(changed.insert(address, Some(value))),
+            Next::Delete => drop(changed.insert(address, None)),
+            Next::Keep => {}
         }
     }
     let step = |(address, value): (&Address, Option<Bytes>)| {
-        let version = current.get(address).map(|(version, _)| *version);
+        let version = heads.get(address).map(|head| head.version);
         let effect = match (version, value) {
             (None, Some(value)) => Effect::Insert(value),
             (Some(version), Some(value)) => Effect::Replace(Some(version), value),
@@ -121,6 +139,11 @@ pub fn decided(
         Some(Step { address: address.clone(), effect })
     };
     Ok((changed.into_iter().filter_map(step).collect(), computed))
+}
+
+/// A version as the database has it.
+pub fn number(version: Version) -> i64 {
+    i64::try_from(version.0).unwrap_or(i64::MAX)
 }
 
 /// A statement with its parameters.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::rules::Pager;
 use lazuli_engine::{KeyRange, Page, Result, Row, RowView, Scan, TableId, Version};
+use tokio_postgres::types::ToSql;
 
 use crate::engine::Core;
 use crate::instance::Instance;
 use crate::key::{self, Address, Edge, Span};
 use crate::outcome::Failure;
-use crate::plan::Current;
+use crate::plan::{Current, number};
 use crate::pool::Lease;
 use crate::session::Session;
 use crate::sql::{BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
@@ -79,6 +80,29 @@ impl Core {
             };
             match read {
                 Ok(rows) => return Ok(rows),
+                Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => {
+                    if !matches!(failure, Failure::Conflict) {
+                        instance.suspect();
+                    }
+                }
+                Err(failure) => return Err(failure.of_read()),
+            }
+        }
+    }
+
+    /// Has one of some rows of one partition this version? Proven in any case.
+    pub async fn has_version(&self, addresses: &[&Address], version: Version) -> Result<bool> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let lease = self.pool.take().await?;
+            let instance = lease.instance.clone();
+            let found = match find_version(lease, addresses, version).await {
+                Ok(found) => self.prove(&instance, true).await.map(|()| found),
+                Err(failure) => Err(failure),
+            };
+            match found {
+                Ok(found) => return Ok(found),
                 Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX => {
                     if !matches!(failure, Failure::Conflict) {
                         instance.suspect();
@@ -262,7 +286,7 @@ async fn ranged(
     Ok(chunk(found, rows))
 }
 
-/// The rows of an answer; there may be more if it has as many as were asked for, or as many bytes.
+/// The rows of a response; there may be more if it has as many as were asked for, or as many bytes.
 fn chunk(found: Vec<tokio_postgres::Row>, rows_max: usize) -> Chunk {
     let rows: Vec<Fetched> = found.iter().map(fetched).collect();
     let bytes: usize = rows.iter().map(|row| row.value.len()).sum();
@@ -340,4 +364,21 @@ async fn some(session: &Session, group: &[&Address]) -> std::result::Result<Curr
         }
     }
     Ok(current)
+}
+
+async fn find_version(
+    lease: Lease,
+    addresses: &[&Address],
+    version: Version,
+) -> std::result::Result<bool, Failure> {
+    let mut is_found = false;
+    for group in addresses.chunk_by(|a, b| a.table == b.table) {
+        let keys: Vec<&[u8]> = group.iter().map(|address| &address.row[..]).collect();
+        let (table, partition, number) = (group[0].table, &group[0].partition, number(version));
+        let parameters: [&(dyn ToSql + Sync); 4] = [&table, partition, &keys, &number];
+        let call = lease.client().query(&lease.statements.find_version, &parameters);
+        is_found |= !lease.wait(call).await?.is_empty();
+    }
+    lease.give_back();
+    Ok(is_found)
 }

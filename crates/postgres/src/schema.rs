@@ -9,7 +9,7 @@ use crate::outcome::describe;
 use crate::version::SLOTS;
 
 /// The version of the schema that this program works with.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// How often setting up is tried: of several front ends that start at once on an empty database all but one fail.
 const ATTEMPTS_MAX: usize = 20;
@@ -59,7 +59,7 @@ impl Flavour {
         }
     }
 
-    /// From nothing to version 1.
+    /// From nothing to version 1: rows.
     fn version_1(self) -> Vec<String> {
         let asc = self.ascending();
         let mut statements = vec![
@@ -87,7 +87,40 @@ impl Flavour {
             statements.push("ALTER TABLE lazuli_row ALTER COLUMN val SET STORAGE EXTERNAL".into());
             statements.push("ALTER TABLE lazuli_row SET (autovacuum_vacuum_scale_factor = 0.05)".into());
         }
-        statements.push("INSERT INTO lazuli_meta (name, value) VALUES ('schema', 1)".into());
+        statements
+    }
+
+    /// From version 1 to version 2: large content; see [`crate::content`].
+    fn version_2(self) -> Vec<String> {
+        let asc = self.ascending();
+        let mut statements = vec![
+            format!(
+                "CREATE TABLE IF NOT EXISTS lazuli_chunk (stream int8 NOT NULL, pos int8 NOT NULL, val bytea NOT NULL, \
+                 PRIMARY KEY (stream{asc}, pos{asc}))"
+            ),
+            format!(
+                "CREATE TABLE IF NOT EXISTS lazuli_stream (stream int8 NOT NULL, holder text NOT NULL, seen timestamptz NOT NULL, \
+                 live int8 NOT NULL, swept bool NOT NULL, PRIMARY KEY (stream{asc}))"
+            ),
+            "INSERT INTO lazuli_meta (name, value) VALUES ('streams', 0) ON CONFLICT (name) DO NOTHING"
+                .into(),
+        ];
+        if self == Flavour::Postgres {
+            // Content does not compress, and parts of it are read without the rest.
+            statements.push("ALTER TABLE lazuli_chunk ALTER COLUMN val SET STORAGE EXTERNAL".into());
+            statements.push("ALTER TABLE lazuli_chunk SET (autovacuum_vacuum_scale_factor = 0.05)".into());
+        }
+        statements
+    }
+
+    /// What brings a database from one version to the latest. The version comes last: it says that all is there.
+    fn steps(self, before: Option<i64>) -> Vec<String> {
+        let mut statements = if before.is_none() { self.version_1() } else { vec![] };
+        statements.extend(self.version_2());
+        statements.push(format!(
+            "INSERT INTO lazuli_meta (name, value) VALUES ('schema', {SCHEMA_VERSION}) \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        ));
         statements
     }
 }
@@ -107,11 +140,12 @@ pub async fn found(client: &Client) -> Result<Option<i64>, String> {
 pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, String> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS_MAX {
-        match found(client).await? {
+        let before = found(client).await?;
+        match before {
             Some(version) if version > SCHEMA_VERSION => return Err(too_new(version)),
-            before @ Some(_) => return Ok(before),
-            None => match set_up(client, flavour).await {
-                Ok(()) => return Ok(None),
+            Some(SCHEMA_VERSION) => return Ok(before),
+            _ => match bring_up(client, flavour, before).await {
+                Ok(()) => return Ok(before),
                 // Someone else was faster; what they made is there when their transaction ends.
                 Err(error) => last = describe(&error),
             },
@@ -121,7 +155,7 @@ pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, S
     Err(format!("the tables could not be made: {last}"))
 }
 
-/// Refuses a database that this program cannot work with; sets up an empty one.
+/// Rejects a database that this program cannot work with; sets up an empty one.
 pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
     match found(client).await? {
         Some(SCHEMA_VERSION) => Ok(()),
@@ -139,9 +173,9 @@ fn too_new(version: i64) -> String {
     )
 }
 
-async fn set_up(client: &Client, flavour: Flavour) -> Result<(), Error> {
-    let statements = flavour.version_1();
-    // CockroachDB and YugabyteDB make tables one by one; the version, which comes last, says that all are there.
+async fn bring_up(client: &Client, flavour: Flavour, before: Option<i64>) -> Result<(), Error> {
+    let statements = flavour.steps(before);
+    // CockroachDB and YugabyteDB make tables one by one.
     if flavour == Flavour::Postgres {
         return client.batch_execute(&format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }

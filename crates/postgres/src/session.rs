@@ -13,6 +13,7 @@ use tokio_postgres::{AsyncMessage, Client};
 
 use crate::instance::Instance;
 use crate::outcome::{Failure, describe, failure, is_doubtful};
+use crate::plan::Call;
 use crate::schema::Flavour;
 use crate::sql::Statements;
 use crate::url::{CONNECT_TIME_MAX, PostgresUrl};
@@ -205,7 +206,7 @@ impl Session {
     }
 }
 
-/// Sends calls one after the other without waiting, then waits for all answers: one round trip.
+/// Sends calls one after the other without waiting, then waits for all responses: one round trip.
 pub async fn pipelined(mut calls: Vec<Pending<'_>>) -> Vec<Result<u64, tokio_postgres::Error>> {
     let mut results: Vec<Option<Result<u64, tokio_postgres::Error>>> = calls.iter().map(|_| None).collect();
     poll_fn(|cx| {
@@ -221,4 +222,19 @@ pub async fn pipelined(mut calls: Vec<Pending<'_>>) -> Vec<Result<u64, tokio_pos
     })
     .await;
     results.into_iter().flatten().collect()
+}
+
+/// The first error says why a transaction failed: those after it are its echo.
+pub fn first_error(results: Vec<Result<u64, tokio_postgres::Error>>) -> Result<(), Failure> {
+    results.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(failure(&error)))
+}
+
+/// A call of a statement without parameters.
+pub fn text<'a>(session: &'a Session, statement: &'static str) -> Pending<'a> {
+    Box::pin(async move { session.client().batch_execute(statement).await.map(|()| 0) })
+}
+
+/// A call of a statement.
+pub fn run<'a>(session: &'a Session, call: &'a Call<'a>) -> Pending<'a> {
+    Box::pin(async move { session.client().execute(&call.statement, &call.parameters()).await })
 }

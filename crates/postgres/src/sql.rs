@@ -1,6 +1,6 @@
 //! Every statement, in the subset that PostgreSQL 15, YugabyteDB and CockroachDB share.
 //!
-//! One modification of one table per statement (CockroachDB refuses several), every parameter with its type (its
+//! One modification of one table per statement (CockroachDB rejects several), every parameter with its type (its
 //! integer literals and divisions differ), keys as bytea, which sorts byte by byte everywhere.
 //! A division by zero ends a transaction whose conditions do not hold, so that its COMMIT, sent along, does nothing.
 
@@ -21,9 +21,20 @@ const GET: &str =
 const GET_SOME: &str =
     "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[])";
 
-/// In the order of their keys, so that two commits never wait for each other.
-const GET_LOCKED: &str = "SELECT rk, ver, val FROM lazuli_row \
+/// Versions and sizes, and the values of the rows $5 as far as they have at most $4 bytes. The lengths of large values are
+/// known without reading them.
+const HEADS: &str = "SELECT rk, ver, octet_length(val)::int8, \
+     CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
+     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk";
+
+/// The same, and nobody else changes the rows. In the order of their keys, so that two commits never wait for each other.
+const HEADS_LOCKED: &str = "SELECT rk, ver, octet_length(val)::int8, \
+     CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk FOR UPDATE";
+
+/// Has one of the rows this version?
+const FIND_VERSION: &str = "SELECT 1 FROM lazuli_row \
+     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) AND ver = $4::int8 LIMIT 1";
 
 const LOCK: &str = "SELECT ver FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk FOR UPDATE";
@@ -119,7 +130,9 @@ macro_rules! statements {
 statements! {
     get = GET,
     get_some = GET_SOME,
-    get_locked = GET_LOCKED,
+    heads = HEADS,
+    heads_locked = HEADS_LOCKED,
+    find_version = FIND_VERSION,
     lock = LOCK,
     scan = SCAN,
     scan_long = SCAN_LONG,

@@ -60,7 +60,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Accepts whoever answers, as `require` of PostgreSQL's tools does.
+/// Accepts any certificate, as `require` of PostgreSQL's tools does.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 

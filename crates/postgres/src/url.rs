@@ -17,7 +17,7 @@ const POOL_MAX: usize = 1_000;
 const HOSTS_MAX: usize = 16;
 /// Longest to connect to one server.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
-/// Unacknowledged bytes for so long mean that the server is gone.
+/// Bytes that stay unacknowledged for this long mean that the server is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// What a read promises while the database changes hands.

@@ -11,11 +11,11 @@ use std::time::Duration;
 use lazuli_engine::{Clock, Error, Result, Version};
 use tokio::time::Instant;
 
-/// Front ends at a time. A version is at most so many ticks (6.4 µs) after the clock.
+/// Maximum number of front ends. A version is at most this many ticks (6.4 µs) ahead of the clock.
 pub const SLOTS: u64 = 64;
-/// A slot that was not renewed for so long is free.
+/// A slot that was not renewed for this long is free.
 pub const LEASE: Duration = Duration::from_secs(300);
-/// A front end stops using its slot so long after it was last renewed.
+/// A front end stops using its slot this long after it was last renewed.
 pub const LEASE_TRUSTED: Duration = Duration::from_secs(240);
 
 /// Gives out versions.

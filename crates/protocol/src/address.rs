@@ -2,16 +2,13 @@
 //!
 //! Nothing here fails on account of what exists: only on what cannot be an address.
 
-pub mod path;
-
 use std::borrow::Cow;
 
-pub use path::{Resource, parse_path};
-
 use lazuli_model::error::Origin;
-use lazuli_model::{ErrorCode, Failure};
+use lazuli_model::{ErrorCode, Failure, Service};
 
-use crate::{Head, percent};
+use crate::Head;
+use crate::http::query::Query;
 
 /// How the account is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +39,15 @@ pub struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Takes a target apart. `is_account` tells whether an account exists: a host is only taken for an account's when
-    /// the account does, so that any name may point at the server in path style.
-    pub fn parse(head: &Head<'a>, is_account: impl Fn(&str) -> bool) -> Result<Self, Failure> {
+    /// Takes a target apart. `is_account` tells whether an account exists.
+    ///
+    /// The account is found by known names, so that any host name can point at the server: `{account}.{service}.…` names
+    /// it for certain; else the first segment of the path, if there is such an account; else the first label of the host.
+    pub fn parse(
+        head: &Head<'a>,
+        service: Service,
+        is_account: impl Fn(&str) -> bool,
+    ) -> Result<Self, Failure> {
         let (target_authority, path_and_query) = split_target(head.target)?;
         let authority = match target_authority.or_else(|| head.get_filled("host")) {
             Some(authority) => authority,
@@ -54,27 +57,26 @@ impl<'a> Address<'a> {
         };
         let (wire_path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
         let query = Query(query);
-        if let Some((account, secondary)) =
-            account_of_host(authority).filter(|(account, _)| is_account(account))
-        {
-            let resource_path = wire_path;
-            return Ok(Self {
-                account,
-                secondary,
-                style: Style::Host,
-                authority,
-                wire_path,
-                resource_path,
-                query,
-            });
-        }
         let rest = wire_path.strip_prefix('/').unwrap_or(wire_path);
-        let (segment, resource_path) = match rest.find('/') {
+        let (segment, below_segment) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        let (account, secondary) = split_secondary(segment);
-        Ok(Self { account, secondary, style: Style::Path, authority, wire_path, resource_path, query })
+        let of_path = split_secondary(segment);
+        let of_host = host_label(authority).map(split_secondary).filter(|(account, _)| is_account(account));
+        let names_service =
+            names_service(authority, service) || service == Service::Blob && names_website(authority);
+        let ((account, secondary), style) = match of_host {
+            Some(of_host) if names_service || !is_account(of_path.0) => (of_host, Style::Host),
+            _ => (of_path, Style::Path),
+        };
+        let resource_path = if style == Style::Host { wire_path } else { below_segment };
+        Ok(Self { account, secondary, style, authority, wire_path, resource_path, query })
+    }
+
+    /// Is the static website of the account addressed: `{account}.web.…`, or `{account}.z6.web.…` as in Azure?
+    pub fn is_website(&self) -> bool {
+        self.style == Style::Host && names_website(self.authority)
     }
 
     /// The account segment that generated URLs repeat in path style.
@@ -99,10 +101,32 @@ pub fn split_target(target: &str) -> Result<(Option<&str>, &str), Failure> {
     if authority.is_empty() { Err(unparsable()) } else { Ok((Some(authority), path)) }
 }
 
-/// `{account}[-secondary].table.{anything}`.
-fn account_of_host(authority: &str) -> Option<(&str, bool)> {
-    let (label, rest) = authority.split_once('.')?;
-    rest.starts_with("table.").then(|| split_secondary(label))
+/// The first label of a host name; `None` for an address.
+fn host_label(authority: &str) -> Option<&str> {
+    let host = authority.split(':').next()?;
+    let label = host.split('.').next()?;
+    (!label.is_empty() && !label.bytes().all(|b| b.is_ascii_digit())).then_some(label)
+}
+
+/// Does the second label name the service: `{account}[-secondary].table.{anything}`?
+fn names_service(authority: &str, service: Service) -> bool {
+    let rest = authority.split_once('.').and_then(|(_, rest)| rest.strip_prefix(service.label()));
+    rest.is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Do the labels after the account name static websites? Azure has a zone before that: `z6`.
+fn names_website(authority: &str) -> bool {
+    let mut labels = authority.split('.').skip(1);
+    let is_zone = |label: &&str| {
+        label
+            .strip_prefix('z')
+            .is_some_and(|zone| !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let label = match labels.next() {
+        Some(label) if is_zone(&label) => labels.next(),
+        label => label,
+    };
+    label == Some("web") && labels.next().is_some()
 }
 
 fn split_secondary(label: &str) -> (&str, bool) {
@@ -112,38 +136,16 @@ fn split_secondary(label: &str) -> (&str, bool) {
     }
 }
 
-/// A query string, read on demand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Query<'a>(pub &'a str);
-
-impl<'a> Query<'a> {
-    /// Names and values in order, decoded; `None` stands for one that cannot be decoded.
-    pub fn pairs(self) -> impl Iterator<Item = Option<(Cow<'a, str>, Cow<'a, str>)>> {
-        self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((percent::decode_query(name)?, percent::decode_query(value)?))
-        })
-    }
-
-    /// The value of the parameter, if it is there and can be decoded.
-    pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.pairs().flatten().find(|(given, _)| given == name).map(|(_, value)| value)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Field;
+    use crate::http::head::Field;
 
     #[track_caller]
     fn check(host: &str, target: &str, expected: (&str, bool, Style, &str)) {
         let fields = [Field { name: "host", value: host }];
         let head = Head { method: "GET", target, fields: &fields };
-        let address = Address::parse(&head, |name| name == "dev" || name == "blogs").unwrap();
+        let address = Address::parse(&head, Service::Table, |name| name == "dev" || name == "blogs").unwrap();
         assert_eq!(
             (address.account, address.secondary, address.style, address.resource_path),
             expected,
@@ -160,15 +162,45 @@ mod tests {
         check("127.0.0.1:10002", "/dev-secondary/T", ("dev", true, Style::Path, "/T"));
         check("blogs.table.core.windows.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
         check("blogs-secondary.table.core.windows.net", "/", ("blogs", true, Style::Host, "/"));
+        // The first documents write the host in two more ways (erratum E18): any name works.
+        check("blogs.tables.core.windows.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
+        check("blogs.windows.core.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
         check("blogs.table.localhost:10002", "/T()", ("blogs", false, Style::Host, "/T()"));
         check("other.table.localhost:10002", "/dev/T", ("dev", false, Style::Path, "/T"));
+        check("lazuli:10002", "/dev/T", ("dev", false, Style::Path, "/T"));
+        check("storage.compose.internal", "/dev-secondary/T", ("dev", true, Style::Path, "/T"));
+        check("[::1]:10002", "/dev/T", ("dev", false, Style::Path, "/T"));
+        check("blogs:10002", "/T", ("blogs", false, Style::Host, "/T"));
+        check("blogs.localhost", "/dev/T", ("dev", false, Style::Path, "/T"));
+        check("blogs.table.localhost", "/dev/T", ("blogs", false, Style::Host, "/dev/T"));
+        check("blogs.blob.localhost", "/T", ("blogs", false, Style::Host, "/T"));
         check("ignored", "http://blogs.table.example.org/T?x=1", ("blogs", false, Style::Host, "/T"));
+    }
+
+    #[test]
+    fn websites_are_named_by_the_host() {
+        for (host, expected) in [
+            ("dev.web.localhost:10000", Some("/blogs/a")),
+            ("dev.z6.web.core.windows.net", Some("/blogs/a")),
+            ("dev-secondary.z13.web.example.org", Some("/blogs/a")),
+            ("dev.blob.localhost", None),
+            ("dev.zone.web.localhost", None),
+            ("dev.web", None),
+            ("127.0.0.1:10000", None),
+        ] {
+            let fields = [Field { name: "host", value: host }];
+            let head = Head { method: "GET", target: "/blogs/a", fields: &fields };
+            let address =
+                Address::parse(&head, Service::Blob, |name| name == "dev" || name == "blogs").unwrap();
+            let found = address.is_website().then_some(address.resource_path);
+            assert_eq!(found, expected, "{host}");
+        }
     }
 
     #[test]
     fn a_request_without_host_is_refused() {
         let head = Head { method: "GET", target: "/dev/Tables", fields: &[] };
-        let failure = Address::parse(&head, |_| true).unwrap_err();
+        let failure = Address::parse(&head, lazuli_model::Service::Table, |_| true).unwrap_err();
         assert_eq!(failure.code, ErrorCode::HostInformationNotPresent);
     }
 

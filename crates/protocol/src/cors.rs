@@ -4,13 +4,13 @@
 //! a header that it does not allow, no later rule can help.
 
 use lazuli_model::error::Origin;
-use lazuli_model::service::CorsRule;
+use lazuli_model::properties::CorsRule;
 use lazuli_model::{ErrorCode, Failure};
 
 use crate::Head;
-use crate::response::{Field, Response};
+use crate::http::response::{Field, Response};
 
-/// The answer to a browser that asks whether a page may make a request.
+/// The response to a browser that asks whether a page may make a request.
 pub fn preflight(head: &Head<'_>, rules: &[CorsRule]) -> Result<Response, Failure> {
     let origin = head.get_filled("origin");
     let method = head.get_filled("access-control-request-method");
@@ -34,7 +34,7 @@ pub fn preflight(head: &Head<'_>, rules: &[CorsRule]) -> Result<Response, Failur
         .with("Access-Control-Allow-Credentials", "true"))
 }
 
-/// What the rules add to the answer of a request. `response` must have all its other headers.
+/// What the rules add to the response of a request. `response` must have all its other headers.
 pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<Field> {
     if rules.is_empty() {
         return Vec::new();
@@ -43,20 +43,20 @@ pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<F
     let origin = head.get_filled("origin");
     let rule = match origin {
         Some(origin) => rule_for(rules, origin, head.method),
-        // The answer may be cached and given to a page: where all may see it, it says so.
+        // The response may be cached and given to a page: where all may see it, it says so.
         None if reads => rules.iter().find(|rule| is_for_all(rule) && is_for_method(rule, head.method)),
         None => None,
     };
     let mut out: Vec<Field> = Vec::new();
     if let Some(rule) = rule {
         let allowed = allowed_origin(rule, origin.unwrap_or("*"));
-        out.push(("Access-Control-Allow-Origin", allowed.to_owned().into()));
+        out.push(("Access-Control-Allow-Origin".into(), allowed.to_owned().into()));
         let exposed = exposed(rule, response);
         if !exposed.is_empty() {
-            out.push(("Access-Control-Expose-Headers", exposed.into()));
+            out.push(("Access-Control-Expose-Headers".into(), exposed.into()));
         }
         if allowed != "*" {
-            out.push(("Access-Control-Allow-Credentials", "true".into()));
+            out.push(("Access-Control-Allow-Credentials".into(), "true".into()));
         }
     }
     let depends = match rule {
@@ -64,9 +64,14 @@ pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<F
         None => !rules.iter().any(is_for_all),
     };
     if reads && depends {
-        out.push(("Vary", "Origin".into()));
+        out.push(("Vary".into(), "Origin".into()));
     }
     out
+}
+
+/// Does a rule allow requests of this origin with this verb?
+pub fn allows(method: &str, origin: &str, rules: &[CorsRule]) -> bool {
+    rule_for(rules, origin, method).is_some()
 }
 
 fn rule_for<'r>(rules: &'r [CorsRule], origin: &str, method: &str) -> Option<&'r CorsRule> {
@@ -112,7 +117,7 @@ fn lists(names: &[String], header: &str) -> bool {
 fn exposed(rule: &CorsRule, response: &Response) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in &response.fields {
-        if lists(&rule.exposed_headers, name) && !names.contains(name) {
+        if lists(&rule.exposed_headers, name) && !names.contains(&name.as_ref()) {
             names.push(name);
         }
     }
@@ -122,7 +127,7 @@ fn exposed(rule: &CorsRule, response: &Response) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Field as Sent;
+    use crate::http::head::Field as Sent;
 
     fn texts(list: &str) -> Vec<String> {
         list.split(' ').filter(|text| !text.is_empty()).map(str::to_owned).collect()
@@ -208,7 +213,8 @@ mod tests {
         let response =
             Response::new(200).with("Content-Type", "x").with("ETag", "y").with("x-ms-request-id", "z");
         let found = fields(&head, rules, &response);
-        let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (*name, value.as_ref())).collect();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect();
         assert_eq!(found, expected, "{method} {origin:?}");
     }
 

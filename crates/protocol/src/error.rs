@@ -1,14 +1,13 @@
-//! Failures as bodies: OData JSON, Atom-era XML and the prefixed XML of the front end.
+//! Failures as responses of the storage services: the parts that all services share, and the XML of Blob and Queue.
 
-use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 
-use crate::media::Format;
-use crate::response::{Context, Response, Shape, odata_fields};
-use crate::{ApiVersion, Head, atom, json};
+use crate::ApiVersion;
+use crate::http::response::{Context, Response};
+use crate::xml::write;
 
 /// The challenge that comes with 401: SDKs split it at blanks, so its form is fixed.
-const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/authorize resource_id=https://storage.azure.com";
+pub const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// The message with the trailer that every error carries: `\nRequestId:…\nTime:…Z`, and in a batch the index in front.
 pub fn message(context: &Context, failure: &Failure) -> String {
@@ -21,68 +20,37 @@ pub fn message(context: &Context, failure: &Failure) -> String {
     )
 }
 
-/// The answer to a failed OData operation, in the format that was negotiated.
-pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
-    let mut response = Response::refusal(failure.code);
-    response.fields.extend(odata_fields(context.version).filter(|(name, _)| {
-        *name != "Cache-Control"
-            || (failure.origin == Origin::Operation && failure.code != ErrorCode::TableNotFound)
-    }));
-    response = response.with_some("Preference-Applied", shape.prefer.map(|prefer| prefer.applied()));
-    if repeats_code(context.version) {
-        response = response.with("x-ms-error-code", failure.code.name());
-    }
-    let text = message(context, failure);
-    let wants_xml = failure.code == ErrorCode::AtomFormatNotSupported;
-    match shape.format {
-        Format::Json(level) if !wants_xml => response
-            .with("Content-Type", Format::json_content_type(level))
-            .with_body(json::write::error(failure.code.name(), &text)),
-        Format::Json(_) | Format::Atom => response
-            .with("Content-Type", xml_content_type(context.version))
-            .with_body(atom::write::error(context.version, failure.code.name(), &text)),
-    }
-}
-
-fn xml_content_type(version: ApiVersion) -> &'static str {
-    if version >= ApiVersion::V2013_08_15 { "application/xml;charset=utf-8" } else { "application/xml" }
-}
-
 /// Has that version the header that repeats the code of an error?
-fn repeats_code(version: ApiVersion) -> bool {
+pub fn repeats_code(version: ApiVersion) -> bool {
     version >= ApiVersion::V2017_07_29
 }
 
-/// The answer to an operation that speaks XML and failed.
-pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
+/// The response of the Blob and Queue services to a failed request. Up to 2017-04-17 the code stands in the body only;
+/// requests that fail before their version is known say neither version nor code in headers.
+pub fn storage(context: &Context, failure: &Failure) -> Response {
     let mut response = Response::refusal(failure.code);
-    if repeats_code(context.version) {
+    if context.version >= ApiVersion::V2017_07_29 {
         response = response.with("x-ms-error-code", failure.code.name());
     }
-    response
-        .with("Content-Type", "application/xml")
-        .with_body(atom::write::prefixed_error(failure.code.name(), &message(context, failure)))
-}
-
-/// The answer to a request that was refused at the front door, perhaps before its version was known.
-pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) -> Response {
-    let text = message(context, failure);
-    let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));
-    let json = speaks_json("accept") || speaks_json("content-type");
-    let mut response = Response::refusal(failure.code);
-    if repeats_code(context.version) || context.version == ApiVersion::NONE {
-        response = response.with("x-ms-error-code", failure.code.name());
-    }
-    response.front_end = true;
     if matches!(failure.code, ErrorCode::NoAuthenticationInformation | ErrorCode::InvalidBearerToken) {
         response = response.with("WWW-Authenticate", CHALLENGE);
     }
-    if json {
-        return response
-            .with("Content-Type", "application/json")
-            .with_body(json::write::error(failure.code.name(), &text));
+    let is_header = |name: &str| name.contains('-');
+    for (name, value) in failure.details.iter().filter(|(name, _)| is_header(name)) {
+        response = response.with(*name, value.clone());
     }
-    response
-        .with("Content-Type", "application/xml")
-        .with_body(atom::write::prefixed_error(failure.code.name(), &text))
+    if failure.code.status() == 304 {
+        return response;
+    }
+    let text = message(context, failure);
+    let body = write::document(|out| {
+        write::nest(out, "Error", |out| {
+            write::leaf(out, "Code", failure.code.name());
+            write::leaf(out, "Message", &text);
+            for (name, value) in failure.details.iter().filter(|(name, _)| !is_header(name)) {
+                write::leaf(out, name, value);
+            }
+        });
+    });
+    response.with("Content-Type", "application/xml").with_body(body)
 }

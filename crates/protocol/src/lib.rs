@@ -1,27 +1,22 @@
-//! How the Table service looks on the wire, in both directions: bytes to operations, outcomes to bytes, signatures.
+//! How the storage services look on the wire, in both directions: bytes to operations, outcomes to bytes, signatures.
 //!
-//! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot drift.
+//! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot drift. Each
+//! service has a folder of its own; everything that several services share lives beside the folders.
 
 pub mod address;
-pub mod answer;
-pub mod atom;
 pub mod auth;
-pub mod batch;
-pub mod continuation;
+pub mod blob;
+pub mod connection_string;
 pub mod cors;
 pub mod error;
-pub mod etag;
-pub mod head;
-pub mod json;
-pub mod media;
-pub mod percent;
-pub mod response;
+pub mod http;
+pub mod queue;
+pub mod reply;
 pub mod table;
-pub mod url;
-pub mod version;
 pub mod xml;
 
-pub use address::{Address, Resource};
-pub use head::Head;
-pub use response::Response;
-pub use version::ApiVersion;
+pub use address::Address;
+pub use connection_string::ConnectionString;
+pub use http::head::Head;
+pub use http::response::Response;
+pub use http::version::ApiVersion;

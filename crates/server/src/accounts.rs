@@ -74,12 +74,14 @@ fn bytes_in(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
 }
 
-/// What is known of an account that is served.
+/// An account that is served.
 #[derive(Clone)]
 pub struct Entry {
+    /// Where its records are: see [`lazuli_service::Grant::home`].
+    pub home: Arc<str>,
     /// Its keys.
     pub keys: Arc<[AccountKey]>,
-    /// Requests by plain HTTP are refused.
+    /// Requests by plain HTTP are rejected.
     pub https_only: bool,
     /// It was given at start, and is not kept in the engine.
     is_given: bool,
@@ -89,7 +91,8 @@ pub struct Entry {
 pub struct Directory {
     given: Vec<GivenAccount>,
     entries: RwLock<HashMap<String, Entry>>,
-    /// Up to which change of a shared engine the entries are known to be right.
+    /// The change of a shared engine up to which the entries are known to be right. Its lock is held while the accounts
+    /// are listed and stored, so an older list never replaces a newer one.
     known: tokio::sync::Mutex<Option<u64>>,
 }
 
@@ -101,17 +104,18 @@ impl Directory {
         directory
     }
 
-    /// Takes the accounts of the engine over, as they are now.
+    /// Reads the accounts of the engine. The result includes every change that was made before the call.
     pub async fn refresh(&self, accounts: &Accounts) -> lazuli_service::Result<()> {
+        let _turn = self.known.lock().await;
         self.set(&accounts.list().await?);
         Ok(())
     }
 
-    /// Takes the accounts of a shared engine over, unless nothing has changed since that was done.
+    /// Reads the accounts of a shared engine, unless nothing has changed since they were read.
     pub async fn refresh_since(&self, changes: u64, accounts: &Accounts) -> lazuli_service::Result<()> {
         let mut known = self.known.lock().await;
         if *known != Some(changes) {
-            self.refresh(accounts).await?;
+            self.set(&accounts.list().await?);
             *known = Some(changes);
         }
         Ok(())
@@ -121,22 +125,29 @@ impl Directory {
         let mut entries = HashMap::new();
         for account in kept {
             let keys = account.keys.iter().map(|key| AccountKey::new(key)).collect();
-            entries.insert(
-                account.name.clone(),
-                Entry { keys, https_only: account.https_only, is_given: false },
-            );
+            let home = account.home.as_str().into();
+            let entry = Entry { home, keys, https_only: account.https_only, is_given: false };
+            entries.insert(account.name.clone(), entry);
         }
         for account in &self.given {
             if account.yields && entries.contains_key(&account.name) {
                 continue;
             }
             let keys = account.keys.iter().cloned().collect();
-            entries.insert(account.name.clone(), Entry { keys, https_only: false, is_given: true });
+            // Other keys for an account of the engine open the same account.
+            let kept = entries.get(&account.name);
+            let home = kept.map_or_else(|| account.name.as_str().into(), |kept| kept.home.clone());
+            entries.insert(account.name.clone(), Entry { home, keys, https_only: false, is_given: true });
         }
         *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = entries;
     }
 
-    /// What is known of an account.
+    /// Where the records of an account are.
+    pub fn home(&self, account: &str) -> Option<Arc<str>> {
+        self.read().get(account).map(|entry| entry.home.clone())
+    }
+
+    /// An account.
     pub fn find(&self, account: &str) -> Option<Entry> {
         self.read().get(account).cloned()
     }
@@ -163,6 +174,13 @@ impl Directory {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use lazuli_engine::{Clock, Engine, EngineFuture, Layer, Memory, Page, Scan};
+    use lazuli_service::{Options, Service};
+    use tokio::sync::Notify;
+
     use super::*;
 
     /// The public key is not good for an account of the same name that the store keeps.
@@ -170,6 +188,7 @@ mod tests {
     fn a_kept_account_is_stronger_than_one_that_yields() {
         let kept = Account {
             name: DEVELOPMENT_ACCOUNT.into(),
+            home: format!("{DEVELOPMENT_ACCOUNT}.7"),
             keys: [vec![1; 64], vec![2; 64]],
             created: 0,
             https_only: true,
@@ -179,11 +198,77 @@ mod tests {
             assert!(directory.is_given(DEVELOPMENT_ACCOUNT));
             directory.set(std::slice::from_ref(&kept));
             let found = directory.find(DEVELOPMENT_ACCOUNT).unwrap();
+            assert_eq!(*found.home, *kept.home, "whatever the keys, it is the same account");
             let wanted = if yields { (2, true, false) } else { (1, false, true) };
             assert_eq!((found.keys.len(), found.https_only, directory.is_given(DEVELOPMENT_ACCOUNT)), wanted);
             directory.set(&[]);
             assert!(directory.is_given(DEVELOPMENT_ACCOUNT), "it is back");
+            assert_eq!(directory.home(DEVELOPMENT_ACCOUNT).as_deref(), Some(DEVELOPMENT_ACCOUNT));
         }
+    }
+
+    /// An engine that holds the result of its first scan back until it is released.
+    struct Gate {
+        inner: Memory,
+        is_first: AtomicBool,
+        reached: Notify,
+        release: Notify,
+    }
+
+    impl Layer for Gate {
+        fn below(&self) -> &dyn Engine {
+            &self.inner
+        }
+
+        fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+            Box::pin(async move {
+                let page = self.inner.scan(scan).await;
+                if self.is_first.swap(false, Ordering::SeqCst) {
+                    self.reached.notify_one();
+                    self.release.notified().await;
+                }
+                page
+            })
+        }
+    }
+
+    /// Finding 3 of the security review: a refresh that had read the accounts before a key was rotated, and stored them
+    /// after, left the old key valid and the new one invalid.
+    #[tokio::test]
+    async fn finding_3_a_rotated_key_never_stays_valid() {
+        let gate = Arc::new(Gate {
+            inner: Memory::new(Clock::system()),
+            is_first: AtomicBool::new(false),
+            reached: Notify::new(),
+            release: Notify::new(),
+        });
+        let options = Options {
+            clock: Clock::system(),
+            elapsed: Arc::new(|| Duration::ZERO),
+            query_time_max: Duration::from_secs(5),
+            name_hold: Duration::ZERO,
+        };
+        let service = Arc::new(Service::new(gate.clone(), options));
+        service.accounts().add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();
+        gate.is_first.store(true, Ordering::SeqCst);
+        let directory = Arc::new(Directory::new(Vec::new()));
+        let refresh = || {
+            let (directory, service) = (directory.clone(), service.clone());
+            tokio::spawn(async move { directory.refresh(&service.accounts()).await.unwrap() })
+        };
+        let early = refresh();
+        gate.reached.notified().await;
+        assert!(service.accounts().set_key("acct", 0, vec![3; 64]).await.unwrap());
+        let late = refresh();
+        // If it does not wait for the early one, it is done by now.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        gate.release.notify_one();
+        early.await.unwrap();
+        late.await.unwrap();
+        let signed = directory.find("acct").unwrap().keys[0].sign("probe");
+        assert_eq!(signed, AccountKey::new(&[3; 64]).sign("probe"));
     }
 
     #[test]

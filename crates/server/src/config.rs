@@ -4,8 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lazuli_engine::Clock;
+use lazuli_model::Service;
+pub use lazuli_service::blob::Versioning;
+
+use crate::outbound::AllowedHost;
 use crate::throttle::Rates;
-use crate::{oauth, tls};
+use crate::{events, oauth, tls};
 
 /// Bounds on what a client can make the server hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +24,17 @@ pub struct Limits {
     /// All heads and bodies of requests together that are larger than [`Limits::BODY_BYTES_FREE`], as far as they have
     /// come; and as much again for answers that are on their way.
     pub bodies_bytes_max: usize,
-    /// Connections at a time.
+    /// A streamed request body in chunks, whose length nobody has announced.
+    pub streamed_bytes_max: u64,
+    /// Connections at a time, of all listeners together.
     pub connections_max: usize,
     /// From the first byte of a head to its last; also how long a new connection may be silent.
     pub head_time_max: Duration,
-    /// From the end of the head to the end of the body.
+    /// The window in which a body must make progress: see [`crate::http::PROGRESS_BYTES_MIN`].
     pub body_time_max: Duration,
     /// Between two requests of a connection.
     pub idle_time_max: Duration,
-    /// From the end of the body to the answer, and again for the client to take it.
+    /// From the end of the body to the response, and the window in which the client must take some of the response.
     pub request_time_max: Duration,
 }
 
@@ -35,15 +42,15 @@ impl Limits {
     /// What is up to this size is not counted against [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
 
-    /// What a page takes while it is made: its rows, and the answer that they become.
-    const PAGE_BYTES: usize = 2 * lazuli_model::limits::PAGE_BYTES_MAX;
+    /// What a page takes while it is made: its rows, and the response that they become.
+    const PAGE_BYTES: usize = 2 * lazuli_model::table::limits::PAGE_BYTES_MAX;
 
-    /// How many pages there must be room for so that one large page may be encoded: as an answer, control characters and the
+    /// How many pages there must be room for so that one large page may be encoded: as a response, control characters and the
     /// addresses of entities with long keys are six and seven times as long as they are stored, and a buffer is copied as it grows.
     const PAGES_PER_ENCODING: usize = 8;
 
-    /// The least that [`Limits::bodies_bytes_max`] may be: with less, the largest request or page would be told to come
-    /// later for ever. A buffer for a head doubles as it grows.
+    /// The least that [`Limits::bodies_bytes_max`] may be: with less, the largest request or page would always be
+    /// rejected. A buffer for a head doubles as it grows.
     pub fn bodies_bytes_min(&self) -> usize {
         (self.body_bytes_max + 2 * self.head_bytes_max).max(Self::PAGE_BYTES)
     }
@@ -64,8 +71,9 @@ impl Default for Limits {
         Self {
             head_bytes_max: 64 * 1024,
             fields_max: 100,
-            body_bytes_max: lazuli_model::limits::BODY_BYTES_MAX + 64 * 1024,
+            body_bytes_max: lazuli_model::table::limits::BODY_BYTES_MAX + 64 * 1024,
             bodies_bytes_max: 512 * 1024 * 1024,
+            streamed_bytes_max: 5000 * 1024 * 1024,
             connections_max: 10_000,
             head_time_max: Duration::from_secs(10),
             body_time_max: Duration::from_secs(30),
@@ -106,13 +114,51 @@ pub enum AdminPort {
     Preferably(u16),
 }
 
+/// Where the web console listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsoleSettings {
+    /// The address; port 0 picks a free port.
+    pub address: SocketAddr,
+    /// Picks a free port if the port of `address` is taken.
+    pub yields: bool,
+    /// Rejects requests that change something.
+    pub is_read_only: bool,
+}
+
+/// Where each service listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listen([Option<SocketAddr>; Service::ALL.len()]);
+
+impl Listen {
+    /// The same, with a service on an address.
+    pub fn on(mut self, service: Service, address: SocketAddr) -> Self {
+        self.0[service.index()] = Some(address);
+        self
+    }
+
+    /// Where a service listens, if it does.
+    pub fn get(&self, service: Service) -> Option<SocketAddr> {
+        self.0[service.index()]
+    }
+
+    /// The services that listen, with their addresses.
+    pub fn iter(&self) -> impl Iterator<Item = (Service, SocketAddr)> {
+        let addresses = self.0;
+        Service::ALL.into_iter().filter_map(move |service| Some((service, addresses[service.index()]?)))
+    }
+}
+
 /// What can be set about a server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the Table service listens; port 0 picks a free one.
-    pub table: SocketAddr,
+    /// Where each service listens; port 0 picks a free one. A service without an address is not served.
+    pub listen: Listen,
     /// Where the admin listener listens, on loopback.
     pub admin: AdminPort,
+    /// The web console, if there is to be one.
+    pub console: Option<ConsoleSettings>,
+    /// Where static websites are served by path, `/ACCOUNT/PATH`. By host name they are served with blobs.
+    pub websites: Option<SocketAddr>,
     /// The file that tells other commands where the admin listener is, with the token for it.
     pub admin_file: Option<PathBuf>,
     /// The certificate, for a Table service that speaks TLS.
@@ -127,22 +173,56 @@ pub struct Config {
     pub limits: Limits,
     /// How much accounts and partitions may ask for.
     pub rates: Rates,
-    /// A query that has run so long returns what it has.
+    /// A query that has run for this long returns the rows found so far.
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays blocked.
     pub name_hold: Duration,
     /// Write one line a request to the log.
     pub log_requests: bool,
-    /// Where the request logs go that service properties switch on; without it there are none.
-    pub analytics: Option<PathBuf>,
+    /// Write the request logs and metrics that service properties switch on.
+    pub analytics: bool,
+    /// A directory with request logs of earlier versions, which become blobs.
+    pub old_logs: Option<PathBuf>,
+    /// Maximum bytes of all request logs together.
+    pub analytics_bytes_max: u64,
+    /// Other servers that blobs may be copied from.
+    pub copy_sources: Vec<AllowedHost>,
+    /// Where events of blobs go; without it there are none.
+    pub events: Option<events::Target>,
+    /// Settings of the Blob service that Azure keeps in its management plane.
+    pub blob: BlobSettings,
+    /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot stands for all names
+    /// that end with it. Addresses are always allowed.
+    pub allowed_hosts: Vec<String>,
+    /// The clock of leases, messages, records and signatures. The engine needs the same one.
+    pub clock: Clock,
+}
+
+/// Settings of the Blob service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobSettings {
+    /// The accounts in which every write makes a version of the state that it replaces.
+    pub versioning: Versioning,
+    /// How many days a deleted container can be restored; 0 deletes at once.
+    pub container_retention_days: u16,
+    /// How long a blob takes to leave the archive tier.
+    pub rehydration: Duration,
+}
+
+impl Default for BlobSettings {
+    fn default() -> Self {
+        Self { versioning: Versioning::Off, container_retention_days: 0, rehydration: Duration::from_secs(5) }
+    }
 }
 
 impl Config {
-    /// A server on an address, everything else as usual.
+    /// A server of tables on an address, everything else as usual.
     pub fn new(table: SocketAddr) -> Self {
         Self {
-            table,
+            listen: Listen::default().on(Service::Table, table),
             admin: AdminPort::Off,
+            console: None,
+            websites: None,
             admin_file: None,
             tls: None,
             public_scheme: Scheme::Http,
@@ -153,7 +233,14 @@ impl Config {
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
             log_requests: false,
-            analytics: None,
+            analytics: true,
+            old_logs: None,
+            analytics_bytes_max: 1024 * 1024 * 1024,
+            copy_sources: Vec::new(),
+            events: None,
+            blob: BlobSettings::default(),
+            allowed_hosts: Vec::new(),
+            clock: Clock::system(),
         }
     }
 }

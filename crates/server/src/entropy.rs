@@ -11,6 +11,11 @@ pub fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// The system's random bytes, for signatures.
+pub fn generator() -> ring::rand::SystemRandom {
+    ring::rand::SystemRandom::new()
+}
+
 /// Makes ids that are unique to this process and cheap: random once, counted from there.
 pub struct Ids {
     prefix: [u8; 8],
@@ -20,12 +25,16 @@ pub struct Ids {
 impl Ids {
     /// A new series.
     pub fn new() -> std::io::Result<Self> {
-        let bytes: [u8; 16] = random()?;
+        random().map(Self::from_bytes)
+    }
+
+    /// The series that starts at these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let (prefix, start) = bytes.split_at(8);
-        Ok(Self {
+        Self {
             prefix: prefix.try_into().unwrap_or_default(),
             next: AtomicU64::new(u64::from_be_bytes(start.try_into().unwrap_or_default())),
-        })
+        }
     }
 
     /// The next id.

@@ -17,7 +17,7 @@ use crate::tls::{self, Tls};
 
 /// How long to wait when the system cannot give us a connection, for instance for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How many clients at a time are told that every place is taken; the others are told nothing.
+/// Clients that get a response at the same time although no permit is free; others are disconnected without one.
 const TURNED_AWAY_MAX: usize = 64;
 /// How long one of them may take to hear it.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ pub async fn listen<H: Handler>(
     shared: Shared,
     mut stop: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(shared.limits.connections_max));
+    let places = shared.connections.clone();
     let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -55,7 +55,7 @@ pub async fn listen<H: Handler>(
                             drop(place);
                         })
                     }
-                    // With every place taken a client is told so, with little effort and not for long.
+                    // Without a free permit a client gets 503, at little cost and within a short time.
                     (Err(_), tls) => {
                         shared.traffic.turned_away();
                         let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
@@ -149,7 +149,7 @@ impl<H: Handler> Guest<H> {
 /// How a connection to a TLS listener begins.
 enum Begun {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
-    /// With plain HTTP: such a client is told so in words that it understands.
+    /// With plain HTTP: the response is plain HTTP too, so that the client understands it.
     Plain(TcpStream),
 }
 

@@ -8,6 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use lazuli_model::Service;
+
 use crate::config::{AdminPort, Config};
 
 /// Connections that may wait to be accepted: as many as the system allows.
@@ -16,10 +18,14 @@ const WAITING_MAX: u32 = u32::MAX;
 /// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The Table service.
-    Table,
+    /// A service.
+    Service(Service),
     /// The admin listener.
     Admin,
+    /// The web console.
+    Console,
+    /// Static websites.
+    Websites,
 }
 
 /// Why a port cannot be had.
@@ -35,20 +41,28 @@ pub struct PortError {
 
 /// The ports of a server.
 pub struct Ports {
-    table: Port,
+    services: Vec<(Service, Port)>,
     admin: Option<Port>,
+    console: Option<Port>,
+    websites: Option<Port>,
 }
 
 /// What they become.
 pub(crate) struct Listeners {
-    pub(crate) table: TcpListener,
+    pub(crate) services: Vec<(Service, TcpListener)>,
     pub(crate) admin: Option<TcpListener>,
+    pub(crate) console: Option<TcpListener>,
+    pub(crate) websites: Option<TcpListener>,
 }
 
 impl Ports {
     /// Takes the ports that the settings name.
     pub fn take(config: &Config) -> Result<Self, PortError> {
-        let table = Port::take(Purpose::Table, config.table, None)?;
+        let services = config
+            .listen
+            .iter()
+            .map(|(service, address)| Ok((service, Port::take(Purpose::Service(service), address, None)?)));
+        let services = services.collect::<Result<_, PortError>>()?;
         let admin =
             |port, instead| Port::take(Purpose::Admin, (Ipv4Addr::LOCALHOST, port).into(), instead).map(Some);
         let admin = match config.admin {
@@ -56,11 +70,20 @@ impl Ports {
             AdminPort::Exactly(port) => admin(port, None)?,
             AdminPort::Preferably(port) => admin(port, Some(0))?,
         };
-        Ok(Self { table, admin })
+        let console = config
+            .console
+            .map(|console| Port::take(Purpose::Console, console.address, console.yields.then_some(0)));
+        let websites = config.websites.map(|address| Port::take(Purpose::Websites, address, None));
+        Ok(Self { services, admin, console: console.transpose()?, websites: websites.transpose()? })
     }
 
     pub(crate) fn listen(self) -> Result<Listeners, PortError> {
-        Ok(Listeners { table: self.table.listen()?, admin: self.admin.map(Port::listen).transpose()? })
+        let services = self.services.into_iter().map(|(service, port)| Ok((service, port.listen()?)));
+        let services = services.collect::<Result<_, PortError>>()?;
+        let admin = self.admin.map(Port::listen).transpose()?;
+        let console = self.console.map(Port::listen).transpose()?;
+        let websites = self.websites.map(Port::listen).transpose()?;
+        Ok(Listeners { services, admin, console, websites })
     }
 }
 
@@ -104,8 +127,12 @@ impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // There are several listeners: an error must say which one it is about.
         let what = match self.purpose {
-            Purpose::Table => "tables",
+            Purpose::Service(Service::Blob) => "blobs",
+            Purpose::Service(Service::Queue) => "queues",
+            Purpose::Service(Service::Table) => "tables",
             Purpose::Admin => "the admin listener",
+            Purpose::Console => "the web console",
+            Purpose::Websites => "static websites",
         };
         write!(f, "cannot listen on {} for {what}: {}", self.address, self.source)
     }
@@ -145,19 +172,19 @@ mod tests {
         let error = Ports::take(&config(AdminPort::Exactly(port))).err().unwrap();
         assert_eq!((error.purpose, error.source.kind()), (Purpose::Admin, io::ErrorKind::AddrInUse));
         let error = Ports::take(&Config::new(([127, 0, 0, 1], port).into())).err().unwrap();
-        assert_eq!((error.purpose, error.address.port()), (Purpose::Table, port));
+        assert_eq!((error.purpose, error.address.port()), (Purpose::Service(Service::Table), port));
         assert!(Ports::take(&config(AdminPort::Preferably(port))).is_ok());
     }
 
-    /// Nobody waits for an answer that a server cannot give yet.
+    /// Nobody waits for a response that a server cannot give yet.
     #[tokio::test]
     async fn a_port_that_is_taken_lets_nobody_in_before_it_listens() {
         let ports = Ports::take(&config(AdminPort::Off)).ok().unwrap();
-        let address = ports.table.socket.local_addr().unwrap();
+        let address = ports.services[0].1.socket.local_addr().unwrap();
         let refused = std::net::TcpStream::connect(address).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
         let listeners = ports.listen().ok().unwrap();
-        assert_eq!(listeners.table.local_addr().unwrap(), address);
+        assert_eq!(listeners.services[0].1.local_addr().unwrap(), address);
         assert!(std::net::TcpStream::connect(address).is_ok());
     }
 

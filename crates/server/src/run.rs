@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::Engine;
+use lazuli_model::Service;
+use lazuli_service::blob::{Copies, Reclaim};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -13,17 +15,24 @@ use tokio::task::JoinHandle;
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
 use crate::analytics;
-use crate::config::{Config, Limits, Scheme};
-use crate::frontend::Frontend;
+use crate::config::{Config, Limits, Listen, Scheme};
+use crate::console::Console;
+use crate::events::Courier;
 use crate::http::{Handler, Shared};
 use crate::listen::listen;
 use crate::metrics;
 use crate::oauth::{self, Oauth};
+use crate::pipeline::Endpoint;
 use crate::ports::Ports;
+use crate::state::State;
 use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is looked after.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// Copies from other servers that continue in the background at a time.
+const REMOTE_COPIES_MAX: usize = 4;
+/// How often pending copies are looked for.
+const COPY_EVERY: Duration = Duration::from_millis(200);
 /// File handles beyond those of connections: the engine's files, the listeners, the log.
 const FILES_SPARE: u64 = 1024;
 /// Connections to the admin listener at a time.
@@ -34,13 +43,15 @@ const RELOAD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A server that runs.
 pub struct Running {
-    /// Where the Table service listens.
-    pub table: SocketAddr,
+    /// Where each service listens.
+    pub listen: Listen,
     /// Where the admin listener listens.
     pub admin: Option<SocketAddr>,
-    /// Where clients on this machine find the Table service: a URL without the account.
-    pub endpoint: String,
-    frontend: Arc<Frontend>,
+    /// Where the web console listens.
+    pub console: Option<SocketAddr>,
+    /// Where static websites are served by path.
+    pub websites: Option<SocketAddr>,
+    state: Arc<State>,
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
@@ -71,27 +82,41 @@ pub async fn start_on(
         None => None,
     };
     let listeners = ports.listen().map_err(io::Error::from)?;
-    let table = listeners.table.local_addr()?;
-    let endpoint = endpoint(tls.is_some(), table);
-    let frontend = Frontend::over(engine.clone(), Directory::new(given), config.clone())?;
-    let frontend = Arc::new(frontend.with_oauth(oauth.clone()));
-    let accounts = frontend.service().accounts();
-    frontend.directory().refresh(&accounts).await.map_err(io::Error::other)?;
+    let state = State::over(engine.clone(), Directory::new(given), config.clone())?;
+    let state = Arc::new(state.with_oauth(oauth.clone()));
+    let accounts = state.service().accounts();
+    state.directory().refresh(&accounts).await.map_err(io::Error::other)?;
     let (stop, stopped) = watch::channel(false);
     let mut shared = Shared::new(config.limits, stopped.clone());
-    shared.traffic = frontend.metrics().traffic().clone();
-    let mut sweep = frontend.service().sweep();
-    let mut tasks =
-        vec![tokio::spawn(listen(listeners.table, tls.clone(), frontend.clone(), shared, stopped.clone()))];
-    tasks.push(tokio::spawn(metrics::keep_turning(frontend.clone(), stopped.clone())));
+    shared.traffic = state.metrics().traffic().clone();
+    let mut sweep = state.service().sweep();
+    if let Some(blobs) = state.blobs() {
+        sweep = sweep.with_release(Arc::new(blobs.clone()));
+    }
+    let (mut tasks, mut addresses) = (Vec::new(), Listen::default());
+    for (service, listener) in listeners.services {
+        addresses = addresses.on(service, listener.local_addr()?);
+        let endpoint = Arc::new(Endpoint::new(state.clone(), service));
+        tasks.push(tokio::spawn(listen(listener, tls.clone(), endpoint, shared.clone(), stopped.clone())));
+    }
+    let mut websites_address = None;
+    if let Some(listener) = listeners.websites {
+        websites_address = Some(listener.local_addr()?);
+        let websites = Arc::new(Endpoint::of_websites(state.clone()));
+        tasks.push(tokio::spawn(listen(listener, tls.clone(), websites, shared.clone(), stopped.clone())));
+    }
+    tasks.push(tokio::spawn(metrics::keep_turning(state.clone(), stopped.clone())));
     if let Some(oauth) = oauth.clone() {
         tasks.push(tokio::spawn(oauth::keep_fresh(oauth, stopped.clone())));
     }
-    let analytics = analytics::start(frontend.clone(), config.analytics.clone());
+    let analytics = match config.analytics {
+        true => analytics::start(state.clone(), config.old_logs.clone(), config.analytics_bytes_max),
+        false => None,
+    };
     let mut admin_address = None;
     if let Some(listener) = listeners.admin {
         let address = listener.local_addr()?;
-        let admin = Arc::new(Admin::new(frontend.clone())?.with_endpoint(&endpoint));
+        let admin = Arc::new(Admin::new(state.clone())?.with_endpoints(endpoints(tls.is_some(), addresses)));
         if let Some(path) = &config.admin_file {
             admin::write_file(path, address, admin.token())?;
         }
@@ -100,19 +125,45 @@ pub async fn start_on(
         tasks.push(tokio::spawn(listen(listener, None, admin, shared, stopped.clone())));
         admin_address = Some(address);
     }
+    let mut console_address = None;
+    if let Some(listener) = listeners.console {
+        console_address = Some(listener.local_addr()?);
+        let console = Console::new(state.clone(), addresses, |address| endpoint(tls.is_some(), address));
+        tasks.push(tokio::spawn(listen(
+            listener,
+            tls.clone(),
+            Arc::new(console),
+            shared.clone(),
+            stopped.clone(),
+        )));
+    }
+    let blob_endpoint = addresses.get(Service::Blob).map(|address| endpoint(tls.is_some(), address));
+    if let Some(courier) = Courier::new(&state, blob_endpoint.unwrap_or_default()) {
+        tasks.push(tokio::spawn(courier.run(stopped.clone())));
+    }
+    if let Some(blobs) = state.blobs() {
+        tasks.push(tokio::spawn(reclaim(blobs.reclaim(), stopped.clone())));
+        tasks.push(tokio::spawn(copy(blobs.copies(), stopped.clone())));
+        // Without an allowed source there may still be copies from before, which fail.
+        let remote = if config.copy_sources.is_empty() { 1 } else { REMOTE_COPIES_MAX };
+        for _ in 0..remote {
+            tasks.push(tokio::spawn(copy(blobs.remote_copies(), stopped.clone())));
+        }
+    }
     let mut stopped = stopped;
     tasks.push(tokio::spawn(async move {
         while tokio::time::timeout(SWEEP_EVERY, stopped.wait_for(|stop| *stop)).await.is_err() {
             if let Err(error) = sweep.round().await {
-                tracing::error!(%error, "the space of deleted tables could not be given back");
+                tracing::error!(%error, "failed to reclaim space of deleted tables");
             }
         }
     }));
     Ok(Running {
-        table,
+        listen: addresses,
         admin: admin_address,
-        endpoint,
-        frontend,
+        console: console_address,
+        websites: websites_address,
+        state,
         engine,
         stop,
         tasks,
@@ -121,6 +172,41 @@ pub async fn start_on(
         tls,
         oauth,
     })
+}
+
+/// Reclaims content that no row names any more, until `stop` turns true.
+async fn reclaim(mut reclaim: Reclaim, mut stop: watch::Receiver<bool>) {
+    let mut pause = Duration::ZERO;
+    while tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_err() {
+        pause = match reclaim.round().await {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => SWEEP_EVERY,
+            Err(error) => {
+                tracing::error!(?error, "failed to reclaim blob content");
+                SWEEP_EVERY
+            }
+        };
+    }
+}
+
+/// Makes the copies of blobs that are pending, until `stop` turns true.
+async fn copy(mut copies: Copies, mut stop: watch::Receiver<bool>) {
+    let mut pause = Duration::ZERO;
+    while tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_err() {
+        // A copy that a stop interrupts is still pending: it starts over with the next start.
+        let round = tokio::select! {
+            round = copies.round() => round,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        pause = match round {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => COPY_EVERY,
+            Err(error) => {
+                tracing::error!(?error, "failed to copy a blob");
+                SWEEP_EVERY
+            }
+        };
+    }
 }
 
 /// Serves any handler on this server's HTTP stack until the process ends: what the stack can do at most.
@@ -137,9 +223,24 @@ pub async fn serve_bare<H: Handler>(
 }
 
 impl Running {
-    /// The front end, for callers without a socket.
-    pub fn frontend(&self) -> &Arc<Frontend> {
-        &self.frontend
+    /// Where clients on this machine find a service: a URL without the account.
+    pub fn endpoint(&self, service: Service) -> Option<String> {
+        self.listen.get(service).map(|address| endpoint(self.tls.is_some(), address))
+    }
+
+    /// The URL of the web console.
+    pub fn console_url(&self) -> Option<String> {
+        self.console.map(|address| format!("{}/", endpoint(self.tls.is_some(), address)))
+    }
+
+    /// The URL of static websites, without the account.
+    pub fn websites_url(&self) -> Option<String> {
+        self.websites.map(|address| endpoint(self.tls.is_some(), address))
+    }
+
+    /// The state that its listeners share.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
     /// The certificate it serves with, if it speaks TLS.
@@ -147,10 +248,10 @@ impl Running {
         self.tls.as_deref().map(Tls::files)
     }
 
-    /// Reads again what lies beside the data: the certificate, and the keys of the issuer of bearer tokens. What cannot
-    /// be used is told to the log, and what was read before stays.
+    /// Reads the certificate and the keys of the issuer of bearer tokens again. On failure, logs it and keeps the
+    /// previous ones.
     ///
-    /// The work needs nothing of this: whoever waits for signals gives it to a task of its own, and hears them meanwhile.
+    /// The future borrows nothing, so that the caller can spawn it and keep waiting for signals.
     pub fn reload(&self) -> impl Future<Output = ()> + Send + use<> {
         let (tls, oauth) = (self.tls.clone(), self.oauth.clone());
         async move {
@@ -177,7 +278,7 @@ impl Running {
         for task in self.tasks {
             let _ = task.await;
         }
-        self.frontend.analytics().close().await;
+        self.state.analytics().close().await;
         if let Some(task) = self.analytics {
             let _ = task.await;
         }
@@ -202,11 +303,16 @@ async fn in_time(work: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     tokio::time::timeout(RELOAD_TIME_MAX, work).await?
 }
 
-/// An address that stands for all of them is not one to connect to.
-fn endpoint(is_tls: bool, table: SocketAddr) -> String {
+/// The URLs of all services that listen.
+fn endpoints(is_tls: bool, listen: Listen) -> Vec<(Service, String)> {
+    listen.iter().map(|(service, address)| (service, endpoint(is_tls, address))).collect()
+}
+
+/// The URL of a listener. The unspecified address is not one to connect to.
+fn endpoint(is_tls: bool, address: SocketAddr) -> String {
     let scheme = if is_tls { Scheme::Https } else { Scheme::Http }.as_str();
-    let host = if table.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { table.ip() };
-    format!("{scheme}://{}", SocketAddr::new(host, table.port()))
+    let host = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
+    format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }
 
 /// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,

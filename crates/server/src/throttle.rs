@@ -2,9 +2,10 @@
 //!
 //! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed size,
 //! without locks, however many accounts and partitions there are. A name has two places, found by hashing with a secret:
-//! it is refused only when both are used up, so that whoever shares a place with someone greedy still has the other.
+//! it is rejected only when both are used up, so that a name that shares a slot with a greedy one still has the other.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Places for accounts in each of the two rows.
@@ -31,10 +32,17 @@ pub struct Rates {
     pub partition: Option<Rate>,
 }
 
-/// Holds accounts and partitions to their rates.
+/// Requests of one address that may fail to authenticate before they are rejected as too many. Far more than a client with
+/// a wrong key sends, and than people notice.
+const FAILED_RATE: Rate = Rate { per_second: 100, burst: 2000 };
+/// Slots for addresses in each of the two rows.
+const FAILED_SLOTS: usize = 1 << 10;
+
+/// Holds accounts, partitions and addresses to their rates.
 pub struct Throttle {
     accounts: Option<Buckets>,
     partitions: Option<Buckets>,
+    failed: Buckets,
 }
 
 impl Throttle {
@@ -43,6 +51,7 @@ impl Throttle {
         Self {
             accounts: rates.account.map(|rate| Buckets::new(rate, ACCOUNT_PLACES)),
             partitions: rates.partition.map(|rate| Buckets::new(rate, PARTITION_PLACES)),
+            failed: Buckets::new(FAILED_RATE, FAILED_SLOTS),
         }
     }
 
@@ -51,12 +60,22 @@ impl Throttle {
         self.accounts.as_ref().is_none_or(|buckets| buckets.take(account, 1, nanos(now())))
     }
 
+    /// May a request of this address fail to authenticate once more? Addresses of one IPv6 network share a rate: a host has
+    /// all of them.
+    pub fn failure(&self, address: IpAddr, now: std::time::Duration) -> bool {
+        let network = match address.to_canonical() {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+        };
+        self.failed.take(network, 1, nanos(now))
+    }
+
     /// Are partitions held to a rate at all?
     pub fn limits_partitions(&self) -> bool {
         self.partitions.is_some()
     }
 
-    /// May so many entities of the partition be asked for?
+    /// May a request use this many entities of the partition?
     pub fn partition(
         &self,
         partition: impl Hash,
@@ -69,6 +88,21 @@ impl Throttle {
 
 fn nanos(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// One token bucket, for a rate that nobody has a name for.
+pub struct Bucket(Buckets);
+
+impl Bucket {
+    /// A full bucket.
+    pub fn new(rate: Rate) -> Self {
+        Self(Buckets::new(rate, 1))
+    }
+
+    /// Takes a token, if there is one. `now` is any time that never goes back.
+    pub fn take(&self, now: std::time::Duration) -> bool {
+        self.0.take((), 1, nanos(now))
+    }
 }
 
 struct Buckets {
@@ -133,7 +167,7 @@ mod tests {
         assert_eq!(told, expected, "{requests:?}");
     }
 
-    /// PR-11: a burst, then the rate; what was refused costs nothing; rest fills the bucket, and no further.
+    /// PR-11: a burst, then the rate; what was rejected costs nothing; rest fills the bucket, and no further.
     #[test]
     fn buckets() {
         check(&[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1)], &[true, true, true, true, true, false]);
@@ -159,6 +193,22 @@ mod tests {
             (0..1000).filter(|name| throttle.partition(("modest", name), 1, || Duration::ZERO)).count();
         assert_eq!(served, 1000);
         assert!(throttle.account("greedy", || Duration::ZERO));
+    }
+
+    /// Finding 4 of the security review: clients without a key were limited by nothing.
+    #[test]
+    fn finding_4_failed_authentication_has_a_rate() {
+        let throttle = Throttle::new(Rates::default());
+        let [first, second]: [IpAddr; 2] =
+            ["192.0.2.1", "::ffff:192.0.2.2"].map(|text| text.parse().unwrap());
+        let failed = (0..10_000).filter(|_| throttle.failure(first, Duration::ZERO)).count();
+        let burst = FAILED_RATE.burst as usize;
+        assert!((burst..=2 * burst).contains(&failed), "{failed}");
+        assert!(throttle.failure(second, Duration::ZERO), "another address is not affected");
+        assert!(throttle.failure(first, Duration::from_secs(1)), "after a while it may fail again");
+        let hosts = (0..10_000_u128).map(|host| IpAddr::V6((0x2001_0db8 << 96 | host).into()));
+        let failed = hosts.filter(|host| throttle.failure(*host, Duration::ZERO)).count();
+        assert!(failed <= 2 * burst, "a network has one rate: {failed}");
     }
 
     #[test]

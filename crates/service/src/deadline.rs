@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The clock is looked at once in so many rows; as many are read at least, so that every page makes progress.
+/// Rows between two looks at the clock. Every page reads at least this many, so that it makes progress.
 const ROWS_PER_LOOK: u32 = 256;
 
 /// The end of the time that a query has, looked at row by row.

@@ -1,6 +1,6 @@
 //! Why an operation did not succeed: for the client's reasons or for the engine's.
 
-use lazuli_model::row::CorruptRow;
+use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure};
 
 /// The result of an operation.
@@ -9,14 +9,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Why an operation did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The client is told so.
+    /// The client gets this failure.
     Refused(Failure),
-    /// The engine failed: the client is told in general terms, the log in particular.
+    /// The engine failed: the client gets a general error, the log has the details.
     Engine(lazuli_engine::Error),
 }
 
 impl Error {
-    /// What the client is told.
+    /// The failure that the client gets.
     pub fn failure(&self) -> Failure {
         match self {
             Error::Refused(failure) => failure.clone(),

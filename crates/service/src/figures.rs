@@ -18,8 +18,11 @@ pub const TABLES_MAX: usize = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u8);
 
-/// Where all tables are counted that have no place of their own.
-const OTHER: Slot = Slot(TABLES_MAX as u8);
+impl Slot {
+    /// Where everything is counted that has no slot of its own.
+    pub const OTHER: Slot = Slot(TABLES_MAX as u8);
+}
+
 const _: () = assert!(TABLES_MAX < u8::MAX as usize);
 
 /// What is counted about a table.
@@ -95,7 +98,7 @@ impl Figures {
                 places.used += 1;
                 Slot(places.used - 1)
             }
-            None => return OTHER,
+            None => return Slot::OTHER,
         };
         places.taken.insert(key, (slot, name.to_owned()));
         slot
@@ -136,7 +139,7 @@ impl Figures {
         self.heat.touch(name, entities);
     }
 
-    /// Ends a period for which the hottest partitions are told.
+    /// Ends a period of the list of hottest partitions.
     pub fn turn(&self) {
         self.heat.turn();
     }
@@ -163,7 +166,7 @@ impl Figures {
         tables.push(TableFigures {
             account: String::new(),
             table: String::new(),
-            counts: self.counts(OTHER),
+            counts: self.counts(Slot::OTHER),
         });
         tables
     }

@@ -17,7 +17,7 @@ use crate::shard::Sharded;
 
 /// Partitions that each processor remembers.
 const REMEMBERED_MAX: usize = 64;
-/// Partitions that are told.
+/// Partitions that are reported.
 pub const TOLD_MAX: usize = 20;
 
 /// A partition.

@@ -1,24 +1,24 @@
-//! Looks at every row of an engine and tells what cannot be: the service's own invariants, checked offline.
+//! Checks every row of an engine offline against the invariants of the services.
 //!
-//! Rows come in the order of a dump, the system's own table first, so that every table is known before its rows are seen.
-//! Memory grows with the number of tables, not with that of rows.
+//! Rows come in the order of a dump, the system table first, so every container is known before its rows are seen. Memory
+//! grows with the number of containers, not with the number of rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use lazuli_engine::{Marks, RowView, TableId};
-use lazuli_model::TableName;
-use lazuli_model::key::Key;
 use lazuli_model::policy::POLICIES_MAX;
-use lazuli_model::row::RowRef;
+use lazuli_model::table::key::Key;
+use lazuli_model::table::row::RowRef;
+use lazuli_model::{Service, TableName};
 
 use crate::accounts::is_account_name;
-use crate::keyspace;
-use crate::record::{AccountRecord, DroppedRecord, TableRecord, decode_properties};
+use crate::record::{AccountRecord, ContainerRecord, DroppedRecord, KeptRecord, decode_properties};
+use crate::{blob, keyspace, queue};
 
-/// Findings that are listed; all are counted.
+/// Maximum number of findings that are listed. All are counted.
 const EXAMPLES_MAX: usize = 100;
 
-/// What was found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Accounts that are kept in the engine.
@@ -27,42 +27,51 @@ pub struct Findings {
     pub tables: u64,
     /// Entities in them.
     pub entities: u64,
-    /// Rows of deleted tables whose space will be given back.
+    /// Queues.
+    pub queues: u64,
+    /// Messages in them, expired ones that are not removed yet included.
+    pub messages: u64,
+    /// Blob containers.
+    pub containers: u64,
+    /// Blobs in them, without snapshots.
+    pub blobs: u64,
+    /// Rows of deleted containers whose space will be given back.
     pub pending: u64,
-    /// How much is wrong.
+    /// Number of violations.
     pub findings: u64,
-    /// What is wrong, up to a limit.
+    /// Violations, up to a limit.
     pub examples: Vec<String>,
 }
 
-/// Looks at rows.
+/// Checks rows.
 pub struct Inspector {
     marks: Marks,
-    live: HashSet<TableId>,
+    /// The service of each table that is in use, and whether it is the first table of its container.
+    live: HashMap<TableId, (Service, bool)>,
     dropped: HashSet<TableId>,
     strays: HashSet<TableId>,
     found: Findings,
 }
 
 impl Inspector {
-    /// An engine that remembers `marks` is to be looked at.
+    /// Checks an engine that has these marks.
     pub fn new(marks: Marks) -> Self {
         let (live, dropped, strays) = Default::default();
         Self { marks, live, dropped, strays, found: Findings::default() }
     }
 
-    /// Looks at the next row.
+    /// Checks the next row.
     pub fn see(&mut self, table: TableId, row: RowView<'_>) {
         if row.version > self.marks.last_version {
             self.find(format!("{}: its version is of the future", name(table, row)));
         }
-        let result = if table == TableId::SYSTEM { self.record(row) } else { self.entity(table, row) };
+        let result = if table == TableId::SYSTEM { self.record(row) } else { self.row(table, row) };
         if let Err(what) = result {
             self.find(format!("{}: {what}", name(table, row)));
         }
     }
 
-    /// Everything was seen.
+    /// Ends the check after the last row.
     pub fn finish(self) -> Findings {
         self.found
     }
@@ -82,44 +91,80 @@ impl Inspector {
                 known(is_account_name(row.row), "that is no name of an account")
             }
             keyspace::PROPERTIES => decode_properties(row.value).map(drop).map_err(|e| e.to_string()),
-            partition => match partition.strip_prefix(keyspace::tables("").as_str()) {
-                Some(_) => self.table(row),
+            partition => match keyspace::service_of(partition) {
+                Some(service) => self.container(service, row),
                 None => Err("a record of no known kind".into()),
             },
         }
     }
 
-    fn table(&mut self, row: RowView<'_>) -> Result<(), String> {
+    fn container(&mut self, service: Service, row: RowView<'_>) -> Result<(), String> {
         if let Some(folded) = keyspace::name_of(row.row) {
-            let record = TableRecord::decode(row.value).map_err(|e| e.to_string())?;
-            self.found.tables += 1;
-            // Whatever is wrong with the record, its rows are in reach.
-            let is_first = self.live.insert(record.id);
-            // Those of the metrics have names that a client cannot give.
-            let name = TableName::new(&record.name).ok().or_else(|| TableName::of_metrics(&record.name));
-            known(name.is_some_and(|name| name.folded() == folded), "its name does not fit its key")?;
-            known(record.policies.len() <= POLICIES_MAX, "it has too many policies")?;
-            known(record.id <= self.marks.last_table, "its id was never given out")?;
-            known(!self.dropped.contains(&record.id), "it is deleted and is not")?;
-            return known(is_first, "two tables have one id");
+            let record = ContainerRecord::decode(row.value).map_err(|e| e.to_string())?;
+            return self.live(service, folded, &record);
+        }
+        if keyspace::is_kept(row.row) {
+            let kept = KeptRecord::decode(row.value).map_err(|e| e.to_string())?;
+            let row_fits = row.row == keyspace::kept(&kept.record.name, kept.record.id);
+            let (folded, record) = (kept.record.name.clone(), kept.record);
+            self.live(service, &folded, &record)?;
+            return known(row_fits, "its id does not fit its key");
+        }
+        if row.row == keyspace::CLOSED {
+            return known(row.value.is_empty(), "a record of no known kind");
         }
         let record = DroppedRecord::decode(row.value).map_err(|e| e.to_string())?;
         if keyspace::is_dropped(row.row) {
-            self.dropped.insert(record.id);
+            self.dropped.extend(record.ids());
             return known(row.row == keyspace::dropped(record.id), "its id does not fit its key");
         }
         known(row.row.starts_with(keyspace::blocked("").as_str()), "a record of no known kind")
     }
 
-    fn entity(&mut self, table: TableId, row: RowView<'_>) -> Result<(), String> {
+    fn live(&mut self, service: Service, folded: &str, record: &ContainerRecord) -> Result<(), String> {
+        *match service {
+            Service::Blob => &mut self.found.containers,
+            Service::Queue => &mut self.found.queues,
+            Service::Table => &mut self.found.tables,
+        } += 1;
+        // Even if the record violates a rule, its rows can be reached.
+        let mut is_new = true;
+        for (index, id) in record.ids().enumerate() {
+            is_new &= self.live.insert(id, (service, index == 0)).is_none();
+        }
+        known(fits(service, folded, &record.name), "its name does not fit its key")?;
+        known(record.policies.len() <= POLICIES_MAX, "it has too many policies")?;
+        known(record.ids().all(|id| id <= self.marks.last_table), "its id was never given out")?;
+        known(!record.ids().any(|id| self.dropped.contains(&id)), "it is deleted and is not")?;
+        known(is_new, "two tables have one id")
+    }
+
+    fn row(&mut self, table: TableId, row: RowView<'_>) -> Result<(), String> {
         if self.dropped.contains(&table) {
             self.found.pending += 1;
             return Ok(());
         }
-        if !self.live.contains(&table) {
-            // Told once for a table, not for each of its rows.
-            return known(!self.strays.insert(table), "no table has this id: its rows are out of reach");
+        match self.live.get(&table) {
+            // Reported once for a table, not for each of its rows.
+            None => known(!self.strays.insert(table), "no table has this id: its rows are out of reach"),
+            Some((Service::Table, _)) => self.entity(row),
+            Some((Service::Queue, _)) => self.queue_row(row),
+            Some((Service::Blob, true)) => self.blob_row(row),
+            Some((Service::Blob, false)) => Ok(()),
         }
+    }
+
+    fn queue_row(&mut self, row: RowView<'_>) -> Result<(), String> {
+        self.found.messages += queue::check_row(row)?;
+        Ok(())
+    }
+
+    fn blob_row(&mut self, row: RowView<'_>) -> Result<(), String> {
+        self.found.blobs += blob::check_row(row)?;
+        Ok(())
+    }
+
+    fn entity(&mut self, row: RowView<'_>) -> Result<(), String> {
         self.found.entities += 1;
         for key in [row.partition, row.row] {
             Key::new(key).map_err(|_| "its key is not one that a client can name")?;
@@ -129,6 +174,18 @@ impl Inspector {
             property.map_err(|e| e.to_string())?;
         }
         Ok(())
+    }
+}
+
+/// Does the name fit the key of its record?
+fn fits(service: Service, folded: &str, name: &str) -> bool {
+    match service {
+        // The service's own tables have names that a client cannot give.
+        Service::Table => {
+            let name = TableName::new(name).ok().or_else(|| TableName::of_metrics(name));
+            name.is_some_and(|name| name.folded() == folded)
+        }
+        Service::Blob | Service::Queue => name == folded,
     }
 }
 

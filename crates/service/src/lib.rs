@@ -1,10 +1,11 @@
-//! The rules of the Table service: what each operation does to rows.
+//! The rules of the storage services: how each operation reads and changes rows.
 //!
-//! The only place where the data model and the storage engine meet. It never sees a header, a status or JSON.
+//! The only place where the data model and the storage engine meet. It never sees a header, a status, JSON or XML. Each
+//! service has a folder of its own; everything that several services share lives beside the folders.
 
 pub mod access;
 pub mod accounts;
-mod analytics;
+pub mod blob;
 mod catalog;
 mod deadline;
 mod error;
@@ -12,10 +13,11 @@ pub mod figures;
 pub mod heat;
 pub mod inspect;
 mod keyspace;
-mod partition;
 mod properties;
+mod queue;
 mod record;
 pub mod shard;
+pub mod stream;
 mod sweep;
 mod table;
 
@@ -23,24 +25,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lazuli_engine::{Clock, Engine, SharedState};
-use lazuli_model::{ErrorCode, Operation, Outcome, ServiceProperties, SignedIdentifier, TableName};
+use lazuli_model::{DateTime, ServiceProperties, SignedIdentifier};
 
-pub use access::{Grant, RangeEnds, Scope};
-pub use accounts::{Account, Accounts};
-pub use analytics::MetricsRow;
+pub use access::{Grant, Part, RangeEnds, Scope};
+pub use accounts::{Account, Accounts, Removal};
+pub use blob::names::naming;
 pub use error::{Error, Result};
 pub use figures::Figures;
-pub use partition::{PartitionUse, partition_of};
+pub use queue::FRONTS_BYTES_MAX as QUEUE_FRONTS_BYTES_MAX;
 #[doc(hidden)]
 pub use record::check_records;
 pub use sweep::Sweep;
+pub use table::{MetricsRow, PartitionUse, partition_of};
 
-use catalog::Catalog;
-use deadline::Deadline;
+use catalog::{Catalog, Name};
 use properties::PropertyStore;
 
-/// How often a change of the service's own records is tried while others come between its reading and its writing. Each
-/// time one of them has succeeded, so only that many at once make one give up: with `Conflict`, nothing having been done.
+/// Maximum number of attempts to change one of the service's own records. An attempt fails only if another change of the
+/// record has succeeded between reading and writing. After the last one the change fails with `Conflict`, unapplied.
 const ATTEMPTS_MAX: usize = 256;
 
 /// What can be set.
@@ -50,18 +52,19 @@ pub struct Options {
     pub clock: Clock,
     /// Tells how much time has passed since some fixed moment; never goes back.
     pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// A query that has run so long returns what it has, with a continuation.
+    /// A query that has run for this long returns the rows found so far, with a continuation.
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays blocked.
     pub name_hold: Duration,
 }
 
-/// The Table service over a storage engine.
+/// The storage services over a storage engine.
 pub struct Service {
     engine: Arc<dyn Engine>,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     properties: Arc<PropertyStore>,
     figures: Arc<Figures>,
+    queues: Arc<queue::QueueState>,
     options: Options,
     /// Up to which change of a shared engine nothing outdated is remembered.
     known: Mutex<Option<u64>>,
@@ -72,8 +75,10 @@ impl Service {
     pub fn new(engine: Arc<dyn Engine>, options: Options) -> Self {
         let figures: Arc<Figures> = Arc::default();
         let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold, figures.clone());
+        let catalog = Arc::new(catalog);
         let properties = Arc::new(PropertyStore::new(engine.clone()));
-        Self { engine, catalog, properties, figures, options, known: Mutex::default() }
+        let queues = Arc::new(queue::QueueState::new(&options));
+        Self { engine, catalog, properties, figures, queues, options, known: Mutex::default() }
     }
 
     /// To be called before a request is looked at: forgets what another process has changed since. Tells where a shared
@@ -89,86 +94,58 @@ impl Service {
         Ok(Some(state))
     }
 
+    /// Do other processes use the engine, too?
+    fn is_shared(&self) -> bool {
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+    }
+
     /// Has a shared engine gone over to another server since? Then what was remembered may be news to that one.
     pub fn has_moved(&self, state: Option<SharedState>) -> bool {
         state.is_some_and(|state| state.epoch != self.engine.epoch())
     }
 
-    /// Carries an operation out, if the grant allows it.
-    pub async fn execute(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
-        self.execute_within(grant, operation, self.options.query_time_max).await
-    }
-
-    /// The same for a caller who has less time: a query that has run so long returns what it has, with a continuation.
-    pub async fn execute_within(
-        &self,
-        grant: &Grant,
-        operation: Operation,
-        query_time_max: Duration,
-    ) -> Result<Outcome> {
-        let time = query_time_max.min(self.options.query_time_max);
-        access::authorize(grant, &operation)?;
-        let account = grant.account.as_str();
-        match operation {
-            Operation::QueryTables(query) => {
-                let deadline = Deadline::new(self.options.elapsed.clone(), time);
-                self.catalog.list(account, query, deadline).await
-            }
-            Operation::GetTable(name) => self.catalog.get(account, &name).await,
-            Operation::CreateTable(name) => self.catalog.create(account, &name).await,
-            Operation::DeleteTable(name) => self.catalog.drop(account, &name).await,
-            Operation::GetEntity { table, key } => self.get_entity(grant, &table, &key).await,
-            Operation::QueryEntities { table, query } => {
-                self.query_entities(grant, &table, query, time).await
-            }
-            Operation::Write { table, write } => self.write(account, &table, write).await,
-            Operation::Batch { table, writes } => self.batch(account, &table, writes).await,
-            Operation::GetAcl(table) => {
-                let policies = self.policies(account, &table).await?.ok_or(ErrorCode::TableNotFound)?;
-                Ok(Outcome::Acl(policies.to_vec()))
-            }
-            Operation::SetAcl(table, policies) => self.catalog.set_policies(account, &table, policies).await,
-            Operation::GetProperties => Ok(Outcome::Properties(self.properties(account).await?)),
-            Operation::SetProperties(update) => {
-                self.properties.update(account, *update).await?;
-                Ok(Outcome::PropertiesSet)
-            }
-            Operation::GetStats => Ok(Outcome::Stats),
-        }
-    }
-
-    /// Does the table exist? A request that fails in its body is still told first that its table does not.
-    pub async fn has_table(&self, account: &str, table: &TableName) -> Result<bool> {
-        Ok(self.catalog.find(account, table).await?.is_some())
-    }
-
-    /// The stored access policies of a table, if there is such a table.
+    /// The stored access policies of a table, queue or container; `None` if it does not exist. `name` is in lower case.
     pub async fn policies(
         &self,
-        account: &str,
-        table: &TableName,
+        service: lazuli_model::Service,
+        home: &str,
+        name: &str,
     ) -> Result<Option<Arc<[SignedIdentifier]>>> {
-        self.catalog.policies(account, table).await
+        let found = self.catalog.find(Name { service, home, folded: name }).await?;
+        Ok(found.map(|live| live.record.policies.clone()))
     }
 
-    /// The properties of an account's table service.
-    pub async fn properties(&self, account: &str) -> Result<Arc<ServiceProperties>> {
-        self.properties.get(account).await
+    /// The properties of an account's service.
+    pub async fn properties(
+        &self,
+        service: lazuli_model::Service,
+        home: &str,
+    ) -> Result<Arc<ServiceProperties>> {
+        self.properties.get(service, home).await
     }
 
     /// The accounts that are kept in the engine.
     pub fn accounts(&self) -> Accounts {
-        Accounts::new(self.engine.clone(), self.options.clock.clone(), self.properties.clone())
+        let clock = self.options.clock.clone();
+        Accounts::new(self.engine.clone(), clock, self.catalog.clone(), self.properties.clone())
     }
 
-    /// The background work of giving back the space of deleted tables.
+    /// The background work of giving back the space of deleted tables, queues and containers.
     pub fn sweep(&self) -> Sweep {
-        Sweep::new(self.engine.clone(), self.options.clock.clone(), self.catalog.dropped())
+        let clock = self.options.clock.clone();
+        let (engine, catalog, options) = (self.engine.clone(), self.catalog.clone(), self.options.clone());
+        let queues = queue::Keeper::new(engine.clone(), catalog, self.queues.clone(), options);
+        Sweep::new(engine, clock, self.catalog.dropped(), self.accounts(), queues)
     }
 
     /// What is counted about tables and partitions.
     pub fn figures(&self) -> &Figures {
         &self.figures
+    }
+
+    /// The date and time by the service's clock.
+    pub fn now(&self) -> DateTime {
+        DateTime::from_ticks(self.options.clock.ticks()).unwrap_or(DateTime::MAX)
     }
 
     /// The engine underneath.

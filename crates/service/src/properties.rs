@@ -1,18 +1,18 @@
-//! The properties of the accounts' table services: kept in the engine, remembered here.
+//! The properties of the accounts' services: stored in the engine, cached here.
 //!
-//! Every request of a browser needs them, so they are cached; a change never leaves what it replaced behind.
+//! Every request needs them, so they are cached. A change never leaves the properties that it replaced in the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 use lazuli_engine::{Applied, Change, Condition, Engine, Row, TableId, Write};
-use lazuli_model::ServiceProperties;
-use lazuli_model::service::PropertiesUpdate;
+use lazuli_model::properties::PropertiesUpdate;
+use lazuli_model::{Service, ServiceProperties};
 
 use crate::record::{decode_properties, encode_properties};
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 
-/// Accounts remembered at most; beyond it the cache starts over.
+/// Maximum number of cached homes of each service. Beyond it the cache starts over.
 const CACHED_MAX: usize = 10_000;
 
 /// The properties of all accounts.
@@ -23,8 +23,8 @@ pub struct PropertyStore {
 
 #[derive(Default)]
 struct Cache {
-    known: HashMap<Box<str>, Arc<ServiceProperties>>,
-    /// Counts changes, so that a look-up that overlaps one does not remember what it found.
+    known: [HashMap<Box<str>, Arc<ServiceProperties>>; Service::ALL.len()],
+    /// Counts changes, so that a look-up that overlaps one does not cache its result.
     changes: u64,
 }
 
@@ -33,65 +33,75 @@ impl PropertyStore {
         Self { engine, cache: RwLock::default() }
     }
 
-    /// The properties of an account's table service.
-    pub async fn get(&self, account: &str) -> Result<Arc<ServiceProperties>> {
+    /// The properties of an account's service.
+    pub async fn get(&self, service: Service, home: &str) -> Result<Arc<ServiceProperties>> {
         let changes = {
             let cache = self.cache.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if let Some(known) = cache.known.get(account) {
+            if let Some(known) = cache.known[service.index()].get(home) {
                 return Ok(known.clone());
             }
             cache.changes
         };
-        let (_, properties) = self.read(account).await?;
+        let (_, properties) = self.read(service, home).await?;
         let properties = Arc::new(properties);
         let mut cache = self.locked();
         if cache.changes == changes {
-            if cache.known.len() >= CACHED_MAX {
-                cache.known.clear();
+            let known = &mut cache.known[service.index()];
+            if known.len() >= CACHED_MAX {
+                known.clear();
             }
-            cache.known.insert(account.into(), properties.clone());
+            known.insert(home.into(), properties.clone());
         }
         Ok(properties)
     }
 
-    /// Another process has changed something: what is remembered may be outdated.
+    /// Another process has changed something: cached properties may be outdated.
     pub fn forget_all(&self) {
         let mut cache = self.locked();
         cache.changes += 1;
-        cache.known.clear();
+        cache.known.iter_mut().for_each(HashMap::clear);
     }
 
     /// Changes some of them.
-    pub async fn update(&self, account: &str, update: PropertiesUpdate) -> Result<()> {
+    pub async fn update(&self, service: Service, home: &str, update: PropertiesUpdate) -> Result<()> {
         for _ in 0..ATTEMPTS_MAX {
-            let (row, before) = self.read(account).await?;
+            let (row, before) = self.read(service, home).await?;
             let condition = row.map_or(Condition::Absent, |row| Condition::Version(row.version));
             let change = Change::Put(encode_properties(&before.updated(update.clone())));
-            if let Applied::Done { .. } = self.apply(account, condition, change).await? {
+            if let Applied::Done { .. } = self.apply(service, home, condition, change).await? {
                 return Ok(());
             }
         }
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Back to those of a new account.
-    pub async fn reset(&self, account: &str) -> Result<()> {
-        self.apply(account, Condition::Any, Change::Delete).await.map(|_| ())
+    /// Resets the properties of all services of an account to those of a new one.
+    pub async fn reset(&self, home: &str) -> Result<()> {
+        for service in Service::ALL {
+            self.apply(service, home, Condition::Any, Change::Delete).await?;
+        }
+        Ok(())
     }
 
-    async fn apply(&self, account: &str, condition: Condition, change: Change) -> Result<Applied> {
-        let row = keyspace::table_properties(account).into();
+    async fn apply(
+        &self,
+        service: Service,
+        home: &str,
+        condition: Condition,
+        change: Change,
+    ) -> Result<Applied> {
+        let row = keyspace::properties(home, service).into();
         let write = Write { row, condition, change };
         let applied = self.engine.apply(TableId::SYSTEM, keyspace::PROPERTIES, vec![write]).await;
-        // Also where the engine does not know what became of it.
+        // Also if the engine does not know the outcome.
         let mut cache = self.locked();
         cache.changes += 1;
-        cache.known.remove(account);
+        cache.known[service.index()].remove(home);
         Ok(applied?)
     }
 
-    async fn read(&self, account: &str) -> Result<(Option<Row>, ServiceProperties)> {
-        let row = keyspace::table_properties(account);
+    async fn read(&self, service: Service, home: &str) -> Result<(Option<Row>, ServiceProperties)> {
+        let row = keyspace::properties(home, service);
         let found = self.engine.get(TableId::SYSTEM, keyspace::PROPERTIES, &[&row]).await?;
         match found.into_iter().next().flatten() {
             Some(row) => {

@@ -1,8 +1,11 @@
-//! Gives back the space of deleted tables, in the background.
+//! Gives back the space of deleted tables, queues and containers, in the background.
 //!
-//! A change that was under way when its table was deleted may still arrive, so the record of the deletion stays until
-//! no request can be that old, and the rows are erased once more before it goes.
+//! A change that was in progress when its container was deleted may still arrive. So the record of the deletion stays
+//! until no request can be that old, and the rows are erased once more before it goes. The same holds for the rows that
+//! the removal of an account leaves behind.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,66 +13,130 @@ use std::time::Duration;
 use lazuli_engine::{
     Applied, Bound, Change, Clock, Condition, Engine, KeyRange, Page, Row, Scan, TableId, Verdict, Write,
 };
+use lazuli_model::Service;
 use lazuli_model::time::TICKS_PER_SECOND;
 
-use crate::record::DroppedRecord;
+use crate::accounts::Accounts;
+use crate::catalog;
+use crate::queue::Keeper;
+use crate::record::{DroppedRecord, KeptRecord};
 use crate::{Result, keyspace};
 
 /// Longer than any request lives.
-const GRACE: Duration = Duration::from_secs(120);
-/// Deleted tables looked at together.
-const PAGE_TABLES_MAX: usize = 256;
+pub(crate) const GRACE: Duration = Duration::from_secs(120);
+/// The same in ticks.
+pub(crate) const GRACE_TICKS: u64 = GRACE.as_secs() * TICKS_PER_SECOND;
+/// Maximum number of deleted containers read together.
+const PAGE_CONTAINERS_MAX: usize = 256;
 
 /// Counts deletions; the sweep looks when the count has changed.
 #[derive(Clone, Default)]
 pub struct Dropped(Arc<AtomicU64>);
 
 impl Dropped {
-    /// A table was deleted.
+    /// A container was deleted.
     pub fn announce(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The background work of giving back the space of deleted tables.
+/// Releases everything that the rows of a deleted container refer to, before the rows are erased. May be called again
+/// for the same tables.
+pub trait Release: Send + Sync {
+    /// Releases the content that the rows of these engine tables refer to; `false` while some of it is in use. Then the
+    /// rows stay until a later call.
+    fn release<'a>(
+        &'a self,
+        tables: &'a [TableId],
+    ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'a>>;
+}
+
+/// The background work of giving back the space of deleted containers.
 pub struct Sweep {
     engine: Arc<dyn Engine>,
     clock: Clock,
     dropped: Dropped,
+    accounts: Accounts,
+    queues: Keeper,
     seen: Option<u64>,
+    /// When the next deleted container can no longer be restored, in ticks.
+    due: u64,
+    /// For blob containers.
+    release: Option<Arc<dyn Release>>,
 }
 
 impl Sweep {
-    pub(crate) fn new(engine: Arc<dyn Engine>, clock: Clock, dropped: Dropped) -> Self {
-        Self { engine, clock, dropped, seen: None }
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        clock: Clock,
+        dropped: Dropped,
+        accounts: Accounts,
+        queues: Keeper,
+    ) -> Self {
+        Self { engine, clock, dropped, accounts, queues, seen: None, due: u64::MAX, release: None }
     }
 
-    /// One round: erases what was deleted. To be called now and then; returns at once when there is nothing to do.
+    /// The same sweep, which releases the content of blob containers before it erases their rows.
+    pub fn with_release(self, release: Arc<dyn Release>) -> Self {
+        Self { release: Some(release), ..self }
+    }
+
+    /// One round: erases the rows of deleted containers, and some expired messages. To be called now and then; returns
+    /// at once when there is nothing to do.
     pub async fn round(&mut self) -> Result<()> {
+        self.queues.round().await?;
         let count = self.dropped.0.load(Ordering::Relaxed);
-        if self.seen == Some(count) {
+        let now = self.clock.ticks();
+        if self.seen == Some(count) && now < self.due {
             return Ok(());
         }
+        self.due = u64::MAX;
         let mut all_gone = true;
-        let mut range = Some(keyspace::all_tables());
-        while let Some(from) = range {
-            let page = self.pending(from).await?;
-            for row in &page.rows {
-                all_gone &= self.erase(row).await?;
+        for service in Service::ALL {
+            let all = keyspace::all_containers(service);
+            let mut range = Some(all.clone());
+            while let Some(from) = range {
+                let page = self.pending(from).await?;
+                for row in &page.rows {
+                    all_gone &= match &*row.row {
+                        keyspace::CLOSED => self.accounts.settle(row).await?,
+                        kept if keyspace::is_kept(kept) => self.expire(row, now).await?,
+                        _ => self.erase(service, row).await?,
+                    };
+                }
+                range = page.next.map(|next| KeyRange { start: Bound::Included(next), ..all.clone() });
             }
-            range = page.next.map(|next| KeyRange { start: Bound::Included(next), ..keyspace::all_tables() });
         }
-        if all_gone {
-            self.seen = Some(count);
-        }
+        self.seen = all_gone.then_some(count);
         Ok(())
     }
 
-    /// Erases a deleted table's rows; `true` when the record of the deletion is gone too.
-    async fn erase(&self, row: &Row) -> Result<bool> {
+    /// Deletes a container for good that can no longer be restored; `false` if its rows are still to be erased.
+    async fn expire(&mut self, row: &Row, now: u64) -> Result<bool> {
+        let kept = KeptRecord::decode(&row.value)?;
+        if kept.until > now {
+            self.due = self.due.min(kept.until);
+            return Ok(true);
+        }
+        let writes = catalog::expire(row, kept, now);
+        let _: Applied = self.engine.apply(TableId::SYSTEM, &row.partition, writes).await?;
+        Ok(false)
+    }
+
+    /// Erases the rows of a deleted container; `true` when the record of the deletion is gone, too.
+    async fn erase(&self, service: Service, row: &Row) -> Result<bool> {
         let record = DroppedRecord::decode(&row.value)?;
-        while !self.engine.erase(record.id).await? {}
-        let old = record.at.saturating_add(GRACE.as_secs() * TICKS_PER_SECOND) < self.clock.ticks();
+        let ids: Vec<TableId> = record.ids().collect();
+        if let Some(release) = &self.release
+            && service == Service::Blob
+            && !release.release(&ids).await?
+        {
+            return Ok(false);
+        }
+        for id in ids {
+            while !self.engine.erase(id).await? {}
+        }
+        let old = record.at.saturating_add(GRACE_TICKS) < self.clock.ticks();
         if old {
             self.forget(row).await?;
         }
@@ -80,10 +147,13 @@ impl Sweep {
         let scan = Scan {
             table: TableId::SYSTEM,
             ranges: vec![range],
-            rows_max: PAGE_TABLES_MAX,
+            rows_max: PAGE_CONTAINERS_MAX,
             bytes_max: usize::MAX,
             judge: Box::new(|row| {
-                Ok(if keyspace::is_dropped(row.row) { Verdict::Keep } else { Verdict::Skip })
+                let is_pending = keyspace::is_dropped(row.row)
+                    || keyspace::is_kept(row.row)
+                    || row.row == keyspace::CLOSED;
+                Ok(if is_pending { Verdict::Keep } else { Verdict::Skip })
             }),
         };
         Ok(self.engine.scan(scan).await?)

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use lazuli_engine::adopt::{self, Unfit};
+use lazuli_engine::limits::check_value;
 use lazuli_engine::{Error, Result, Row, TableId, Version};
 
 use crate::cell::{self, Cell};
-use crate::commit::{Changed, check_size};
+use crate::commit::Changed;
 use crate::keyspace;
-use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX};
+use crate::limits::{COMMIT_INPUT_BYTES_MAX, KEY_BYTES_MAX, WRITE_BYTES};
 
 /// Rows that are ready to be decided.
 #[derive(Debug)]
@@ -39,10 +40,10 @@ impl Adoption {
             if key.len() > KEY_BYTES_MAX {
                 return Err(Error::TooLarge(format!("a key of {} bytes; {KEY_BYTES_MAX} fit", key.len())));
             }
-            check_size(&value)?;
-            adoption.bytes += key.len() + value.len();
-            if adoption.bytes > COMMIT_BYTES_MAX {
-                return Err(Error::TooLarge(format!("a commit of more than {COMMIT_BYTES_MAX} bytes")));
+            check_value(value.len())?;
+            adoption.bytes += WRITE_BYTES + key.len() + value.len();
+            if adoption.bytes > COMMIT_INPUT_BYTES_MAX {
+                return Err(Error::TooLarge(format!("a commit of more than {COMMIT_INPUT_BYTES_MAX} bytes")));
             }
             let stored = cell::seal(&key, &value, version);
             adoption.offers.push(Offer { key: key.into(), stored, cell: Cell { version, value } });

@@ -38,11 +38,6 @@ impl Draft {
         Self { bytes, crc }
     }
 
-    /// How many bytes the value has so far.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// The bytes to store.
     pub fn seal(self, version: Version) -> Bytes {
         let Self { mut bytes, mut crc } = self;

@@ -2,16 +2,22 @@
 //!
 //! Everything that does not depend on other commits is done by the caller before it queues: keys are encoded, values
 //! are laid out and hashed, rows that must be checked are read.
+//!
+//! What must stay true: a commit holds no more than its place in the queue accounts for. Of rows that it only checks it
+//! keeps the version; values that its updates need are left to the committer where the place has no room for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
-use lazuli_engine::rules::{self, Next};
-use lazuli_engine::{Change, Condition, Error, Reason, Result, TableId, Version, Write};
+use lazuli_engine::limits::{ResultBytes, check_value};
+use lazuli_engine::rules;
+use lazuli_engine::{Change, Condition, Error, Next, Reason, Result, TableId, Version, Write};
 
 use crate::cell::{self, Cell, Draft};
 use crate::keyspace;
-use crate::limits::{COMMIT_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::limits::{COMMIT_INPUT_BYTES_MAX, GROUP_BYTES_MAX, KEY_BYTES_MAX, WRITE_BYTES};
+use crate::place::Place;
+use crate::reads::{Look, Source};
 use crate::recent::Seen;
 use crate::view::View;
 
@@ -21,7 +27,7 @@ pub struct Commit {
     intents: Vec<Intent>,
     /// Some row is named more than once.
     has_repeats: bool,
-    /// Bytes of its keys and of the values known so far.
+    /// Bytes of its keys and of the values that it puts.
     pub bytes: usize,
 }
 
@@ -31,16 +37,28 @@ struct Intent {
     key: Bytes,
     write: Write,
     draft: Option<Draft>,
+    /// What is kept of the row as it was when it was looked at.
     seen: Option<Seen>,
+    has_looked: bool,
 }
 
 /// What a commit does, if it may.
 #[derive(Debug)]
 pub struct Decided {
-    /// The new state of each row, in the order of the writes.
+    /// The new state of each row that changes, in the order of the writes.
     pub changes: Vec<Changed>,
-    /// What updates have computed, by the position of their writes.
+    /// The values that updates have put, by the position of their writes.
     pub updated: Vec<Option<Bytes>>,
+    /// Upper bound of the bytes that the changes take up in the log.
+    pub bytes: usize,
+}
+
+/// What one write does.
+struct Effect {
+    /// The new state of the row, if it changes.
+    changed: Option<Changed>,
+    /// The value that an update has put.
+    computed: Option<Bytes>,
 }
 
 /// The new state of a row.
@@ -53,29 +71,49 @@ pub struct Changed {
 }
 
 impl Commit {
-    /// Makes `writes` ready, looking at the rows that must be checked in `view`.
-    pub fn prepare(view: &View, table: TableId, partition: &str, writes: Vec<Write>) -> Result<Self> {
+    /// Encodes the keys of `writes` and checks all sizes. Values are neither copied nor read.
+    pub fn new(table: TableId, partition: &str, writes: Vec<Write>) -> Result<Self> {
         let mut bytes = 0;
         let mut intents = Vec::with_capacity(writes.len());
         for write in writes {
-            let intent = Intent::prepare(view, table, partition, write)?;
-            bytes += intent.key.len() + intent.draft.as_ref().map_or(0, Draft::len);
-            if bytes > COMMIT_BYTES_MAX {
-                return Err(Error::TooLarge(format!("a commit of more than {COMMIT_BYTES_MAX} bytes")));
+            let intent = Intent::new(table, partition, write)?;
+            bytes += WRITE_BYTES + intent.key.len() + intent.value_bytes()?;
+            if bytes > COMMIT_INPUT_BYTES_MAX {
+                let why = format!("a commit of more than {COMMIT_INPUT_BYTES_MAX} bytes");
+                return Err(Error::TooLarge(why));
             }
             intents.push(intent);
         }
         Ok(Self { has_repeats: has_repeats(&intents), intents, bytes })
     }
 
-    /// What does the commit make of its rows? `current` tells the state of a row before it.
+    /// Lays out the values that it puts.
+    pub fn lay_out(&mut self) {
+        self.intents.iter_mut().for_each(Intent::lay_out);
+    }
+
+    /// Looks at the rows that must be checked in `view`, as far as that was not done before.
+    pub fn look(&mut self, view: &View, place: &mut Place, source: Source) -> Result<Look<()>> {
+        for intent in &mut self.intents {
+            if let Look::Cold = intent.look(view, place, source)? {
+                return Ok(Look::Cold);
+            }
+        }
+        Ok(Look::Found(()))
+    }
+
+    /// What does the commit make of its rows? `current` tells the state of a row before it. `make_room` is called with
+    /// the size of the result from time to time as it grows, and may wait or fail.
     pub fn decide(
         self,
         version: Version,
         current: impl Fn(&[u8], Option<&Seen>) -> Result<Option<Cell>>,
+        make_room: impl Fn(usize) -> Result<()>,
     ) -> Result<std::result::Result<Decided, (usize, Reason)>> {
         let count = self.intents.len();
-        let mut decided = Decided { changes: Vec::with_capacity(count), updated: Vec::with_capacity(count) };
+        let mut bytes = ResultBytes::default();
+        let mut decided =
+            Decided { changes: Vec::with_capacity(count), updated: Vec::with_capacity(count), bytes: 0 };
         for (index, intent) in self.intents.into_iter().enumerate() {
             let earlier = if self.has_repeats { decided.state_of(&intent.key) } else { None };
             let cell = match earlier {
@@ -84,35 +122,68 @@ impl Commit {
                 None => None,
             };
             match intent.decide(version, cell.as_ref())? {
-                Ok((changed, computed)) => {
-                    decided.changes.push(changed);
+                Ok(Effect { changed, computed }) => {
+                    if let Some(changed) = changed {
+                        let before = bytes.total();
+                        bytes.add(changed.key.len(), changed.value_bytes())?;
+                        decided.changes.push(changed);
+                        if bytes.total() / GROUP_BYTES_MAX > before / GROUP_BYTES_MAX {
+                            make_room(bytes.total())?;
+                        }
+                    }
                     decided.updated.push(computed);
                 }
                 Err(reason) => return Ok(Err((index, reason))),
             }
         }
+        decided.bytes = bytes.total();
         Ok(Ok(decided))
     }
 }
 
 impl Intent {
-    fn prepare(view: &View, table: TableId, partition: &str, write: Write) -> Result<Self> {
+    fn new(table: TableId, partition: &str, write: Write) -> Result<Self> {
         let key = keyspace::row_key(table, partition, &write.row);
         if key.len() > KEY_BYTES_MAX {
             return Err(Error::TooLarge(format!("a key of {} bytes; {KEY_BYTES_MAX} fit", key.len())));
         }
-        let draft = match &write.change {
-            Change::Put(value) => {
-                check_size(value)?;
-                Some(Draft::new(&key, value))
-            }
-            Change::Update(_) | Change::Delete => None,
-        };
-        let mut intent = Self { key: key.into(), write, draft, seen: None };
-        if intent.needs_current() {
-            intent.seen = Some(Seen { number: view.number, cell: view.cell(&intent.key)? });
+        Ok(Self { key: key.into(), write, draft: None, seen: None, has_looked: false })
+    }
+
+    /// Bytes of the value that it puts.
+    fn value_bytes(&self) -> Result<usize> {
+        match &self.write.change {
+            Change::Put(value) => check_value(value.len()),
+            Change::Update(_) | Change::Delete => Ok(0),
         }
-        Ok(intent)
+    }
+
+    fn lay_out(&mut self) {
+        if let Change::Put(value) = &mut self.write.change {
+            // The draft has the value from now on.
+            self.draft = Some(Draft::new(&self.key, &std::mem::take(value)));
+        }
+    }
+
+    fn look(&mut self, view: &View, place: &mut Place, source: Source) -> Result<Look<()>> {
+        if self.needs_current() && !self.has_looked {
+            let Look::Found(cell) = view.look_aside(&self.key, source)? else { return Ok(Look::Cold) };
+            self.see(view.number, cell, place);
+            self.has_looked = true;
+        }
+        Ok(Look::Found(()))
+    }
+
+    /// Keeps what it needs of the row.
+    fn see(&mut self, number: u64, mut cell: Option<Cell>, place: &mut Place) {
+        if let Some(cell) = &mut cell {
+            if !matches!(self.write.change, Change::Update(_)) {
+                cell.value = Bytes::new();
+            } else if !place.keep(cell.value.len()) {
+                return;
+            }
+        }
+        self.seen = Some(Seen { number, cell });
     }
 
     /// What becomes of the row depends on what it is.
@@ -120,24 +191,35 @@ impl Intent {
         self.write.condition != Condition::Any || matches!(self.write.change, Change::Update(_))
     }
 
-    fn decide(
-        self,
-        version: Version,
-        current: Option<&Cell>,
-    ) -> Result<std::result::Result<(Changed, Option<Bytes>), Reason>> {
+    fn decide(self, version: Version, current: Option<&Cell>) -> Result<std::result::Result<Effect, Reason>> {
         // An update is code of others; one that panics must not take the committer with it.
-        let decide = || rules::decide(&self.write, current.map(|cell| (cell.version, &cell.value)));
-        let next = catch_unwind(AssertUnwindSafe(decide))
+        let current = current.map(|cell| (cell.version, &cell.value));
+        let decide = || rules::decide(&self.write, current, version);
+        let decision = catch_unwind(AssertUnwindSafe(decide))
             .map_err(|_| Error::Unavailable("an update panicked; nothing was applied".into()))?;
-        let (value, is_computed) = match next {
-            Ok(Next::Put { value, is_computed }) => (value, is_computed),
-            Ok(Next::Delete) => return Ok(Ok((Changed { key: self.key, state: None }, None))),
+        let decision = match decision {
+            Ok(decision) => decision,
             Err(reason) => return Ok(Err(reason)),
         };
-        check_size(&value)?;
-        let stored = self.draft.unwrap_or_else(|| Draft::new(&self.key, &value)).seal(version);
-        let cell = Cell { version, value: cell::value_of(&stored) };
-        Ok(Ok((Changed { key: self.key, state: Some((stored, cell)) }, is_computed.then_some(value))))
+        let state = match decision.next {
+            Next::Put(value) => {
+                check_value(value.len())?;
+                let stored = self.draft.unwrap_or_else(|| Draft::new(&self.key, &value)).seal(version);
+                let cell = Cell { version, value: cell::value_of(&stored) };
+                Some((stored, cell))
+            }
+            Next::Delete => None,
+            Next::Keep => return Ok(Ok(Effect { changed: None, computed: None })),
+        };
+        // The value as it is stored, so that there is only one copy of it.
+        let computed = state.as_ref().filter(|_| decision.is_computed).map(|(_, cell)| cell.value.clone());
+        Ok(Ok(Effect { changed: Some(Changed { key: self.key, state }), computed }))
+    }
+}
+
+impl Changed {
+    fn value_bytes(&self) -> usize {
+        self.state.as_ref().map_or(0, |(_, cell)| cell.value.len())
     }
 }
 
@@ -147,14 +229,6 @@ impl Decided {
         let changed = self.changes.iter().rev().find(|changed| changed.key == key)?;
         Some(changed.state.as_ref().map(|(_, cell)| cell.clone()))
     }
-}
-
-/// Does a value fit?
-pub fn check_size(value: &Bytes) -> Result<()> {
-    if value.len() > VALUE_BYTES_MAX {
-        return Err(Error::TooLarge(format!("a value of {} bytes; {VALUE_BYTES_MAX} fit", value.len())));
-    }
-    Ok(())
 }
 
 fn has_repeats(intents: &[Intent]) -> bool {

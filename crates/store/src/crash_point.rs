@@ -1,4 +1,4 @@
-//! Named places in the life of a commit and of a backup at which a crash test can end the process.
+//! Named places in the life of a commit, of a backup and of content at which a crash test can end the process.
 //!
 //! `LAZULI_CRASH_AT=name:count` aborts when the place `name` is passed for the `count`th time. Without it a place costs
 //! one load of a static.
@@ -48,6 +48,26 @@ pub enum Point {
     RestoreRows,
     /// A new store has all rows of a backup; it does not count yet.
     RestoreLoaded,
+    /// A range of a pack is reserved for content; nothing is written.
+    ContentReserved,
+    /// The system has some content; the disk need not have it.
+    ContentWritten,
+    /// A pack is about to be synced.
+    BeforeContentSync,
+    /// A pack is synced; no upload knows.
+    AfterContentSync,
+    /// The name of a new pack is about to be synced.
+    BeforeContentEntry,
+    /// The name of a new pack is synced; no upload knows.
+    AfterContentEntry,
+    /// A dead range of a pack is about to be freed.
+    BeforeContentPunch,
+    /// A dead range of a pack is freed.
+    AfterContentPunch,
+    /// A dead pack is about to be removed.
+    BeforeContentUnlink,
+    /// A dead pack is removed.
+    AfterContentUnlink,
 }
 
 impl Point {
@@ -72,8 +92,22 @@ impl Point {
     pub const BACKUP: [Point; 5] =
         [Point::DumpPage, Point::BackupBlock, Point::BackupSealed, Point::RestoreRows, Point::RestoreLoaded];
 
+    /// Places in the life of content, from the upload to the removal of its pack.
+    pub const CONTENT: [Point; 10] = [
+        Point::ContentReserved,
+        Point::ContentWritten,
+        Point::BeforeContentSync,
+        Point::BeforeContentEntry,
+        Point::AfterContentEntry,
+        Point::AfterContentSync,
+        Point::BeforeContentPunch,
+        Point::AfterContentPunch,
+        Point::BeforeContentUnlink,
+        Point::AfterContentUnlink,
+    ];
+
     fn all() -> impl Iterator<Item = Point> {
-        Self::COMMIT.into_iter().chain(Self::BACKUP)
+        Self::COMMIT.into_iter().chain(Self::BACKUP).chain(Self::CONTENT)
     }
 
     /// What the place is called in [`VARIABLE`].
@@ -97,6 +131,16 @@ impl Point {
             Point::BackupSealed => "backup-sealed",
             Point::RestoreRows => "restore-rows",
             Point::RestoreLoaded => "restore-loaded",
+            Point::ContentReserved => "content-reserved",
+            Point::ContentWritten => "content-written",
+            Point::BeforeContentSync => "before-content-sync",
+            Point::AfterContentSync => "after-content-sync",
+            Point::BeforeContentEntry => "before-content-entry",
+            Point::AfterContentEntry => "after-content-entry",
+            Point::BeforeContentPunch => "before-content-punch",
+            Point::AfterContentPunch => "after-content-punch",
+            Point::BeforeContentUnlink => "before-content-unlink",
+            Point::AfterContentUnlink => "after-content-unlink",
         }
     }
 }

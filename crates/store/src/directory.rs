@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
 //! | `format` | says that this is a store, and of which format |
+//! | `acknowledged` | the last version that was acknowledged; made after `data/` |
 //! | `closed` | exists after a clean close: the last version that must be found again |
 //! | `relaxed` | exists once the store was opened with commits that do not wait for the disk: the end of the log may be in any state |
 //! | `restoring` | exists while the store is made from a backup: what is there does not count |
 //! | `cut-N` | the unfinished end of a log that was left out at an opening; the greatest N is the latest |
 //! | `data/` | the sorted store with its log |
+//! | `content/` | packs of large content; exists once there was any |
 //!
 //! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.
 
@@ -230,7 +232,8 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-fn read_small(path: &Path) -> Result<Option<String>, OpenError> {
+/// A small file as text; `None` if there is none.
+pub fn read_small(path: &Path) -> Result<Option<String>, OpenError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -246,7 +249,7 @@ fn temporary(name: &str) -> String {
 }
 
 /// Replaces a small file so that after a crash either the old or the new content is there.
-fn replace(dir: &Path, name: &str, text: &str) -> Result<(), OpenError> {
+pub fn replace(dir: &Path, name: &str, text: &str) -> Result<(), OpenError> {
     let (path, new) = (dir.join(name), dir.join(temporary(name)));
     let write = || {
         let mut file = File::create(&new)?;

@@ -1,4 +1,4 @@
-//! Everything in the store as of one moment, to be copied elsewhere while writes go on.
+//! Everything in the store as of one moment, to be copied elsewhere while writes continue.
 //!
 //! What it costs: the walk keeps the sorted files and memtables of its moment alive until it ends, and nothing that was
 //! written later. Memory is bounded by the memtables there were; disk space, by what the store took up at the moment. A

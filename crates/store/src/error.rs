@@ -31,6 +31,9 @@ pub enum OpenError {
     Unfinished(PathBuf),
     /// The files are not as they were written.
     Corrupt(String),
+    /// Data that was acknowledged is missing. [`Options::accept_data_loss`](crate::Options::accept_data_loss) opens the store
+    /// without it.
+    Lost(String),
     /// A file operation failed.
     Io {
         /// What was tried, and on what.
@@ -62,6 +65,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{} is the rest of a restore that was interrupted; remove it", dir.display())
             }
             Self::Corrupt(why) => write!(f, "the store is damaged: {why}"),
+            Self::Lost(why) => write!(f, "acknowledged data is missing: {why}"),
             Self::Io { what, source } => write!(f, "cannot {what}: {source}"),
         }
     }
@@ -76,7 +80,8 @@ impl std::error::Error for OpenError {
             | Self::NoStore(_)
             | Self::NotEmpty(_)
             | Self::Unfinished(_)
-            | Self::Corrupt(_) => None,
+            | Self::Corrupt(_)
+            | Self::Lost(_) => None,
         }
     }
 }

@@ -25,9 +25,12 @@ use crate::cache::{RowCache, ScanCache};
 use crate::directory::Directory;
 use crate::error::{OpenError, open_error};
 use crate::limits;
+use crate::missing;
 use crate::options::{Durability, Options};
 use crate::preflight;
+use crate::resident::Memtables;
 use crate::settle;
+use crate::space::Space;
 
 /// The name of the one keyspace; all kinds of keys live in it.
 const KEYSPACE: &str = "rows";
@@ -38,10 +41,15 @@ pub struct Files {
     pub db: Database,
     /// Its one keyspace.
     pub rows: Keyspace,
+    /// Its rows that are in no file yet.
+    pub memtables: Memtables,
     /// What scans keep in memory of it.
     pub scans: ScanCache,
     /// What reads by key keep.
     pub points: RowCache,
+    /// What tests do before a row is read from files.
+    #[cfg(test)]
+    pub gate: crate::reads_tests::Gate,
     /// The directory with its lock.
     pub directory: Directory,
 }
@@ -66,8 +74,9 @@ impl Files {
         let data = directory.data();
         let is_new = !data.exists();
         let was_closed = directory.closed_at()?.is_some();
+        let was_made = missing::was_made(&directory, options.accept_data_loss)?;
         // What was written under the rule of the last opening counts, not under that of this one.
-        preflight::verify(&data, directory.was_relaxed()?, was_closed)?;
+        preflight::verify(&data, directory.was_relaxed()?, was_closed, was_made)?;
         if !was_closed {
             settle::all(&directory)?;
         }
@@ -85,8 +94,11 @@ impl Files {
         Ok(Self {
             db,
             rows,
+            memtables: Memtables::default(),
             scans: ScanCache::new(options.scan_cache_bytes),
             points: RowCache::new(options.row_cache_bytes),
+            #[cfg(test)]
+            gate: Default::default(),
             directory,
         })
     }
@@ -112,6 +124,16 @@ impl Files {
         self.rows.tree.active_memtable().size()
     }
 
+    /// Bytes of all rows that are in no sorted file, including those on their way to one.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.db.write_buffer_size()
+    }
+
+    /// Every row is in a sorted file.
+    pub fn is_all_written(&self) -> bool {
+        self.memtable_bytes() == 0 && !self.is_writing_out()
+    }
+
     /// Has the rows that are in no sorted file written to one.
     pub fn write_out(&self) {
         // What can fail here is the removal of logs that are no longer needed, which is tried again the next time.
@@ -128,7 +150,7 @@ impl Files {
         self.is_writing_out() || self.db.active_compactions() > 0
     }
 
-    /// Background work has failed, so that writes will be refused from now on.
+    /// Background work has failed, so that writes will be rejected from now on.
     pub fn is_dead(&self) -> bool {
         matches!(self.db.persist(PersistMode::Buffer), Err(fjall::Error::Poisoned))
     }
@@ -166,6 +188,11 @@ pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 pub trait Log: Send {
     /// Appends, syncs as `durability` says, and applies a batch to the sorted store.
     fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> Result<(), fjall::Error>;
+
+    /// The space on the disk of a directory.
+    fn space(&self, dir: &Path) -> Space {
+        Space::of(dir)
+    }
 }
 
 /// The log of the sorted store.

@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use lazuli_engine::Version;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::acknowledged::Acknowledged;
 use crate::directory::{self, Directory};
 use crate::error::OpenError;
 use crate::journal::{self, Tail};
 use crate::limits::CHECK_FINDINGS_MAX;
+use crate::missing;
 use crate::preflight;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -37,9 +39,11 @@ pub struct Inspection {
     pub notes: Vec<String>,
     /// What the last clean close left: the version that must be found.
     pub closed_at: Option<Version>,
+    /// The last version that was acknowledged, where that is known: no older one must be found.
+    pub acknowledged: Option<Version>,
 }
 
-/// Verifies the files of the store in `dir`; `see` is told how many bytes were read so far.
+/// Verifies the files of the store in `dir`; `see` gets the number of bytes read so far.
 pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenError> {
     if !directory::is_store(dir)? {
         return Err(OpenError::NoStore(dir.into()));
@@ -50,9 +54,17 @@ pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenE
         Ok(closed) => inspection.closed_at = closed,
         Err(error) => inspection.find(error.to_string()),
     }
+    match Acknowledged::read(dir) {
+        Ok(acknowledged) => inspection.acknowledged = acknowledged,
+        Err(error) => inspection.find(error.to_string()),
+    }
     let data = directory.data();
-    if !data.exists() && inspection.closed_at.is_none() {
-        inspection.note("it has no data yet".into());
+    if !data.exists() {
+        if inspection.is_new() {
+            inspection.note("it has no data yet".into());
+        } else {
+            inspection.find(format!("{} is missing", data.display()));
+        }
         return Ok(inspection);
     }
     let result = inspection
@@ -68,6 +80,16 @@ pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenE
 }
 
 impl Inspection {
+    /// What is missing in a store whose last version is this, according to what it left behind; `None` if nothing is.
+    pub fn missing(&self, last: Version) -> Option<String> {
+        missing::since(self.closed_at, self.acknowledged, last)
+    }
+
+    /// Nothing says that there ever was any data.
+    fn is_new(&self) -> bool {
+        self.closed_at.is_none() && self.acknowledged.is_none() && self.findings == 0
+    }
+
     fn find(&mut self, what: String) {
         self.findings += 1;
         if self.examples.len() < CHECK_FINDINGS_MAX {
@@ -143,7 +165,7 @@ impl Inspection {
     }
 
     fn keyspaces(&mut self, keyspaces: &Path, see: &mut impl FnMut(u64)) -> Result<(), OpenError> {
-        let is_used = self.closed_at.is_some();
+        let is_used = !self.is_new();
         preflight::verify_keyspaces(keyspaces, is_used)?;
         for keyspace in preflight::list(keyspaces)? {
             let Some(list) = preflight::current_list(&keyspace)? else { continue };

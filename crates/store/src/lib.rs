@@ -4,12 +4,14 @@
 //! that waits, decides them in order, writes one batch, syncs once, publishes, and answers. Readers use the view that
 //! was published last and never wait for writes.
 
+mod acknowledged;
 mod adopt;
 mod cache;
 mod cell;
 mod check;
 mod commit;
 mod committer;
+pub mod content;
 pub mod crash_point;
 mod cut;
 mod directory;
@@ -18,18 +20,28 @@ mod error;
 mod files;
 #[doc(hidden)]
 pub mod fuzzing;
+mod group;
+mod health;
 mod inspect;
 mod journal;
 mod keyspace;
 pub mod limits;
 mod load;
+mod missing;
 mod options;
+mod place;
 mod preflight;
 mod queue;
+mod readers;
 mod reading;
+mod reads;
+#[cfg(test)]
+mod reads_tests;
 mod recent;
+mod resident;
 mod scan;
 mod settle;
+mod space;
 mod state;
 mod store;
 mod view;

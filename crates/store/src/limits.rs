@@ -1,25 +1,49 @@
 //! Every bound of the store, each with its unit and its reason.
+//!
+//! # From a commit to the log and back
+//!
+//! | stage | bound |
+//! |---|---|
+//! | a commit waits for the committer | [`QUEUE_BYTES_MAX`] for all that wait: their input, of at most [`COMMIT_INPUT_BYTES_MAX`] each, and rows that were read for them, of at most [`COMMIT_READ_BYTES_MAX`] each |
+//! | the committer decides it | it writes at most [`COMMIT_BYTES_MAX`], the results of updates included |
+//! | it joins a group | a group takes commits up to [`GROUP_BYTES_MAX`]; a larger commit is a group of its own |
+//! | the group becomes one batch of the log | [`BATCH_BYTES_MAX`] |
+//! | the batch moves to the memtable | [`WRITE_BUFFERS_MAX`] memtables, or one batch that is larger |
+//! | recovery reads a batch that a crash left unfinished | [`REST_BYTES_MAX`] |
+//!
+//! The assertions at the end of this file keep these in order. Above all, recovery must be able to read whatever the
+//! committer can write: [`BATCH_BYTES_MAX`] is at most [`REST_BYTES_MAX`].
 
 use std::time::Duration;
 
+pub use lazuli_engine::limits::{COMMIT_BYTES_MAX, COMMIT_INPUT_BYTES_MAX, VALUE_BYTES_MAX, WRITE_BYTES};
+
 /// Longest encoded key; the sorted store counts key bytes in 16 bits.
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
-/// Largest value of one row. Far above what the service allows, far below what the sorted store can count.
-pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Largest commit, keys and values together.
-pub const COMMIT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Jobs that may wait for the committer, by the bytes of their keys and values; see [`COMMIT_BYTES_MIN`].
+/// Jobs that may wait for the committer, by the bytes that they hold; see [`COMMIT_BYTES_MIN`].
 pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What one unit of the queue's bound stands for.
 pub const QUEUE_UNIT_BYTES: usize = 1024;
 /// What a job weighs in the queue at least, so that the number of waiting jobs is bounded as well.
 pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
+/// Values that one waiting commit keeps of the rows that its updates will change. The committer reads those beyond it
+/// again, one at a time.
+pub const COMMIT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Commits that one sync covers at most.
 pub const GROUP_COMMITS_MAX: usize = 1024;
-/// A group that has reached this takes no more commits, so that a large one does not delay many small ones.
+/// Bytes that a group of several commits writes at most, so that a large one does not delay many small ones.
 pub const GROUP_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes that the log adds to a row: the head of an entry, the version and the checksum.
+pub const LOG_ROW_BYTES: usize = 33;
+/// Bytes that the log adds to a batch: its start, its end, and the store's state.
+pub const LOG_BATCH_BYTES: usize = 128;
+/// Largest batch of the log: the largest group, which is a single commit or a single call of `erase`.
+pub const BATCH_BYTES_MAX: usize = LOG_BATCH_BYTES + COMMIT_BYTES_MAX;
+/// Most that recovery reads into memory behind the last whole batch of a log.
+pub const REST_BYTES_MAX: usize = 1 << 30;
 
 /// The longest that the committer waits for callers that are likely to come back.
 pub const GATHER_MAX: Duration = Duration::from_micros(500);
@@ -33,21 +57,31 @@ pub const RECENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Rows that one call of `erase` removes at most: a few milliseconds of the committer's time.
 pub const ERASE_ROWS_MAX: usize = 1000;
-/// Tables for which the place where `erase` goes on is remembered.
+/// Tables for which the place where `erase` continues is remembered.
 pub const ERASE_TABLES_MAX: usize = 1024;
 
-/// Ranges of a scan that are read without leaving the caller's thread, if each is a single row.
+/// Ranges of a scan that are read like single rows, if each is one.
 pub const INLINE_POINTS_MAX: usize = 8;
+
+/// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
+/// waits for the disk.
+pub const READS: usize = 64;
+/// Most that the options can ask for: below the number of threads that tokio keeps for all that may block.
+pub const READS_MAX: usize = 256;
+/// Reads that may wait for a thread.
+pub const READS_WAITING_MAX: usize = 64 * 1024;
+/// A read that has waited for this long gets another thread, if one is left: busy threads may wait for the disk.
+pub const READ_PATIENCE: Duration = Duration::from_millis(1);
 
 /// Memory for all caches together, unless the options say otherwise.
 pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// About how many bytes of rows the scan cache keeps and drops together: what a write makes it read again.
 pub const SEGMENT_BYTES: usize = 128 * 1024;
-/// Segments are smaller where fewer than so many would fit into the scan cache.
+/// Segments are made smaller if fewer than this many would fit into the scan cache.
 pub const SEGMENTS_IN_CACHE_MIN: usize = 16;
-/// The share of the scan cache for the borders of segments, one in so many bytes.
+/// The share of the scan cache for the borders of segments: one byte in this many.
 pub const SEGMENT_BORDERS_SHARE: usize = 8;
-/// And at most so many bytes: about 80,000 segments, or 10 GB of rows.
+/// Maximum bytes of borders: about 80,000 segments, or 10 GB of rows.
 pub const SEGMENT_BORDERS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A stretch of keys with less than this share of a segment's bytes is not made a segment: finding it would cost as much
 /// as reading it.
@@ -56,11 +90,14 @@ pub const SEGMENT_SHARE_MIN: usize = 16;
 pub const BORDERS_MAX: usize = 4096;
 /// Segments that are looked at to find room for another one.
 pub const CACHE_PROBES_MAX: usize = 16;
-/// After so many searches without room every segment counts as scanned half as often.
+/// After this many searches without room every segment counts as scanned half as often.
 pub const CACHE_DECLINES_MAX: usize = 256;
 
 /// Memory for rows that are not yet in a sorted file, unless the options say otherwise.
 pub const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
+/// New writes wait while rows that are in no sorted file yet would take more than this many memtables, unless there is
+/// nothing left to write out.
+pub const WRITE_BUFFERS_MAX: u64 = 4;
 /// About the size of a sorted file. Smaller files are merged in smaller steps, during which nothing is written out.
 pub const SORTED_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// About the size of a block of a sorted file: what is read, checked and cached at once.
@@ -75,10 +112,14 @@ pub const WORKER_THREADS: usize = 1;
 pub const FULL_MEMTABLES_MAX: usize = 2;
 /// New writes wait while more files than this wait to be merged. Below the sorted store's own limit of twenty.
 pub const UNMERGED_FILES_MAX: usize = 18;
-/// How often it is looked whether the wait is over.
+/// Space on the disk that commits leave free, so that sorted files can still be written and merged.
+pub const SPACE_RESERVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Of a small disk only one part in this many.
+pub const SPACE_RESERVE_SHARE: u64 = 16;
+/// How often a waiting committer checks whether it can continue.
 pub const STALL_POLL: Duration = Duration::from_millis(2);
 
-/// After so long without a commit the committer lets go of what only a busy store needs.
+/// After this time without a commit the committer frees memory that only a busy store needs.
 pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 
 /// Rows that a close leaves to the log; more are written to a sorted file, so that the next opening need not.
@@ -90,10 +131,22 @@ pub const DUMPS_MAX: usize = 2;
 /// What is read back at a time of a store that was filled from elsewhere.
 pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
 
+/// Memory for all that has no bound of its own here: writing and merging sorted files, their indexes and filters, threads.
+pub const FIXED_BYTES: u64 = 128 * 1024 * 1024;
+
 /// Findings that a check lists; it counts all.
 pub const CHECK_FINDINGS_MAX: usize = 100;
 
-const _: () = assert!(VALUE_BYTES_MAX < COMMIT_BYTES_MAX);
-const _: () = assert!(COMMIT_BYTES_MAX <= QUEUE_BYTES_MAX && COMMIT_BYTES_MIN <= COMMIT_BYTES_MAX);
+const _: () = assert!(COMMIT_BYTES_MIN <= COMMIT_INPUT_BYTES_MAX);
+// The largest commit finds a place in the queue, and so do the rows that were read for it.
+const _: () = assert!(COMMIT_INPUT_BYTES_MAX + COMMIT_READ_BYTES_MAX <= QUEUE_BYTES_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);
-const _: () = assert!(ERASE_ROWS_MAX * KEY_BYTES_MAX <= QUEUE_BYTES_MAX);
+const _: () = assert!(ERASE_ROWS_MAX * (KEY_BYTES_MAX + WRITE_BYTES) <= QUEUE_BYTES_MAX);
+// What a job may add to a group is within the bound of a batch: a commit, rows from elsewhere, keys to erase.
+const _: () = assert!(LOG_ROW_BYTES <= WRITE_BYTES);
+const _: () = assert!(GROUP_BYTES_MAX <= COMMIT_BYTES_MAX);
+const _: () = assert!(ERASE_ROWS_MAX * (KEY_BYTES_MAX + WRITE_BYTES) <= COMMIT_BYTES_MAX);
+// Recovery can read whatever the committer can write.
+const _: () = assert!(BATCH_BYTES_MAX <= REST_BYTES_MAX);
+// A batch fits into the log without making the log too large at once.
+const _: () = assert!((BATCH_BYTES_MAX as u64) < JOURNAL_BYTES_MAX);

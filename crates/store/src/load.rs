@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fjall::{OwnedWriteBatch, PersistMode, Slice};
-use lazuli_engine::{Error, Marks, Result, Stored};
+use lazuli_engine::{Content, Error, Marks, Result, Stored};
 
 use crate::cell;
+use crate::content::PackContent;
 use crate::directory::Directory;
 use crate::dump;
 use crate::error::{OpenError, poisoned};
@@ -24,6 +25,7 @@ use crate::view::View;
 /// A store that is being filled.
 pub struct Loader {
     files: Files,
+    content: PackContent,
     memtable_bytes: u64,
 }
 
@@ -31,6 +33,7 @@ pub struct Loader {
 #[must_use = "until it is published the store does not count"]
 pub struct Loaded {
     files: Arc<Files>,
+    content: PackContent,
     state: State,
 }
 
@@ -39,7 +42,13 @@ impl Loader {
     pub fn create(dir: impl AsRef<Path>, options: &Options) -> std::result::Result<Self, OpenError> {
         let directory = Directory::begin_load(dir.as_ref())?;
         let files = Files::open_in(directory, options)?;
-        Ok(Self { files, memtable_bytes: options.memtable_bytes })
+        let content = PackContent::open(dir.as_ref(), Durability::Full)?;
+        Ok(Self { files, content, memtable_bytes: options.memtable_bytes })
+    }
+
+    /// The content of the new store, to be filled by [`Content::adopt`].
+    pub fn content(&self) -> Arc<dyn Content> {
+        Arc::new(self.content.clone())
     }
 
     /// Puts rows in.
@@ -87,11 +96,16 @@ impl Loader {
             self.wait()?;
         }
         self.files.db.persist(PersistMode::SyncAll).map_err(|e| Error::Unavailable(e.to_string()))?;
-        Ok(Loaded { files: Arc::new(self.files), state })
+        Ok(Loaded { files: Arc::new(self.files), content: self.content, state })
     }
 }
 
 impl Loaded {
+    /// The content of the new store.
+    pub fn content(&self) -> Arc<dyn Content> {
+        Arc::new(self.content.clone())
+    }
+
     /// Shows every row as it can be read back, in order.
     pub fn read_back(&self, mut see: impl FnMut(Vec<Stored>)) -> Result<Marks> {
         let view = View::take(&self.files, 0);
@@ -108,6 +122,7 @@ impl Loaded {
 
     /// From now on it is a store.
     pub fn publish(self) -> std::result::Result<(), OpenError> {
+        self.content.stop();
         self.files.directory.mark_closed(self.state.last_version)?;
         self.files.directory.end_load()
     }

@@ -2,7 +2,11 @@
 
 use lazuli_engine::Clock;
 
-use crate::limits::{CACHE_BYTES, MEMTABLE_BYTES};
+use crate::content;
+use crate::limits::{
+    BATCH_BYTES_MAX, CACHE_BYTES, FIXED_BYTES, GROUP_BYTES_MAX, MEMTABLE_BYTES, QUEUE_BYTES_MAX, READS,
+    VALUE_BYTES_MAX, WRITE_BUFFERS_MAX,
+};
 
 /// How a store is opened. Take [`Options::default`] and change what you need.
 #[derive(Clone, Debug)]
@@ -15,12 +19,16 @@ pub struct Options {
     pub row_cache_bytes: u64,
     /// When a commit counts as done.
     pub durability: Durability,
+    /// Open the store although data that was acknowledged is missing.
+    pub accept_data_loss: bool,
     /// Where versions come from.
     pub clock: Clock,
     /// Memory for rows that are not yet in a sorted file; about three times as much is in use under load.
     pub memtable_bytes: u64,
     /// Scans that run at the same time; more wait.
     pub scans_max: usize,
+    /// Reads of single rows from files at the same time; more wait.
+    pub reads_max: usize,
 }
 
 impl Options {
@@ -29,6 +37,26 @@ impl Options {
         let (scan_cache_bytes, row_cache_bytes) = (bytes / 8 * 3, bytes / 8);
         let cache_bytes = bytes - scan_cache_bytes - row_cache_bytes;
         Self { cache_bytes, scan_cache_bytes, row_cache_bytes, ..self }
+    }
+
+    /// Upper bound of the memory that a store with these options takes: its caches; rows that are in no sorted file yet,
+    /// including the batch that is decided; the row that an update computes, twice; commits that wait; content on its way;
+    /// and a fixed amount for the rest. Pages of scans and rows that were read belong to the callers.
+    pub fn memory_bytes_max(&self) -> u64 {
+        let caches = self.cache_bytes + self.scan_cache_bytes + self.row_cache_bytes;
+        let computed = 2 * VALUE_BYTES_MAX as u64;
+        caches
+            + self.unwritten_bytes_max().max(BATCH_BYTES_MAX as u64)
+            + computed
+            + QUEUE_BYTES_MAX as u64
+            + content::limits::MEMORY_BYTES_MAX
+            + FIXED_BYTES
+    }
+
+    /// New writes wait while they and the rows that are in no sorted file yet take more than this, unless there is nothing
+    /// left to write out.
+    pub(crate) fn unwritten_bytes_max(&self) -> u64 {
+        WRITE_BUFFERS_MAX * self.memtable_bytes + GROUP_BYTES_MAX as u64
     }
 }
 
@@ -39,8 +67,10 @@ impl Default for Options {
             scan_cache_bytes: CACHE_BYTES / 8 * 3,
             row_cache_bytes: CACHE_BYTES / 8,
             durability: Durability::Full,
+            accept_data_loss: false,
             clock: Clock::system(),
             memtable_bytes: MEMTABLE_BYTES,
+            reads_max: READS,
             scans_max: 2 * std::thread::available_parallelism().map_or(1, usize::from),
         }
     }

@@ -1,7 +1,7 @@
 //! What is verified before the sorted store opens its files, because it would not notice, or would make it worse.
 //!
 //! - A log that is damaged in the middle would be cut there: see [`crate::journal`].
-//! - A log whose last batch was left unfinished in its middle would be refused.
+//! - A log whose last batch was left unfinished in its middle would be rejected.
 //! - A list of files that is damaged would be believed, and files that are not on it deleted.
 //! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
 //! - A missing log would be taken for an empty one.
@@ -28,15 +28,20 @@ pub const LOG_EXTENSION: &str = "jnl";
 /// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this for the kind of checksum.
 const CURRENT_KIND: u8 = 0;
 
-/// Verifies the files in `data`. `was_closed` says that the store was closed in good order.
+/// Verifies the files in `data`. `was_closed` says that the store was closed in good order, `was_made` that all files of a new
+/// store were there once.
 ///
 /// `was_relaxed` says that commits did not wait for the disk when it was last open.
-pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<(), OpenError> {
+pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_made: bool) -> Result<(), OpenError> {
     if !is_begun(data)? {
-        return discard_unfinished(data, was_closed);
+        return if was_made {
+            Err(OpenError::Lost(format!("{} is missing, or files in it are", data.display())))
+        } else {
+            discard_unfinished(data)
+        };
     }
     let is_used = verify_logs(data, was_relaxed, was_closed)?;
-    verify_keyspaces(&data.join(KEYSPACES), is_used || was_closed)
+    verify_keyspaces(&data.join(KEYSPACES), is_used || was_made)
 }
 
 /// The file that is made last when a store is made is there with its content.
@@ -50,9 +55,9 @@ fn is_begun(data: &Path) -> Result<bool, OpenError> {
 }
 
 /// Removes what a crash left of the making of a store.
-fn discard_unfinished(data: &Path, was_closed: bool) -> Result<(), OpenError> {
+fn discard_unfinished(data: &Path) -> Result<(), OpenError> {
     if !exists(data)? {
-        return if was_closed { Err(damaged(data, "the directory is missing")) } else { Ok(()) };
+        return Ok(());
     }
     for log in logs(data)? {
         if journal::read(&log)? != (Summary { end: 0, sequence: None, tail: Tail::Clean }) {
@@ -107,7 +112,8 @@ pub fn altered(path: &Path, end: u64) -> String {
     let path = path.display();
     format!(
         "{path}: the last batch, at byte {end}, was written to its end, but is not readable: it was damaged later. To go on without \
-         the changes in it, keep a copy of the file and cut it there: truncate --size={end} {path}"
+         the changes in it, keep a copy of the file and cut it there: truncate --size={end} {path}. Then start once with \
+         --accept-data-loss"
     )
 }
 

@@ -1,12 +1,13 @@
 //! Where jobs wait for the committer, and how it takes them in groups.
 //!
-//! The channel has no bound of its own: every job but the last holds a place, of which there are
-//! [so many](crate::limits::QUEUE_BYTES_MAX), from before it is sent until its group is done.
+//! The channel has no bound of its own: every job but the last holds a [place](crate::place) from before it is sent until
+//! its group is done.
 //!
 //! Callers that were just answered tend to come back at once with their next commit, while the committer is already
 //! syncing for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer
 //! waits a moment for as many as there were before, but never longer than a fraction of what a sync takes.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
@@ -37,12 +38,19 @@ struct Counts {
 }
 
 /// The callers' side.
+#[derive(Clone)]
 pub struct Callers {
     sender: Sender<Job>,
     counts: Arc<Counts>,
 }
 
 impl Callers {
+    /// Jobs that wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.counts.waiting.load(Ordering::Acquire)
+    }
+
     /// Queues a job; `false` if the committer has ended.
     pub fn send(&self, job: Job) -> bool {
         let waiting = self.counts.waiting.fetch_add(1, Ordering::AcqRel) + 1;
@@ -79,7 +87,7 @@ pub enum Taken {
 impl Waiting {
     /// Waits for a job and takes all that wait with it, up to the limits of a group. `forever` is for one who has nothing
     /// to do in the meantime.
-    pub fn take(&mut self, jobs: &mut Vec<Job>, forever: bool) -> Taken {
+    pub fn take(&mut self, jobs: &mut VecDeque<Job>, forever: bool) -> Taken {
         let first = if forever {
             self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
@@ -100,7 +108,7 @@ impl Waiting {
                 Job::Adopt { ref adoption, .. } => bytes += adoption.bytes,
                 Job::FreshTable { .. } | Job::Erase { .. } => {}
             }
-            jobs.push(next);
+            jobs.push_back(next);
             if jobs.len() >= GROUP_COMMITS_MAX || bytes >= GROUP_BYTES_MAX {
                 return Taken::Group;
             }
@@ -111,7 +119,7 @@ impl Waiting {
         }
     }
 
-    /// Notes that a group of so many jobs is about to be answered after a sync that took so long.
+    /// Notes the number of jobs of a group that was synced, and the time of the sync.
     pub fn note(&mut self, jobs: usize, sync: Duration) {
         self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
         self.patience = (sync / 2).min(GATHER_MAX);

@@ -10,9 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lazuli_engine::{Error, Marks, Result, RowView, TableId};
+use lazuli_engine::{Content, Error, Marks, Result, RowView, TableId};
 
 use crate::check::Report;
+use crate::content::PackContent;
 use crate::directory::{self, Directory};
 use crate::error::OpenError;
 use crate::files::{Files, panic_text};
@@ -28,6 +29,7 @@ const NAMES_MAX: u32 = 1000;
 /// The rows of a store that nobody else has open, without the batch that a crash left unfinished.
 pub struct Reading {
     view: View,
+    content: PackContent,
     /// After what reads it.
     _scratch: Scratch,
     _lock: Directory,
@@ -48,7 +50,13 @@ impl Reading {
             replicate(&data, &inner.data())?;
         }
         let files = Arc::new(Files::open_idle(inner, &Options::default())?);
-        Ok(Self { view: View::take(&files, 0), _scratch: scratch, _lock: lock })
+        let content = PackContent::open_idle(dir)?;
+        Ok(Self { view: View::take(&files, 0), content, _scratch: scratch, _lock: lock })
+    }
+
+    /// The content of the store. Writes to it fail.
+    pub fn content(&self) -> Arc<dyn Content> {
+        Arc::new(self.content.clone())
     }
 
     /// What the store remembers besides its rows, if that is readable.

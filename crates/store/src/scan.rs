@@ -7,13 +7,52 @@ use bytes::Bytes;
 use fjall::Slice;
 use lazuli_engine::keycode::Span;
 use lazuli_engine::rules::Pager;
-use lazuli_engine::{Page, Result, RowView, Scan, TableId};
+use lazuli_engine::{Bound, KeyRange, Page, Result, RowView, Scan, TableId};
 
 use crate::cache::{Block, Found, ScanCache};
-use crate::cell;
+use crate::cell::{self, Cell};
 use crate::keyspace;
-use crate::limits::{BORDERS_MAX, SEGMENT_SHARE_MIN};
+use crate::limits::{BORDERS_MAX, INLINE_POINTS_MAX, SEGMENT_SHARE_MIN};
+use crate::reads::{Look, Source};
 use crate::view::{View, row_of};
+
+/// Every range of the scan is a single row, and there are few.
+pub fn is_of_points(scan: &Scan) -> bool {
+    let is_point = |range: &KeyRange| matches!(range.start, Bound::Included(_)) && range.start == range.end;
+    scan.ranges.len() <= INLINE_POINTS_MAX && scan.ranges.iter().all(is_point)
+}
+
+/// Rows that exist, by their keys.
+pub type Points = Vec<(Vec<u8>, Cell)>;
+
+/// Looks for the rows of a scan of points, by their keys; a row that does not exist has none.
+pub fn look_for_points(view: &View, scan: &Scan, source: Source) -> Result<Look<Points>> {
+    let prefix = keyspace::table_prefix(scan.table);
+    let mut found = Vec::with_capacity(scan.ranges.len());
+    for range in &scan.ranges {
+        let key = Span::new(&prefix, range).start;
+        let Look::Found(cell) = view.look(&key, source)? else { return Ok(Look::Cold) };
+        found.extend(cell.map(|cell| (key, cell)));
+    }
+    Ok(Look::Found(found))
+}
+
+/// Makes a page of rows that were looked for.
+pub fn page_of_points(found: Points, scan: Scan) -> Result<Page> {
+    let mut pager = Pager::new(scan);
+    for (key, cell) in found {
+        if !offer(&mut pager, &key, &cell)? {
+            break;
+        }
+    }
+    Ok(pager.finish())
+}
+
+fn offer(pager: &mut Pager, key: &[u8], cell: &Cell) -> Result<bool> {
+    let (partition, row) = row_of(key)?;
+    let view = RowView { partition: &partition, row: &row, version: cell.version, value: &cell.value };
+    pager.offer(view, || cell.value.clone())
+}
 
 /// Reads a page.
 pub fn scan(view: &View, scan: Scan) -> Result<Page> {
@@ -38,8 +77,7 @@ pub fn scan(view: &View, scan: Scan) -> Result<Page> {
 }
 
 fn point(view: &View, pager: &mut Pager, key: &[u8]) -> Result<bool> {
-    let Some(stored) = view.stored(key)? else { return Ok(true) };
-    with_row(key, &stored, |row| pager.offer(row, || shared_value(&stored)))
+    view.cell(key)?.map_or(Ok(true), |cell| offer(pager, key, &cell))
 }
 
 /// One span of a scan.

@@ -1,7 +1,6 @@
-//! The store as an engine: reads on the caller's thread or a bounded pool, writes through the committer.
+//! The store as an engine: reads from memory on the caller's thread, from files on others, and writes through the committer.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,46 +8,56 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use lazuli_engine::figure::COUNTS;
 use lazuli_engine::{
-    Adopted, Applied, Bound, Dump, Engine, EngineFuture, Error, Figure, KeyRange, Page, Result, Row, Scan,
-    Status, TableId, Version, Write,
+    Adopted, Applied, Content, Dump, Engine, EngineFuture, Error, Figure, Page, Result, Row, Scan, Status,
+    TableId, Write,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
+use crate::acknowledged::Acknowledged;
 use crate::adopt::Adoption;
 use crate::check::Report;
 use crate::commit::Commit;
-use crate::committer::{Committer, Health, Job, PanicGuard};
+use crate::committer::{Committer, Job, PanicGuard};
+use crate::content::PackContent;
 use crate::directory;
 use crate::dump::Dumps;
 use crate::error::{OpenError, closed, poisoned};
-use crate::files::{Files, FjallLog, Log, panic_text};
+use crate::files::{Files, FjallLog, Log};
+use crate::group::erase_bytes;
+use crate::health::Health;
 use crate::keyspace;
-use crate::limits::{
-    COMMIT_BYTES_MIN, ERASE_ROWS_MAX, ERASE_TABLES_MAX, INLINE_POINTS_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES,
-};
+use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX};
+use crate::missing;
 use crate::options::Options;
+use crate::place::Places;
 use crate::queue::{Callers, queue};
+use crate::readers::Readers;
+use crate::reads::{Look, Source, caught};
 use crate::recent::Recent;
 use crate::scan;
+use crate::space::Space;
 use crate::state::State;
 use crate::view::{Published, View};
 
 /// A durable engine in one directory of this machine.
 ///
-/// Scans, `status`, `check` and `close` need a tokio runtime around them.
+/// It needs a tokio runtime around it.
 pub struct Store {
     place: String,
     published: Arc<Published>,
     health: Arc<Health>,
     jobs: Callers,
-    /// Room for jobs that wait, in units of [`QUEUE_UNIT_BYTES`].
-    queue: Arc<Semaphore>,
+    /// Room for jobs that wait.
+    places: Places,
     scans: Arc<Semaphore>,
     scans_max: u32,
-    /// Where `erase` goes on in each table.
+    readers: Readers,
+    memory_bytes_max: u64,
+    /// Where `erase` continues in each table.
     erasing: Mutex<HashMap<TableId, Bytes>>,
-    dumps: Dumps,
+    dumps: Arc<Dumps>,
+    content: PackContent,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -65,9 +74,12 @@ impl Store {
         log: Box<dyn Log>,
     ) -> std::result::Result<Self, OpenError> {
         let files = Arc::new(Files::open(dir, &options)?);
+        let memory_bytes_max = options.memory_bytes_max();
         let view = View::take(&files, 0);
         let state = State::load(&view).map_err(|e| OpenError::Corrupt(e.to_string()))?;
-        check_nothing_is_missing(&files, state)?;
+        missing::verify(&files.directory, state.last_version, options.accept_data_loss)?;
+        let content = PackContent::open(dir, options.durability)?;
+        let acknowledged = Acknowledged::begin(files.directory.path(), state.last_version)?;
         files.directory.mark_open()?;
 
         let published = Arc::new(Published::new(view));
@@ -79,23 +91,31 @@ impl Store {
             log,
             published: Arc::clone(&published),
             health: Arc::clone(&health),
+            unwritten_bytes_max: options.unwritten_bytes_max(),
             clock: options.clock,
             durability: options.durability,
             memtable_bytes: options.memtable_bytes,
             state,
             recent: Recent::default(),
             number: 0,
+            carried: None,
+            acknowledged,
+            space: Space::UNKNOWN,
+            is_short: false,
         };
         let scans_max = u32::try_from(options.scans_max.clamp(1, 1024)).unwrap_or(1);
         Ok(Self {
             place: dir.display().to_string(),
             published,
             jobs,
-            queue: Arc::new(Semaphore::new(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES)),
+            places: Places::new(),
             scans: Arc::new(Semaphore::new(scans_max as usize)),
             scans_max,
+            readers: Readers::new(options.reads_max),
+            memory_bytes_max,
             erasing: Mutex::default(),
-            dumps: Dumps::default(),
+            dumps: Arc::default(),
+            content,
             committer: Mutex::new(Some(start(committer, Arc::clone(&health), dir)?)),
             health,
         })
@@ -105,6 +125,18 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn published(&self) -> Arc<Published> {
         Arc::clone(&self.published)
+    }
+
+    /// Jobs that wait for the committer, for tests.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.jobs.waiting()
+    }
+
+    /// What the committer has counted, for tests.
+    #[cfg(test)]
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
     /// Walks through everything, verifying checksums and the order of keys.
@@ -118,30 +150,70 @@ impl Store {
         self.health.commits_and_groups()
     }
 
-    /// Reads from the latest view on this thread. A panic of the sorted store, which asserts some of what it finds in its
-    /// files, is an error of this read alone.
-    fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {
+    /// Looks at the latest view on this thread, in memory only.
+    fn glance<T>(&self, look: impl FnOnce(&View) -> Result<Look<T>>) -> Result<Look<T>> {
         let view = self.published.view()?;
-        catch_unwind(AssertUnwindSafe(|| read(&view)))
-            .unwrap_or_else(|panic| Err(Error::Corrupt(format!("a read panicked: {}", panic_text(&*panic)))))
+        caught(|| look(&view))
+    }
+
+    /// Reads from the latest view where it may take long.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&View) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        let published = Arc::clone(&self.published);
+        self.readers.begin(move || {
+            let found = published.view().and_then(|view| caught(|| read(&view)));
+            // One who no longer waits does not want to know.
+            let _ = answer.send(found);
+        })?;
+        self.readers.watch(answered).await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Reads rows that are not all in memory.
+    async fn get_cold(&self, table: TableId, partition: &str, rows: &[&str]) -> Result<Vec<Option<Row>>> {
+        let partition: Box<str> = partition.into();
+        let rows: Vec<Box<str>> = rows.iter().map(|&row| row.into()).collect();
+        self.read(move |view| view.get(table, &partition, &rows, Source::Files)?.certain()).await
+    }
+
+    async fn scan_points(&self, scan: Scan) -> Result<Page> {
+        if let Look::Found(found) = self.glance(|view| scan::look_for_points(view, &scan, Source::Memory))? {
+            return scan::page_of_points(found, scan);
+        }
+        let read = move |view: &View| {
+            let found = scan::look_for_points(view, &scan, Source::Files)?.certain()?;
+            scan::page_of_points(found, scan)
+        };
+        self.read(read).await
     }
 
     fn check_writable(&self) -> Result<()> {
         self.health.poison().map_or(Ok(()), |why| Err(poisoned(why)))
     }
 
-    /// A place in the queue for a job of so many bytes.
-    async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
-        let units = bytes.max(COMMIT_BYTES_MIN).div_ceil(QUEUE_UNIT_BYTES);
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
-        Arc::clone(&self.queue).acquire_many_owned(units).await.map_err(|_| closed())
-    }
-
-    async fn submit(&self, commit: Commit) -> Result<Applied> {
-        let place = self.place(commit.bytes).await?;
+    async fn submit(&self, mut commit: Commit) -> Result<Applied> {
+        // Before anything is read or copied, so that those who wait hold little.
+        let mut place = self.places.take(commit.bytes).await?;
+        commit.lay_out();
         let (answer, answered) = oneshot::channel();
-        self.send(Job::Commit { commit, answer, place })?;
-        self.wait_for(answered).await
+        if let Look::Found(()) = self.glance(|view| commit.look(view, &mut place, Source::Memory))? {
+            self.send(Job::Commit { commit, answer, place })?;
+            return self.wait_for(answered).await;
+        }
+        let (published, jobs) = (Arc::clone(&self.published), self.jobs.clone());
+        // Queued from there: this thread need not be woken for it.
+        self.readers.begin(move || {
+            let looked = published
+                .view()
+                .and_then(|view| caught(|| commit.look(&view, &mut place, Source::Files)?.certain()));
+            match looked {
+                Ok(()) => drop(jobs.send(Job::Commit { commit, answer, place })),
+                Err(error) => drop(answer.send(Err(error))),
+            }
+        })?;
+        self.readers.watch(self.wait_for(answered)).await
     }
 
     fn send(&self, job: Job) -> Result<()> {
@@ -167,7 +239,7 @@ impl Store {
             // Only a look from the very start tells that nothing is left.
             return Ok(start.is_none());
         }
-        let place = self.place(keys.iter().map(Bytes::len).sum()).await?;
+        let place = self.places.take(erase_bytes(&keys)).await?;
         let (answer, answered) = oneshot::channel();
         self.send(Job::Erase { keys, answer, place })?;
         self.wait_for(answered).await?;
@@ -178,7 +250,7 @@ impl Store {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get(&table).cloned()
     }
 
-    /// Remembers where to go on, so that rows already removed are not walked over again and again.
+    /// Remembers where to continue, so that rows already removed are not walked over again and again.
     fn set_erase_start(&self, table: TableId, start: Option<Bytes>) {
         let mut erasing = self.erasing.lock().unwrap_or_else(PoisonError::into_inner);
         match start {
@@ -204,13 +276,17 @@ impl Engine for Store {
         partition: &'a str,
         rows: &'a [&'a str],
     ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        Box::pin(std::future::ready(self.read(|view| view.get(table, partition, rows))))
+        match self.glance(|view| view.get(table, partition, rows, Source::Memory)) {
+            Ok(Look::Found(found)) => Box::pin(std::future::ready(Ok(found))),
+            Ok(Look::Cold) => Box::pin(self.get_cold(table, partition, rows)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         Box::pin(async move {
-            if scan.ranges.len() <= INLINE_POINTS_MAX && scan.ranges.iter().all(is_point) {
-                return self.read(|view| scan::scan(view, scan));
+            if scan::is_of_points(&scan) {
+                return self.scan_points(scan).await;
             }
             let slot = Arc::clone(&self.scans).acquire_owned().await.map_err(|_| closed())?;
             let view = self.published.view()?;
@@ -233,8 +309,7 @@ impl Engine for Store {
     ) -> EngineFuture<'a, Applied> {
         Box::pin(async move {
             self.check_writable()?;
-            let commit = self.read(|view| Commit::prepare(view, table, partition, writes))?;
-            self.submit(commit).await
+            self.submit(Commit::new(table, partition, writes)?).await
         })
     }
 
@@ -242,7 +317,7 @@ impl Engine for Store {
         Box::pin(async move {
             self.check_writable()?;
             let adoption = Adoption::prepare(table, rows)?;
-            let place = self.place(adoption.bytes).await?;
+            let place = self.places.take(adoption.bytes).await?;
             let (answer, answered) = oneshot::channel();
             self.send(Job::Adopt { adoption, answer, place })?;
             self.wait_for(answered).await
@@ -252,7 +327,7 @@ impl Engine for Store {
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {
         Box::pin(async {
             self.check_writable()?;
-            let place = self.place(0).await?;
+            let place = self.places.take(0).await?;
             let (answer, answered) = oneshot::channel();
             self.send(Job::FreshTable { answer, place })?;
             self.wait_for(answered).await
@@ -268,35 +343,53 @@ impl Engine for Store {
         })
     }
 
+    fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max
+    }
+
     fn status(&self) -> EngineFuture<'_, Status> {
         Box::pin(async {
             let view = self.published.view()?;
             let health = Arc::clone(&self.health);
-            let (disk_bytes, figures) = blocking(move || {
+            let (disk_bytes, shortage, mut figures) = blocking(move || {
                 let files = view.files();
                 if files.is_dead() {
                     health.set_poison("writing sorted files has failed".into());
                 }
-                Ok((directory::disk_bytes(files.directory.path()).ok(), figures(&health, files)))
+                let path = files.directory.path();
+                let space = Space::of(path);
+                let shortage = space.check(files.unwritten_bytes(), space.reserve()).err();
+                Ok((directory::disk_bytes(path).ok(), shortage, figures(&health, files)))
             })
             .await?;
-            let poisoned = self.health.poison().map(Into::into);
+            figures.extend(self.content.status().await?.figures());
+            let shortage = shortage.map(|error| error.to_string());
+            let poisoned = self.health.poison().map(Into::into).or(shortage);
             Ok(Status { place: self.place.clone(), disk_bytes, poisoned, figures })
         })
     }
 
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        let begun = self.read(|view| self.dumps.begin(view, &self.scans));
-        Box::pin(std::future::ready(begun.map(|dump| Box::new(dump) as Box<dyn Dump>)))
+        Box::pin(async {
+            let (dumps, scans) = (Arc::clone(&self.dumps), Arc::clone(&self.scans));
+            let dump = self.read(move |view| dumps.begin(view, &scans)).await?;
+            Ok(Box::new(dump) as Box<dyn Dump>)
+        })
+    }
+
+    fn content(&self) -> Option<Arc<dyn Content>> {
+        Some(Arc::new(self.content.clone()))
     }
 
     fn close(&self) -> EngineFuture<'_, ()> {
         Box::pin(async {
             let Some(committer) = self.stop() else { return Ok(()) };
-            // Scans that run still hold the files.
+            self.content.close().await?;
+            // Reads that run still hold the files.
             let scans = self.scans.acquire_many(self.scans_max).await;
+            self.readers.close().await;
             self.scans.close();
-            self.queue.close();
+            self.places.close();
             self.dumps.close();
             drop(scans);
             let published = Arc::clone(&self.published);
@@ -316,6 +409,7 @@ impl Drop for Store {
             // A panic has been noted where it happened.
             let _ = committer.join();
         }
+        self.content.stop();
         self.dumps.close();
         self.published.close();
     }
@@ -334,17 +428,6 @@ fn start(
     thread.spawn(run).map_err(OpenError::io("start the committer of", dir))
 }
 
-/// A store that was closed in good order must open with what it had then: a log cut short in between is damage.
-fn check_nothing_is_missing(files: &Files, state: State) -> std::result::Result<(), OpenError> {
-    match files.directory.closed_at()? {
-        Some(Version(closed)) if state.last_version.0 < closed => Err(OpenError::Corrupt(format!(
-            "it was closed at version {closed}, but only version {} is found",
-            state.last_version.0
-        ))),
-        _ => Ok(()),
-    }
-}
-
 /// What there is to tell about the store. How often the cache of blocks helps is not counted: it would cost every read
 /// of a block.
 fn figures(health: &Health, files: &Files) -> Vec<Figure> {
@@ -357,6 +440,7 @@ fn figures(health: &Health, files: &Files) -> Vec<Figure> {
             "Commits that shared one sync.",
             health.group_commits.distribution(&COUNTS, 1.0),
         ),
+        Figure::gauge("largest_commit_group_bytes", "Bytes of the largest batch.", health.largest_group()),
         Figure::histogram(
             "sync_seconds",
             "Time to make a group of commits durable, waiting for background work included.",
@@ -383,10 +467,6 @@ fn figures(health: &Health, files: &Files) -> Vec<Figure> {
         ),
         Figure::counter("merge_seconds_total", "Time spent on it.", files.db.time_compacting().as_secs()),
     ]
-}
-
-fn is_point(range: &KeyRange) -> bool {
-    matches!(range.start, Bound::Included(_)) && range.start == range.end
 }
 
 /// Runs `work` where it may block.

@@ -11,10 +11,13 @@ use crate::cell::{self, Cell};
 use crate::error::{closed, read_error};
 use crate::files::Files;
 use crate::keyspace::{self, ROW_PREFIX_BYTES};
+use crate::reads::{Look, Source};
+use crate::resident::Resident;
 
 /// The store as of one group of commits: everything in it is durable, and no commit is in it in part.
 pub struct View {
     snapshot: Snapshot,
+    resident: Arc<Resident>,
     files: Arc<Files>,
     /// How many groups were published before.
     pub number: u64,
@@ -23,7 +26,8 @@ pub struct View {
 impl View {
     /// The present state. Only for the thread that writes, between two batches.
     pub fn take(files: &Arc<Files>, number: u64) -> Self {
-        Self { snapshot: files.db.snapshot(), files: Arc::clone(files), number }
+        let resident = files.memtables.now(&files.rows);
+        Self { snapshot: files.db.snapshot(), resident, files: Arc::clone(files), number }
     }
 
     /// The sorted store has moved on since, even if no row has changed.
@@ -47,26 +51,44 @@ impl View {
         stored.map(|stored| cell::open(key, stored.into())).transpose()
     }
 
-    /// Rows of one partition.
-    pub fn get(&self, table: TableId, partition: &str, rows: &[&str]) -> Result<Vec<Option<Row>>> {
+    /// One cell by its key, if no file is needed to know it.
+    pub fn in_memory(&self, key: &[u8]) -> Result<Look<Option<Cell>>> {
+        match self.resident.look(key, self.snapshot.seqno()) {
+            Look::Cold => Ok(Look::Cold),
+            Look::Found(None) => Ok(Look::Found(None)),
+            Look::Found(Some(stored)) => cell::open(key, stored.into()).map(|cell| Look::Found(Some(cell))),
+        }
+    }
+
+    /// Looks for rows of one partition.
+    pub fn get(
+        &self,
+        table: TableId,
+        partition: &str,
+        rows: &[impl AsRef<str>],
+        source: Source,
+    ) -> Result<Look<Vec<Option<Row>>>> {
         let mut key = Vec::with_capacity(ROW_PREFIX_BYTES + partition.len() + 64);
-        rows.iter()
-            .map(|&row| {
-                key.clear();
-                keyspace::row_key_into(&mut key, table, partition, row);
-                let cell = self.files.points.get(&key, self.number, || self.cell(&key))?;
-                Ok(cell.map(|Cell { version, value }| Row {
-                    partition: partition.into(),
-                    row: row.into(),
-                    version,
-                    value,
-                }))
-            })
-            .collect()
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let row = row.as_ref();
+            key.clear();
+            keyspace::row_key_into(&mut key, table, partition, row);
+            let Look::Found(cell) = self.look(&key, source)? else { return Ok(Look::Cold) };
+            found.push(cell.map(|Cell { version, value }| Row {
+                partition: partition.into(),
+                row: row.into(),
+                version,
+                value,
+            }));
+        }
+        Ok(Look::Found(found))
     }
 
     /// What is stored under a key, not yet checked.
-    pub fn stored(&self, key: &[u8]) -> Result<Option<Slice>> {
+    fn stored(&self, key: &[u8]) -> Result<Option<Slice>> {
+        #[cfg(test)]
+        self.files.gate.pass(key);
         self.snapshot.get(&self.files.rows, key).map_err(|e| read_error(&e))
     }
 

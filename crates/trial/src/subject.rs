@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
+use lazuli_model::Service;
 use lazuli_server::accounts::GivenAccount;
 use lazuli_server::{Config, Running};
 use lazuli_store::{Options, Store};
@@ -24,8 +25,8 @@ pub enum End {
 
 /// A server that can be started again over the same data.
 pub trait Subject {
-    /// Where it listens now.
-    fn authority(&self) -> String;
+    /// Where a service listens now.
+    fn authority(&self, service: Service) -> String;
 
     /// Ends it and starts it again, perhaps at another address.
     fn restart(&mut self, end: End) -> impl Future<Output = Result<(), String>>;
@@ -47,8 +48,8 @@ impl InMemory {
 }
 
 impl Subject for InMemory {
-    fn authority(&self) -> String {
-        authority(self.running.as_ref())
+    fn authority(&self, service: Service) -> String {
+        authority(self.running.as_ref(), service)
     }
 
     async fn restart(&mut self, _: End) -> Result<(), String> {
@@ -74,8 +75,8 @@ impl Durable {
 }
 
 impl Subject for Durable {
-    fn authority(&self) -> String {
-        authority(self.running.as_ref())
+    fn authority(&self, service: Service) -> String {
+        authority(self.running.as_ref(), service)
     }
 
     async fn restart(&mut self, _: End) -> Result<(), String> {
@@ -90,7 +91,10 @@ fn open(folder: &Path) -> Result<Arc<Store>, String> {
 }
 
 async fn start(engine: Arc<dyn Engine>) -> Result<Running, String> {
-    let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+    let address = (Ipv4Addr::LOCALHOST, 0).into();
+    let mut config = Config::new(address);
+    config.listen =
+        Service::ALL.into_iter().fold(config.listen, |listen, service| listen.on(service, address));
     let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
     started.await.map_err(|error| error.to_string())
 }
@@ -102,15 +106,19 @@ async fn stop(running: Option<Running>) -> Result<(), String> {
     }
 }
 
-fn authority(running: Option<&Running>) -> String {
-    running.map(|running| running.table.to_string()).unwrap_or_default()
+fn authority(running: Option<&Running>, service: Service) -> String {
+    running
+        .and_then(|running| running.listen.get(service))
+        .map(|address| address.to_string())
+        .unwrap_or_default()
 }
 
 /// `lazuli serve` as a process of its own: it can be killed.
 pub struct Process {
     binary: PathBuf,
     arguments: Vec<String>,
-    authority: String,
+    /// The addresses of its services, in the order of [`Service::ALL`].
+    authorities: Vec<String>,
     child: Child,
 }
 
@@ -125,8 +133,8 @@ impl Process {
 
     /// Starts the program with these arguments, which choose any free port.
     pub fn start_with(binary: &Path, arguments: Vec<String>) -> Result<Self, String> {
-        let (child, authority) = spawn(binary, &arguments)?;
-        Ok(Self { binary: binary.to_owned(), arguments, authority, child })
+        let (child, authorities) = spawn(binary, &arguments)?;
+        Ok(Self { binary: binary.to_owned(), arguments, authorities, child })
     }
 
     /// Its process id.
@@ -154,13 +162,14 @@ impl Process {
 }
 
 impl Subject for Process {
-    fn authority(&self) -> String {
-        self.authority.clone()
+    fn authority(&self, service: Service) -> String {
+        let index = Service::ALL.iter().position(|other| *other == service).unwrap_or_default();
+        self.authorities[index].clone()
     }
 
     async fn restart(&mut self, end: End) -> Result<(), String> {
         self.end(end)?;
-        (self.child, self.authority) = spawn(&self.binary, &self.arguments)?;
+        (self.child, self.authorities) = spawn(&self.binary, &self.arguments)?;
         Ok(())
     }
 }
@@ -173,21 +182,27 @@ impl Drop for Process {
 }
 
 /// The server prints its connection string once it listens.
-fn spawn(binary: &Path, arguments: &[String]) -> Result<(Child, String), String> {
+fn spawn(binary: &Path, arguments: &[String]) -> Result<(Child, Vec<String>), String> {
     let mut command = Command::new(binary);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
     let output = child.stdout.take().ok_or("the server has no output")?;
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-    let endpoint =
-        lines.find_map(|line| line.split_once("TableEndpoint=http://").map(|(_, rest)| rest.to_owned()));
-    let authority = endpoint.and_then(|rest| rest.split('/').next().map(str::to_owned));
-    let Some(authority) = authority else {
+    let Some(authorities) = lines.find_map(|line| addresses(&line)) else {
         let _ = child.kill();
         let _ = child.wait();
         return Err("the server did not start".into());
     };
-    // What it prints later is read, or it would wait for a reader.
+    // A full pipe would block the server, so the rest of its output is read.
     std::thread::spawn(move || lines.for_each(drop));
-    Ok((child, authority))
+    Ok((child, authorities))
+}
+
+/// The addresses in a connection string, in the order of [`Service::ALL`].
+fn addresses(line: &str) -> Option<Vec<String>> {
+    let endpoint = |name: &str| {
+        let (_, rest) = line.split_once(&format!("{name}Endpoint=http://"))?;
+        rest.split(['/', ';']).next().map(str::to_owned)
+    };
+    ["Blob", "Queue", "Table"].into_iter().map(endpoint).collect()
 }

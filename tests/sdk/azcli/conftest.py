@@ -27,7 +27,7 @@ os.environ.update(ENVIRONMENT)
 
 from azure.cli.core import get_default_cli  # noqa: E402 - reads the environment when it is imported
 from azure.data.tables import TableClient  # noqa: E402
-from suite import ACCOUNT, ENDPOINT, KEY, drop_groups, resolve_localhost_names  # noqa: E402
+from suite import ACCOUNT, BLOB_ENDPOINT, ENDPOINT, KEY, QUEUE_ENDPOINT, drop_groups, resolve_localhost_names  # noqa: E402
 
 resolve_localhost_names()
 pytest_collection_modifyitems = drop_groups
@@ -36,7 +36,8 @@ pytest_collection_modifyitems = drop_groups
 def connection_string(endpoint=ENDPOINT, sas=None):
     """With the key of the account, or with a token."""
     proof = f"SharedAccessSignature={sas}" if sas else f"AccountName={ACCOUNT};AccountKey={KEY}"
-    return f"DefaultEndpointsProtocol={urlparse(endpoint).scheme};{proof};TableEndpoint={endpoint};"
+    others = "".join(f"{name}Endpoint={address};" for name, address in (("Queue", QUEUE_ENDPOINT), ("Blob", BLOB_ENDPOINT)) if address)
+    return f"DefaultEndpointsProtocol={urlparse(endpoint).scheme};{proof};TableEndpoint={endpoint};{others}"
 
 
 class Refused(Exception):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command line of Azure (azure-cli) against LAZULI_ENDPOINT. Arguments go to pytest.
+# The command line of Azure (azure-cli) against LAZULI_TABLE_ENDPOINT. Arguments go to pytest.
 #
 # It depends on more than a hundred packages, for modules that have nothing to do with storage. Only what its storage module
 # imports is installed, and only that module is kept: less than 100 MiB, and less than half a minute.
@@ -14,6 +14,7 @@ fill_azcli() {
 venv=$LAZULI_TEST_CACHE/sdk-azcli
 requirements=$sdk_dir/azcli/requirements.txt
 cached "$venv" "$requirements" -- fill_azcli "$venv" "$requirements"
+installed
 cd "$sdk_dir/azcli"
 # Modules are compiled at their first use, into the cache, since most are never used.
 export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$venv/pycache

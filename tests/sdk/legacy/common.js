@@ -7,7 +7,7 @@ const dns = require("node:dns");
 const { after, test } = require("node:test");
 
 const DEV_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
-const ENDPOINT = (process.env.LAZULI_ENDPOINT ?? "http://127.0.0.1:10002/devstoreaccount1").replace(/\/$/, "");
+const ENDPOINT = (process.env.LAZULI_TABLE_ENDPOINT ?? "http://127.0.0.1:10002/devstoreaccount1").replace(/\/$/, "");
 const ACCOUNT = process.env.LAZULI_ACCOUNT ?? "devstoreaccount1";
 const KEY = process.env.LAZULI_KEY ?? DEV_KEY;
 const url = new URL(ENDPOINT);
@@ -31,6 +31,20 @@ function connectionString(endpoint) {
   return `DefaultEndpointsProtocol=${url.protocol.replace(":", "")};AccountName=${ACCOUNT};AccountKey=${KEY};TableEndpoint=${endpoint}`;
 }
 
+/** The address of another service in host style; undefined if the server does not offer it. */
+function hostEndpoint(service) {
+  const address = process.env[`LAZULI_${service.toUpperCase()}_ENDPOINT`];
+  if (!address) {
+    return undefined;
+  }
+  const found = new URL(address);
+  return found.pathname === `/${ACCOUNT}` ? `${found.protocol}//${ACCOUNT}.${service}.localhost:${found.port}` : address;
+}
+
+function serviceString(service, endpoint) {
+  return `DefaultEndpointsProtocol=${new URL(endpoint).protocol.replace(":", "")};AccountName=${ACCOUNT};AccountKey=${KEY};${service}Endpoint=${endpoint}`;
+}
+
 /** Calls a method that ends in a callback; resolves to what the callback got after the error. */
 function call(target, method, ...values) {
   return new Promise((resolve, reject) => {
@@ -51,6 +65,11 @@ async function refused(promise, status, code) {
 
 const given = new Set();
 
+/** A name that no other run uses, for queues and containers. */
+function uniqueName(prefix) {
+  return prefix + crypto.randomUUID().replaceAll("-", "");
+}
+
 /** A table name that no other run uses. */
 function randomName(prefix = "old") {
   const name = prefix + crypto.randomUUID().replaceAll("-", "");
@@ -68,5 +87,5 @@ const GUID = "c9da6455-213d-42c9-9a79-3e9149a57833";
 
 module.exports = {
   ACCOUNT, ENDPOINT, FOREIGN_ETAG, GUID, HOST_ENDPOINT, KEY, PATH_STYLE,
-  call, cleanUp, connectionString, grouped, randomName, refused,
+  call, cleanUp, connectionString, grouped, hostEndpoint, randomName, refused, serviceString, uniqueName,
 };

@@ -12,7 +12,7 @@ static class Account
 {
     const string DevelopmentKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-    public static readonly string Endpoint = Setting("LAZULI_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").TrimEnd('/');
+    public static readonly string Endpoint = Setting("LAZULI_TABLE_ENDPOINT", "http://127.0.0.1:10002/devstoreaccount1").TrimEnd('/');
     public static readonly string Name = Setting("LAZULI_ACCOUNT", "devstoreaccount1");
     public static readonly byte[] Key = Convert.FromBase64String(Setting("LAZULI_KEY", DevelopmentKey));
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ADO.NET Data Services client that Debian's mono ships, against LAZULI_ENDPOINT. An argument picks tests by name.
+# The ADO.NET Data Services client that Debian's mono ships, against LAZULI_TABLE_ENDPOINT. An argument picks tests by name.
 #
 # Uses the mono of the machine if it has all that is needed, else unpacks Debian's packages into the cache: nothing is
 # installed, and no privileges are needed beyond a package list (`apt-get update`).
@@ -33,6 +33,7 @@ else
   compile=("${mono[@]}" "$root/usr/lib/mono/4.5/mcs.exe")
 fi
 
+installed
 program=$LAZULI_TEST_CACHE/sdk-mono-suite.exe
 "${compile[@]}" -warnaserror -out:"$program" -r:System.Data.Services.Client.dll -r:System.Core.dll "$sdk_dir"/mono/*.cs
 # On a starved machine Mono's asynchronous SaveChanges trips over itself now and then ("internal error 60": two of its own

@@ -1,4 +1,4 @@
-//! Blocks read back as they were written, and nothing else is taken for a block.
+//! Blocks round-trip, and nothing else is accepted as a block.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn rows() -> Vec<Stored> {
     ]
 }
 
-/// The blocks of `rows`, `size` in each, with the end.
+/// The blocks of `rows`, with `size` rows each, and the end.
 fn pack(rows: &[Stored], size: usize) -> (Vec<Vec<u8>>, Totals) {
     let mut packer = Packer::new();
     let mut blocks: Vec<Vec<u8>> = rows.chunks(size).map(|rows| packer.rows(rows)).collect();
@@ -42,6 +42,7 @@ fn unpack(blocks: &[Vec<u8>]) -> Result<(Vec<Stored>, Option<Totals>)> {
     for block in blocks {
         match unpacker.read(block)? {
             Block::Rows(more) => rows.extend(more),
+            Block::Content(_) => {}
             Block::End(end) => totals = Some(end),
         }
     }
@@ -49,7 +50,7 @@ fn unpack(blocks: &[Vec<u8>]) -> Result<(Vec<Stored>, Option<Totals>)> {
 }
 
 #[test]
-fn blocks_read_back_and_the_digest_does_not_depend_on_their_size() {
+fn blocks_round_trip_and_the_digest_is_independent_of_their_size() {
     let mut digests = Vec::new();
     for size in 1..=6 {
         let (blocks, totals) = pack(&rows(), size);
@@ -64,7 +65,7 @@ fn blocks_read_back_and_the_digest_does_not_depend_on_their_size() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let (blocks, _) = pack(&rows(), 3);
     for index in 0..blocks.len() {
         for bit in 0..blocks[index].len() * 8 {
@@ -81,18 +82,18 @@ fn every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn blocks_that_are_missing_doubled_or_swapped_are_noticed() {
+fn missing_duplicate_and_swapped_blocks_are_detected() {
     let (blocks, _) = pack(&rows(), 2);
     let order = |order: &[usize]| unpack(&order.iter().map(|&n| blocks[n].clone()).collect::<Vec<_>>());
     assert!(order(&[0, 1, 2, 3]).is_ok());
     for wrong in [&[1, 2, 3][..], &[0, 2, 3], &[0, 1, 3], &[0, 0, 1, 2, 3], &[0, 2, 1, 3], &[0, 1, 2, 3, 3]] {
         assert!(order(wrong).is_err(), "{wrong:?}");
     }
-    assert_eq!(order(&[0, 1]).unwrap().1, None, "an end is missing and not made up");
+    assert_eq!(order(&[0, 1]).unwrap().1, None, "a missing end is not invented");
 }
 
 #[test]
-fn rows_out_of_order_and_versions_beyond_the_last_are_refused() {
+fn rows_out_of_order_and_versions_beyond_the_last_are_rejected() {
     let check = |rows: &[Stored], why: &str| {
         let error = unpack(&pack(rows, 9).0).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
@@ -101,12 +102,12 @@ fn rows_out_of_order_and_versions_beyond_the_last_are_refused() {
     check(&[stored(1, "a", "a", 1, b""), stored(1, "a", "a", 1, b"")], "order");
     check(&[stored(2, "a", "a", 1, b""), stored(1, "b", "a", 1, b"")], "order");
     check(&[stored(1, "\u{ffff}", "", 1, b""), stored(1, "\u{10000}", "", 1, b"")], "order");
-    check(&[stored(1, "a", "", 101, b"")], "do not fit");
+    check(&[stored(1, "a", "", 101, b"")], "do not match");
 }
 
 proptest! {
     #[test]
-    fn any_bytes_are_an_error_not_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), keep in any::<bool>()) {
+    fn any_bytes_cause_an_error_not_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), keep in any::<bool>()) {
         let mut block = bytes;
         if keep && block.len() >= HEADER_BYTES {
             let length = block.len() - HEADER_BYTES;
@@ -118,5 +119,74 @@ proptest! {
             block[SUMMED_BYTES..HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
         }
         let _ = Unpacker::new().read(&block);
+    }
+}
+
+fn content(seed: u8, length: usize, parts: usize) -> Vec<ContentBlock> {
+    let bytes = Bytes::from(vec![seed; length]);
+    let mut summing = lazuli_engine::content::checksum::Summing::default();
+    summing.add(&bytes);
+    let (crc, _) = summing.finish();
+    let piece = lazuli_engine::Piece { stream: 1, offset: 0, length: length as u32, crc };
+    let starts = (0..length).step_by(length.div_ceil(parts));
+    let cut = |from: usize| bytes.slice(from..length.min(from + length.div_ceil(parts)));
+    starts.map(|from| ContentBlock { piece, offset: from as u32, bytes: cut(from) }).collect()
+}
+
+/// Content follows rows, and its digest does not depend on how it is cut.
+#[test]
+fn content_round_trips() {
+    let mut found = Vec::new();
+    for parts in [1, 2, 7] {
+        let mut packer = Packer::new();
+        let mut blocks = vec![packer.rows(&rows()[..3])];
+        for block in content(1, 200_000, parts).iter().chain(&content(2, 10, 1)) {
+            blocks.push(packer.content(block).unwrap());
+        }
+        blocks.push(packer.rows(&rows()[3..]));
+        let (end, totals) = packer.end(MARKS);
+        blocks.push(end);
+        let (read, told) = unpack(&blocks).unwrap();
+        assert_eq!((read, told), (rows(), Some(totals)));
+        assert_eq!(
+            totals.of_rows(),
+            pack(&rows(), 6).1,
+            "rows have the same digest with and without content"
+        );
+        found.push(totals.content.unwrap());
+    }
+    assert_eq!((found[0].pieces, found[0].bytes), (2, 200_010));
+    assert!(found.iter().all(|totals| *totals == found[0]));
+}
+
+/// Every piece must be whole, in order, and match its checksum.
+#[test]
+fn wrong_content_is_rejected() {
+    let good = content(1, 200_000, 4);
+    let reject = |blocks: &[ContentBlock], then_rows: bool| {
+        let mut packer = Packer::new();
+        let packed: Result<Vec<_>> = blocks.iter().map(|block| packer.content(block)).collect();
+        let Ok(mut packed) = packed else { return true };
+        if then_rows {
+            packed.push(packer.rows(&rows()));
+        }
+        packed.push(packer.end(MARKS).0);
+        unpack(&packed).is_err()
+    };
+    assert!(!reject(&good, true));
+    for (from, to) in [(0, 3), (1, 4), (0, 1)] {
+        assert!(reject(&good[from..to], true) && reject(&good[from..to], false), "{from}..{to}");
+    }
+    let swapped = [good[1].clone(), good[0].clone(), good[2].clone(), good[3].clone()];
+    let mut mixed = good.clone();
+    mixed[2].piece.offset = 4096;
+    let mut changed = good.clone();
+    changed[3].bytes = Bytes::from(vec![9; changed[3].bytes.len()]);
+    let mut longer = good.clone();
+    longer[3].bytes = Bytes::from(vec![1; longer[3].bytes.len() + 1]);
+    let mut empty = good.clone();
+    empty.insert(1, ContentBlock { bytes: Bytes::new(), ..good[1].clone() });
+    for blocks in [&swapped[..], &mixed, &changed, &longer, &empty] {
+        assert!(reject(blocks, false));
     }
 }

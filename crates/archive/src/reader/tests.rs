@@ -1,4 +1,4 @@
-//! A backup in a directory: read back as written, whole or refused, every flipped bit noticed.
+//! Backups in a directory: they round-trip, incomplete ones are rejected, and every flipped bit is detected.
 
 use bytes::Bytes;
 use lazuli_engine::{Marks, Row, Stored, TableId, Version};
@@ -18,7 +18,7 @@ fn row(number: u64) -> Stored {
     Stored { table: TableId(2), row }
 }
 
-/// Writes a backup of a few parts; without a manifest if it is not to be finished.
+/// Writes a backup of a few parts, without a manifest unless `finish` is set.
 fn write(dir: &Path, finish: bool) -> Vec<Stored> {
     let rows: Vec<Stored> = (0..40).map(row).collect();
     let mut writer = Writer::with_parts_of(dir, 400).unwrap();
@@ -48,7 +48,7 @@ fn read(dir: &Path) -> Result<Vec<Stored>> {
 }
 
 #[test]
-fn it_reads_back() {
+fn a_backup_round_trips() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("backup");
     let rows = write(&dir, true);
@@ -56,11 +56,11 @@ fn it_reads_back() {
     let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_str().unwrap().ends_with(PARTIAL)));
     assert!(matches!(Writer::create(&dir), Err(Error::Exists(_))));
-    assert_eq!(read(&dir).unwrap(), rows, "a refused one does no harm");
+    assert_eq!(read(&dir).unwrap(), rows, "a rejected second backup leaves the first unchanged");
 }
 
 #[test]
-fn an_interrupted_one_is_never_taken_for_whole() {
+fn an_interrupted_backup_is_rejected() {
     let root = tempfile::tempdir().unwrap();
     let check = |dir: &Path| {
         assert!(matches!(read(dir), Err(Error::Unfinished(_))), "{:?}", read(dir).map(|rows| rows.len()));
@@ -79,7 +79,7 @@ fn an_interrupted_one_is_never_taken_for_whole() {
 }
 
 #[test]
-fn every_flipped_bit_and_every_missing_part_is_noticed() {
+fn every_flipped_bit_and_every_missing_part_is_detected() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("backup");
     write(&dir, true);
@@ -93,7 +93,7 @@ fn every_flipped_bit_and_every_missing_part_is_noticed() {
             assert!(read(&dir).is_err(), "{}, bit {bit}", path.display());
         }
         fs::write(&path, [&good[..], b"x"].concat()).unwrap();
-        assert!(read(&dir).is_err(), "{} with a byte more", path.display());
+        assert!(read(&dir).is_err(), "{} with an extra byte", path.display());
         fs::remove_file(&path).unwrap();
         assert!(read(&dir).is_err(), "without {}", path.display());
         fs::write(&path, good).unwrap();

@@ -1,15 +1,13 @@
 //! Where the blocks of a backup come from: the server that has the store open, or the store itself.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_archive::Packer;
-use lazuli_archive::block::{BLOCK_BYTES, CONTENT_BYTES_MAX, HEADER_BYTES};
-use lazuli_engine::{Dump, Engine};
-use lazuli_store::Durability;
+use lazuli_engine::Engine;
+use lazuli_probe::Request;
+use lazuli_probe::blocking::Connection;
+use lazuli_service::naming;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -18,10 +16,7 @@ use crate::engine_url::{self, EngineError};
 use crate::runtime;
 
 /// How long the server may take for a block.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest line of an answer's head that is read, and how many.
-const HEAD_LINE_BYTES_MAX: u64 = 8 * 1024;
-const HEAD_LINES_MAX: usize = 100;
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Gives the blocks of a backup.
 pub enum Source {
@@ -33,7 +28,7 @@ pub enum Source {
 
 /// A server that has begun a backup.
 pub struct Server {
-    stream: BufReader<TcpStream>,
+    connection: Connection,
     address: String,
     token: String,
     id: String,
@@ -43,14 +38,13 @@ pub struct Server {
 pub struct OpenStore {
     runtime: Runtime,
     engine: Arc<dyn Engine>,
-    dump: Option<Box<dyn Dump>>,
-    packer: Option<Packer>,
+    blocks: lazuli_archive::Source,
 }
 
 impl Source {
     /// Begins a backup of the store in `location`.
     pub fn open(location: &Path) -> Result<Self, String> {
-        match engine_url::open_store(location, Durability::Full, None) {
+        match engine_url::open_store(location, engine_url::StoreSettings::default()) {
             Ok(engine) => OpenStore::begin(engine).map(|store| Self::Store(Box::new(store))),
             Err(EngineError::InUse(why)) => Server::begin(location)
                 .map(Self::Server)
@@ -80,25 +74,17 @@ impl Source {
 impl OpenStore {
     fn begin(engine: Arc<dyn Engine>) -> Result<Self, String> {
         let runtime = runtime::one_thread()?;
-        let dump = runtime.block_on(engine.dump()).map_err(|e| e.to_string())?;
-        Ok(Self { runtime, engine, dump: Some(dump), packer: Some(Packer::new()) })
+        let blocks = runtime.block_on(lazuli_archive::Source::begin(&*engine, naming()));
+        Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine })
     }
 
     fn next_block(&mut self) -> Result<Vec<u8>, String> {
-        let (Some(dump), Some(mut packer)) = (&mut self.dump, self.packer.take()) else {
-            return Err("the backup is over".into());
-        };
-        let rows = self.runtime.block_on(dump.next(BLOCK_BYTES)).map_err(|e| e.to_string())?;
-        if rows.is_empty() {
-            return Ok(packer.end(dump.marks()).0);
-        }
-        let block = packer.rows(&rows);
-        self.packer = Some(packer);
-        Ok(block)
+        let block = self.runtime.block_on(self.blocks.next()).map_err(|e| e.to_string())?;
+        block.ok_or_else(|| "the backup is over".into())
     }
 
     fn close(self) {
-        drop(self.dump);
+        drop(self.blocks);
         // Nothing was written.
         let _ = self.runtime.block_on(self.engine.close());
     }
@@ -107,13 +93,11 @@ impl OpenStore {
 impl Server {
     fn begin(location: &Path) -> Result<Self, String> {
         let (address, token) = admin::address_and_token(location)?;
-        let stream = TcpStream::connect(&address).map_err(|e| format!("{address}: {e}"))?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(|e| e.to_string())?;
-        stream.set_nodelay(true).map_err(|e| e.to_string())?;
-        let mut server = Self { stream: BufReader::new(stream), address, token, id: String::new() };
-        let answer = server.ask("POST", "/backups")?;
-        let answer: Value = serde_json::from_slice(&answer).map_err(|e| e.to_string())?;
-        let id = answer.get("backup").and_then(Value::as_str).ok_or("the answer is not understood")?;
+        let connection = Connection::open(&address, TIMEOUT).map_err(|e| format!("{address}: {e}"))?;
+        let mut server = Self { connection, address, token, id: String::new() };
+        let response = server.ask("POST", "/backups")?;
+        let response: Value = serde_json::from_slice(&response).map_err(|e| e.to_string())?;
+        let id = response.get("backup").and_then(Value::as_str).ok_or("the response names no backup")?;
         server.id = id.to_owned();
         Ok(server)
     }
@@ -123,49 +107,18 @@ impl Server {
         self.ask("POST", &path).map_err(|error| format!("the server did not go on: {error}"))
     }
 
-    /// The body of the answer to a call that was successful.
-    fn ask(&mut self, method: &str, path: &str) -> Result<Vec<u8>, String> {
-        let (status, body) = self.exchange(method, path).map_err(|error| error.to_string())?;
-        if status == 200 {
-            return Ok(body);
+    /// The body of the response to a call that must succeed.
+    fn ask(&mut self, method: &'static str, path: &str) -> Result<Vec<u8>, String> {
+        let mut request = Request::new(method, path)
+            .with("Host", self.address.clone())
+            .with("Authorization", format!("Bearer {}", self.token));
+        request.announce_length();
+        let response = self.connection.exchange(&request).map_err(|error| error.to_string())?;
+        if response.status == 200 {
+            return Ok(response.body);
         }
-        let told: Option<Value> = serde_json::from_slice(&body).ok();
-        let told = told.as_ref().and_then(|value| value.get("error")).and_then(Value::as_str);
-        Err(told.map_or_else(|| format!("it answered {status}"), str::to_owned))
+        let body: Option<Value> = serde_json::from_slice(&response.body).ok();
+        let error = body.as_ref().and_then(|value| value.get("error")).and_then(Value::as_str);
+        Err(error.map_or_else(|| format!("the server responded with {}", response.status), str::to_owned))
     }
-
-    fn exchange(&mut self, method: &str, path: &str) -> std::io::Result<(u16, Vec<u8>)> {
-        let Self { stream, address, token, .. } = self;
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
-        );
-        stream.get_mut().write_all(head.as_bytes())?;
-        let malformed = || std::io::Error::other("the answer is not understood");
-        let first = read_line(stream)?;
-        let status = first.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(malformed)?;
-        let mut length = 0;
-        for _ in 0..HEAD_LINES_MAX {
-            let line = read_line(stream)?;
-            if line.is_empty() {
-                let mut body = vec![0; length];
-                stream.read_exact(&mut body)?;
-                return Ok((status, body));
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                let bytes = value.trim().parse().ok();
-                length = bytes.filter(|&n| n <= HEADER_BYTES + CONTENT_BYTES_MAX).ok_or_else(malformed)?;
-            }
-        }
-        Err(malformed())
-    }
-}
-
-fn read_line(stream: &mut BufReader<TcpStream>) -> std::io::Result<String> {
-    let mut line = String::new();
-    if stream.take(HEAD_LINE_BYTES_MAX).read_line(&mut line)? == 0 {
-        return Err(std::io::Error::other("the connection was closed"));
-    }
-    Ok(line.trim_end().to_owned())
 }

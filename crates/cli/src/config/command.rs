@@ -11,10 +11,10 @@ use crate::engine_url::{EngineUrl, whole};
 use crate::secret;
 use crate::serve::Serve;
 
-/// Check the configuration file, and show what is set and by what.
+/// Check the configuration file, and show every setting with its source.
 ///
 /// Every flag of `lazuli serve` is also an environment variable and a key of the file: --table-port, LAZULI_TABLE_PORT and
-/// `table-port = 10002` are the same setting. A flag is stronger than a variable, that is stronger than the file.
+/// `table-port = 10002` are the same setting. A flag overrides a variable, which overrides the file.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -31,37 +31,37 @@ pub struct ConfigArgs {
 
 #[derive(Subcommand)]
 enum ConfigCommand {
-    /// Explain what is wrong with the settings
+    /// Explain mistakes in the settings
     ///
-    /// Looks at the file, at the variables, and at what they name: certificates, keys, directories. Nothing is changed,
-    /// and nobody is asked: whether a database answers, serve finds out.
+    /// Checks the file, the variables, and the certificates, keys and directories that they name. Changes nothing, and does not
+    /// connect to a database.
     #[command(after_help = "\
 Examples:
   lazuli config check               the file that serve would read, and the environment
   lazuli config check lazuli.toml   this one")]
     Check {
-        /// The file; the one that serve would read if none is given
+        /// File [default: the one that serve would read]
         #[arg(conflicts_with = "config")]
         file: Option<PathBuf>,
 
-        /// The same, as serve calls it
+        /// The same, named as for serve
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Print every setting, its value and where that comes from
+    /// Print every setting, its value and its source
     #[command(after_help = "\
 Examples:
   lazuli config show
   LAZULI_TABLE_PORT=0 lazuli config show --config lazuli.toml")]
     Show {
-        /// The file, rather than the one that serve would read
+        /// File [default: the one that serve would read]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
 }
 
 impl ConfigArgs {
-    /// Carries the command out.
+    /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
         let variables: Variables<'_> = &|name| std::env::var_os(name);
         match self.command {
@@ -93,17 +93,17 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
     Ok(ExitCode::FAILURE)
 }
 
-/// Everything that is wrong, each with the place where it was said.
+/// All mistakes, each with its source.
 fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> Result<Vec<String>, String> {
     let read = path.as_deref().map(config::read).transpose()?.unwrap_or_default();
     let mut root = root.clone();
     root.build();
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
     let settings = config::settings(serve);
-    // What is wrong by itself is told and left out, so that it does not hide what is wrong with the rest.
+    // Report settings that are wrong by themselves and leave them out, so that they do not hide other mistakes.
     let right = read.right(serve, &settings);
     let name = path.as_deref().unwrap_or("".as_ref()).display();
-    // What a setting needs of another one may be said elsewhere.
+    // A setting that another one requires may come from another source.
     let mut in_file = read.mistakes(serve, &settings);
     if right.entries().len() < read.entries().len() {
         in_file.extend(right.mistakes(serve, &settings));
@@ -129,13 +129,13 @@ fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> 
     };
     let merged = match merge(&root, right_variables, Some(&right)) {
         Ok(merged) => merged,
-        // It is told already.
+        // It is reported already.
         Err(_) if !found.is_empty() => return Ok(found),
         Err(what) => return Err(what),
     };
     let matches = match matches(&root, &merged) {
         Ok(matches) => matches,
-        // What is wanted may be what was left out.
+        // The missing setting may be one that was left out.
         Err(what) if !found.is_empty() && what.contains(file::NOT_PROVIDED) => return Ok(found),
         Err(what) => {
             let culprits = culprits(serve, &settings, &merged, &what);
@@ -154,8 +154,7 @@ fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> 
     Ok(found)
 }
 
-/// Whose fault is what the command line says of all settings together: of those that it names, or of one that wants
-/// another.
+/// The settings that an error about all settings together is about: those that it names, or one that requires another.
 fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) -> Vec<String> {
     let said = settings.iter().filter(|setting| merged.origins.contains_key(&setting.key));
     let names = |text: &str, flag: &str| {
@@ -183,7 +182,7 @@ fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) 
         .collect()
 }
 
-/// What `serve` would be without flags of its own.
+/// `serve` as it would be without flags.
 pub fn usual_serve(root: &Command) -> Result<Serve, String> {
     let variables: Variables<'_> = &|name| std::env::var_os(name);
     let read = config::find_file(None, variables).map(|path| config::read(&path)).transpose()?;
@@ -191,7 +190,7 @@ pub fn usual_serve(root: &Command) -> Result<Serve, String> {
     Serve::from_arg_matches(&matches).map_err(file::in_a_line)
 }
 
-/// What `serve` would be told without flags of its own.
+/// The arguments of `serve` without flags.
 fn merge(root: &Command, variables: Variables<'_>, file: Option<&config::File>) -> Result<Merged, String> {
     config::merge(root, vec!["lazuli".into(), "serve".into()], variables, file)
 }
@@ -240,10 +239,12 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The value as it would stand in the file, but for secrets.
+/// The value as in the file, without secrets.
 fn value(setting: &Setting, matches: &ArgMatches, is_said: bool) -> String {
     let raw = matches.get_raw(setting.id()).into_iter().flatten();
-    let texts: Vec<String> = raw.map(|value| secret::hide(&value.to_string_lossy())).collect();
+    let is_secret = setting.key.ends_with("password");
+    let shown = |text: &str| if is_secret { secret::HIDDEN.to_owned() } else { secret::hide(text) };
+    let texts: Vec<String> = raw.map(|value| shown(&value.to_string_lossy())).collect();
     match texts.as_slice() {
         // A flag that may go without a value: `true` puts it on the command line, `false` keeps it off.
         [] if is_said => matches.contains_id(setting.id()).to_string(),

@@ -1,4 +1,4 @@
-//! The configuration file: TOML, flat, each key a flag of `serve`. Reads it and explains what is wrong with it.
+//! The configuration file: flat TOML whose keys are the flags of `serve`. Reads it and explains mistakes in it.
 
 use std::fmt;
 
@@ -9,30 +9,30 @@ use toml::de::{DeTable, DeValue};
 use super::{Setting, Shape};
 use crate::secret;
 
-/// The longest distance at which a key is taken for a misspelt one.
+/// Maximum edit distance at which a key counts as a misspelling.
 const MISSPELT_MAX: usize = 3;
 
-/// What the command line says where a flag wants another one.
+/// Part of clap's message for a flag that requires another one.
 pub const NOT_PROVIDED: &str = "arguments were not provided";
 
 /// A file that was read.
 #[derive(Debug, Default)]
 pub struct File(Vec<Entry>);
 
-/// A line of it.
+/// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The key.
     pub key: String,
     /// The line, from 1.
     pub line: usize,
-    /// What it says.
+    /// Its value.
     pub value: Value,
-    /// What kind of value that is, for people.
+    /// The kind of the value, in words.
     kind: &'static str,
 }
 
-/// What a line says.
+/// The value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// True or false.
@@ -41,17 +41,17 @@ pub enum Value {
     Texts(Vec<String>),
 }
 
-/// Something wrong with the file.
+/// A mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
 }
 
 impl Mistake {
-    /// A setting wants another one, which is not in the file.
+    /// A setting requires another one, which is not in the file.
     pub fn is_of_absence(&self) -> bool {
         self.what.contains(NOT_PROVIDED)
     }
@@ -82,17 +82,17 @@ impl File {
         Ok(Self(entries))
     }
 
-    /// Its lines.
+    /// Its entries.
     pub fn entries(&self) -> &[Entry] {
         &self.0
     }
 
-    /// The lines that are right by themselves.
+    /// The entries that are valid by themselves.
     pub fn right(&self, serve: &Command, settings: &[Setting]) -> Self {
         Self(self.0.iter().filter(|entry| wrong(entry, serve, settings).is_none()).cloned().collect())
     }
 
-    /// Everything that is wrong with it.
+    /// All mistakes.
     pub fn mistakes(&self, serve: &Command, settings: &[Setting]) -> Vec<Mistake> {
         let mut mistakes: Vec<Mistake> = self
             .0
@@ -108,7 +108,7 @@ impl File {
         mistakes
     }
 
-    /// Each line is right by itself, but not all together.
+    /// A mistake in the combination of entries that are valid by themselves.
     fn conflict(&self, serve: &Command, settings: &[Setting]) -> Option<Mistake> {
         let args = self.0.iter().filter_map(|entry| {
             let setting = settings.iter().find(|setting| setting.key == entry.key)?;
@@ -142,7 +142,7 @@ fn read(value: &Spanned<DeValue<'_>>) -> Result<(&'static str, Value), String> {
     }
 }
 
-/// What is wrong with a line, if anything.
+/// The mistake in an entry, if there is one.
 fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String> {
     let Entry { key, value, kind, .. } = entry;
     let Some(setting) = settings.iter().find(|setting| setting.key == *key).filter(|setting| setting.is_key)
@@ -164,14 +164,14 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
     refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
 }
 
-/// What the command line would say to these flags, in a line; never a secret.
+/// The error of the command line for these flags, on one line and without secrets.
 pub fn refused(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
     let words = std::iter::once("serve".into()).chain(args);
     let error = serve.clone().no_binary_name(false).try_get_matches_from(words).err()?;
     Some(in_a_line(error))
 }
 
-/// What the command line says, in a line; never a secret.
+/// An error of the command line, on one line and without secrets.
 pub fn in_a_line(error: clap::Error) -> String {
     let text = secret::redact(error).to_string();
     let lines = text
@@ -192,7 +192,7 @@ fn unknown(key: &str, settings: &[Setting]) -> String {
     }
 }
 
-/// The setting that a misspelt key means, if that can be told.
+/// The setting that a misspelt key probably means.
 pub fn nearest<'a>(key: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     let known = settings.iter().filter(|setting| setting.is_key);
     let (far, near) = known
@@ -201,7 +201,7 @@ pub fn nearest<'a>(key: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     (far <= MISSPELT_MAX).then_some(near)
 }
 
-/// How many letters must be changed, added or removed to make one text of the other.
+/// The edit distance: letters to change, add or remove.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

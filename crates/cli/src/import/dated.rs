@@ -1,8 +1,7 @@
-//! An engine in front of a store, for imports that keep Timestamps: it gives the rows of entities the versions that the file
-//! says instead of new ones.
+//! An engine layer for imports that keep Timestamps: it gives rows the versions of the file instead of new ones.
 //!
-//! Everything else of a write, its rules and its limits, is as for any other: the entity goes through the whole service, and
-//! only the last step is another one. The store is open here alone, so what was looked at before stays as it was.
+//! All other rules and limits of a write apply: the entity goes through the whole service, and only the last step differs. No
+//! other process has the store open, so a row that was read before does not change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +15,7 @@ use lazuli_model::DateTime;
 
 type Key = (Box<str>, Box<str>);
 
-/// The Timestamps of the entities that are being written, and why one was refused.
+/// The Timestamps of the entities that are being written, and why one was rejected.
 #[derive(Default)]
 pub struct Wanted {
     rows: Mutex<HashMap<Key, (Version, u64)>>,
@@ -28,7 +27,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Wanted {
-    /// The entities that will be written next, each with its line; an error names the line.
+    /// Sets the entities that are written next, each with its line. An error has the line.
     pub fn set(&self, window: &[(Dynamic, u64)]) -> std::result::Result<(), (u64, &'static str)> {
         let mut rows = HashMap::with_capacity(window.len());
         for (entity, line) in window {
@@ -37,14 +36,14 @@ impl Wanted {
                 .ok_or((*line, "there is no Timestamp to keep; lazuli export --timestamps writes them"))?;
             let key = (entity.partition_key.as_str().into(), entity.row_key.as_str().into());
             if rows.insert(key, (Version(time.ticks()), *line)).is_some() {
-                return Err((*line, "an entity with these keys stands in a line before"));
+                return Err((*line, "an earlier line has an entity with the same keys"));
             }
         }
         *locked(&self.rows) = rows;
         Ok(())
     }
 
-    /// The line that was refused, and why.
+    /// The line that was rejected, and why.
     pub fn refused(&self) -> Option<(u64, String)> {
         locked(&self.refused).clone()
     }
@@ -53,7 +52,7 @@ impl Wanted {
         *locked(&self.refused) = Some((line, why));
     }
 
-    /// The row that is to be, and its line.
+    /// The row to write, and its line.
     fn row(&self, partition: &str, write: &Write) -> Result<(Row, u64)> {
         let unexpected = || Error::Unavailable("an import writes entities that it has read".into());
         let Change::Put(value) = &write.change else { return Err(unexpected()) };
@@ -97,7 +96,7 @@ impl Dated {
         }
     }
 
-    /// Is there a row with the keys of this one that is not this one?
+    /// Is there another row with the same keys?
     async fn is_another(&self, table: TableId, row: &Row) -> Result<bool> {
         let found = self.engine.get(table, &row.partition, &[&row.row]).await?;
         Ok(found.into_iter().flatten().any(|found| found != *row))

@@ -1,4 +1,4 @@
-//! The file that an import reads: entities with their lines, a window at a time, from any place where an earlier run was.
+//! The input of an import: entities with their lines, a window at a time, from wherever an earlier run stopped.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -10,12 +10,12 @@ use serde_json::Value as Json;
 use crate::csv;
 use crate::edm;
 use crate::export::FileFormat;
+use crate::fault::Fault;
 use crate::state::number;
-use crate::target::Fault;
 
-/// So many entities are held at a time, at most.
+/// Maximum number of entities in a window.
 const WINDOW_ENTITIES_MAX: usize = 2000;
-/// And so many bytes of the file.
+/// Maximum bytes of the file in a window.
 const WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Larger than any entity can be as JSON.
 const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// A file being read.
 pub struct Source {
     path: PathBuf,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
     reader: SourceReader,
 }
@@ -43,9 +43,9 @@ struct Lines {
 }
 
 impl Source {
-    /// Opens it at its start. If Timestamps are needed, one that cannot be read is an error rather than none.
+    /// Opens a file. If `needs_timestamps` is set, a Timestamp that cannot be parsed is an error.
     pub fn open(path: &Path, format: FileFormat, needs_timestamps: bool) -> Result<Self, Fault> {
-        let said = |error: std::io::Error| Fault::Said(format!("{}: {error}", path.display()));
+        let said = |error: std::io::Error| Fault::Message(format!("{}: {error}", path.display()));
         let file = File::open(path).map_err(said)?;
         let length = file.metadata().map_err(said)?.len();
         let input = BufReader::new(file);
@@ -60,7 +60,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), length, reader })
     }
 
-    /// Goes on behind what is done.
+    /// Skips the part that is done.
     pub fn resume(&mut self, content: &Json) -> Result<(), Fault> {
         let (bytes, line) = (number(content, "bytes"), number(content, "line"));
         if bytes == 0 {
@@ -79,7 +79,7 @@ impl Source {
         Ok(())
     }
 
-    /// How much was read: bytes, and the line that comes next.
+    /// The position: bytes read, and the number of the next line.
     pub fn place(&self) -> (u64, u64) {
         match &self.reader {
             SourceReader::Lines(lines) => (lines.offset, lines.line),
@@ -87,7 +87,7 @@ impl Source {
         }
     }
 
-    /// The next entities, each with its line; none at the end.
+    /// The next entities, each with its line; empty at the end.
     pub fn window(&mut self) -> Result<Vec<(Dynamic, u64)>, Fault> {
         let mut window = Vec::new();
         let start = self.place().0;
@@ -102,9 +102,9 @@ impl Source {
         Ok(window)
     }
 
-    /// What is wrong with a line.
+    /// An error in a line.
     pub fn at(&self, line: u64, why: &str) -> Fault {
-        Fault::Said(format!("{}:{line}: {why}", self.path.display()))
+        Fault::Message(format!("{}:{line}: {why}", self.path.display()))
     }
 }
 

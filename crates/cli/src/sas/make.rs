@@ -1,9 +1,9 @@
-//! Making signatures: flags to parameters, and what would make a signature useless told at once.
+//! Creates signatures from flags, and rejects terms that would make a signature useless.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use lazuli_model::{DateTime, Permissions, TableName};
+use lazuli_model::{DateTime, Service, TableName};
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::auth::sas::{AddressRange, Token, parse_time};
 use serde_json::json;
@@ -11,14 +11,14 @@ use serde_json::json;
 use super::{KeyHolder, Signer, moment};
 use crate::target::connection_string_of_environment;
 
-/// Terms that both kinds have.
+/// Terms of both kinds.
 #[derive(Args)]
 struct Terms {
-    /// When it ends: a time (2030-01-01T00:00:00Z) or one from now (30m, 12h, 7d) [default: 1h]
+    /// When it expires: a time (2030-01-01T00:00:00Z) or a time from now (30m, 12h, 7d) [default: 1h]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 
-    /// When it begins [default: at once]
+    /// When it becomes valid [default: now]
     #[arg(long, value_name = "TIME")]
     starts: Option<String>,
 
@@ -30,13 +30,13 @@ struct Terms {
     #[arg(long)]
     https_only: bool,
 
-    /// Version by whose rules it is signed, and which requests get that name no other
+    /// Protocol version that it is signed for; also the default version of requests with it
     #[arg(long, value_name = "DATE", default_value = "2019-02-02")]
     sv: String,
 }
 
 impl Terms {
-    /// The parameters, the end only if it is wanted here.
+    /// The parameters; `end` is the default expiry.
     fn token(&self, now: DateTime, end: Option<&str>) -> Result<Token, String> {
         if let Some(range) = &self.ip {
             AddressRange::parse(range)
@@ -56,7 +56,7 @@ impl Terms {
         Ok(token)
     }
 
-    /// What is not signed, whoever holds the token can strike out.
+    /// Rejects conditions that the version does not sign: the holder of the token could remove them.
     fn check_conditions(&self, token: &Token) -> Result<(), String> {
         let flag = match (&self.ip, self.https_only) {
             (Some(_), _) => "--ip",
@@ -83,7 +83,7 @@ fn check_times(token: &Token) -> Result<(), String> {
     }
 }
 
-/// A token that has ended may be wanted, to see that it is refused; so it is made.
+/// The warning for an expired token. It is created all the same, for tests.
 fn ended(token: &Token, now: DateTime) -> Option<String> {
     let end = parse_time(&token.se).filter(|end| *end < now)?;
     Some(format!("this token is refused: it ended at {}", end.iso_seconds().as_str()))
@@ -96,14 +96,14 @@ Examples:
   lazuli sas table people --permissions au --expires 12h --first-partition a --last-partition f
   lazuli sas table people --policy readers      the policy says what is allowed and for how long")]
 pub struct Table {
-    /// The table
+    /// Table
     name: String,
 
-    /// What is allowed: r query, a add, u update, d delete; an upsert needs a and u
+    /// Permissions: r query, a add, u update, d delete; an upsert needs a and u
     #[arg(short, long, value_name = "LETTERS", required_unless_present = "policy")]
     permissions: Option<String>,
 
-    /// Stored access policy of the table that says the rest
+    /// Stored access policy of the table that supplies the other terms
     #[arg(long, value_name = "ID")]
     policy: Option<String>,
 
@@ -141,8 +141,8 @@ impl Table {
 
     fn token(&self, now: DateTime, holder: &KeyHolder) -> Result<Token, String> {
         TableName::new(&self.name).map_err(|_| format!("'{}' is not the name of a table", self.name))?;
-        check_letters(self.permissions.as_deref().unwrap_or_default(), Permissions::OF_TABLES)?;
-        // Where a policy is named, it usually says the end; saying it twice is refused.
+        check_letters(self.permissions.as_deref().unwrap_or_default(), Service::Table.permission_letters())?;
+        // A policy usually has the expiry, and the service rejects a second one.
         let end = if self.policy.is_some() { None } else { Some("1h") };
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let token = Token {
@@ -160,7 +160,7 @@ impl Table {
     }
 }
 
-/// Is there a key that lies in the range?
+/// Rejects a range without keys.
 fn check_range(token: &Token) -> Result<(), String> {
     let Token { spk, srk, epk, erk, .. } = token;
     if epk.is_empty() || spk < epk || spk == epk && (erk.is_empty() || srk <= erk) {
@@ -180,11 +180,11 @@ pub struct Account {
     #[arg(long, value_name = "LETTERS", default_value = "t")]
     services: String,
 
-    /// On what: s the service (properties, stats), c tables, o entities
+    /// Resources: s the service, c tables, queues and containers, o entities, messages and blobs
     #[arg(short, long, value_name = "LETTERS")]
     resources: String,
 
-    /// What is allowed: r read, w write, d delete, l list, a add, c create, u update
+    /// Permissions: r read, w write, d delete, l list, a add, c create, u update
     #[arg(short, long, value_name = "LETTERS")]
     permissions: String,
 
@@ -251,9 +251,9 @@ fn show(as_json: bool, token: &Token, address: &str) {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use lazuli_protocol::address::Query;
     use lazuli_protocol::auth::AccountKey;
     use lazuli_protocol::auth::sas::Kind;
+    use lazuli_protocol::http::query::Query;
     use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
     use super::*;
@@ -312,7 +312,7 @@ mod tests {
         let by_policy = table("abc --policy readers").unwrap();
         assert!(by_policy.starts_with("sv=2019-02-02&tn=abc&si=readers&sig="));
         for query in [full, by_policy] {
-            assert_eq!(verified(&query), Kind::Table);
+            assert_eq!(verified(&query), Kind::Service(lazuli_model::Service::Table));
         }
     }
 
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(verified(&query), Kind::Account);
     }
 
-    /// A restriction that is not in the signed text holds nobody back.
+    /// A restriction that is not signed restricts nobody.
     #[test]
     fn restrictions_that_would_not_be_signed_are_refused() {
         for condition in ["--ip 10.0.0.1", "--https-only"] {

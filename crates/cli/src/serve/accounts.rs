@@ -1,4 +1,4 @@
-//! Which accounts a server is given, beside those that its store keeps.
+//! The static accounts of a server, in addition to those in its store.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ impl Serve {
         if host.is_loopback() || self.dev_account {
             return Ok(vec![GivenAccount::development()]);
         }
-        if self.azurite.table_host.is_some() {
+        if self.azurite.names_host() {
             tell!(
                 "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
             );
@@ -35,10 +35,10 @@ impl Serve {
     }
 }
 
-/// The accounts that a variable gives, if one does.
+/// The accounts of an environment variable, if one is set.
 pub(super) fn accounts_of_environment() -> Result<Option<Vec<GivenAccount>>, String> {
     for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
-        // A CI file may pass on a variable that is not set: then it is empty.
+        // CI systems pass unset variables as empty ones.
         if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {
             return parse_accounts(&text).map(Some).map_err(|why| format!("{variable}: {why}"));
         }

@@ -1,67 +1,127 @@
-//! What a server says when it has started.
+//! What a server prints when it has started, and when it stops.
 
 use std::io::Write as _;
 
+use lazuli_model::Service;
 use lazuli_server::Running;
 use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
 
 use super::{DurabilityArg, Serve};
 use crate::account::connection_string;
+use crate::azurite::Program;
 use crate::engine_url::{EngineUrl, whole};
 
 impl Serve {
-    /// Says where it listens and how to connect. Nobody need read it: a closed standard output is no reason to stop.
+    /// Prints where it listens and how to connect.
     pub(super) fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
         for notice in self.azurite.notices() {
             tell!("lazuli: {notice}");
         }
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(self.greeting(url, running, given).as_bytes());
-        let _ = out.flush();
+        print(&self.greeting(url, running, given));
+    }
+
+    /// Prints Azurite's ready lines.
+    pub(super) fn greet_as(&self, program: Program, running: &Running) {
+        for notice in self.azurite.notices() {
+            tell!("lazuli: {notice}");
+        }
+        let scheme = scheme(running);
+        let lines =
+            running.listen.iter().map(|(service, address)| program.ready_lines(service, scheme, address));
+        print(&lines.collect::<String>());
+    }
+
+    /// Says that the server is stopping.
+    pub(super) fn say_closing(&self, services: &[Service]) {
+        if self.azurite.program.is_some() {
+            let line = |service: &Service| format!("Azurite {} service is closing...\n", service.title());
+            print(&services.iter().map(line).collect::<String>());
+        } else if !self.quiet {
+            tell!("lazuli: finishing requests in flight; a second signal stops at once");
+        }
+    }
+
+    /// Says that the server has stopped.
+    pub(super) fn say_closed(&self, services: &[Service]) {
+        if self.azurite.program.is_some() {
+            let line =
+                |service: &Service| format!("Azurite {} service successfully closed\n", service.title());
+            print(&services.iter().map(line).collect::<String>());
+        }
     }
 
     fn greeting(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) -> String {
-        let (scheme, table) = (scheme(running), running.table);
+        let scheme = scheme(running);
         let version = env!("CARGO_PKG_VERSION");
-        let mut lines = vec![format!("Lazuli {version} serves tables on {scheme}://{table}")];
+        let served = running
+            .listen
+            .iter()
+            .map(|(service, address)| format!("{}s on {scheme}://{address}", service.label()));
+        let served: Vec<String> = served.collect();
+        let mut lines = vec![format!("Lazuli {version} serves {}", served.join(", "))];
         lines.push(match (url, self.durability) {
-            (EngineUrl::Memory, _) => "  data: in memory, gone when it stops".into(),
+            (EngineUrl::Memory, _) => "  data: in memory, lost when the server stops".into(),
             (EngineUrl::Postgres(url), _) => format!("  data: {url}, which other servers may share"),
             (EngineUrl::File(path), DurabilityArg::Full) => {
-                format!("  data: {}; every answer waits for the disk", whole(path).display())
+                format!(
+                    "  data: {}; every change is on disk before it is acknowledged",
+                    whole(path).display()
+                )
             }
             (EngineUrl::File(path), DurabilityArg::Relaxed) => format!(
-                "  data: {}; RELAXED durability, a crash of the machine may lose the last moments",
+                "  data: {}; RELAXED durability, a crash of the machine may lose the last changes",
                 whole(path).display()
             ),
         });
+        if let Some(content) = &self.content {
+            lines.push(format!("  content of blobs: {content}"));
+        }
+        if let Some(console) = running.console_url() {
+            let mode = if self.console_read_only { " (read-only)" } else { "" };
+            lines.push(format!("  web console: {console}{mode}"));
+        }
+        if let Some(websites) = running.websites_url() {
+            lines.push(format!("  static websites: {websites}/ACCOUNT/"));
+        }
         // Other commands find it by the data directory, if there is one.
         if let Some(admin) = running.admin.filter(|_| url.directory().is_none()) {
             lines.push(format!("  health and metrics: http://{admin}/readyz, /metrics"));
         }
         if let Some(files) = running.certificate().filter(|_| self.self_signed.is_some()) {
             lines.push(format!(
-                "  certificate, signed by itself: clients must trust {} (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, NODE_EXTRA_CA_CERTS, curl --cacert)",
+                "  self-signed certificate: clients must trust {} (SSL_CERT_FILE, REQUESTS_CA_BUNDLE, NODE_EXTRA_CA_CERTS, curl --cacert)",
                 files.certificate.display()
             ));
         }
         for account in given {
-            let endpoint = format!("{}/{}", running.endpoint, account.name);
+            let endpoints = Service::ALL.iter().filter_map(|service| {
+                let endpoint = running.endpoint(*service)?;
+                Some((*service, format!("{endpoint}/{}", account.name)))
+            });
+            let endpoints: Vec<(Service, String)> = endpoints.collect();
             if account.is_development() {
                 lines.push(
                     "  connection string, to paste (the key is the public one of the development account):"
                         .into(),
                 );
-                lines.push(connection_string(&account.name, DEVELOPMENT_KEY, &endpoint));
+                lines.push(connection_string(&account.name, DEVELOPMENT_KEY, &endpoints));
             } else {
-                lines.push(format!("  endpoint of account {}: {endpoint}", account.name));
+                lines.extend(endpoints.iter().map(|(service, endpoint)| {
+                    format!("  {} endpoint of account {}: {endpoint}", service.label(), account.name)
+                }));
             }
         }
         if given.is_empty() {
-            lines.push("  accounts: those kept in the store; see lazuli account --help".into());
+            lines.push("  accounts: those in the store; see lazuli account --help".into());
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// Prints in one write. A closed standard output is no reason to stop.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 pub(super) fn scheme(running: &Running) -> &'static str {

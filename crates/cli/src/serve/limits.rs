@@ -1,4 +1,4 @@
-//! The flags about bounds that protect the server.
+//! The flags for the limits of the server.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const IN_FLIGHT_MIB_MAX: i64 = 1024 * 1024;
 const RATE_MAX: i64 = 1_000_000_000;
 const MIB: usize = 1024 * 1024;
 
-/// Bounds that protect the server.
+/// Limits of the server.
 #[derive(Args)]
 pub struct LimitArgs {
     /// Largest request head
@@ -25,7 +25,7 @@ pub struct LimitArgs {
     /// Largest request body
     #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
     max_body_kib: u32,
-    /// Connections at a time
+    /// Maximum number of connections
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
     max_connections: u32,
     /// Seconds to send a request head
@@ -37,11 +37,11 @@ pub struct LimitArgs {
     /// Seconds that a connection may be idle
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = up_to(SECONDS_MAX))]
     idle_timeout: u32,
-    /// Seconds to answer a request
+    /// Seconds to process a request
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
     request_timeout: u32,
-    /// Memory for large requests in flight, and as much for large answers; beyond it clients are told to come later. It
-    /// must hold the largest request and a page while it is made: 8 MiB, or more if --max-body-kib is raised
+    /// Memory for large requests in flight, and as much for large responses; beyond it, requests get 503. It must hold the
+    /// largest request and a page: at least 8 MiB, or more if --max-body-kib is raised
     #[arg(
         long,
         value_name = "MIB",
@@ -49,16 +49,16 @@ pub struct LimitArgs {
         value_parser = up_to(IN_FLIGHT_MIB_MAX)
     )]
     max_in_flight_mib: u32,
-    /// Requests a second that one account may make [default: no limit]
+    /// Maximum requests per second of one account [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
     account_rate: Option<u32>,
-    /// Requests that it may make at once after a rest [default: those of a second]
+    /// Maximum burst of requests of one account [default: those of one second]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), requires = "account_rate")]
     account_burst: Option<u32>,
-    /// Entities a second that may be asked of one partition [default: no limit]
+    /// Maximum entities per second of one partition [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
     partition_rate: Option<u32>,
-    /// Entities that may be asked of it at once after a rest [default: those of a second]
+    /// Maximum burst of entities of one partition [default: those of one second]
     #[arg(
         long,
         value_name = "COUNT",
@@ -69,7 +69,7 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The bounds themselves.
+    /// The limits.
     pub fn limits(&self) -> Limits {
         let seconds = |count: u32| Duration::from_secs(count.into());
         Limits {

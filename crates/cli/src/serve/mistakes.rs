@@ -1,22 +1,22 @@
-//! What is wrong with the settings of a server, as far as that can be told before it starts.
+//! Mistakes in the settings of a server that can be found before it starts.
 //!
-//! Looks, and changes nothing: `lazuli config check` asks the same.
+//! The checks change nothing: `lazuli config check` runs the same ones.
 
 use std::fmt;
 
-use lazuli_server::analytics::files;
 use lazuli_server::oauth::Oauth;
 use lazuli_server::tls::Tls;
 
 use super::Serve;
 use super::accounts::accounts_of_environment;
+use crate::engine_url::{EngineUrl, ONLY_DATABASES};
 
-/// Something wrong with a setting.
+/// A mistake in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// The key of the setting; `None` where the text says what it is about.
+    /// The key of the setting; `None` if the message names it.
     pub key: Option<&'static str>,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
 }
 
@@ -36,22 +36,36 @@ impl fmt::Display for Mistake {
 }
 
 impl Serve {
-    /// Everything that would keep a server with these settings from starting, or from doing all that they say.
+    /// The error for tokens that anyone can make on a server that others can reach. Where Azurite is expected, a host
+    /// that is named is enough, as for the development account.
+    fn exposed_tokens(&self) -> Option<String> {
+        let is_public = self.oauth.settings().is_some_and(|settings| settings.is_public());
+        let host = self.host(&self.config(&self.engine_url()));
+        let is_meant = self.dev_account || self.azurite.program.is_some() && self.azurite.names_host();
+        (is_public && !host.is_loopback() && !is_meant).then(|| {
+            format!(
+                "anyone who reaches {host} could make a token and use every account; --dev-account accepts that, and \
+                 --oauth-issuer names an issuer whose signatures are checked"
+            )
+        })
+    }
+
+    /// All mistakes that would keep a server from starting, or a setting from taking effect.
     pub fn mistakes(&self) -> Vec<Mistake> {
-        let refused = self.azurite.refusals().into_iter();
-        let mut mistakes: Vec<_> = refused.map(|what| Mistake { key: None, what: what.into() }).collect();
+        let mut mistakes = Vec::new();
         mistakes.extend(self.limits.too_little_memory().map(|what| Mistake::of("max-in-flight-mib", what)));
+        if self.content.is_some() && !matches!(self.engine_url(), EngineUrl::Postgres(_)) {
+            mistakes.push(Mistake::of("content", ONLY_DATABASES));
+        }
         if let Some(files) = self.named_certificate()
             && let Err(error) = Tls::open(files.clone())
         {
             let of_key = error.to_string().starts_with(&files.key.display().to_string());
             mistakes.push(Mistake::of(if of_key { "tls-key" } else { "tls-cert" }, error));
         }
+        mistakes.extend(self.exposed_tokens().map(|what| Mistake::of("oauth", what)));
         if let Some(Err(error)) = self.oauth.settings().map(|settings| Oauth::check(&settings.jwks)) {
             mistakes.push(Mistake::of("oauth-jwks", error));
-        }
-        if let Some(Err(error)) = self.analytics_dir.as_deref().map(files::check) {
-            mistakes.push(Mistake::of("analytics-dir", error));
         }
         mistakes.extend(accounts_of_environment().err().map(|what| Mistake { key: None, what }));
         mistakes

@@ -1,12 +1,12 @@
-//! What the flags say, in the words of the server.
+//! Translates flags to the settings of the server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lazuli_server::Config;
-use lazuli_server::config::{AdminPort, Scheme};
+use lazuli_server::config::{AdminPort, BlobSettings, ConsoleSettings, Listen, Scheme, Versioning};
 use lazuli_server::tls::{Files, self_signed};
+use lazuli_server::{Config, Service};
 use lazuli_store::Durability;
 
 use super::{ADMIN_PORT, DurabilityArg, SchemeArg, Serve};
@@ -17,14 +17,39 @@ const MIB: u64 = 1024 * 1024;
 
 impl Serve {
     pub(super) fn config(&self, url: &EngineUrl) -> Config {
-        let host = self.azurite.table_host.unwrap_or(self.host);
-        let mut config = Config::new(SocketAddr::new(host, self.table_port));
+        let mut config = Config::new((self.host, 0).into());
+        config.listen = Listen::default();
+        for service in Service::ALL {
+            if let Some(port) = self.port(service) {
+                let host = self.azurite.host(service).unwrap_or(self.host);
+                config.listen = config.listen.on(service, SocketAddr::new(host, port));
+            }
+        }
+        config.allowed_hosts.clone_from(&self.allowed_host);
+        config.copy_sources.clone_from(&self.copy_source_allow);
+        config.events.clone_from(&self.events);
+        config.blob = BlobSettings {
+            versioning: match &self.blob_versioning {
+                None => Versioning::Off,
+                Some(accounts) if accounts.is_empty() => Versioning::All,
+                Some(accounts) => Versioning::Accounts(accounts.clone()),
+            },
+            container_retention_days: self.container_retention_days,
+            rehydration: Duration::from_secs(self.rehydrate_seconds.into()),
+        };
+        config.analytics_bytes_max = u64::from(self.analytics_quota_mib) * MIB;
         config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));
         config.admin = match (self.admin_port, url) {
             (Some(port), _) => AdminPort::Exactly(port),
             (None, EngineUrl::File(_) | EngineUrl::Postgres(_)) => AdminPort::Preferably(ADMIN_PORT),
             (None, EngineUrl::Memory) => AdminPort::Off,
         };
+        config.console = (!self.no_console).then(|| ConsoleSettings {
+            address: SocketAddr::new(self.console_host, self.console_port()),
+            yields: self.console_port.is_none(),
+            is_read_only: self.console_read_only,
+        });
+        config.websites = self.web_port.map(|port| SocketAddr::new(self.host, port));
         config.public_scheme = match self.public_scheme {
             SchemeArg::Http => Scheme::Http,
             SchemeArg::Https => Scheme::Https,
@@ -36,20 +61,24 @@ impl Serve {
         config.query_time_max = Duration::from_secs(self.query_time.into());
         config.name_hold = Duration::from_secs(self.table_name_hold.into());
         let analytics = || url.directory().map(|path| path.join(lazuli_server::analytics::DIRECTORY));
-        config.analytics = self.analytics_dir.clone().or_else(analytics);
+        config.old_logs = self.analytics_dir.clone().or_else(analytics);
         config.log_requests = self.log_requests || self.azurite.debug.is_some();
         config
     }
 
-    /// What a setting is that nobody has said, where that depends on the machine or on other settings.
+    /// The default of a setting that depends on the machine or on other settings.
     pub fn usual(&self, key: &str) -> Option<String> {
         let url = self.engine_url();
         let text = |path: PathBuf| path.display().to_string();
         match key {
             "location" => url.directory().map(|path| text(path.into())),
             "admin-port" if url != EngineUrl::Memory => Some(ADMIN_PORT.to_string()),
+            "console-port" if !self.no_console => Some(self.console_port().to_string()),
+            "blob-port" => self.port(Service::Blob).map(|port| port.to_string()),
+            "queue-port" => self.port(Service::Queue).map(|port| port.to_string()),
+            "table-port" => self.port(Service::Table).map(|port| port.to_string()),
             "cache-mib" => Some((memory::cache_bytes() / MIB).to_string()),
-            "analytics-dir" => self.config(&url).analytics.map(text),
+            "analytics-dir" => self.config(&url).old_logs.map(text),
             _ => None,
         }
     }
@@ -59,13 +88,17 @@ impl Serve {
         self.cache_mib.map_or_else(memory::cache_bytes, |mib| u64::from(mib) * MIB)
     }
 
-    /// The certificate that was named, if one was.
+    /// The certificate that flags name, if they do.
     pub(super) fn named_certificate(&self) -> Option<Files> {
-        let (certificate, key) = (self.tls_cert.clone()?, self.tls_key.clone()?);
-        Some(Files { certificate, key })
+        let certificate = self.tls_cert.clone()?;
+        match (&self.tls_key, &self.tls_password) {
+            (Some(key), _) => Some(Files::pem(certificate, key.clone())),
+            (None, Some(password)) => Some(Files::pfx(certificate, password.clone())),
+            (None, None) => None,
+        }
     }
 
-    /// The certificate to serve with. One of our own making is written only when the data directory is ours.
+    /// The certificate to serve with. A self-signed one is written only after the data directory is locked.
     pub(super) fn certificate(&self, url: &EngineUrl, address: IpAddr) -> Result<Option<Files>, String> {
         if let Some(named) = self.named_certificate() {
             return Ok(Some(named));

@@ -1,6 +1,6 @@
-//! What a running server hears of signals until it is to stop.
+//! The signals of a running server.
 //!
-//! What must stay true: whatever is read again, and however long that takes, the signals that stop the server are heard.
+//! Invariant: a signal to stop takes effect at once, even while a reload is running.
 
 use std::future::pending;
 
@@ -15,7 +15,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From here on a signal is not lost, however early it comes.
+    /// Starts listening: from here on, no signal is lost.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
@@ -29,8 +29,8 @@ impl Signals {
     }
 }
 
-/// Waits for a signal to stop. Meanwhile each SIGHUP reads again what lies beside the data, one reading after the other:
-/// those that come during one are together good for one more.
+/// Waits for a signal to stop. Meanwhile SIGHUP reloads certificates and keys. Reloads run one at a time; all SIGHUPs that arrive
+/// during one trigger one more.
 pub async fn until_stopped(running: &Running, hangup: &mut Signal, signals: &mut Signals) {
     let mut reading: Option<JoinHandle<()>> = None;
     let mut again = false;

@@ -1,5 +1,5 @@
-//! PT-17: keys that only ever grow put all new entities into one place. With the hour as partition every write goes to
-//! the newest one; with a key that is about the content writes are spread, and a question about content reads little.
+//! PT-17: keys that only grow put all new entities into one place. With the hour as partition, every write goes to the
+//! newest partition; with a key based on the content, writes are spread, and a query about the content reads few rows.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,11 @@
-//! PT-11: a key of two values. The reviews of an employee, year by year, stand behind the employee, and one range reads
+//! PT-11: a key of two values. The yearly reviews of an employee follow the employee, and one range reads
 //! them all.
 
 use lazuli_client::{Dynamic, Entity, Result, TableService, partition_key, row_key};
 
 use super::shared::{assert_rows_read, fresh, read};
 
-/// What the history shows: the comments alone are asked for, not the photo.
+/// The history view: only the comments are selected, not the photo.
 #[derive(Clone, Debug, Entity)]
 #[table(rename_all = "PascalCase")]
 struct Review {

@@ -1,5 +1,5 @@
-//! PT-13: what is deleted together is stored in a table of its own. A day of logins goes with one request; out of one
-//! big table it takes a scan of all its rows and a transaction for every hundred.
+//! PT-13: data that is deleted together is stored in its own table. A day of logins is deleted with one request; in one
+//! big table it takes a scan of all rows and a transaction per hundred.
 
 use lazuli_client::{Dynamic, Result, TableService, keys, partition_key};
 
@@ -21,7 +21,7 @@ pub async fn run(service: &TableService) -> Result<()> {
             batch.execute().await?;
         }
     }
-    // Scan, and delete by hundreds.
+    // Scan, and delete a hundred at a time.
     let query = all.query::<Dynamic>().filter(partition_key().eq("20120229")).select(["RowKey"]);
     let (logins, ran) = read(query).await?;
     assert_rows_read(&ran, LOGINS);
@@ -33,7 +33,7 @@ pub async fn run(service: &TableService) -> Result<()> {
         requests += 1;
     }
     assert_eq!(all.query::<Dynamic>().count().await?, 0);
-    assert_eq!(requests, 4, "against one for the table of the day");
+    assert_eq!(requests, 4, "compared with one for the table of the day");
     day.delete().await?;
     assert!(!day.exists().await?);
     all.delete().await

@@ -1,4 +1,4 @@
-//! PT-10: what is read together is stored together. The manager's details stand in the department too, and both copies
+//! PT-10: data that is read together is stored together. The manager's details are also in the department, and both copies
 //! change in one transaction.
 
 use lazuli_client::{Dynamic, Entity, Result, Shape, TableService};
@@ -37,7 +37,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     together.insert(&department)?;
     together.insert(&Dynamic::new("Sales", "000001").with("Name", "Ann")?.with("Phone", "1234")?)?;
     together.execute().await?;
-    // One read of one row gives the department with its manager.
+    // One read of one row returns the department with its manager.
     assert_eq!(read_point::<Department>(&table, "Sales", "Department").await?.manager, manager);
     department.manager.phone = "4321".into();
     let mut together = table.partition("Sales")?.batch();

@@ -1,5 +1,5 @@
-//! PT-19 to PT-22: entities of several types in one table, told apart by their keys or by a property, read as a bag of
-//! properties or as their own types, and changed by programs that do not know the type.
+//! PT-19 to PT-22: entities of several types in one table, distinguished by their keys or by a property, read as property
+//! bags or as their own types, and changed by programs that do not know the type.
 
 use lazuli_client::decode::{DecodeError, RawEntity};
 use lazuli_client::entity::Writer;
@@ -44,7 +44,7 @@ pub async fn run(service: &TableService) -> Result<()> {
         .insert(&Department { department, key, employee_count: 2, entity_type: "Department_1".into() })
         .await?;
 
-    // PT-19: the type in the key is a range; the type in a property, with a version, is a filter.
+    // PT-19: a type in the key is a range; a type in a property, with a version, is a filter.
     let by_key = partition_key().eq("Sales") & row_key().starts_with("EMPLOYEE_");
     let (employees, ran) = read(table.query::<Employee>().filter(by_key)).await?;
     assert_eq!(employees.len(), 2);
@@ -54,7 +54,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     assert_eq!(same, employees);
     assert_rows_read(&ran, 3);
 
-    // PT-20: a bag of properties, and a switch on the type.
+    // PT-20: a property bag, and a switch on the type.
     let mut told = Vec::new();
     for row in table.query::<Dynamic>().collect().await? {
         told.push(match row.get::<String>("EntityType")?.as_deref() {
@@ -67,7 +67,7 @@ pub async fn run(service: &TableService) -> Result<()> {
 
     resolvers(&table).await?;
 
-    // PT-22: whatever it is, if it counts employees, count one more.
+    // PT-22: if the entity has a count of employees, whatever its type, increment it.
     let mut bag = table.get::<Dynamic>("Sales", "DEPARTMENT_SALES").await?;
     if let Some(count) = bag.value.get::<i32>("EmployeeCount")? {
         bag.value.set("EmployeeCount", count + 1)?;
@@ -77,8 +77,8 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// PT-21: a resolver decides for each row what it is, by its `EntityType`; what it does not know is an error. It is a
-/// closure over the row with its keys, tag and time, or the `decode` of a type.
+/// PT-21: a resolver determines the type of each row by its `EntityType`; an unknown type is an error. It is a
+/// closure over the row with its keys, ETag and time, or the `decode` of a type.
 async fn resolvers(table: &Table) -> Result<()> {
     let resolve = |row: Versioned<Dynamic>| -> Result<Resolved> {
         let Dynamic { partition_key: department, row_key: key, props, .. } = row.value;
@@ -107,7 +107,7 @@ async fn resolvers(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// PT-21: what a resolver gives. Where the types have a kind, a derived enum does all of this.
+/// PT-21: the result of a resolver. If the types have a kind, a derived enum does all of this.
 #[derive(Debug, PartialEq)]
 enum Resolved {
     Employee(Employee),

@@ -1,10 +1,10 @@
-//! PT-07, PT-09: an entity that lists who has a last name, kept with the employees in one transaction.
+//! PT-07, PT-09: an entity that lists the employees with a last name, maintained in one transaction with them.
 
 use lazuli_client::{Dynamic, ETag, Entity, Result, Table, TableService};
 
 use super::shared::{fresh, read_point};
 
-/// Who has this last name.
+/// The employees with this last name.
 #[derive(Clone, Debug, Default, Entity)]
 #[table(rename_all = "PascalCase")]
 struct Index {
@@ -22,13 +22,13 @@ pub async fn run(service: &TableService) -> Result<()> {
         change(&table, id, None, Some(name)).await?;
     }
     assert_eq!(look_up(&table, "Jones").await?, ["000152", "000223"]);
-    // Somebody else changes the index between reading and writing: the whole is refused, and done again.
+    // Another client changes the index between reading and writing: the transaction is rejected and repeated.
     let (stale, tag) = index(&table, "Jones").await?;
     change(&table, "000300", None, Some("Jones")).await?;
     let mut late = table.partition("Sales")?.batch();
     put(&mut late, &stale, tag.as_ref())?;
     assert!(late.execute().await.is_err_and(|error| error.is_precondition_failed()));
-    // Leaving, and marrying: the employee and both lists at once.
+    // Leaving, and marrying: the employee and both lists change together.
     change(&table, "000152", Some("Jones"), None).await?;
     change(&table, "000223", Some("Jones"), Some("Smith")).await?;
     assert_eq!(look_up(&table, "Jones").await?, ["000300"]);
@@ -36,7 +36,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// PT-09: the list, and then a point for each one that is on it: as many rows read as found, and one. Beyond 1 MB a list belongs into a blob.
+/// PT-09: read the list, then one point per entry: one row more than found. A list beyond 1 MB belongs into a blob.
 async fn look_up(table: &Table, last_name: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for id in read_point::<Index>(table, "Sales", &format!("index_{last_name}")).await?.employees {
@@ -60,7 +60,7 @@ fn put(batch: &mut lazuli_client::Batch, index: &Index, tag: Option<&ETag>) -> R
     }
 }
 
-/// Changes an employee and the lists that it is on; from the first step again where another writer came between.
+/// Changes an employee and its lists; starts over if another client interfered.
 async fn change(table: &Table, id: &str, from: Option<&str>, to: Option<&str>) -> Result<()> {
     const TRIES_MAX: usize = 10;
     for _ in 0..TRIES_MAX {
@@ -81,5 +81,5 @@ async fn change(table: &Table, id: &str, from: Option<&str>, to: Option<&str>) -
             done => return done.map(drop),
         }
     }
-    Err(lazuli_client::Error::input("other writers came between every time"))
+    Err(lazuli_client::Error::input("too much contention"))
 }

@@ -1,11 +1,11 @@
-//! GD-08: an abstract person, and two kinds of persons in one table. A kind is a filter and no key: all rows are
-//! read, whichever kind is asked for.
+//! GD-08: an abstract person, and two kinds of persons in one table. A kind is a filter, not a key: all rows are
+//! read, whichever kind is requested.
 
 use lazuli_client::{Dynamic, Entity, Result, TableService};
 
 use super::shared::{assert_rows_read, fresh, read};
 
-/// What all persons have; there is no entity that is a person and nothing more.
+/// The properties of all persons; no entity is only a person.
 #[derive(Clone, Debug, Entity)]
 #[table(kind = "Person", rename_all = "PascalCase")]
 struct Person {

@@ -5,7 +5,7 @@ use lazuli_client::{DateTime, Entity, Error, Result, TableService};
 
 use super::shared::{assert_rows_read, fresh, read};
 
-/// The key is a time, newest first; in Rust it stays a time.
+/// The key is a time, newest first; in Rust it is still a time.
 #[derive(Clone, Debug, Entity)]
 #[table(rename_all = "PascalCase")]
 struct Claim {
@@ -32,7 +32,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     );
     assert_eq!(newest[0].submitted.0, DateTime::parse("2012-02-28T09:30:00Z").unwrap_or(DateTime::MIN));
     assert_rows_read(&ran, 10);
-    // Since a time, in the same order: what is newer has the lesser key.
+    // Entries since a time, in the same order: newer entries have smaller keys.
     let since = Inverted(DateTime::parse("2012-02-25").unwrap_or(DateTime::MIN));
     let recent = Claim::department().eq("Sales") & Claim::submitted().lt(since);
     assert_eq!(table.query::<Claim>().filter(recent).count().await?, 4);

@@ -1,11 +1,11 @@
-//! The patterns of the table design guide that need tables alone, and a token for each user (SA-05): each small,
-//! running, and checked by assertions.
+//! The patterns of the table design guide that only need tables, the document versions of the whitepaper, and a token for
+//! each user (SA-05): small, runnable, and checked by assertions. Those that need queues and blobs are in `../storage`.
 //!
-//! Each file says what it shows. What the service reads is told by the service itself (`explain`), where it is Lazuli.
+//! Each file says what it shows. A Lazuli server reports the rows it reads (`explain`).
 //!
 //! Run them with `cargo run -p lazuli-client --example patterns [connection string]`.
 
-#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and shows more than it uses")]
+#![allow(clippy::print_stdout, dead_code, reason = "an example prints, and defines more than it uses")]
 
 use lazuli_client::{Result, TableService};
 
@@ -14,6 +14,7 @@ mod compound_key;
 mod data_series;
 mod delete;
 mod denormalise;
+mod document_versions;
 mod guidelines;
 mod heterogeneous;
 mod index_entities;
@@ -32,7 +33,7 @@ fn main() -> Result<()> {
     shared::start(|service| async move { run(&service).await })
 }
 
-/// All of them.
+/// Runs all patterns.
 pub async fn run(service: &TableService) -> Result<()> {
     guidelines::run(service).await?;
     relations::run(service).await?;
@@ -40,6 +41,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     secondary_index::run(service).await?;
     index_entities::run(service).await?;
     denormalise::run(service).await?;
+    document_versions::run(service).await?;
     compound_key::run(service).await?;
     log_tail::run(service).await?;
     delete::run(service).await?;

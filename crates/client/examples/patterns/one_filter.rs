@@ -1,5 +1,5 @@
-//! PT-23: one question asked in four ways: as a point, in the service's own language, by names, and by typed fields. The
-//! service is sent the same filter.
+//! PT-23: one query written in four ways: as a point, in the syntax of `$filter`, by names, and by typed fields. The
+//! service receives the same filter.
 
 use lazuli_client::{Entity, Filter, Result, TableService, prop, row_key};
 

@@ -1,5 +1,5 @@
-//! SA-05: every user has a partition, and a token that opens that one only. The application gives it out and is not asked
-//! again: the user reads and writes without it, and can reach nothing of anybody else's.
+//! SA-05: every user has a partition, and a token for that partition only. The application issues it and is not
+//! involved again: the user reads and writes without it, and cannot reach the data of others.
 
 use lazuli_client::{Credential, DateTime, Dynamic, Result, SasOptions, Table, TableService};
 
@@ -17,7 +17,7 @@ pub async fn run(service: &TableService) -> Result<()> {
         Some("mine")
     );
 
-    // Reading all gives all of his own; the rows of others are not even read. (Azurite does not look at the range.)
+    // A query returns all of the user's rows; rows of others are not even read. (Azurite ignores the key range.)
     let (rows, ran) = read(bob.query::<Dynamic>()).await?;
     if let Some(rows_read) = ran.rows_read {
         assert_eq!((rows.len(), rows_read), (2, 2), "{ran}");
@@ -29,7 +29,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// What the application gives to a user who has signed in. A real one ends within the hour, and is asked for again.
+/// The token that the application issues to a user who has signed in. A real one expires within the hour and is renewed.
 fn token_of(service: &TableService, table: &Table, user: &str) -> Result<String> {
     let own = Some((user.to_owned(), None));
     let terms = SasOptions {
@@ -42,7 +42,7 @@ fn token_of(service: &TableService, table: &Table, user: &str) -> Result<String>
     service.account().table_sas(table.name(), &terms)
 }
 
-/// What the user's program does with it: no key of the account is there.
+/// The user's program, which has no account key.
 fn opened_with(service: &TableService, table: &Table, token: &str) -> Result<Table> {
     let account = service.account().clone().with_credential(Credential::sas(token)?);
     service.with_account(account).table(table.name())

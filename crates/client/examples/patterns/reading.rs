@@ -1,4 +1,4 @@
-//! PT-24: reading row by row while waiting for each, reading page by page with a token that can be stored, and an upsert.
+//! PT-24: reading row by row without async, reading page by page with a token that can be stored, and an upsert.
 
 use lazuli_client::{Dynamic, Error, Ran, Result, Table, TableService, blocking, keys, partition_key};
 
@@ -12,7 +12,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     }
     batch.execute().await?;
 
-    // A program that waits must not do so on a thread of the runtime.
+    // A blocking program must not run on a thread of the runtime.
     let (waiting, name) = (service.clone(), table.name().to_owned());
     let waited = tokio::task::spawn_blocking(move || row_by_row(waiting, &name)).await;
     let (count, ran) = waited.map_err(|error| Error::input(error.to_string()))??;
@@ -21,7 +21,7 @@ pub async fn run(service: &TableService) -> Result<()> {
 
     assert_eq!(page_by_page(&table).await?, [10, 10, 5]);
 
-    // Whether it is there or not.
+    // Whether or not it exists.
     let employee = Dynamic::new("Sales", "000007").with("LastName", "Jones")?;
     table.upsert(&employee).await?;
     table.upsert(&Dynamic::new("Sales", "000099")).await?;
@@ -31,7 +31,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// Without async: pages come when they are needed, and the loop waits for them.
+/// Without async: pages are fetched when needed, and the loop waits for them.
 fn row_by_row(service: TableService, name: &str) -> Result<(usize, Ran)> {
     let table = blocking::Client::new(service)?.table(name)?;
     let query = table.inner().query::<Dynamic>().filter(partition_key().eq("Sales")).explained();
@@ -42,8 +42,8 @@ fn row_by_row(service: TableService, name: &str) -> Result<(usize, Ran)> {
     Ok((count, rows.explain().ran.unwrap_or_default()))
 }
 
-/// With async, in explicit segments: each token is a text, and the next page could be read by another process. How many
-/// rows each page had.
+/// With async, in explicit pages: each token is a string, so another process could read the next page. Returns the
+/// number of rows of each page.
 async fn page_by_page(table: &Table) -> Result<Vec<usize>> {
     let (mut stored, mut sizes) = (None::<String>, Vec::new());
     loop {
@@ -63,10 +63,10 @@ async fn page_by_page(table: &Table) -> Result<Vec<usize>> {
     }
 }
 
-/// A page reads what it returns, and at most the row behind it, to know whether there is one.
+/// A page reads the rows it returns, and at most one more to find out whether there is a next page.
 fn assert_page(ran: &Ran, rows: usize) {
     if let Some(read) = ran.rows_read {
         let rows = u64::try_from(rows).unwrap_or_default();
-        assert!((rows..=rows + 1).contains(&read), "rows read by the service: {ran}");
+        assert!((rows..=rows + 1).contains(&read), "rows read by the server: {ran}");
     }
 }

@@ -16,7 +16,7 @@ fn employee(partition: &str, row: &str) -> Result<Dynamic> {
     Dynamic::new(partition, row).with("LastName", "Jones")
 }
 
-/// GD-05: departments and employees in one partition, in two tables, or the department inside of each employee.
+/// GD-05: departments and employees in one partition, in two tables, or the department inside each employee.
 async fn one_to_many(service: &TableService) -> Result<()> {
     // In one partition both change together.
     let same = fresh(service, "SamePartition").await?;
@@ -26,20 +26,20 @@ async fn one_to_many(service: &TableService) -> Result<()> {
     hire.merge(&Dynamic::new("Sales", "Department").with("EmployeeCount", 1)?)?;
     hire.execute().await?;
     assert_eq!(count(&same, "Sales").await?, Some(1));
-    // Moving to another department is two partitions, which no batch spans.
+    // Moving to another department involves two partitions, which a batch cannot span.
     let mut moved = same.partition("Sales")?.batch();
     moved.delete("000001")?;
     let refused = moved.insert(&employee("Marketing", "000001")?).map(drop);
     assert_eq!(refused.err().map(|error| error.kind()), Some(ErrorKind::Input));
 
-    // In two tables they change one after the other, and a reader can see the state between.
+    // In two tables they change one after the other, and a reader can see the state in between.
     let (departments, employees) = (fresh(service, "Departments").await?, fresh(service, "Employees").await?);
     departments.insert(&Dynamic::new("Sales", "Department").with("EmployeeCount", 0)?).await?;
     employees.insert(&employee("Sales", "000001")?).await?;
     assert_eq!(count(&departments, "Sales").await?, Some(0), "not yet");
     departments.merge(&Dynamic::new("Sales", "Department").with("EmployeeCount", 1)?).await?;
 
-    // Denormalised, one read gives both, and a new manager means a change of every employee.
+    // Denormalised, one read returns both, but a new manager means changing every employee.
     let flat = fresh(service, "Flat").await?;
     for row in ["000001", "000002"] {
         flat.insert(&employee("Sales", row)?.with("DepartmentManager", "Ann")?).await?;
@@ -64,19 +64,19 @@ async fn count(table: &Table, department: &str) -> Result<Option<i32>> {
     read_point::<Dynamic>(table, department, "Department").await?.get("EmployeeCount")
 }
 
-/// An entity that another one names.
+/// An entity that another one refers to.
 #[derive(Debug, Entity)]
 struct Account {
     #[table(partition_key)]
     customer: String,
     #[table(row_key)]
     number: String,
-    /// Explicit: the keys of the other one.
+    /// Explicit: the keys of the other entity.
     address_partition: String,
     address_row: String,
 }
 
-/// GD-06: linked by a convention of keys, or by keys that are stored.
+/// GD-06: linked by a key convention, or by stored keys.
 async fn one_to_one(service: &TableService) -> Result<()> {
     let table = fresh(service, "OneToOne").await?;
     let account = Account {
@@ -86,7 +86,7 @@ async fn one_to_one(service: &TableService) -> Result<()> {
         address_row: "2628CD".into(),
     };
     table.insert(&account).await?;
-    // Implicit: the same partition, a row key that follows from the kind.
+    // Implicit: the same partition, and a row key that follows from the kind.
     table.insert(&Dynamic::new("c1", "settings").with("Theme", "dark")?).await?;
     table.insert(&Dynamic::new("NL", "2628CD").with("City", "Delft")?).await?;
     let account = read_point::<Account>(&table, "c1", "account").await?;
@@ -97,7 +97,7 @@ async fn one_to_one(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// GD-07: a small table that seldom changes is read once and kept.
+/// GD-07: a small table that rarely changes is read once and cached.
 async fn join_in_the_client(service: &TableService) -> Result<()> {
     let (departments, employees) =
         (fresh(service, "JoinDepartments").await?, fresh(service, "JoinEmployees").await?);
@@ -115,7 +115,7 @@ async fn join_in_the_client(service: &TableService) -> Result<()> {
     let located =
         employees.query::<Dynamic>().map(move |employee| buildings.get(&employee.partition_key).cloned());
     let located: Vec<Option<String>> = located.collect().await?;
-    assert_eq!(located, [Some("South".to_owned()), Some("North".to_owned())], "no request for any of them");
+    assert_eq!(located, [Some("South".to_owned()), Some("North".to_owned())], "without a request");
     departments.delete().await?;
     employees.delete().await
 }

@@ -1,4 +1,4 @@
-//! PT-15: more properties than one entity takes. A counter for each day of a year stands in two entities, which change
+//! PT-15: more properties than one entity can have. Counters for each day of a year are in two entities, which change
 //! in one transaction and are read as two points.
 
 use lazuli_client::{Dynamic, Result, TableService};
@@ -9,7 +9,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     let table = fresh(service, "Wide").await?;
     let mut too_wide = Dynamic::new("Sales", "2012");
     let refused = (1..=365).map(|day| too_wide.set(format!("Day{day:03}"), 1).map(drop)).find(Result::is_err);
-    assert!(refused.is_some(), "252 properties are the most, and that is said when the 253rd is set");
+    assert!(refused.is_some(), "the limit is 252 properties, and setting the 253rd fails");
 
     let mut both = table.partition("Sales")?.batch();
     for (row, days) in [("2012_01", 1..=200), ("2012_02", 201..=365)] {

@@ -1,4 +1,4 @@
-//! What every example needs: a service, a fresh table, and what a query took.
+//! Shared by the examples: a service, a fresh table, and the cost of a query.
 
 use std::future::Future;
 
@@ -21,7 +21,7 @@ pub fn start<F: Future<Output = Result<()>>>(example: impl FnOnce(TableService) 
     runtime.block_on(example(service()?))
 }
 
-/// A table with nothing in it, under a name of this run.
+/// An empty table with a name unique to this run.
 pub async fn fresh(service: &TableService, name: &str) -> Result<Table> {
     let table = service.table(&format!("{name}{}", std::process::id()))?;
     table.delete_if_exists().await?;
@@ -29,7 +29,7 @@ pub async fn fresh(service: &TableService, name: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// The rows of a query, and what it took to get them.
+/// The rows of a query, and its cost.
 pub async fn read<T: Entity>(query: Query<T>) -> Result<(Vec<T>, Ran)> {
     let mut rows = query.explained().stream();
     let mut found = Vec::new();
@@ -39,18 +39,18 @@ pub async fn read<T: Entity>(query: Query<T>) -> Result<(Vec<T>, Ran)> {
     Ok((found, rows.explain().ran.unwrap_or_default()))
 }
 
-/// The entity of a key, by a query, so that the service tells what it read: this one, and nothing beside it.
+/// The entity with a key, by a query, so that the server reports what it read: this row and no other.
 pub async fn read_point<T: Entity>(table: &Table, partition: &str, row: &str) -> Result<T> {
     let point = partition_key().eq(partition) & row_key().eq(row);
     let (mut found, ran) = read(table.query::<T>().filter(point)).await?;
     assert_rows_read(&ran, 1);
-    found.pop().ok_or_else(|| Error::input(format!("there is no entity ('{partition}', '{row}')")))
+    found.pop().ok_or_else(|| Error::input(format!("no entity ('{partition}', '{row}')")))
 }
 
-/// Checks how many rows the service read, if it is one that tells.
+/// Checks the number of rows that the server read, if it reports that.
 #[track_caller]
 pub fn assert_rows_read(ran: &Ran, expected: u64) {
     if let Some(read) = ran.rows_read {
-        assert_eq!(read, expected, "rows read by the service: {ran}");
+        assert_eq!(read, expected, "rows read by the server: {ran}");
     }
 }

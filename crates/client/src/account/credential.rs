@@ -1,48 +1,48 @@
-//! The right to use an account, in the four forms there are.
+//! Credentials for an account, of four kinds.
 
 use std::fmt;
 use std::sync::Arc;
 
-use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::sas::Token;
 use lazuli_protocol::auth::{AccountKey, Scheme};
+use lazuli_protocol::http::query::Query;
 
 use crate::error::{Error, Result};
 use crate::transport::BoxFuture;
 
-/// The right to use an account. Secrets never show in its debug form.
+/// A credential for an account. Its debug output never shows secrets.
 ///
 /// ```
 /// use lazuli_client::{Account, Credential};
 ///
 /// let endpoint = "https://shop.table.core.windows.net".parse()?;
 /// let account = Account::new("shop", endpoint, Credential::shared_key("c2VjcmV0")?);
-/// // The same account for someone who is to read one table.
+/// // The same account for a guest who may read one table.
 /// let guest = account.with_credential(Credential::sas("sv=2019-02-02&tn=People&sp=r&sig=x")?);
 /// assert_eq!(format!("{:?}", guest.credential()), "Sas(…)");
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Clone)]
 pub enum Credential {
-    /// A key of the account, with the way to sign. Tables are signed with [`Scheme::SharedKeyLite`] unless asked
-    /// otherwise (AU-08).
+    /// An account key with a signing scheme. Table requests are signed with [`Scheme::SharedKeyLite`] by default
+    /// (AU-08).
     Key {
         /// The key.
         key: AccountKey,
-        /// What is signed.
+        /// The signing scheme.
         scheme: Scheme,
     },
-    /// A shared access signature: the query that is added to every URL.
+    /// A shared access signature: the query string added to every URL.
     Sas(Arc<str>),
-    /// Whoever can make bearer tokens.
+    /// A provider of bearer tokens.
     Bearer(Arc<dyn TokenProvider>),
-    /// None: requests go out unsigned, for proxies that sign and for transports that need no signature.
+    /// None: requests are not signed, for proxies that sign and for transports that need no signature.
     Anonymous,
 }
 
-/// Makes bearer tokens.
+/// Provides bearer tokens.
 ///
-/// It is asked for every request that is sent, so it should remember its token until shortly before it expires.
+/// It is called for every request, so it should cache its token until shortly before it expires.
 ///
 /// ```
 /// use lazuli_client::{Account, BoxFuture, Credential, Result, TokenProvider};
@@ -60,7 +60,7 @@ pub enum Credential {
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 pub trait TokenProvider: Send + Sync + 'static {
-    /// A token that is good now.
+    /// A token that is valid now.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -77,7 +77,7 @@ pub trait TokenProvider: Send + Sync + 'static {
     /// let asked = Arc::new(AtomicU32::new(0));
     /// let endpoint = "https://embedded/devstoreaccount1".parse()?;
     /// let account = Account::new("devstoreaccount1", endpoint, Credential::bearer(Counted(asked.clone())));
-    /// // It is asked for each request; the service in memory knows keys alone and refuses the token.
+    /// // It is called for each request; the service in memory accepts keys only and rejects the token.
     /// assert!(service.with_account(account).table_names().await.is_err());
     /// assert_eq!(asked.load(Ordering::Relaxed), 1);
     /// # Ok(()) })
@@ -86,7 +86,7 @@ pub trait TokenProvider: Send + Sync + 'static {
 }
 
 impl Credential {
-    /// A key of the account, as the portal shows it, signing with Shared Key Lite.
+    /// An account key, as the portal shows it, signing with Shared Key Lite.
     ///
     /// ```
     /// # use lazuli_client::Credential;
@@ -97,11 +97,11 @@ impl Credential {
     /// ```
     pub fn shared_key(base64: &str) -> Result<Self> {
         let key = AccountKey::from_base64(base64);
-        let key = key.ok_or_else(|| Error::input("the account key is not Base64"))?;
+        let key = key.ok_or_else(|| Error::input("the account key is not valid Base64"))?;
         Ok(Self::Key { key, scheme: Scheme::SharedKeyLite })
     }
 
-    /// The same with the longer text that Shared Key signs.
+    /// Like [`Credential::shared_key`], signing with Shared Key.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -118,7 +118,7 @@ impl Credential {
         }
     }
 
-    /// A shared access signature, with or without the question mark in front.
+    /// A shared access signature, with or without a leading question mark.
     ///
     /// ```
     /// # use lazuli_client::{Account, Credential, DateTime, SasOptions};
@@ -126,23 +126,22 @@ impl Credential {
     /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
     /// let token = Account::development().table_sas("People", &terms)?;
     /// assert!(Credential::sas(&format!("?{token}")).is_ok());
-    /// assert!(Credential::sas("sv=2019-02-02&tn=People").is_err(), "there is no signature");
+    /// assert!(Credential::sas("sv=2019-02-02&tn=People").is_err(), "the signature is missing");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn sas(token: &str) -> Result<Self> {
         let token = token.trim().trim_start_matches('?');
         if token.bytes().any(|b| !b.is_ascii_graphic() || b == b'#') {
-            let text =
-                "this is not a shared access signature: it has characters that no URL has in its query";
+            let text = "not a shared access signature: it has characters that are not valid in a URL";
             return Err(Error::input(text));
         }
         if Token::parse(Query(token)).is_none() {
-            return Err(Error::input("this is not a shared access signature: it has no 'sig'"));
+            return Err(Error::input("not a shared access signature: 'sig' is missing"));
         }
         Ok(Self::Sas(token.into()))
     }
 
-    /// Whoever can make bearer tokens.
+    /// A provider of bearer tokens.
     ///
     /// ```
     /// # use lazuli_client::{BoxFuture, Credential, Result, TokenProvider};

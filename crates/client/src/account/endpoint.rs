@@ -1,4 +1,4 @@
-//! The URL under which an account's tables are.
+//! The base URL of an account's tables.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,22 +6,22 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The URL under which an account's tables are: `https://account.table.core.windows.net`, or with the account in the path
-/// as emulators have it. No final slash.
+/// The base URL of an account's tables: `https://account.table.core.windows.net`, or with the account in the path,
+/// as emulators have it. No trailing slash.
 ///
 /// ```
 /// use lazuli_client::Endpoint;
 ///
 /// let endpoint: Endpoint = "http://127.0.0.1:10002/devstoreaccount1/".parse()?;
 /// assert_eq!(endpoint.to_string(), "http://127.0.0.1:10002/devstoreaccount1");
-/// // What could not be an account's is refused.
+/// // Anything that cannot be an endpoint is rejected.
 /// assert!("127.0.0.1:10002".parse::<Endpoint>().is_err());
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     text: String,
-    /// Where the path starts in `text`.
+    /// Offset of the path in `text`.
     path_start: usize,
 }
 
@@ -63,11 +63,11 @@ impl Endpoint {
         self.text[..self.path_start].split_once("://").map_or("", |(_, authority)| authority)
     }
 
-    /// Is it reached by TLS?
+    /// Does it use TLS?
     ///
     /// ```
     /// # use lazuli_client::Account;
-    /// // For programs that will not send secrets in the open.
+    /// // For programs that do not send secrets without encryption.
     /// let account: Account = "AccountName=shop;AccountKey=c2VjcmV0".parse()?;
     /// assert!(account.endpoint().is_https());
     /// assert!(!Account::development().endpoint().is_https());
@@ -77,13 +77,13 @@ impl Endpoint {
         self.text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
     }
 
-    /// Is it on this machine, so that nobody can listen?
+    /// Is it on this machine, so that nobody else can read the traffic?
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
     }
 
-    /// The endpoint of the account, if this is the URL of the table. What follows a host that names no account is one.
+    /// Removes the table if this is the URL of that table. A path after a host that names no account is the account itself.
     pub(super) fn without_table(self, table: &str) -> Self {
         let Some((rest, last)) = self.text.rsplit_once('/') else { return self };
         let is_table = last.trim_end_matches("()").eq_ignore_ascii_case(table);
@@ -96,7 +96,7 @@ impl Endpoint {
         }
     }
 
-    /// Can the account be a part of the host's name?
+    /// Can the host name contain the account?
     fn names_account(&self) -> bool {
         let host = self.host();
         host.contains('.') && host.parse::<IpAddr>().is_err()
@@ -106,8 +106,8 @@ impl Endpoint {
         self.bracketed_host().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The host as URLs have it: an address of IPv6 in brackets.
-    pub(super) fn bracketed_host(&self) -> &str {
+    /// The host as URLs write it: IPv6 addresses in brackets.
+    fn bracketed_host(&self) -> &str {
         let authority = self.authority();
         let search_from = authority.find(']').unwrap_or(0);
         authority[search_from..].find(':').map_or(authority, |colon| &authority[..search_from + colon])
@@ -118,17 +118,17 @@ impl FromStr for Endpoint {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong = |why: &str| Error::input(format!("'{text}' is not the endpoint of an account: {why}"));
+        let wrong = |why: &str| Error::input(format!("invalid endpoint '{text}': {why}"));
         let trimmed = text.trim().trim_end_matches('/');
-        let uri: http::Uri = trimmed.parse().map_err(|_| wrong("it is not a URL"))?;
+        let uri: http::Uri = trimmed.parse().map_err(|_| wrong("not a URL"))?;
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return Err(wrong("it must start with http:// or https://"));
+            return Err(wrong("must start with http:// or https://"));
         }
         if uri.authority().is_none_or(|authority| authority.as_str().contains('@')) {
-            return Err(wrong("it must name a host and nothing else before its path"));
+            return Err(wrong("must have a host, without user name or password"));
         }
         if uri.query().is_some() || trimmed.contains('#') {
-            return Err(wrong("it must end with its path"));
+            return Err(wrong("must not have a query or fragment"));
         }
         let scheme_end = trimmed.find("://").map_or(0, |at| at + 3);
         let path_start = trimmed[scheme_end..].find('/').map_or(trimmed.len(), |at| scheme_end + at);

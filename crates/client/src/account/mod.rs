@@ -1,11 +1,11 @@
-//! Where an account is and who may use it: endpoints, credentials, connection strings.
+//! Accounts: endpoints, credentials, connection strings.
 //!
 //! ```
 //! use lazuli_client::account::{Account, Credential};
 //!
 //! let account: Account = "AccountName=shop;AccountKey=c2VjcmV0".parse()?;
 //! assert_eq!(account.endpoint().as_str(), "https://shop.table.core.windows.net");
-//! // Keys and tokens do not show in logs.
+//! // Debug output and logs do not show keys and tokens.
 //! assert_eq!(format!("{:?}", account.credential()), "Key(SharedKeyLite)");
 //! # Ok::<(), lazuli_client::Error>(())
 //! ```
@@ -23,12 +23,12 @@ pub use lazuli_protocol::auth::{AccountKey, Scheme};
 
 use std::str::FromStr;
 
-use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+use lazuli_protocol::http::query::Query;
 
 use crate::error::{Error, Result};
 
-/// An account of a table service: its endpoints and the right to use them.
+/// An account of a table service: its endpoints and a credential.
 ///
 /// ```
 /// use lazuli_client::Account;
@@ -60,7 +60,7 @@ impl Account {
         Self { name: Some(name.into()), primary: endpoint, secondary: None, credential }
     }
 
-    /// The development account of Lazuli and of Azurite, on this machine.
+    /// The development account of Lazuli and Azurite, on this machine.
     ///
     /// ```
     /// # use lazuli_client::{Account, TableService};
@@ -90,8 +90,8 @@ impl Account {
         Ok(Self::new(DEVELOPMENT_ACCOUNT, primary, credential).with_secondary(secondary))
     }
 
-    /// What a URL with a shared access signature gives: `https://account.table.core.windows.net?sv=…&sig=…`. It may be that
-    /// of the table which the signature is for.
+    /// The account of a URL with a shared access signature: `https://account.table.core.windows.net?sv=…&sig=…`. The URL may
+    /// be that of the table that the signature is for.
     ///
     /// ```
     /// # use lazuli_client::Account;
@@ -113,7 +113,7 @@ impl Account {
         Ok(Self { name: None, primary, secondary: None, credential: Credential::sas(token)? })
     }
 
-    /// The same account with an endpoint that reads from its copy.
+    /// The same account with a secondary endpoint for reads.
     ///
     /// ```
     /// # use lazuli_client::{Account, ReadFrom, TableService};
@@ -142,7 +142,7 @@ impl Account {
         self
     }
 
-    /// Its name; accounts known by a shared access signature alone need none.
+    /// Its name; an account known only by a shared access signature has none.
     ///
     /// ```
     /// # use lazuli_client::Account;
@@ -155,7 +155,7 @@ impl Account {
         self.name.as_deref()
     }
 
-    /// Where it is.
+    /// Its endpoint.
     ///
     /// ```
     /// # use lazuli_client::Account;
@@ -167,7 +167,7 @@ impl Account {
         &self.primary
     }
 
-    /// Where its copy is read.
+    /// The endpoint of its secondary.
     ///
     /// ```
     /// # use lazuli_client::{Account, Endpoint};
@@ -180,12 +180,12 @@ impl Account {
         self.secondary.as_ref()
     }
 
-    /// The right to use it.
+    /// Its credential.
     ///
     /// ```
     /// # use lazuli_client::{Account, Credential};
     /// let account: Account = "TableEndpoint=http://127.0.0.1:1/shop".parse()?;
-    /// assert!(matches!(account.credential(), Credential::Anonymous), "the string names no key");
+    /// assert!(matches!(account.credential(), Credential::Anonymous), "the string has no key");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn credential(&self) -> &Credential {
@@ -193,7 +193,7 @@ impl Account {
     }
 }
 
-/// Reads a connection string.
+/// Parses a connection string.
 impl FromStr for Account {
     type Err = Error;
 

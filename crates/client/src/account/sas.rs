@@ -1,15 +1,15 @@
-//! Makes shared access signatures, for a table or for the account.
+//! Creates shared access signatures for a table or for the account.
 
-use lazuli_model::{DateTime, Permissions, TableName};
+use lazuli_model::{DateTime, Permissions, Service, TableName};
 use lazuli_protocol::auth::sas::Token;
 
 use super::{Account, Credential};
 use crate::error::{Error, Result};
 
-/// The version by which tokens are signed.
+/// Version with which signatures are created.
 const VERSION: &str = "2019-02-02";
 
-/// The terms of a shared access signature. Either `expiry` and `permissions`, or a stored `policy` that has them.
+/// Terms of a shared access signature: either `expiry` and `permissions`, or a stored `policy` that has them.
 ///
 /// ```
 /// use lazuli_client::{Account, DateTime, SasOptions};
@@ -25,25 +25,25 @@ const VERSION: &str = "2019-02-02";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SasOptions {
-    /// Not before.
+    /// Start of validity.
     pub start: Option<DateTime>,
-    /// Not after.
+    /// End of validity.
     pub expiry: Option<DateTime>,
-    /// What is allowed: letters of `raud` for a table; of `rwdlacu` for an account.
+    /// Permissions: letters from `raud` for a table, from `rwdlacu` for an account.
     pub permissions: String,
-    /// The stored access policy that completes the token of a table.
+    /// The stored access policy that supplies missing terms, for a table only.
     pub policy: Option<String>,
-    /// The first keys of a table's token: PartitionKey, perhaps RowKey.
+    /// The first keys, for a table only: PartitionKey, and optionally RowKey.
     pub from: Option<(String, Option<String>)>,
-    /// The last keys of a table's token.
+    /// The last keys, for a table only.
     pub to: Option<(String, Option<String>)>,
-    /// The address or range of addresses that it may come from, such as `10.0.0.1-10.0.0.9`.
+    /// Client address or range of addresses, such as `10.0.0.1-10.0.0.9`.
     pub addresses: Option<String>,
-    /// The protocols that it may come by.
+    /// Allowed protocols.
     pub protocol: SasProtocol,
 }
 
-/// The protocols that a token may come by.
+/// Protocols that a signature allows.
 ///
 /// ```
 /// use lazuli_client::{Account, DateTime, SasOptions, SasProtocol};
@@ -56,10 +56,10 @@ pub struct SasOptions {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SasProtocol {
-    /// Nothing is said, so both.
+    /// Not specified, which means both.
     #[default]
     Unsaid,
-    /// Only `https`.
+    /// `https` only.
     Https,
     /// Both.
     HttpsAndHttp,
@@ -68,10 +68,10 @@ pub enum SasProtocol {
 impl SasOptions {
     fn token(&self, known: &str) -> Result<Token> {
         if Permissions::parse(&self.permissions, known).is_none() {
-            return Err(Error::input(format!("permissions are letters of '{known}'")));
+            return Err(Error::input(format!("invalid permissions; expected letters from '{known}'")));
         }
         if self.policy.is_none() && (self.expiry.is_none() || self.permissions.is_empty()) {
-            return Err(Error::input("a token without policy needs an expiry and permissions"));
+            return Err(Error::input("a signature without a policy needs an expiry and permissions"));
         }
         let time =
             |time: Option<DateTime>| time.map(|t| t.iso_seconds().as_str().to_owned()).unwrap_or_default();
@@ -92,7 +92,7 @@ impl SasOptions {
 }
 
 impl Account {
-    /// A token for one table, to be added to its URLs as their query.
+    /// A signature for one table, to be appended to its URLs as a query string.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -100,7 +100,7 @@ impl Account {
     /// let people = service.create_table("People").await?;
     /// people.insert(&Dynamic::new("Delft", "Jan")).await?;
     /// people.insert(&Dynamic::new("Leiden", "Eva")).await?;
-    /// // One partition to read, until then.
+    /// // Read access to one partition until the expiry.
     /// let token = service.account().table_sas("People", &SasOptions {
     ///     expiry: DateTime::parse("2100-01-01T00:00:00Z"),
     ///     permissions: "r".into(),
@@ -115,8 +115,8 @@ impl Account {
     /// # Ok(()) })
     /// ```
     pub fn table_sas(&self, table: &str, options: &SasOptions) -> Result<String> {
-        let table = TableName::new(table).map_err(|_| Error::input("this is not the name of a table"))?;
-        let mut token = options.token(Permissions::OF_TABLES)?;
+        let table = TableName::new(table).map_err(|_| Error::input("invalid table name"))?;
+        let mut token = options.token(Service::Table.permission_letters())?;
         token.tn = table.as_str().to_owned();
         token.si = options.policy.clone().unwrap_or_default();
         let keys = |place: &Option<(String, Option<String>)>| match place {
@@ -128,7 +128,7 @@ impl Account {
         self.sign_token(token)
     }
 
-    /// A token for the account's tables: for the service, for tables, and for entities.
+    /// A signature for the account's tables: for service, table and entity operations.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -143,7 +143,7 @@ impl Account {
     /// ```
     pub fn account_sas(&self, options: &SasOptions) -> Result<String> {
         if options.policy.is_some() || options.from.is_some() || options.to.is_some() {
-            return Err(Error::input("a token of an account has no policy and no range of keys"));
+            return Err(Error::input("an account signature cannot have a policy or a range of keys"));
         }
         let mut token = options.token("rwdlacu")?;
         (token.ss, token.srt) = ("t".into(), "sco".into());
@@ -152,21 +152,21 @@ impl Account {
 
     fn sign_token(&self, mut token: Token) -> Result<String> {
         let (Credential::Key { key, .. }, Some(name)) = (self.credential(), self.name()) else {
-            return Err(Error::input("signing a token needs the name and the key of the account"));
+            return Err(Error::input("creating a signature requires the name and a key of the account"));
         };
         if token.sign(name, key) {
             Ok(token.to_query())
         } else {
-            Err(Error::input("this is no token for tables"))
+            Err(Error::input("these terms are not valid for tables"))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use lazuli_protocol::address::Query;
     use lazuli_protocol::auth::sas::Kind;
     use lazuli_protocol::auth::{AccountKey, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
+    use lazuli_protocol::http::query::Query;
 
     use super::*;
 
@@ -179,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn tokens_verify() {
+    fn signatures_verify() {
         let account = Account::development();
         let keys = [AccountKey::from_base64(DEVELOPMENT_KEY).unwrap()];
         let narrow =
             SasOptions { from: Some(("a".into(), Some("1".into()))), policy: Some("p".into()), ..options() };
         for (text, kind) in [
-            (account.table_sas("People", &options()), Kind::Table),
-            (account.table_sas("People", &narrow), Kind::Table),
+            (account.table_sas("People", &options()), Kind::Service(lazuli_model::Service::Table)),
+            (account.table_sas("People", &narrow), Kind::Service(lazuli_model::Service::Table)),
             (account.account_sas(&options()), Kind::Account),
         ] {
             let text = text.unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_cannot_be() {
+    fn invalid_terms() {
         let account = Account::development();
         assert!(account.table_sas("x", &options()).is_err());
         assert!(account.table_sas("People", &SasOptions { permissions: "w".into(), ..options() }).is_err());

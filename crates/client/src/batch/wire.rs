@@ -1,9 +1,11 @@
-//! How a batch is sent, and what its answer says.
+//! Sends a batch and reads its response.
 
 use http::Method;
 use lazuli_model::EntityKey;
-use lazuli_protocol::answer::{self, Refusal};
-use lazuli_protocol::batch::send::{self, Answer, Body, Inner};
+use lazuli_protocol::reply;
+use lazuli_protocol::reply::Refusal;
+use lazuli_protocol::table::batch::send;
+use lazuli_protocol::table::batch::send::{Answer, Body, Inner};
 
 use crate::decode::decode_entity;
 use crate::entity::Entity;
@@ -13,20 +15,20 @@ use crate::table::Table;
 use crate::versioned::{ETag, Versioned};
 use crate::write::entity_path;
 
-/// The new versions, if every operation has its answer.
+/// The new versions, if the response has a part for every operation.
 pub(super) fn tags(answers: &[Answer<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
     if answers.len() != is_delete.len() {
-        return Err(Error::unclear("the answer to a batch does not have a part for each operation"));
+        return Err(Error::unclear("the response to a batch does not have a part for each operation"));
     }
     let tag = |(answer, &deleted): (&Answer<'_>, &bool)| match answer.get("etag") {
         Some(tag) => Ok(Some(ETag::new(tag))),
         None if deleted => Ok(None),
-        None => Err(Error::answer("the answer to a write has no ETag")),
+        None => Err(Error::answer("the response to a write has no ETag")),
     };
     answers.iter().zip(is_delete).map(tag).collect()
 }
 
-/// Reads one entity by a batch of one query.
+/// Reads one entity with a batch of one query.
 pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<Versioned<T>> {
     let inner = Inner {
         method: "GET",
@@ -38,7 +40,7 @@ pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<V
     call.reads = true;
     let decode = |answers: &[Answer<'_>]| match answers {
         [answer] => decode_entity(answer.body.trim_ascii()),
-        _ => Err(Error::answer("the answer to a query does not have one part")),
+        _ => Err(Error::answer("the response to a batch with a query does not have one part")),
     };
     table.service().pipeline.send_batch(call, decode).await
 }
@@ -54,14 +56,14 @@ pub(super) fn call(body: Body) -> Call {
         .body(&body.content_type, body.bytes)
 }
 
-/// What a refused operation says of its batch; `None` if it was not refused.
+/// The error for a failed operation of a batch; `None` if it succeeded.
 pub(crate) fn refusal(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
     if answer.status < 300 {
         return None;
     }
-    let refusal = answer::refusal(answer.body).unwrap_or_else(|| Refusal {
+    let refusal = reply::refusal(answer.body).unwrap_or_else(|| Refusal {
         code: String::new(),
-        message: format!("an operation of the batch was answered with status {}", answer.status),
+        message: format!("an operation of the batch failed with status {}", answer.status),
     });
     let (code, message) = (refusal.code, refusal.message);
     Some(Error::service(Said { status: answer.status, code, message, request_id, in_batch: true }))

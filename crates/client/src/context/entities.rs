@@ -1,4 +1,4 @@
-//! What a context does with entities: tracks them, looks at them, and notes what is to be sent.
+//! Operations of a context on entities: track, read, and mark for saving.
 
 use super::tracked::{Handle, Slot, State};
 use super::{Context, MergeOption, What, no_such, place};
@@ -16,7 +16,7 @@ impl Context {
     /// let blogs = service.create_table("Blogs").await?;
     /// let mut context = Context::new(&service);
     /// let post = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
-    /// // One context has one object for one entity.
+    /// // A context has one object per entity.
     /// assert!(context.add(&blogs, Dynamic::new("Channel9", "Oct-29")).is_err());
     /// context.save().await?;
     /// assert_eq!(context.etag(post)?, Some(&blogs.get::<Dynamic>("Channel9", "Oct-29").await?.etag));
@@ -28,14 +28,14 @@ impl Context {
         Ok(self.handle(index))
     }
 
-    /// Tracks an entity that is in the table, in this version; nothing is to be sent yet. Without a version any is meant.
+    /// Tracks an entity that exists in this version, without pending changes. Without a version, any version matches.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{Context, Dynamic};
     /// let blogs = service.create_table("Blogs").await?;
     /// blogs.insert(&Dynamic::new("Channel9", "Oct-29").with("Rating", 3)?).await?;
-    /// // To change an entity whose keys are known, without reading it.
+    /// // Changes an entity with known keys without reading it.
     /// let mut context = Context::new(&service);
     /// let post = context.attach(&blogs, Dynamic::new("Channel9", "Oct-29"), None)?;
     /// context.edit(post)?.set("Text", "New")?;
@@ -48,7 +48,7 @@ impl Context {
         Ok(self.handle(index))
     }
 
-    /// Tracks what was read; if it is tracked already, the [`MergeOption`] decides.
+    /// Tracks an entity that was read; if it is already tracked, the [`MergeOption`] decides.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -94,7 +94,7 @@ impl Context {
     /// let mut context = Context::new(&service);
     /// let post = context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
     /// assert_eq!(context.entity(post)?.get("Rating")?, Some(3));
-    /// // Read again, it is the same object.
+    /// // Reading again returns the same object.
     /// assert_eq!(context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?, post);
     /// # Ok(()) })
     /// ```
@@ -108,7 +108,7 @@ impl Context {
         self.track(table, read)
     }
 
-    /// Reads an entity and tracks it, if it is there.
+    /// Reads an entity and tracks it, if it exists.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -135,7 +135,7 @@ impl Context {
         }
     }
 
-    /// Looks at an entity.
+    /// Returns a tracked entity.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -144,7 +144,7 @@ impl Context {
     /// let mut context = Context::new(&service);
     /// let post = context.attach(&blogs, Dynamic::new("Channel9", "Oct-29"), None)?;
     /// assert_eq!(context.entity(post)?.row_key, "Oct-29");
-    /// assert_eq!(context.pending(), 0, "looking changes nothing");
+    /// assert_eq!(context.pending(), 0, "reading changes nothing");
     /// # Ok(()) })
     /// ```
     pub fn entity<T: Entity>(&self, handle: Handle<T>) -> Result<&T> {
@@ -152,7 +152,7 @@ impl Context {
         self.slots[index].as_ref().and_then(Slot::entity).ok_or_else(no_such)
     }
 
-    /// The version of an entity as it is known; `None` while it is only added.
+    /// The known version of an entity; `None` if it was only added.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -170,7 +170,7 @@ impl Context {
         Ok(self.slots[index].as_ref().and_then(|slot| slot.etag.as_ref()))
     }
 
-    /// Changes an entity: it goes out with the next save.
+    /// Changes an entity with the next save.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -190,7 +190,7 @@ impl Context {
         self.slot_mut(index)?.entity_mut().ok_or_else(no_such)
     }
 
-    /// Sends an entity with the next save as it is then.
+    /// Writes an entity with the next save, in its state at that time.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -210,7 +210,7 @@ impl Context {
         let slot = self.slot_mut(index)?;
         match slot.state {
             State::Added | State::Modified => Ok(()),
-            State::Deleted => Err(Error::input("the entity is to be deleted")),
+            State::Deleted => Err(Error::input("the entity is marked for deletion")),
             State::Unchanged => {
                 slot.state = State::Modified;
                 self.await_save(What::Entity(index));
@@ -219,8 +219,8 @@ impl Context {
         }
     }
 
-    /// Deletes an entity with the next save; one that was only added is forgotten. If a save had no answer, so
-    /// that it may be stored or not, the next save finds that out, and to delete it before is an error.
+    /// Deletes an entity with the next save; an entity that was only added is forgotten. If a save got no response, so
+    /// that the entity may or may not be stored, this is an error: the next save finds out.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -237,9 +237,9 @@ impl Context {
     pub fn delete<T: Entity>(&mut self, handle: Handle<T>) -> Result<()> {
         let index = self.index_of(handle)?;
         if self.slot_mut(index)?.state == State::Added && self.is_uncertain(index) {
-            // To forget it might leave it in the table; to delete what is there might hit another's.
+            // Forgetting it might leave it in the table; deleting it might delete another client's entity.
             let text =
-                "an earlier save may have stored the entity; save again before it is deleted, or detach it";
+                "an earlier save may have stored the entity; save again before deleting it, or detach it";
             return Err(Error::input(text));
         }
         let slot = self.slot_mut(index)?;
@@ -255,7 +255,7 @@ impl Context {
         Ok(())
     }
 
-    /// Stops tracking an entity, forgets what was to be done with it, and gives it back.
+    /// Stops tracking an entity, drops its pending change, and returns it.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

@@ -1,7 +1,7 @@
-//! A unit of work: objects that are tracked, and changes that are sent together later.
+//! A unit of work: tracked objects, and changes that are sent together later.
 //!
-//! What is pending stays pending until the service has taken it, and goes out in the order in which it came. A context
-//! belongs to one task at a time: it can be sent to another thread, not shared between two (CL-09).
+//! A change stays pending until the service has accepted it, and changes are sent in the order in which they were made. A
+//! context belongs to one task at a time: it can be sent to another thread, but not shared between two (CL-09).
 
 mod entities;
 mod save;
@@ -22,7 +22,7 @@ use crate::table::Table;
 use crate::versioned::ETag;
 use tracked::{Slot, State};
 
-/// What reading an entity does that is tracked already. To read without tracking, read through [`Table`] (CL-07).
+/// What happens when a tracked entity is read again. To read without tracking, use [`Table`] (CL-07).
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -34,7 +34,7 @@ use tracked::{Slot, State};
 /// let post = context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
 /// context.edit(post)?.set("Rating", 4)?;
 ///
-/// // Someone else is first. To read again takes their version and keeps our value: the save goes through.
+/// // Another client is faster. Reading again takes its version and keeps our value, so the save succeeds.
 /// blogs.merge(&Dynamic::new("Channel9", "Oct-29").with("Rating", 1)?).await?;
 /// assert!(context.save().await.is_err());
 /// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
@@ -44,12 +44,12 @@ use tracked::{Slot, State};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MergeOption {
-    /// What is tracked stays as it is, version and all (CL-04).
+    /// The tracked entity stays unchanged, including its version (CL-04).
     #[default]
     AppendOnly,
-    /// What was read takes its place, and what was pending is forgotten (CL-05).
+    /// The entity that was read replaces the tracked one, and pending changes are dropped (CL-05).
     OverwriteChanges,
-    /// What is pending keeps its values and takes the version that was read: the way out of a conflict (CL-06).
+    /// Pending changes keep their values and take the version that was read: this resolves a conflict (CL-06).
     PreserveChanges,
 }
 
@@ -70,7 +70,7 @@ pub enum MergeOption {
 /// # Ok(()) })
 /// ```
 ///
-/// It goes to another thread, but is not shared between two (CL-09):
+/// It can be sent to another thread, but not shared between two (CL-09):
 ///
 /// ```compile_fail
 /// fn shared<T: Sync>() {}
@@ -79,23 +79,23 @@ pub enum MergeOption {
 pub struct Context {
     service: TableService,
     merge_option: MergeOption,
-    /// Tells the handles of this context from those of others.
+    /// Distinguishes the handles of this context from those of others.
     id: u64,
     slots: Vec<Option<Slot>>,
     places: HashMap<Place, usize>,
-    /// What is to be sent, in order.
+    /// Pending changes, in order.
     pending: Vec<Pending>,
 }
 
-/// Where an entity is: its table, in lower case, and its keys.
+/// Location of an entity: its table, in lower case, and its keys.
 type Place = (String, EntityKey);
 
-/// Something to be sent.
+/// A pending change.
 struct Pending {
     what: What,
-    /// Has it been sent, and nobody knows whether it was carried out?
+    /// Has it been sent, with an unknown outcome?
     uncertain: bool,
-    /// Is it done, in a save that goes on or was given up half-way?
+    /// Is it done, in a save that is running or was dropped half-way?
     saved: bool,
 }
 
@@ -107,7 +107,7 @@ enum What {
 }
 
 impl Context {
-    /// A unit of work.
+    /// Creates a unit of work.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -127,7 +127,7 @@ impl Context {
         }
     }
 
-    /// The same with another way to meet entities again.
+    /// Sets the merge option.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -137,7 +137,7 @@ impl Context {
     /// let mut context = Context::new(&service).with_merge_option(MergeOption::OverwriteChanges);
     /// let post = context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
     /// context.edit(post)?.set("Rating", 4)?;
-    /// // To read it again undoes what was not saved.
+    /// // Reading again discards unsaved changes.
     /// context.get::<Dynamic>(&blogs, "Channel9", "Oct-29").await?;
     /// assert_eq!((context.entity(post)?.get("Rating")?, context.pending()), (Some(3), 0));
     /// # Ok(()) })
@@ -147,7 +147,7 @@ impl Context {
         self
     }
 
-    /// Meets entities another way from now on.
+    /// Changes the merge option from now on.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -168,7 +168,7 @@ impl Context {
         self.merge_option = option;
     }
 
-    /// How many changes wait to be sent.
+    /// Number of pending changes.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -176,7 +176,7 @@ impl Context {
     /// let blogs = service.create_table("Blogs").await?;
     /// let mut context = Context::new(&service);
     /// let post = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
-    /// // To change what is to be added is no change of its own.
+    /// // Changing an entity that is to be added is not a separate change.
     /// context.edit(post)?.set("Rating", 4)?;
     /// assert_eq!(context.pending(), 1);
     /// assert_eq!((context.save().await?, context.pending()), (1, 0));
@@ -186,7 +186,7 @@ impl Context {
         self.pending.iter().filter(|pending| !pending.saved).count()
     }
 
-    /// How many entities are tracked.
+    /// Number of tracked entities.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -205,7 +205,7 @@ impl Context {
         self.places.len()
     }
 
-    /// Creates a table with the next save, before whatever is added after it (LA-18).
+    /// Creates a table with the next save, before any later changes (LA-18).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -224,7 +224,7 @@ impl Context {
         Ok(table)
     }
 
-    /// Deletes a table with the next save, after whatever was added before it.
+    /// Deletes a table with the next save, after all earlier changes.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -243,8 +243,8 @@ impl Context {
         Ok(())
     }
 
-    /// Forgets what is pending for a table itself, creation and deletion; its entities stay. A table that is there already
-    /// would else be an error of every save. Says whether anything was pending.
+    /// Drops the pending creation and deletion of a table; changes of its entities stay. Otherwise a table that already exists
+    /// would fail every save. Returns whether anything was pending.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -268,8 +268,8 @@ impl Context {
         Ok(self.pending.len() < before)
     }
 
-    /// Sends what is pending as merges and ends the context (LA-20). One that is dropped with changes pending says so in
-    /// the log.
+    /// Saves pending changes as merges and ends the context (LA-20). A context that is dropped with pending changes logs
+    /// a warning.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -310,7 +310,7 @@ impl Context {
     ) -> Result<usize> {
         let place = place(table, &entity)?;
         if self.places.contains_key(&place) {
-            return Err(Error::input("an entity with these keys is tracked already"));
+            return Err(Error::input("an entity with these keys is already tracked"));
         }
         let index = self.slots.len();
         self.slots.push(Some(Slot::new(table.clone(), place.1.clone(), entity, etag, state)));
@@ -322,7 +322,7 @@ impl Context {
         self.pending.push(Pending { what, uncertain: false, saved: false });
     }
 
-    /// Has a change of the entity been sent, and nobody knows whether it was carried out?
+    /// Has a change of the entity been sent, with an unknown outcome?
     fn is_uncertain(&self, index: usize) -> bool {
         let of_entity = |pending: &&Pending| matches!(pending.what, What::Entity(other) if other == index);
         self.pending.iter().filter(of_entity).any(|pending| pending.uncertain && !pending.saved)
@@ -354,7 +354,7 @@ impl Drop for Context {
     fn drop(&mut self) {
         let pending = self.pending();
         if pending > 0 {
-            tracing::warn!(pending, "a context is dropped with changes that were not saved");
+            tracing::warn!(pending, "context dropped with unsaved changes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An entity that a context tracks, whatever its type.
+//! An entity of any type, tracked by a context.
 
 use std::any::Any;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::versioned::{ETag, Versioned};
 use crate::write::{Change, WriteMode, WriteOptions};
 
-/// Names an entity that a [`super::Context`] tracks.
+/// Identifies an entity that a [`super::Context`] tracks.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -20,11 +20,11 @@ use crate::write::{Change, WriteMode, WriteOptions};
 ///
 /// let blogs = service.create_table("Blogs").await?;
 /// let mut context = Context::new(&service);
-/// // It is a number, so that a program can keep many of them beside the context.
+/// // It is a number, so a program can keep many of them next to the context.
 /// let post: Handle<Dynamic> = context.add(&blogs, Dynamic::new("Channel9", "Oct-29"))?;
 /// context.edit(post)?.set("Rating", 4)?;
 /// assert_eq!(context.entity(post)?.get("Rating")?, Some(4));
-/// // Another context knows nothing of it.
+/// // It is not valid in another context.
 /// assert!(Context::new(&service).entity(post).is_err());
 /// # context.detach(post)?;
 /// # Ok(()) })
@@ -63,7 +63,7 @@ impl<T> fmt::Debug for Handle<T> {
     }
 }
 
-/// What is to be done with an entity.
+/// The pending operation of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Added,
@@ -102,14 +102,14 @@ impl Slot {
         self.entity.into_any().downcast().ok().map(|entity| *entity)
     }
 
-    /// Takes over what was read.
+    /// Takes over an entity that was read.
     pub fn refresh<T: Entity>(&mut self, read: Versioned<T>) {
         self.entity = Box::new(read.value);
         self.etag = Some(read.etag);
         self.state = State::Unchanged;
     }
 
-    /// The change that is to be sent. Keys are where an entity is: one that has others now cannot be saved.
+    /// The change to be sent. An entity whose keys were changed cannot be saved.
     pub fn change(&self, replace: bool) -> Result<Change> {
         let mode = match self.state {
             State::Deleted => return Ok(Change::delete(self.key.clone(), self.etag.as_ref())),
@@ -122,7 +122,7 @@ impl Slot {
         if change.key == self.key {
             Ok(change)
         } else {
-            Err(Error::input("the keys of a tracked entity were changed; delete it and add another one"))
+            Err(Error::input("the keys of a tracked entity were changed; delete it and add a new one"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON of answers, walked once: each member goes to a [`RawEntity`] as it is read.
+//! Parses the JSON of responses in one pass: each member goes to a [`RawEntity`] as it is read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::decode::RawEntity;
 use crate::error::{Error, Result};
 use crate::value::WireValue;
 
-/// Reads one entity.
+/// Parses one entity.
 pub(super) fn entity(body: &[u8]) -> Result<RawEntity<'_>> {
     let mut raw = RawEntity::default();
     let mut reader = serde_json::Deserializer::from_slice(body);
@@ -18,7 +18,7 @@ pub(super) fn entity(body: &[u8]) -> Result<RawEntity<'_>> {
     Ok(raw)
 }
 
-/// Walks a page and shows each entity.
+/// Parses a page and calls back for each entity.
 pub(super) fn each_entity<'a>(
     body: &'a [u8],
     mut see: impl FnMut(&RawEntity<'a>) -> std::result::Result<(), String>,
@@ -55,7 +55,7 @@ impl<'de, F: FnMut(&RawEntity<'de>) -> std::result::Result<(), String>> Visitor<
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        // An error that came with status 200 must not be taken for a page without rows.
+        // An error with status 200 must not be mistaken for an empty page.
         if found { Ok(()) } else { Err(de::Error::missing_field("value")) }
     }
 }
@@ -115,7 +115,7 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
     }
 }
 
-/// A text that is borrowed unless it has escapes.
+/// A string that is borrowed unless it has escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> de::Deserialize<'de> for Text<'de> {
@@ -195,5 +195,5 @@ impl<'de> Visitor<'de> for ValueSeed {
 }
 
 fn unreadable(error: &serde_json::Error) -> Error {
-    Error::unreadable(format!("the answer is not one of a table service: {error}"))
+    Error::unreadable(format!("the response is not from a table service: {error}"))
 }

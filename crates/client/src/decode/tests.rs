@@ -1,4 +1,4 @@
-//! Reading answers, in the forms that different services give them.
+//! Decodes responses in the variants that different services send.
 
 use super::*;
 use crate::dynamic::Dynamic;
@@ -11,7 +11,7 @@ const PAGE: &str = r#"{"odata.metadata":"http://host/$metadata#T","value":[
    "Id@odata.type":"Edm.Guid","Id":"c9da6455-213d-42c9-9a79-3e9149a57833","Text":"a\nb","Flag":true,"None":null},
   {"PartitionKey":"p","RowKey":"s"}]}"#;
 
-/// WR-14: types by annotation before or behind the property, and by the look of the value.
+/// WR-14: types from annotations before or after the property, and from the JSON value.
 #[test]
 fn every_type_is_read() {
     let rows: Vec<Dynamic> = decode_page(PAGE.as_bytes()).unwrap();
@@ -27,14 +27,41 @@ fn every_type_is_read() {
     assert_eq!(row.get::<DateTime>("When").unwrap(), DateTime::parse("2008-10-01T10:00:00Z"));
     assert_eq!(row.get::<String>("Text").unwrap().as_deref(), Some("a\nb"));
     assert_eq!(row.get::<bool>("Flag").unwrap(), Some(true));
-    assert!(!row.props.contains("None"), "null is no property");
+    assert!(!row.props.contains("None"), "null is not a property");
     assert!(rows[1].props.is_empty());
     assert_eq!(rows[1].timestamp, None);
 }
 
-/// WR-14: what is no page, or of no known type, is an error, never a panic.
+/// WR-14: the types of other data services, which no version of the service stores, are read as the stored type that holds
+/// their values.
 #[test]
-fn what_is_no_page_is_an_error() {
+fn types_of_other_services_are_read() {
+    let body = br#"{"PartitionKey":"p","RowKey":"r","Byte@odata.type":"Edm.Byte","Byte":255,
+        "SByte@odata.type":"Edm.SByte","SByte":-128,"Short@odata.type":"Edm.Int16","Short":"-32768",
+        "Single@odata.type":"Edm.Single","Single":1.5,"Whole":2,"Whole@odata.type":"Edm.Single",
+        "Price@odata.type":"Edm.Decimal","Price":"79228162514264337593543950335.5","Sum@odata.type":"Edm.Decimal","Sum":-3.25}"#;
+    let row: Dynamic = decode_entity(body).unwrap();
+    assert_eq!(row.get::<i32>("Byte").unwrap(), Some(255));
+    assert_eq!(row.get::<i32>("SByte").unwrap(), Some(-128));
+    assert_eq!(row.get::<i32>("Short").unwrap(), Some(-32768));
+    assert_eq!(row.get::<f64>("Single").unwrap(), Some(1.5));
+    assert_eq!(row.get::<f64>("Whole").unwrap(), Some(2.0));
+    assert_eq!(row.get::<String>("Price").unwrap().as_deref(), Some("79228162514264337593543950335.5"));
+    assert_eq!(row.get::<f64>("Sum").unwrap(), Some(-3.25));
+    for wrong in [
+        "Edm.Byte\",\"A\":256",
+        "Edm.SByte\",\"A\":128",
+        "Edm.Int16\",\"A\":40000",
+        "Edm.Decimal\",\"A\":\"1e5\"",
+    ] {
+        let body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"A@odata.type\":\"{wrong}}}");
+        assert!(decode_entity::<Dynamic>(body.as_bytes()).is_err(), "{body}");
+    }
+}
+
+/// WR-14: invalid pages and unknown types are errors, never a panic.
+#[test]
+fn invalid_pages_are_errors() {
     for body in [
         "",
         "[]",
@@ -56,17 +83,17 @@ fn what_is_no_page_is_an_error() {
     assert_eq!(decode_page::<Dynamic>(br#"{"value":[]}"#).unwrap().len(), 0);
 }
 
-/// An entity that does not fit the type is the type's matter: the answer is one of a service.
+/// An entity that the type cannot decode is an error of the type; the response itself is valid.
 #[test]
-fn misfits_are_told_without_a_word_against_the_answer() {
+fn undecodable_entities_do_not_blame_the_response() {
     let body = br#"{"value":[{"PartitionKey":"p","RowKey":"r"}]}"#;
     let error = decode_page::<crate::Versioned<Dynamic>>(body).unwrap_err();
     assert_eq!(error.message(), "entity ('p', 'r'): property Timestamp: is missing");
 }
 
-/// CC-09: an entity that comes without its tag has that of its time, as the service makes them: not one that fits all.
+/// CC-09: an entity without an ETag gets the one that follows from its Timestamp, not one that always matches.
 #[test]
-fn a_version_follows_from_the_time() {
+fn the_etag_follows_from_the_timestamp() {
     let body = br#"{"PartitionKey":"p","RowKey":"r","Timestamp":"2024-01-01T00:00:00.1234567Z"}"#;
     let read: crate::Versioned<Dynamic> = decode_entity(body).unwrap();
     assert_eq!(read.etag.as_str(), "W/\"datetime'2024-01-01T00%3A00%3A00.1234567Z'\"");

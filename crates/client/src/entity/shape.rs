@@ -1,4 +1,4 @@
-//! Parts of entities: properties without keys, and what they are read with.
+//! Parts of entities: properties without keys, and builders that decode them.
 
 use lazuli_model::Value;
 
@@ -7,7 +7,7 @@ use crate::entity::Writer;
 use crate::error::Result;
 use crate::value::WireValue;
 
-/// Something that has properties: an entity, or a part of one. `#[derive(Shape)]` writes it for a part.
+/// A type with properties: an entity or a part of one. `#[derive(Shape)]` implements it for a part.
 ///
 /// ```
 /// use lazuli_client::{Entity, Shape};
@@ -33,13 +33,13 @@ use crate::value::WireValue;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a part of an entity",
-    note = "#[table(flatten)] is for structs with #[derive(Shape)] or #[derive(Entity)]; a value that is one property needs no `flatten`, or another word such as #[table(json)]"
+    note = "#[table(flatten)] requires a struct with #[derive(Shape)] or #[derive(Entity)]; for a value that is one property, remove `flatten` or use another attribute such as #[table(json)]"
 )]
 pub trait Shape: Sized {
-    /// Holds what has been read so far.
+    /// Collects properties while decoding.
     type Builder: Builder<Output = Self>;
 
-    /// Gives its properties.
+    /// Writes its properties.
     ///
     /// ```
     /// # use lazuli_client::Shape;
@@ -68,7 +68,7 @@ pub trait Shape: Sized {
     /// ```
     fn field_value(&self, name: &str) -> Option<Value>;
 
-    /// Adds the names of its properties; `false` if it can hold others.
+    /// Adds the names of its properties; `false` if it can have others.
     ///
     /// ```
     /// # use lazuli_client::Shape;
@@ -81,14 +81,14 @@ pub trait Shape: Sized {
     fn field_names(prefix: &str, out: &mut Vec<String>) -> bool;
 }
 
-/// What one reads a [`Shape`] with: a place for each property.
+/// Decodes a [`Shape`]: a slot for each property.
 ///
 /// ```
 /// use lazuli_client::decode::{DecodeError, Head};
 /// use lazuli_client::value::{FromValue, WireValue};
 /// use lazuli_client::{Result, Shape, Value, entity::{Builder, Writer}};
 ///
-/// /// A range that is stored as its two ends: of a type that is not ours, so written by hand.
+/// /// A range, stored as its two ends. It wraps a foreign type, so it is written by hand.
 /// struct Span(std::ops::Range<i32>);
 ///
 /// #[derive(Default)]
@@ -152,10 +152,10 @@ pub trait Shape: Sized {
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 pub trait Builder: Default {
-    /// What it builds.
+    /// The type that it builds.
     type Output;
 
-    /// Offers a property. `false` if it has no place for it.
+    /// Offers a property. `false` if there is no slot for it.
     ///
     /// ```
     /// # use lazuli_client::Shape;
@@ -171,7 +171,7 @@ pub trait Builder: Default {
     /// ```
     fn take(&mut self, name: &str, value: &WireValue<'_>) -> std::result::Result<bool, DecodeError>;
 
-    /// Puts a property that has no place of its own with the flexible ones. `false` if there are none.
+    /// Adds a property without a slot to the flexible ones. `false` if the type has none.
     ///
     /// ```
     /// use lazuli_client::{Props, Shape, decode::Head, entity::Builder, value::WireValue};
@@ -186,7 +186,7 @@ pub trait Builder: Default {
     /// ```
     fn keep(&mut self, name: &str, value: &WireValue<'_>) -> bool;
 
-    /// The whole, if nothing is missing.
+    /// The complete value, if nothing is missing.
     ///
     /// ```
     /// # use lazuli_client::Shape;

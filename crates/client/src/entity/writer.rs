@@ -1,8 +1,8 @@
-//! The way from an entity's fields to its properties: names checked and prefixed, none twice.
+//! Collects the properties of an entity: names are checked and prefixed, and must be unique.
 
 use std::borrow::Cow;
 
-use lazuli_model::entity::{check_property, property_bytes};
+use lazuli_model::table::entity::{check_property, property_bytes};
 use lazuli_model::{ErrorCode, Failure, Value};
 
 use crate::entity::Shape;
@@ -17,7 +17,7 @@ use crate::props::Props;
 /// use lazuli_client::decode::{DecodeError, RawEntity};
 /// use lazuli_client::{Dynamic, Entity, Result, Value, entity::Writer};
 ///
-/// /// An entity that says who wrote it: by hand, since the derive has no types with parameters.
+/// /// An entity that records its writer: written by hand, since the derive does not support generic types.
 /// struct Signed<T>(T);
 ///
 /// impl<T: Entity> Entity for Signed<T> {
@@ -43,7 +43,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Adds a property; `None` adds nothing. The name is that of a field, with the prefixes of the fields around it.
+    /// Adds a property; `None` adds nothing. The name is that of a field, with the prefixes of the enclosing fields.
     ///
     /// ```
     /// use lazuli_client::{ErrorCode, entity::Writer, value::ToValue};
@@ -66,7 +66,7 @@ impl Writer {
         self.add(name, value)
     }
 
-    /// Adds a property with a name made at run time.
+    /// Adds a property with a name computed at run time.
     ///
     /// ```
     /// use lazuli_client::{entity::Writer, value::ToValue};
@@ -92,7 +92,7 @@ impl Writer {
     /// let mut out = Writer::default();
     /// out.put("Price", 900.to_value())?;
     /// out.put_all(&props! { Color: "Red", Frets: 22 }?)?;
-    /// assert!(out.put_all(&props! { Price: 1 }?).is_err()); // a fixed one has this name
+    /// assert!(out.put_all(&props! { Price: 1 }?).is_err()); // a fixed property has this name
     /// assert_eq!(out.into_props().len(), 3);
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
@@ -103,8 +103,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds the kind, unless the entity brought its own with its flexible properties: one that was read as a type it
-    /// descends from keeps its kind.
+    /// Adds the kind, unless the flexible properties contain one: an entity that was read as a kind it extends keeps
+    /// its own kind.
     ///
     /// ```
     /// use lazuli_client::{entity::Writer, props};
@@ -122,7 +122,7 @@ impl Writer {
         }
     }
 
-    /// Adds what a field of its own holds, each name behind a prefix.
+    /// Adds the properties of a nested field, with a prefix.
     ///
     /// ```
     /// use lazuli_client::{Shape, entity::Writer};
@@ -144,7 +144,7 @@ impl Writer {
         written
     }
 
-    /// All that was added.
+    /// All properties that were added.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Entity, entity::Writer};

@@ -1,13 +1,13 @@
-//! What an error tells its reader to do next.
+//! Error kinds, and whether a change was applied.
 
-/// What went wrong, by where it did.
+/// What went wrong, by origin.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
 /// use lazuli_client::{Dynamic, ErrorKind};
 ///
 /// let people = service.table("People")?;
-/// // Refused by the service, and refused before it was sent.
+/// // Rejected by the service, and rejected before it was sent.
 /// let missing = people.get::<Dynamic>("a", "1").await.unwrap_err();
 /// let no_key = people.get::<Dynamic>("a/b", "1").await.unwrap_err();
 /// assert_eq!((missing.kind(), no_key.kind()), (ErrorKind::Service, ErrorKind::Input));
@@ -16,28 +16,28 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The service refused the request, or failed. [`crate::Error::code`] says why.
+    /// The service rejected the request, or failed. [`crate::Error::code`] says why.
     Service,
-    /// One operation of a batch was refused, and with it the batch. [`crate::Error::batch_index`] says which one.
+    /// One operation of a batch failed, and with it the batch. [`crate::Error::batch_index`] says which one.
     BatchOperation,
-    /// No answer came.
+    /// No response was received.
     Transport,
-    /// The time for the operation, retries included, is over.
+    /// The operation, including retries, exceeded its deadline.
     Deadline,
-    /// The answer could not be understood, or is larger than what is taken.
+    /// The response could not be parsed, or is too large.
     Answer,
-    /// The request was not sent, because it is not one that a service would take.
+    /// The request was not sent, because it is invalid.
     Input,
-    /// A query would have to hold more rows here than its limit allows: see [`crate::Query::local_limit`].
+    /// A query would have to hold more rows in the client than its limit allows: see [`crate::Query::local_limit`].
     LocalLimit,
 }
 
-/// Was the change made?
+/// Was the change applied?
 ///
 /// ```
 /// use lazuli_client::{Applied, Error, TransportError};
 ///
-/// // Nothing was sent, or the answer alone is missing: the second must not be repeated without a look.
+/// // Nothing was sent, or only the response is missing: do not repeat the second one without checking.
 /// let refused = Error::from(TransportError::not_sent("connection refused"));
 /// let lost = Error::from(TransportError::lost("connection reset"));
 /// assert_eq!((refused.applied(), lost.applied()), (Applied::No, Applied::Unknown));
@@ -45,10 +45,10 @@ pub enum ErrorKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Applied {
-    /// Yes, it was made, although what came after failed.
+    /// Yes, it was applied, although a later step failed.
     Yes,
     /// No, nothing was changed.
     No,
-    /// Nobody knows: the answer was lost, or an earlier attempt may have been carried out.
+    /// Unknown: the response was lost, or an earlier attempt may have been applied.
     Unknown,
 }

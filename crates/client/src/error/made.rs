@@ -1,4 +1,4 @@
-//! How the client makes its errors: of what the service said, of what the transport met, of what it finds itself.
+//! Constructors of the client's errors: from the service, from the transport, and from its own checks.
 
 use lazuli_model::error::WasApplied;
 use lazuli_model::{ErrorCode, Failure};
@@ -7,24 +7,24 @@ use super::{Applied, Error, ErrorKind, Inner};
 use crate::transport::{Reached, TransportError};
 
 impl Error {
-    /// More rows than a query may hold.
+    /// A query exceeded the rows that it may hold.
     pub(crate) fn local_limit(limit: usize, what: &str) -> Self {
         let message =
-            format!("'{what}' would have to hold more than {limit} rows; filter more, or raise local_limit");
+            format!("'{what}' would hold more than {limit} rows; filter more, or raise local_limit");
         Self::new(ErrorKind::LocalLimit, message)
     }
 
-    /// An answer that could not be understood, so that nobody knows whether what was asked for has been done.
+    /// A response that could not be parsed, so that it is unknown whether the change was applied.
     pub(crate) fn unclear(message: impl Into<String>) -> Self {
         Self::answer(message).with_applied(Applied::Unknown)
     }
 
-    /// An answer to a read that could not be understood. A read changes nothing.
+    /// A response to a read that could not be parsed. A read changes nothing.
     pub(crate) fn unreadable(message: impl Into<String>) -> Self {
         Self::answer(message).with_applied(Applied::No)
     }
 
-    /// What the service said.
+    /// An error reported by the service.
     pub(crate) fn service(said: Said) -> Self {
         let code = ErrorCode::ALL.iter().copied();
         let mut same_name = code.filter(|code| code.name() == said.code);
@@ -45,37 +45,45 @@ impl Error {
             request_id: said.request_id,
             batch_index: index.filter(|_| said.in_batch),
             applied: if unknown { Applied::Unknown } else { Applied::No },
+            request: None,
             source: None,
             code_text: said.code,
         }))
     }
 
-    /// The same error as the last one before the time for the operation was over.
+    /// Marks this as the last error before the deadline of the operation.
     pub(crate) fn past_deadline(mut self) -> Self {
         self.0.kind = ErrorKind::Deadline;
-        self.0.message = format!("the time for the operation is over; the last attempt: {}", self.0.message);
+        self.0.message = format!("the operation exceeded its deadline; last attempt: {}", self.0.message);
         self
     }
 
-    /// The same error, of a request that may have been carried out by an earlier attempt.
+    /// Names the request that failed.
+    pub(crate) fn of_request(mut self, method: &http::Method, endpoint: &str, path: &str) -> Self {
+        let endpoint = endpoint.trim_end_matches('/');
+        self.0.request = Some(format!("{method} {endpoint}/{path}"));
+        self
+    }
+
+    /// Sets whether the change was applied, for a request that an earlier attempt may have applied.
     pub(crate) fn with_applied(mut self, applied: Applied) -> Self {
         self.0.applied = applied;
         self
     }
 }
 
-/// What an answer says about a failure.
+/// What a response says about a failure.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub status: u16,
     pub code: String,
     pub message: String,
     pub request_id: Option<String>,
-    /// Is it the answer to a part of a batch?
+    /// Is it the response to a part of a batch?
     pub in_batch: bool,
 }
 
-/// Takes the index off the front of a message, and the request id and time off its end.
+/// Splits off the index at the start of a message, and the request id and time at its end.
 fn split_index(message: &str) -> (Option<usize>, &str) {
     let text = message.split("\nRequestId:").next().unwrap_or(message);
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -98,7 +106,7 @@ impl From<TransportError> for Error {
     }
 }
 
-/// A check of the data model, made before anything is sent.
+/// A check of the data model, before anything is sent.
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         let mut error = Self::input(failure.message.into_owned());

@@ -1,4 +1,4 @@
-//! What an answer of the service becomes.
+//! Errors made from responses of the service.
 
 use super::*;
 
@@ -12,12 +12,12 @@ fn said(status: u16, code: &str, message: &str) -> Error {
     })
 }
 
-/// TX-15, TX-23: the index stands before the text, the request id behind it.
+/// TX-15, TX-23: the index precedes the message, the request id follows it.
 #[test]
-fn messages_are_taken_apart() {
+fn messages_are_split() {
     for (message, index, text) in [
-        ("3:The entity is there.\nRequestId:a\nTime:b", Some(3), "The entity is there."),
-        ("The entity is there.\nRequestId:a", None, "The entity is there."),
+        ("3:The entity exists.\nRequestId:a\nTime:b", Some(3), "The entity exists."),
+        ("The entity exists.\nRequestId:a", None, "The entity exists."),
         ("12: x", Some(12), " x"),
         ("12 x", None, "12 x"),
         (":x", None, ":x"),
@@ -31,14 +31,14 @@ fn messages_are_taken_apart() {
     }
 }
 
-/// A program whose `main` ends with an error shows it in this form.
+/// A program whose `main` returns an error prints it in this form.
 #[test]
-fn shown_under_its_own_name() {
-    let shown = format!("{:?}", said(409, "EntityAlreadyExists", "3:It is there."));
+fn debug_output_is_named_error() {
+    let shown = format!("{:?}", said(409, "EntityAlreadyExists", "3:It exists."));
     assert!(shown.starts_with("Error { kind: BatchOperation, code: Some(EntityAlreadyExists), "), "{shown}");
 }
 
-/// ER-09: by the table of codes where the code is known, else by the status.
+/// ER-09: by the table of codes if the code is known, else by the status.
 #[test]
 fn codes_and_statuses() {
     for (status, code, transient, applied) in [
@@ -60,10 +60,10 @@ fn codes_and_statuses() {
 }
 
 #[test]
-fn errors_are_small_and_read_well() {
+fn errors_are_small_and_display_all_details() {
     assert_eq!(size_of::<Error>(), size_of::<usize>());
-    let mut error = said(409, "EntityAlreadyExists", "1:It is there.");
+    let mut error = said(409, "EntityAlreadyExists", "1:It exists.");
     error.0.request_id = Some("abc".into());
-    let text = "operation 1 of the batch: EntityAlreadyExists: It is there. (status 409, request abc)";
+    let text = "operation 1 of the batch: EntityAlreadyExists: It exists. (status 409, request abc)";
     assert_eq!(error.to_string(), text);
 }

@@ -1,17 +1,17 @@
-//! A property that no type declares: known by its name alone, and compared with constants of any type.
+//! A property that no type declares: known only by name, and compared with constants of any type.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use lazuli_model::filter::Operator;
+use lazuli_model::table::filter::Operator;
 
 use super::{Named, starts_with};
 use crate::filter::Filter;
 use crate::value::{Scalar, class};
 
-/// A property that is known by its name alone.
+/// A property known only by name.
 ///
-/// It can be compared with a constant of any type; where an entity has it with another type, the entity does not match
+/// It can be compared with a constant of any type; an entity in which it has another type does not match
 /// (LA-29).
 ///
 /// ```
@@ -23,13 +23,13 @@ pub fn prop(name: impl Into<Cow<'static, str>>) -> Prop {
     Prop { name: name.into() }
 }
 
-/// A property that is known by its name alone: see [`prop`].
+/// A property known only by name: see [`prop`].
 ///
 /// ```
 /// use lazuli_client::{Dynamic, Prop, prop};
 ///
 /// let speakers: Prop = prop("NoOfSpeakers");
-/// let pair = speakers.clone().eq(2) | speakers.eq("two"); // amplifiers of several makers
+/// let pair = speakers.clone().eq(2) | speakers.eq("two"); // as different makers store it
 /// assert!(pair.holds(&Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2)?));
 /// assert!(pair.holds(&Dynamic::new("Vox", "AC30").with("NoOfSpeakers", "two")?));
 /// # Ok::<(), lazuli_client::Error>(())
@@ -50,7 +50,7 @@ impl Prop {
         &self.name
     }
 
-    /// It has this value.
+    /// Equal to this value.
     ///
     /// ```
     /// use lazuli_client::{Guid, prop};
@@ -63,21 +63,21 @@ impl Prop {
         self.compare(Operator::Eq, value)
     }
 
-    /// It has another value of the same type.
+    /// Not equal to this value, but of the same type.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, prop};
     ///
     /// let guitar = Dynamic::new("Gibson", "SG").with("Color", "Red")?;
     /// assert!(prop("Color").ne("Black").holds(&guitar));
-    /// assert!(!prop("Color").ne(7).holds(&guitar)); // no number, so not another one either
+    /// assert!(!prop("Color").ne(7).holds(&guitar)); // not a number, so not a different number either
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn ne(self, value: impl Scalar) -> Filter {
         self.compare(Operator::Ne, value)
     }
 
-    /// It is less.
+    /// Less than this value.
     ///
     /// ```
     /// use lazuli_client::prop;
@@ -88,7 +88,7 @@ impl Prop {
         self.compare(Operator::Lt, value)
     }
 
-    /// It is less or equal.
+    /// Less than or equal to this value.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, prop};
@@ -100,7 +100,7 @@ impl Prop {
         self.compare(Operator::Le, value)
     }
 
-    /// It is greater.
+    /// Greater than this value.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, prop};
@@ -114,7 +114,7 @@ impl Prop {
         self.compare(Operator::Gt, value)
     }
 
-    /// It is greater or equal.
+    /// Greater than or equal to this value.
     ///
     /// ```
     /// use lazuli_client::{DateTime, prop};
@@ -126,7 +126,7 @@ impl Prop {
         self.compare(Operator::Ge, value)
     }
 
-    /// It is at least the one and less than the other.
+    /// At least `from` and less than `to`.
     ///
     /// ```
     /// use lazuli_client::prop;
@@ -137,7 +137,7 @@ impl Prop {
         self.clone().ge(from) & self.lt(to)
     }
 
-    /// It is a text that starts with this one.
+    /// A string that starts with this prefix.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, prop};
@@ -151,14 +151,17 @@ impl Prop {
         starts_with(self.name.into_owned(), prefix.as_ref())
     }
 
-    /// It has one of these values; without any it never has. More than 512, the most that goes into a filter, are looked
-    /// for here, among all rows that the rest of the query finds.
+    /// Equal to one of these values; an empty list never matches. A filter can hold at most 512 values: a longer list is
+    /// evaluated in the client, on all rows that match the rest of the query.
     ///
     /// ```
     /// use lazuli_client::prop;
     ///
     /// assert_eq!(prop("Color").is_one_of(["Black", "Red"]).to_string(), "Color eq 'Black' or Color eq 'Red'");
     /// ```
+    #[doc(alias = "is_in")]
+    #[doc(alias = "in")]
+    #[doc(alias = "contains")]
     pub fn is_one_of<V: Scalar>(self, values: impl IntoIterator<Item = V>) -> Filter {
         Filter::any_of(values.into_iter().map(|value| self.clone().eq(value)))
     }

@@ -7,7 +7,7 @@ use lazuli_model::{DateTime, Guid, Value};
 use super::{compound, newest_first, split, time_of};
 use crate::value::{Operand, WrongType, class};
 
-/// A type that can be a key, as a text with the same order.
+/// A type that can be a key, as a string with the same order.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -25,7 +25,7 @@ use crate::value::{Operand, WrongType, class};
 ///
 ///     fn from_key(text: &str) -> Result<Self, WrongType> {
 ///         let known = [Level::Low, Level::High].into_iter().find(|level| level.to_key() == text);
-///         known.ok_or_else(|| WrongType::because(format!("'{text}' is no level")))
+///         known.ok_or_else(|| WrongType::because(format!("'{text}' is not a level")))
 ///     }
 /// }
 ///
@@ -37,13 +37,13 @@ use crate::value::{Operand, WrongType, class};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
-    note = "keys are String, integers, Guid, DateTime, Inverted<…>, tuples of two or three of these, or what implements KeyText"
+    note = "keys can be String, integers, Guid, DateTime, Inverted<…>, tuples of two or three of these, or types that implement KeyText"
 )]
 pub trait KeyText: Sized {
-    /// What it is compared with in a filter.
+    /// The class of values that it is compared with in a filter.
     type Class: class::Class;
 
-    /// The text.
+    /// The key as a string.
     ///
     /// ```
     /// use lazuli_client::keys::KeyText;
@@ -54,18 +54,18 @@ pub trait KeyText: Sized {
     /// ```
     fn to_key(&self) -> Cow<'_, str>;
 
-    /// The value of a text that [`KeyText::to_key`] made.
+    /// The value of a string made by [`KeyText::to_key`].
     ///
     /// ```
     /// use lazuli_client::keys::KeyText;
     ///
     /// assert_eq!(u32::from_key("0000000092"), Ok(92));
-    /// assert!(u32::from_key("92").is_err()); // would not sort
+    /// assert!(u32::from_key("92").is_err()); // not padded
     /// ```
     fn from_key(text: &str) -> Result<Self, WrongType>;
 }
 
-/// A property that is a coded key can be compared with the value that is coded.
+/// A property that is an encoded key can be compared with the unencoded value.
 impl<T: KeyText<Class = class::Coded<T>>> Operand<class::Coded<T>> for T {
     fn operand(&self) -> Value {
         Value::String(self.to_key().into_owned())
@@ -96,7 +96,7 @@ impl KeyText for Guid {
     }
 }
 
-/// As ISO text to the tick: `2008-10-01T10:00:00.0000000Z`.
+/// As an ISO string with ticks: `2008-10-01T10:00:00.0000000Z`.
 impl KeyText for DateTime {
     type Class = class::Coded<Self>;
 
@@ -109,7 +109,7 @@ impl KeyText for DateTime {
     }
 }
 
-/// A value whose keys sort the other way around: newest or largest first.
+/// A value whose keys sort in reverse: newest or largest first.
 ///
 /// ```
 /// use lazuli_client::keys::{Inverted, KeyText};
@@ -120,7 +120,7 @@ impl KeyText for DateTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inverted<T>(pub T);
 
-/// Ticks until the end of time, in 19 digits, as the whitepaper does it (MB-03).
+/// Ticks until the end of the year 9999, in 19 digits, as in the whitepaper (MB-03).
 impl KeyText for Inverted<DateTime> {
     type Class = class::Coded<Self>;
 
@@ -129,11 +129,11 @@ impl KeyText for Inverted<DateTime> {
     }
 
     fn from_key(text: &str) -> Result<Self, WrongType> {
-        time_of(text).map(Inverted).ok_or_else(|| not_a("time of an inverted key", text))
+        time_of(text).map(Inverted).ok_or_else(|| not_a("inverted time", text))
     }
 }
 
-/// Integers as decimal digits of the width that the largest needs; those with a sign are moved up to start at zero.
+/// Integers as decimal digits with the width of the largest value; signed ones are shifted to start at zero.
 macro_rules! integers {
     ($($type:ty, $unsigned:ty, $width:literal, $zero:expr;)*) => {$(
         impl KeyText for $type {
@@ -181,7 +181,7 @@ pub(super) fn digits(text: &str, width: usize) -> Option<&str> {
 }
 
 fn not_a(what: &str, text: &str) -> WrongType {
-    WrongType::because(format!("the key '{text}' is not that of a {what}"))
+    WrongType::because(format!("the key '{text}' is not a valid {what}"))
 }
 
 /// Several values in one key, the first one sorting first: see [`compound`].

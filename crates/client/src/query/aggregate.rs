@@ -1,11 +1,11 @@
-//! Results that are one value: counted, added and compared here, with nothing held.
+//! Queries with a single result: counted, summed and compared in the client, without holding rows.
 //!
-//! Where nothing else runs here, only the property in question is asked for.
+//! If nothing else runs in the client, only the property in question is requested.
 
 use std::hash::Hash;
 
 use lazuli_model::Value;
-use lazuli_model::entity::PARTITION_KEY;
+use lazuli_model::table::entity::PARTITION_KEY;
 
 use crate::dynamic::Dynamic;
 use crate::entity::Entity;
@@ -14,7 +14,7 @@ use crate::field::{Field, Named};
 use crate::query::{Query, order};
 use crate::value::{FromValue, WireValue, class};
 
-/// A class of values that can be read back as a Rust type: what [`Query::min`] and [`Query::max`] compare.
+/// A class of values that can be converted to a Rust type: [`Query::min`] and [`Query::max`] compare them.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -35,7 +35,7 @@ pub trait Native: class::Class {
     type Value: FromValue;
 }
 
-/// A class of values that can be added: what [`Query::sum`] and [`Query::avg`] take.
+/// A class of values that can be added, for [`Query::sum`] and [`Query::avg`].
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -49,10 +49,10 @@ pub trait Native: class::Class {
 /// # Ok(()) });
 /// ```
 pub trait Number: Native {
-    /// What a sum is.
+    /// Type of a sum.
     type Sum: Default;
 
-    /// Adds a value; `None` if that is too large.
+    /// Adds a value; `None` on overflow.
     ///
     /// ```
     /// use lazuli_client::{query::Number, value::class};
@@ -125,7 +125,7 @@ impl Number for class::Double {
 }
 
 impl<T: Entity> Query<T> {
-    /// How many rows there are. They are all read, though not whole.
+    /// Number of rows. All are read, but with few properties.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -139,7 +139,7 @@ impl<T: Entity> Query<T> {
         }
     }
 
-    /// The sum of a property over all rows that have it with its type.
+    /// Sum of a property over all rows that have it with its type.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -152,14 +152,14 @@ impl<T: Entity> Query<T> {
         sum.ok_or_else(|| Error::input("the sum is larger than Edm.Int64"))
     }
 
-    /// The average of a property; `None` if no row has it.
+    /// Average of a property; `None` if no row has it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// let in_delft = people.query::<Person>().filter(Person::city().eq("Delft"));
     /// assert_eq!(in_delft.avg(Person::age()).await?, Some(34.5));
     /// let named_dee = people.query::<Person>().filter(Person::name().eq("Dee"));
-    /// assert_eq!(named_dee.avg(Person::age()).await?, None); // she does not tell
+    /// assert_eq!(named_dee.avg(Person::age()).await?, None); // her age is unknown
     /// # Ok(()) });
     /// ```
     pub async fn avg<C: Number>(self, property: Field<C>) -> Result<Option<f64>> {
@@ -172,7 +172,7 @@ impl<T: Entity> Query<T> {
         Ok((count > 0).then(|| sum / f64::from(count)))
     }
 
-    /// The least value of a property; `None` if no row has it.
+    /// Minimum of a property; `None` if no row has it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -184,7 +184,7 @@ impl<T: Entity> Query<T> {
         self.extreme::<C>(property, std::cmp::Ordering::Less).await
     }
 
-    /// The greatest value of a property; `None` if no row has it.
+    /// Maximum of a property; `None` if no row has it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -196,7 +196,7 @@ impl<T: Entity> Query<T> {
         self.extreme::<C>(property, std::cmp::Ordering::Greater).await
     }
 
-    /// Groups by what a function gives, in the order of their first row. All rows are held, up to the local limit.
+    /// Groups rows by the result of a function, in the order of each group's first row. Holds all rows, up to the local limit.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -253,7 +253,7 @@ impl<T: Entity> Query<T> {
         Ok(())
     }
 
-    /// The rows come whole, or as they were selected: the property must be one that they have.
+    /// The rows have all properties, or the selected ones: the property must be one of them.
     fn look_at(&mut self, name: &str) {
         self.check_seen(name);
         let select = &mut self.pushed.select;
@@ -262,9 +262,9 @@ impl<T: Entity> Query<T> {
         }
     }
 
-    /// The same query for one property, if nothing here needs the others.
+    /// The same query for one property, if nothing in the client needs the others.
     fn narrowed(self, name: &str) -> std::result::Result<Query<Dynamic>, Box<Self>> {
-        // A token belongs to the selection that it was made with.
+        // A token belongs to the selection it was created with.
         if !self.stages.is_empty() || self.start.is_some() {
             return Err(Box::new(self));
         }

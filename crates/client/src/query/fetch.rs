@@ -1,9 +1,9 @@
-//! Gets the pages of a query, one when it is needed and not before (LA-28, PG-18).
+//! Fetches the pages of a query, each only when it is needed (LA-28, PG-18).
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use lazuli_model::limits::PAGE_ROWS_MAX;
+use lazuli_model::table::limits::PAGE_ROWS_MAX;
 
 use crate::decode::decode_page;
 use crate::entity::Entity;
@@ -13,12 +13,12 @@ use crate::query::plan::Ran;
 use crate::trail::Trail;
 use crate::transport::BoxFuture;
 
-/// Where rows come from.
+/// Source of rows.
 pub(crate) trait Source<T>: Send {
     /// The next row.
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T>>>;
 
-    /// What it has taken.
+    /// Cost so far.
     fn ran(&self) -> &Ran;
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct Fetch<T> {
     source: Arc<dyn PageSource>,
     request: PageRequest,
     page_size: Option<u32>,
-    /// How many rows may still come; `None` for all.
+    /// Number of rows that may still be returned; `None` for all.
     left: Option<u64>,
-    /// A query that cannot be sent says so when it is first polled.
+    /// Error of a query that cannot be sent, returned by the first poll.
     refused: Option<Error>,
     pending: Option<BoxFuture<'static, Result<RawPage>>>,
     buffer: std::vec::IntoIter<T>,
@@ -38,7 +38,7 @@ pub(crate) struct Fetch<T> {
     ran: Ran,
 }
 
-/// Where a page ended: how many rows are left, and where they start.
+/// Where a page ended: the number of rows left, and where they start.
 pub(crate) struct End {
     pub(crate) left: Option<u64>,
     pub(crate) continuation: Continuation,
@@ -74,7 +74,7 @@ impl<T: Entity> Fetch<T> {
         self
     }
 
-    /// The next page, with where it ended.
+    /// The next page, and where it ended.
     pub(crate) fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Fetched<T>>>> {
         if let Some(error) = self.refused.take() {
             self.done = true;
@@ -116,7 +116,7 @@ impl<T: Entity> Fetch<T> {
     }
 }
 
-/// `$top` of the next page: a size that was asked for, or what is left if a whole page is more than that.
+/// `$top` of the next page: the requested page size, or the rest if that is less than a full page.
 fn top(page_size: Option<u32>, left: Option<u64>) -> Option<u32> {
     let whole = u64::try_from(PAGE_ROWS_MAX).unwrap_or(u64::MAX);
     let size = page_size.map(u64::from).into_iter().chain(left).min()?;

@@ -1,32 +1,32 @@
-//! What a query does here, row by row, with what the service sends.
+//! The part of a query that runs in the client, row by row.
 //!
-//! Stages run in the order in which they were asked for. Those that must hold rows back count them, and give up with an
-//! error at the limit of the query: memory does not grow with the table (LA-30).
+//! Stages run in the order of the calls. Stages that hold rows count them, and fail at the limit of the query, so that
+//! memory does not grow with the table (LA-30).
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use crate::error::{Error, Result};
 
-/// One thing that is done to rows.
+/// One step of processing.
 pub(crate) struct Stage<T> {
     pub(crate) work: Work<T>,
-    /// What a person is told about it.
+    /// Description for people.
     pub(crate) text: String,
-    /// The properties that it looks at, so that they are selected.
+    /// The properties that it uses, so that they are selected.
     pub(crate) names: Vec<String>,
 }
 
 pub(crate) enum Work<T> {
-    /// Lets some rows through.
+    /// Passes some rows.
     Keep(Box<dyn FnMut(&T) -> bool + Send>),
-    /// Lets a row through if it says that the row is new.
+    /// Passes a row if it is new.
     Distinct { is_new: Box<dyn FnMut(&T) -> bool + Send>, seen: usize },
-    /// Lets so many more through, and then stops the query.
+    /// Passes this many more rows, then stops the query.
     Take(u64),
-    /// Holds so many more back.
+    /// Drops this many more rows.
     Skip(u64),
-    /// Holds all rows until the last one has come.
+    /// Holds all rows until the last one has arrived.
     Sort { by: Vec<Compare<T>>, rows: Vec<T> },
 }
 
@@ -38,18 +38,18 @@ impl<T> Stage<T> {
         Self { work, text: text.into(), names: Vec::new() }
     }
 
-    /// Does a condition give the same rows before and after it?
+    /// Does a condition give the same rows before and after this stage?
     pub(crate) fn lets_conditions_pass(&self) -> bool {
         matches!(self.work, Work::Keep(_) | Work::Sort { .. })
     }
 
-    /// Does it judge each row by itself?
+    /// Does it decide on each row independently?
     pub(crate) fn is_condition(&self) -> bool {
         matches!(self.work, Work::Keep(_))
     }
 }
 
-/// The stages of a query, with the rows that have passed them all.
+/// The stages of a query, and the rows that have passed them all.
 pub(crate) struct Pipeline<T> {
     stages: Vec<Stage<T>>,
     ready: VecDeque<T>,
@@ -63,22 +63,22 @@ impl<T> Pipeline<T> {
         Self { stages, ready: VecDeque::new(), limit, stopped }
     }
 
-    /// A row that is done.
+    /// A finished row.
     pub(crate) fn next(&mut self) -> Option<T> {
         self.ready.pop_front()
     }
 
-    /// Has a stage had enough, so that no more rows are needed?
+    /// Has a stage stopped the query, so that no more rows are needed?
     pub(crate) fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Takes in a row.
+    /// Adds a row.
     pub(crate) fn push(&mut self, row: T) -> Result<()> {
         self.pass(0, row)
     }
 
-    /// No more rows will come: lets go of what was held.
+    /// Signals the end of the rows, which releases the held ones.
     pub(crate) fn finish(&mut self) -> Result<()> {
         for at in 0..self.stages.len() {
             if let Work::Sort { by, rows } = &mut self.stages[at].work {
@@ -97,7 +97,7 @@ impl<T> Pipeline<T> {
         Ok(())
     }
 
-    /// Sends a row through the stages from this one on.
+    /// Passes a row through the stages, starting with this one.
     fn pass(&mut self, from: usize, row: T) -> Result<()> {
         for stage in &mut self.stages[from..] {
             match &mut stage.work {
@@ -135,7 +135,7 @@ impl<T> Pipeline<T> {
     }
 }
 
-/// Refuses to hold more rows than the query may.
+/// Fails if the query holds more rows than it may.
 pub(crate) fn check(held: usize, limit: usize, what: &str) -> Result<()> {
     if held > limit { Err(Error::local_limit(limit, what)) } else { Ok(()) }
 }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((out.as_slice(), taken), (expected, needed));
     }
 
-    /// LA-24: the order of the stages is that of the calls.
+    /// LA-24: stages run in the order of the calls.
     #[test]
     fn stages_run_in_order() {
         let rows = [5, 1, 4, 1, 3];
@@ -191,7 +191,7 @@ mod tests {
         check(vec![Work::Skip(9)], &rows, &[], 5);
     }
 
-    /// LA-30: what must hold rows gives up at the limit.
+    /// LA-30: stages that hold rows fail at the limit.
     #[test]
     fn held_rows_are_bounded() {
         for work in [sort(), distinct()] {

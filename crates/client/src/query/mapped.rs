@@ -1,4 +1,4 @@
-//! Queries behind `map`: whatever their rows are, the rest of them runs here.
+//! Queries after `map`: their rows can be anything, and the rest of the query runs in the client.
 
 use std::fmt;
 use std::hash::Hash;
@@ -19,7 +19,7 @@ use crate::query::{by_key, new_ones};
 /// assert_eq!(initials.skip(2).first().await?, Some(Some('C')));
 /// # Ok(()) });
 /// ```
-#[must_use = "a query does nothing until its rows are asked for"]
+#[must_use = "a query does nothing until its rows are read"]
 pub struct Mapped<U> {
     source: Box<dyn Source<U>>,
     stages: Vec<Stage<U>>,
@@ -34,7 +34,7 @@ impl<U: Send + 'static> Mapped<U> {
         Self { source: Box::new(Map { rows, make, ran: Ran::default() }), stages: Vec::new(), plan }
     }
 
-    /// Makes something else of each row.
+    /// Converts each row.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -46,7 +46,7 @@ impl<U: Send + 'static> Mapped<U> {
         Mapped::new(self.stream(), make)
     }
 
-    /// Rows for which this function says so.
+    /// Rows for which this function returns `true`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -58,7 +58,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.add(Work::Keep(Box::new(test)), "filter by a function".to_owned())
     }
 
-    /// So many rows at most.
+    /// Limits the number of rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -70,7 +70,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.add(Work::Take(rows), format!("take {rows}"))
     }
 
-    /// Leaves the first rows out.
+    /// Skips the first rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -97,7 +97,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.add(Work::Distinct { is_new: new_ones(Clone::clone), seen: 0 }, "distinct".to_owned())
     }
 
-    /// The first row of each value that a function gives.
+    /// The first row for each result of a function.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -112,7 +112,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.add(Work::Distinct { is_new: new_ones(key), seen: 0 }, "distinct by a function".to_owned())
     }
 
-    /// Sorts by what a function gives.
+    /// Sorts by the result of a function.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -175,7 +175,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.take(1).stream().try_next().await
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -186,7 +186,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.stream().count().await
     }
 
-    /// Groups by what a function gives, in the order of their first row.
+    /// Groups rows by the result of a function, in the order of each group's first row.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -1,12 +1,12 @@
-//! Queries: said in one chain, divided between the service and here, and run when they are read.
+//! Queries: written as one chain of calls, divided between server and client, and run when they are read.
 //!
-//! `filter`, `take` and `select` go to the service as long as nothing before them has to be done here; the rest runs here,
-//! on the stream, in the order of the calls. [`Query::explain`] tells which is which.
+//! `filter`, `take` and `select` run on the server unless a call before them must run in the client. Everything else runs in
+//! the client, on the stream, in the order of the calls. [`Query::explain`] shows the division.
 //!
 //! ```
 //! # use lazuli_embedded::doc::*; people(async |people| {
 //! let query = people.query::<Person>().filter(Person::age().ge(28)).order_by("Age").take(2);
-//! // The condition is the service's work, the order is not.
+//! // The filter runs on the server, the sort in the client.
 //! let plan = query.explain();
 //! assert_eq!(plan.filter.as_deref(), Some("Age ge 28"));
 //! let names: Vec<_> = query.collect().await?.into_iter().map(|person| person.name).collect();
@@ -36,7 +36,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use lazuli_model::TableName;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, is_property_name};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, is_property_name};
 
 use crate::entity::Entity;
 use crate::error::Error;
@@ -54,7 +54,7 @@ pub use names::Names;
 pub use plan::{Plan, Ran};
 pub use rows::{Page, PageToken, Pages, Rows};
 
-/// Most rows that a query holds here, unless [`Query::local_limit`] says otherwise.
+/// Maximum number of rows that a query holds in the client, unless set by [`Query::local_limit`].
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -65,9 +65,9 @@ pub use rows::{Page, PageToken, Pages, Rows};
 /// ```
 pub const LOCAL_ROWS_MAX: usize = 100_000;
 
-/// A query for entities of a type. Nothing is sent before its rows are asked for (LA-26).
+/// A query for entities of a type. Nothing is sent before its rows are read (LA-26).
 ///
-/// All examples of queries are about these people:
+/// The examples of queries use these people:
 ///
 /// ```
 /// # lazuli_embedded::doc_test(async |service| {
@@ -91,7 +91,7 @@ pub const LOCAL_ROWS_MAX: usize = 100_000;
 /// assert_eq!(adults.order_by(Person::age()).first().await?.unwrap().name, "Bob");
 /// # Ok(()) });
 /// ```
-#[must_use = "a query does nothing until its rows are asked for"]
+#[must_use = "a query does nothing until its rows are read"]
 pub struct Query<T> {
     source: Arc<dyn PageSource>,
     pushed: Pushed,
@@ -104,10 +104,10 @@ pub struct Query<T> {
 }
 
 impl<T: Entity> Query<T> {
-    /// A query for all entities of a kind: those whose lineage is that of `T` or starts with it. A type without a kind
-    /// is a query for all entities of the table (LA-15).
+    /// A query for all entities of a kind: those whose lineage is that of `T` or extends it. For a type without a kind
+    /// it is a query for all entities of the table (LA-15).
     ///
-    /// [`Table::query`] is the usual way to one; this is for other sources of pages.
+    /// Usually created by [`Table::query`]; this is for other sources of pages.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -142,7 +142,7 @@ impl<T: Entity> Query<T> {
         names.iter().for_each(|name| self.check_name(name));
     }
 
-    /// A name that no property can have is an error when the query is run.
+    /// An invalid property name is an error when the query runs.
     fn check_name(&mut self, name: &str) {
         if !is_property_name(name) || matches!(name, "not" | "true" | "false" | "null" | "NaN" | "INF") {
             self.refuse_name(name);
@@ -150,19 +150,17 @@ impl<T: Entity> Query<T> {
     }
 
     fn refuse_name(&mut self, name: &str) {
-        self.refused = Some(Error::input(format!("a query cannot ask for a property '{name}'")));
+        self.refused = Some(Error::input(format!("'{name}' is not a valid property name")));
     }
 
-    /// What runs here looks at entities as they are read: what their type does not keep would seem to be absent from all.
+    /// Stages in the client see decoded entities: a property that the type does not store would seem absent from all of them.
     fn check_seen(&mut self, name: &str) {
         if !is_property_name(name) {
             return self.refuse_name(name);
         }
         let kept = T::names().is_none_or(|names| names.iter().any(|kept| kept == name));
         if !kept && !matches!(name, PARTITION_KEY | ROW_KEY) {
-            let text = format!(
-                "'{name}' is not a property of the type that is read, so it cannot be looked at here"
-            );
+            let text = format!("'{name}' is not a property of this type, so the client cannot evaluate it");
             self.refused = Some(Error::input(text));
         }
     }
@@ -174,7 +172,7 @@ impl<T> fmt::Debug for Query<T> {
     }
 }
 
-/// A set of what was seen, for whatever can be told apart.
+/// A predicate that is true for the first occurrence of each key.
 fn new_ones<T, K: Eq + Hash + Send + 'static>(
     mut key: impl FnMut(&T) -> K + Send + 'static,
 ) -> Box<dyn FnMut(&T) -> bool + Send> {
@@ -182,13 +180,13 @@ fn new_ones<T, K: Eq + Hash + Send + 'static>(
     Box::new(move |row| seen.insert(key(row)))
 }
 
-/// An order by what a function gives.
+/// An order by the result of a function.
 fn by_key<T, K: Ord>(key: impl Fn(&T) -> K + Send + 'static) -> Compare<T> {
     Box::new(move |a: &T, b: &T| -> Ordering { key(a).cmp(&key(b)) })
 }
 
 impl Table {
-    /// A query for the entities of this table that are of a type: see [`Query`].
+    /// A query for the entities of this table that have a type: see [`Query`].
     ///
     /// ```
     /// # lazuli_embedded::doc_test(async |service| {
@@ -199,7 +197,7 @@ impl Table {
     ///     people.insert(&Dynamic::new("team", name).with("Age", age)?).await?;
     /// }
     /// let query = people.query::<Dynamic>().filter(prop("Age").gt(30)).order_by("Age").take(1);
-    /// println!("{}", query.explain()); // the filter runs on the service, order and take run here
+    /// println!("{}", query.explain()); // the filter runs on the server, order and take in the client
     /// let mut rows = query.stream();
     /// while let Some(person) = rows.try_next().await? {
     ///     assert_eq!(person.row_key, "Cid");
@@ -213,7 +211,7 @@ impl Table {
 }
 
 impl Partition {
-    /// A query for the entities of this partition that are of a type.
+    /// A query for the entities of this partition that have a type.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -1,8 +1,8 @@
-//! Several names at once: what `select` takes.
+//! Lists of names, for `select`.
 
 use crate::field::Named;
 
-/// Several names of properties: an array or a `Vec` of one sort, or a tuple of several.
+/// Several property names: an array or `Vec` of one type, or a tuple of several.
 ///
 /// ```
 /// # use lazuli_embedded::doc::Person;

@@ -1,23 +1,23 @@
-//! Which rows a query wants, and how much of each.
+//! The rows that a query returns, and their properties.
 //!
-//! What can go to the service does, as long as that gives the same rows as doing it here in its turn.
+//! A call is pushed to the server if that gives the same rows as running it in the client in its place.
 
 use std::collections::HashSet;
 
-use lazuli_model::entity::{PARTITION_KEY, is_property_name};
+use lazuli_model::table::entity::{PARTITION_KEY, is_property_name};
 
 use crate::entity::Entity;
 use crate::error::Error;
 use crate::field::Named;
-use crate::filter::Filter;
+use crate::filter::Condition;
 use crate::query::local::{Stage, Work};
 use crate::query::names::Names;
 use crate::query::{Query, order};
 
 impl<T: Entity> Query<T> {
-    /// Entities for which this holds, too. The service looks for them, unless something before must run here first.
+    /// Adds a condition. It runs on the server, unless a call before it must run in the client.
     ///
-    /// Conditions are combined with `&`, `|` and `!`; [`Filter::parse`] reads one in the service's own language.
+    /// Conditions are combined with `&`, `|` and `!`; [`Filter::parse`] reads one in the syntax of `$filter`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -25,7 +25,7 @@ impl<T: Entity> Query<T> {
     /// assert_eq!(query.explain().filter.as_deref(), Some("Age ge 30 and PartitionKey eq 'Leiden'"));
     /// assert_eq!(query.map(|person| person.name).collect().await?, ["Cid"]);
     ///
-    /// // "The first two, those over 30 of them": that cannot be asked of a service.
+    /// // "Of the first two, those over 30": a server cannot do that.
     /// let query = people.query::<Person>().take(2).filter(Person::age().ge(30));
     /// assert_eq!(query.explain().local, ["filter Age ge 30"]);
     /// assert_eq!(query.map(|person| person.name).collect().await?, ["Ann"]);
@@ -35,7 +35,9 @@ impl<T: Entity> Query<T> {
     /// assert_eq!(people.query::<Person>().filter(typed_in).count().await?, 1);
     /// # Ok(()) });
     /// ```
-    pub fn filter(mut self, filter: Filter) -> Self {
+    #[doc(alias = "where")]
+    pub fn filter(mut self, filter: impl Condition) -> Self {
+        let filter = filter.into_filter();
         self.check_names(&filter);
         let to_service = self.pushed.take.is_none() && self.stages.iter().all(Stage::lets_conditions_pass);
         for part in filter.conjuncts() {
@@ -50,7 +52,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Entities for which this function says so, here.
+    /// Adds a condition as a function, which runs in the client.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -63,7 +65,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// So many rows at most. The service is asked for no more, unless something before runs here.
+    /// Limits the number of rows. The server returns no more, unless a call before it runs in the client.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -75,6 +77,8 @@ impl<T: Entity> Query<T> {
     /// assert_eq!(youngest.map(|person| person.name).collect().await?, ["Bob"]);
     /// # Ok(()) });
     /// ```
+    #[doc(alias = "limit")]
+    #[doc(alias = "top")]
     pub fn take(mut self, rows: u64) -> Self {
         if self.stages.is_empty() {
             self.pushed.take = Some(self.pushed.take.map_or(rows, |before| before.min(rows)));
@@ -84,7 +88,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Leaves the first rows out. They are read all the same: to go on where a page ended, use [`Query::pages`].
+    /// Skips the first rows. They are read nevertheless: to continue after a page, use [`Query::pages`].
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -92,21 +96,22 @@ impl<T: Entity> Query<T> {
     /// assert_eq!(third.map(|person| person.name).collect().await?, ["Cid"]);
     /// # Ok(()) });
     /// ```
+    #[doc(alias = "offset")]
     pub fn skip(mut self, rows: u64) -> Self {
         self.add(Work::Skip(rows), format!("skip {rows}"), Vec::new());
         self
     }
 
-    /// Asks for these properties alone. The keys come in any case, and what stages here look at.
+    /// Selects properties. The keys, and properties that stages in the client use, are always included.
     ///
-    /// Fields of `T` that are not selected must be able to be absent (`Option`, or `#[table(default)]`);
-    /// [`Query::project`] takes a type made for the purpose instead.
+    /// Fields of `T` that are not selected must be optional (`Option`, or `#[table(default)]`). To decode into another
+    /// type instead, use [`Query::project`].
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// let query = people.query::<Person>().select([Person::name()]);
     /// assert_eq!(query.explain().select, ["PartitionKey", "RowKey"]);
-    /// assert_eq!(query.first().await?.unwrap().age, None); // Ann is 41, but nobody asked
+    /// assert_eq!(query.first().await?.unwrap().age, None); // Ann is 41, but it was not selected
     /// # Ok(()) });
     /// ```
     pub fn select(mut self, names: impl Names) -> Self {
@@ -116,7 +121,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Reads the same entities as another type, and asks for its properties alone.
+    /// Decodes the same entities as another type, and selects only its properties.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -133,11 +138,13 @@ impl<T: Entity> Query<T> {
     pub fn project<P: Entity>(self) -> Query<P> {
         let refused = match self.stages.is_empty() {
             true => self.refused,
-            false => Some(Error::input("project comes before what runs here; use map behind it")),
+            false => Some(Error::input(
+                "project must come before calls that run in the client; use map after them",
+            )),
         };
         let mut pushed = self.pushed;
         pushed.select = match P::names() {
-            // No names at all would be all properties.
+            // An empty list would select all properties.
             Some(names) if names.is_empty() => vec![PARTITION_KEY.to_owned()],
             Some(names) => names,
             None => Vec::new(),
@@ -154,7 +161,7 @@ impl<T: Entity> Query<T> {
         }
     }
 
-    /// Entities of every kind, decoded as `T` all the same.
+    /// Entities of every kind, all decoded as `T`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -174,7 +181,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// The first entity of each value of a property, here.
+    /// The first entity for each value of a property. Runs in the client.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -1,9 +1,9 @@
-//! One order over all values, for sorting here: absent first, then by type, then as the service compares.
+//! A total order of all values, for sorting in the client: absent first, then by type, then as the service compares.
 
 use std::cmp::Ordering;
 
 use lazuli_model::Value;
-use lazuli_model::key::utf16_cmp;
+use lazuli_model::utf16_cmp;
 
 /// Compares two values, or their absence.
 pub(crate) fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
@@ -29,7 +29,7 @@ fn compare_values(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The place of a type among the others. Whole numbers are of one sort, since they compare.
+/// Rank of a type among the others. Integer types have the same rank, since they are comparable.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Boolean(_) => 0,
@@ -42,7 +42,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Bytes that are equal where the values are: for telling them apart in a set.
+/// Bytes that are equal if and only if the values are, for use in a set.
 pub(crate) fn identity(value: Option<&Value>) -> Vec<u8> {
     let Some(value) = value else { return Vec::new() };
     let mut out = vec![rank(value) + 1];

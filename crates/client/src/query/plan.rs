@@ -1,15 +1,18 @@
-//! What a query asks of the service, and what is left to do here: the division, and how it is told.
+//! The division of a query between server and client, and its description.
 
 use std::fmt;
 
 use lazuli_model::TableName;
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY};
-use lazuli_model::limits::{FILTER_COMPARISONS_MAX, SELECT_NAMES_MAX};
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
+use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, SELECT_NAMES_MAX};
 
 use crate::filter::Filter;
 use crate::kind::{KIND_PROPERTY, is_kind};
 
-/// The part of a query that the service runs.
+/// How the description of a stage that sorts begins.
+pub(crate) const SORTS: &str = "order by";
+
+/// The part of a query that runs on the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Pushed {
     pub(crate) table: TableName,
@@ -25,7 +28,7 @@ impl Pushed {
         Self { table, filter: None, lineage, take: None, select: Vec::new(), page_size: None }
     }
 
-    /// Adds a condition, unless it makes the whole more than a service takes: then it comes back.
+    /// Adds a condition, or returns it if the filter would exceed the limits of the service.
     pub(crate) fn push(&mut self, filter: Filter) -> Option<Filter> {
         // The condition on the kind is two comparisons.
         let before = self.filter.as_ref().map_or(0, Filter::comparisons) + 2;
@@ -50,7 +53,7 @@ impl Pushed {
         Some(whole.to_string())
     }
 
-    /// The names of `$select`: what was asked for, the keys, and what the stages here look at.
+    /// The names of `$select`: the selected ones, the keys, and those that stages in the client use.
     pub(crate) fn select_names<'a>(
         &'a self,
         needed: impl Iterator<Item = &'a str>,
@@ -70,7 +73,7 @@ impl Pushed {
     }
 }
 
-/// What runs where (LA-25). Printing it gives a text for people.
+/// What runs where (LA-25). Its `Display` is a description for people.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -78,10 +81,11 @@ impl Pushed {
 /// assert_eq!(
 ///     query.explain().to_string(),
 ///     "table People\n\
-///      on the service:\n  \
+///      on the server:\n  \
 ///        filter Age gt 30\n\
-///      here, holding at most 100000 rows:\n  \
-///        order by Age\n"
+///      in the client, holding at most 100000 rows:\n  \
+///        order by Age\n  \
+///        (every row that matches is read before the first one is returned)\n"
 /// );
 /// # Ok(()) });
 /// ```
@@ -89,46 +93,60 @@ impl Pushed {
 pub struct Plan {
     /// The table.
     pub table: String,
-    /// The `$filter` that the service runs.
+    /// The `$filter` that runs on the server.
     pub filter: Option<String>,
-    /// The most rows that are asked of the service.
+    /// Maximum number of rows requested from the server.
     pub take: Option<u64>,
-    /// The properties that are asked for; all if empty.
+    /// The selected properties; all if empty.
     pub select: Vec<String>,
-    /// What is done here, in order.
+    /// The stages in the client, in order.
     pub local: Vec<String>,
-    /// The most rows that are held here at a time.
+    /// Maximum number of rows held in the client.
     pub local_limit: usize,
-    /// What it took, if it has run.
+    /// The cost, if the query has run.
     pub ran: Option<Ran>,
 }
 
-/// What a query has taken so far.
+/// Cost of a query so far.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
 /// let mut rows = people.query::<Person>().page_size(3).stream();
 /// while rows.try_next().await?.is_some() {}
 /// let ran = rows.explain().ran.unwrap();
-/// assert_eq!(ran.to_string(), "it took 2 requests for 4 rows");
+/// assert_eq!(ran.to_string(), "2 requests, 4 rows received");
 /// # Ok(()) });
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Pages that were asked for.
+    /// Number of pages requested.
     pub requests: u64,
-    /// Entities that came.
+    /// Number of entities received.
     pub rows_received: u64,
-    /// Entities that the service looked at to find them, where it tells.
+    /// Number of entities that the server examined, if it reports that.
     pub rows_read: Option<u64>,
-    /// How the service read, where it tells: `point`, `row-range`, `partition`, `table`, …
+    /// How the server read, if it reports that: `point`, `row-range`, `partition`, `table`, …
     pub reading: Option<String>,
+}
+
+impl Plan {
+    /// Must every row that the server's part matches be read before the first row is returned? That is so if the client sorts.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::*; people(async |people| {
+    /// assert!(people.query::<Person>().order_by("Age").take(1).explain().reads_everything());
+    /// assert!(!people.query::<Person>().take(1).explain().reads_everything());
+    /// # Ok(()) });
+    /// ```
+    pub fn reads_everything(&self) -> bool {
+        self.take.is_none() && self.local.iter().any(|stage| stage.starts_with(SORTS))
+    }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "table {}", self.table)?;
-        writeln!(f, "on the service:")?;
+        writeln!(f, "on the server:")?;
         match &self.filter {
             Some(filter) => writeln!(f, "  filter {filter}")?,
             None => writeln!(f, "  all entities")?,
@@ -140,8 +158,11 @@ impl fmt::Display for Plan {
             writeln!(f, "  select {}", self.select.join(", "))?;
         }
         if !self.local.is_empty() {
-            writeln!(f, "here, holding at most {} rows:", self.local_limit)?;
+            writeln!(f, "in the client, holding at most {} rows:", self.local_limit)?;
             self.local.iter().try_for_each(|text| writeln!(f, "  {text}"))?;
+            if self.reads_everything() {
+                writeln!(f, "  (every row that matches is read before the first one is returned)")?;
+            }
         }
         self.ran.as_ref().map_or(Ok(()), |ran| writeln!(f, "{ran}"))
     }
@@ -149,9 +170,9 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it took {} requests for {} rows", self.requests, self.rows_received)?;
+        write!(f, "{} requests, {} rows received", self.requests, self.rows_received)?;
         match (&self.reading, self.rows_read) {
-            (Some(reading), Some(rows)) => write!(f, "; the service read {rows} ({reading})"),
+            (Some(reading), Some(rows)) => write!(f, "; the server read {rows} rows ({reading})"),
             _ => Ok(()),
         }
     }

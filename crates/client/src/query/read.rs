@@ -1,4 +1,4 @@
-//! How a query is read: all at once, row by row, page by page, from where, and with which bounds.
+//! Reading a query: all at once, row by row or page by page, and its settings.
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::query::local::Stage;
 use crate::query::{Mapped, PageToken, Pages, Plan, Query, Rows};
 
 impl<T: Entity> Query<T> {
-    /// Makes something else of each entity, here.
+    /// Converts each entity, in the client.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -20,7 +20,7 @@ impl<T: Entity> Query<T> {
         Mapped::new(self.stream(), make)
     }
 
-    /// How many rows may be held here at a time, by what sorts, groups or tells apart (LA-30). More is an error of the
+    /// Maximum number of rows held in the client by sorting, grouping and distinct (LA-30). Exceeding it is an error of
     /// kind [`crate::ErrorKind::LocalLimit`].
     ///
     /// ```
@@ -36,7 +36,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// How many rows the service puts on a page, at most 1000 (PG-17).
+    /// Number of rows per page, at most 1000 (PG-17).
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -50,7 +50,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Asks the service what it reads; [`Rows::explain`] tells, if the service does.
+    /// Requests the cost of the query from the server; [`Rows::explain`] returns it, if the server reports it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -65,11 +65,11 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Reads from the secondary endpoint. An account that has none is an error.
+    /// Reads from the secondary endpoint. It is an error if the account has none.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
-    /// // The copy may be behind: for what need not be of this moment.
+    /// // The secondary may be behind: use it for reads that need not be current.
     /// assert_eq!(people.query::<Person>().from_secondary().count().await?, 4);
     /// # Ok(()) });
     /// ```
@@ -78,13 +78,13 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Goes on where a page of the same query ended.
+    /// Continues where a page of the same query ended.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// let query = || people.query::<Person>().page_size(3);
     /// let first = query().pages().try_next().await?.unwrap();
-    /// let stored = first.next.unwrap().to_string(); // in a link to the next page, say
+    /// let stored = first.next.unwrap().to_string(); // for a link to the next page
     ///
     /// let rest = query().resume(&stored.parse()?).collect().await?;
     /// assert_eq!(rest[0].name, "Dee");
@@ -100,8 +100,8 @@ impl<T: Entity> Query<T> {
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
     /// let plan = people.query::<Person>().filter(Person::age().gt(30)).order_by("Age").take(1).explain();
-    /// assert_eq!(plan.filter.as_deref(), Some("Age gt 30")); // on the service
-    /// assert_eq!(plan.local, ["order by Age", "take 1"]); // here
+    /// assert_eq!(plan.filter.as_deref(), Some("Age gt 30")); // on the server
+    /// assert_eq!(plan.local, ["order by Age", "take 1"]); // in the client
     /// # Ok(()) });
     /// ```
     pub fn explain(&self) -> Plan {
@@ -134,7 +134,7 @@ impl<T: Entity> Query<T> {
         Rows::new(Box::new(fetch), stages, plan)
     }
 
-    /// The rows, page by page. For queries without anything here but filters: the others have no pages.
+    /// The rows, page by page. Only for queries whose stages in the client are all filters.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -148,14 +148,14 @@ impl<T: Entity> Query<T> {
     /// ```
     pub fn pages(mut self) -> Pages<T> {
         if let Some(stage) = self.stages.iter().find(|stage| !stage.is_condition()) {
-            self.refused = Some(Error::input(format!("a query has no pages behind '{}'", stage.text)));
+            self.refused = Some(Error::input(format!("a query cannot be paged after '{}'", stage.text)));
         }
         let (plan, fingerprint) = (self.explain(), self.fingerprint());
         let (fetch, stages) = self.start();
         Pages::new(fetch, stages, plan, fingerprint)
     }
 
-    /// All rows. Unlike what sorts, this is not bounded: [`Query::take`] is.
+    /// All rows. Unlike sorting, this is not bounded; [`Query::take`] limits it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -189,7 +189,7 @@ impl<T: Entity> Query<T> {
         request.secondary = self.secondary;
         if let Some(token) = self.start.take() {
             if token.fingerprint != self.fingerprint() {
-                self.refused = Some(Error::input("this page token is one of another query"));
+                self.refused = Some(Error::input("this page token belongs to another query"));
             }
             left = token.left.into_iter().chain(left).min();
             request.continuation = Some(token.continuation);
@@ -204,7 +204,7 @@ impl<T: Entity> Query<T> {
         self.pushed.select_names(needed, with_kind)
     }
 
-    /// Tells queries apart whose pages are not each other's (FNV-1a).
+    /// Distinguishes queries whose page tokens are not interchangeable (FNV-1a).
     fn fingerprint(&self) -> u64 {
         let plan = self.explain();
         let text = format!("{}\n{:?}\n{:?}", plan.table, plan.filter, plan.select);

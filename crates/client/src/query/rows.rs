@@ -1,4 +1,4 @@
-//! The answer of a query as it is read: rows one by one, or pages with the place to go on from.
+//! Results of a query: rows one by one, or pages with tokens.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,18 +17,18 @@ use crate::query::fetch::{Fetch, Source};
 use crate::query::local::{Pipeline, Stage, Work, check};
 use crate::query::plan::Plan;
 
-/// Rows, each gotten when it is asked for. A `Stream` of the crate `futures-core`, with the few
-/// methods that most need on it.
+/// Rows, each fetched when it is needed. A `Stream` of the crate `futures-core`, with the most common methods
+/// included.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
 /// let mut rows = people.query::<Person>().page_size(1).stream();
 /// assert_eq!(rows.explain().ran.unwrap().requests, 0); // nothing was sent yet
 /// assert_eq!(rows.try_next().await?.unwrap().name, "Ann");
-/// assert_eq!(rows.explain().ran.unwrap().requests, 1); // and not more than was needed
+/// assert_eq!(rows.explain().ran.unwrap().requests, 1); // and no more than needed
 /// # Ok(()) });
 /// ```
-#[must_use = "nothing is sent before the first row is asked for"]
+#[must_use = "nothing is sent before the first row is read"]
 pub struct Rows<T> {
     source: Box<dyn Source<T>>,
     pipeline: Pipeline<T>,
@@ -40,9 +40,9 @@ pub struct Rows<T> {
 enum State {
     /// More rows may come.
     Reading,
-    /// None will come; some may be ready.
+    /// No more will come; some may be ready.
     Draining,
-    /// An error was given.
+    /// An error was returned.
     Failed,
 }
 
@@ -54,7 +54,7 @@ impl<T: 'static> Rows<T> {
         Self { source, pipeline, plan, state: State::Reading }
     }
 
-    /// The next row; `None` behind the last one, and after an error.
+    /// The next row; `None` after the last one, and after an error.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -62,7 +62,7 @@ impl<T: 'static> Rows<T> {
     /// match rows.next().await {
     ///     Some(Ok(person)) => println!("{} is the youngest", person.name),
     ///     Some(Err(error)) => assert!(error.message().contains("more than 3 rows")),
-    ///     None => println!("there is nobody"),
+    ///     None => println!("no people"),
     /// }
     /// assert!(rows.next().await.is_none());
     /// # Ok(()) });
@@ -71,7 +71,7 @@ impl<T: 'static> Rows<T> {
         poll_fn(|cx| self.poll_row(cx)).await
     }
 
-    /// The next row, with an error outside.
+    /// The next row, as a `Result` of an `Option`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -87,7 +87,7 @@ impl<T: 'static> Rows<T> {
         self.next().await.transpose()
     }
 
-    /// All rows that are left.
+    /// All remaining rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -105,7 +105,7 @@ impl<T: 'static> Rows<T> {
         Ok(out)
     }
 
-    /// What runs where, and what it has taken so far.
+    /// What runs where, and the cost so far.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -153,7 +153,7 @@ impl<T: 'static> Rows<T> {
         Ok(count)
     }
 
-    /// Groups in the order of their first row; the rows of all groups together are bounded.
+    /// Groups rows in the order of each group's first row; the total number of rows is bounded.
     pub(crate) async fn group_by<K: Eq + Hash + Clone>(
         mut self,
         mut key: impl FnMut(&T) -> K,
@@ -189,7 +189,7 @@ impl<T> fmt::Debug for Rows<T> {
     }
 }
 
-/// Pages as the service cuts them, each with the place where the next one starts.
+/// Pages as the service returns them, each with a token for the next one.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -201,7 +201,7 @@ impl<T> fmt::Debug for Rows<T> {
 /// assert_eq!(sizes, [3, 1]);
 /// # Ok(()) });
 /// ```
-#[must_use = "nothing is sent before the first page is asked for"]
+#[must_use = "nothing is sent before the first page is read"]
 pub struct Pages<T> {
     fetch: Fetch<T>,
     stages: Vec<Stage<T>>,
@@ -218,14 +218,14 @@ pub struct Pages<T> {
 /// let mut pages = people.query::<Person>().page_size(3).pages();
 /// let Page { rows, next } = pages.try_next().await?.unwrap();
 /// assert_eq!(rows[2].name, "Cid");
-/// assert!(next.is_some()); // Dee is on the next one
+/// assert!(next.is_some()); // Dee is on the next page
 /// # Ok(()) });
 /// ```
 #[derive(Clone, Debug)]
 pub struct Page<T> {
-    /// Its rows; there may be none and still be a next page.
+    /// Its rows; may be empty even if there is a next page.
     pub rows: Vec<T>,
-    /// Where the next page starts; `None` behind the last one.
+    /// Token of the next page; `None` on the last one.
     pub next: Option<PageToken>,
 }
 
@@ -234,7 +234,7 @@ impl<T: Entity> Pages<T> {
         Self { fetch, stages, plan, fingerprint }
     }
 
-    /// The next page; `None` behind the last one.
+    /// The next page; `None` after the last one.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -258,7 +258,7 @@ impl<T: Entity> Pages<T> {
         }))
     }
 
-    /// The next page, with an error outside.
+    /// The next page, as a `Result` of an `Option`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -271,7 +271,7 @@ impl<T: Entity> Pages<T> {
         self.next().await.transpose()
     }
 
-    /// What runs where, and what it has taken so far.
+    /// What runs where, and the cost so far.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -291,9 +291,9 @@ impl<T> fmt::Debug for Pages<T> {
     }
 }
 
-/// Where a query goes on, as a text that can be stored and used after a restart (PG-16).
+/// Where a query continues, as a string that can be stored and used after a restart (PG-16).
 ///
-/// It belongs to one query: another filter, table or selection refuses it.
+/// It belongs to one query: a query with another filter, table or selection rejects it.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -337,6 +337,6 @@ impl FromStr for PageToken {
             let continuation = parts.next()?.parse().ok()?;
             (version == "1").then_some(Self { fingerprint, left, continuation })
         };
-        read().ok_or_else(|| Error::input("this is not the text of a page token"))
+        read().ok_or_else(|| Error::input("not a page token"))
     }
 }

@@ -1,4 +1,4 @@
-//! The order in which a query gives its rows. No service sorts: this is done here, on all rows together.
+//! The order of rows. No service sorts, so this runs in the client, on all rows together.
 
 use crate::entity::Entity;
 use crate::field::Named;
@@ -6,7 +6,11 @@ use crate::query::local::{Compare, Stage, Work};
 use crate::query::{Query, by_key, order};
 
 impl<T: Entity> Query<T> {
-    /// Sorts by a property, here. Entities without it come first; of several types each is apart.
+    /// Sorts by a property, in the client. Entities without it come first; values of different types are sorted separately.
+    ///
+    /// No server sorts: **every row that the filters match is read** before the first one is returned, also with
+    /// [`Query::take`] behind it, and held in memory within [`Query::local_limit`]. Filter by partition first, or choose keys
+    /// that sort (see [`keys`](crate::keys)): entities come in the order of their keys by themselves.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -14,11 +18,13 @@ impl<T: Entity> Query<T> {
     /// assert_eq!(by_age.map(|person| person.name).collect().await?, ["Dee", "Bob", "Cid", "Ann"]);
     /// # Ok(()) });
     /// ```
+    #[doc(alias = "sort")]
+    #[doc(alias = "sort_by")]
     pub fn order_by(self, property: impl Named) -> Self {
         self.sort(property.into_name(), false, true)
     }
 
-    /// Sorts by a property, the greatest first, here.
+    /// Sorts by a property in descending order, in the client; like [`Query::order_by`], it reads every row that matches.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -30,7 +36,7 @@ impl<T: Entity> Query<T> {
         self.sort(property.into_name(), true, true)
     }
 
-    /// Sorts what is equal so far by another property.
+    /// Sorts equal rows by another property.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -42,7 +48,7 @@ impl<T: Entity> Query<T> {
         self.sort(property.into_name(), false, false)
     }
 
-    /// Sorts what is equal so far by another property, the greatest first.
+    /// Sorts equal rows by another property in descending order.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -54,7 +60,7 @@ impl<T: Entity> Query<T> {
         self.sort(property.into_name(), true, false)
     }
 
-    /// Sorts by what a function gives, here.
+    /// Sorts by the result of a function, in the client; like [`Query::order_by`], it reads every row that matches.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -76,7 +82,7 @@ impl<T: Entity> Query<T> {
             let order = order::compare(a.value_of(&name).as_ref(), b.value_of(&name).as_ref());
             if descending { order.reverse() } else { order }
         });
-        // Conditions behind a sort change nothing about it, so that it can still be refined.
+        // Conditions after a sort do not affect it, so it can still be refined.
         let mut behind = self.stages.iter_mut().rev().skip_while(|stage| stage.is_condition());
         match behind.next() {
             Some(Stage { work: Work::Sort { by: before, .. }, text: told, names: known }) if !afresh => {

@@ -1,4 +1,4 @@
-//! What can be set about a service before it is there.
+//! Settings of a service, before it is built.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Builder {
         }
     }
 
-    /// How connections are made.
+    /// Connection settings.
     ///
     /// ```
     /// # use lazuli_client::{Account, HttpOptions, TableService};
@@ -57,7 +57,7 @@ impl Builder {
     /// let patient = HttpOptions { connect_time_max: Duration::from_secs(30), ..HttpOptions::default() };
     /// TableService::builder(Account::development()).http(patient).build()?;
     ///
-    /// // Roots that cannot be read are told when a service is built that needs them.
+    /// // Invalid roots are reported when a service that needs them is built.
     /// let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
     /// let roots = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
     /// let far = Account::from_sas_url("https://shop.table.core.windows.net?sv=2019-02-02&sig=x")?;
@@ -69,7 +69,7 @@ impl Builder {
         self
     }
 
-    /// Another transport than HTTP.
+    /// A transport other than HTTP.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -77,7 +77,7 @@ impl Builder {
     /// use lazuli_embedded::Embedded;
     ///
     /// // Two services over one transport see the same tables.
-    /// let transport = Embedded::memory().expect("there is memory");
+    /// let transport = Embedded::memory().expect("entropy is available");
     /// let build = || TableService::builder(lazuli_embedded::account()).transport(transport.clone()).build();
     /// build()?.create_table("People").await?;
     /// assert_eq!(build()?.table_names().await?, ["People"]);
@@ -88,13 +88,13 @@ impl Builder {
         self
     }
 
-    /// Another time and chance than the machine's.
+    /// A clock and randomness other than the machine's.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{BoxFuture, DateTime, Environment, System, TableService};
     /// # use std::time::Duration;
-    /// /// A machine whose clock is wrong by years.
+    /// /// A machine whose clock is off by years.
     /// struct Astray(System);
     ///
     /// impl Environment for Astray {
@@ -104,10 +104,10 @@ impl Builder {
     ///     fn random(&self) -> u64 { 4 }
     /// }
     ///
-    /// let transport = lazuli_embedded::Embedded::memory().expect("there is memory");
+    /// let transport = lazuli_embedded::Embedded::memory().expect("entropy is available");
     /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
     /// let service = builder.environment(Astray(System::default())).build()?;
-    /// // Signatures carry the time, so a service refuses those of such a machine.
+    /// // Signatures contain the time, so a service rejects those of such a machine.
     /// assert_eq!(service.table_names().await.unwrap_err().status(), Some(403));
     /// # Ok(()) })
     /// ```
@@ -116,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// How operations are retried.
+    /// Retry settings.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -129,7 +129,7 @@ impl Builder {
     /// # }
     /// let builder = TableService::builder(lazuli_embedded::account()).transport(Broken);
     /// let service = builder.retry(RetryOptions::none()).build()?;
-    /// // One attempt, and the failure is told; by default there are five, with waits between them.
+    /// // One attempt, and the error is returned; by default there are five, with delays between them.
     /// assert!(service.table_names().await.unwrap_err().is_transient());
     /// # Ok(()) })
     /// ```
@@ -138,16 +138,16 @@ impl Builder {
         self
     }
 
-    /// Which endpoint reads go to.
+    /// Endpoint for reads.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{ReadFrom, TableService};
     /// # use lazuli_embedded::Embedded;
-    /// let transport = Embedded::memory().expect("there is memory");
+    /// let transport = Embedded::memory().expect("entropy is available");
     /// let builder = TableService::builder(lazuli_embedded::account()).transport(transport);
     /// let service = builder.read_from(ReadFrom::Secondary).build()?;
-    /// // Writes go to the primary all the same.
+    /// // Writes still go to the primary.
     /// service.create_table("People").await?;
     /// assert_eq!(service.table_names().await?, ["People"]);
     /// # Ok(()) })
@@ -157,7 +157,7 @@ impl Builder {
         self
     }
 
-    /// Sees every request before it is signed, and may add header fields (CL-13).
+    /// Called with every request before it is signed; may add headers (CL-13).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -166,12 +166,12 @@ impl Builder {
     /// let seen = Arc::new(Mutex::new(Vec::new()));
     /// let log = seen.clone();
     /// let service = TableService::builder(lazuli_embedded::account())
-    ///     .transport(lazuli_embedded::Embedded::memory().expect("there is memory"))
-    ///     .on_request(move |request| log.lock().expect("nobody panics").push(request.method().to_string()))
+    ///     .transport(lazuli_embedded::Embedded::memory().expect("entropy is available"))
+    ///     .on_request(move |request| log.lock().expect("not poisoned").push(request.method().to_string()))
     ///     .build()?;
     /// service.create_table("People").await?;
     /// service.delete_table("People").await?;
-    /// assert_eq!(*seen.lock().expect("nobody panics"), ["POST", "DELETE"]);
+    /// assert_eq!(*seen.lock().expect("not poisoned"), ["POST", "DELETE"]);
     /// # Ok(()) })
     /// ```
     pub fn on_request(
@@ -182,11 +182,11 @@ impl Builder {
         self
     }
 
-    /// The service.
+    /// Builds the service.
     ///
     /// ```
     /// # use lazuli_client::{Account, TableService};
-    /// // Nothing is sent: the service need not run yet.
+    /// // Nothing is sent, so the service need not be running yet.
     /// let account = Account::development_at("http://127.0.0.1:1/devstoreaccount1")?;
     /// let service = TableService::builder(account).build()?;
     /// assert_eq!(service.endpoint().authority(), "127.0.0.1:1");

@@ -1,4 +1,4 @@
-//! An account's table service: the first handle that a program makes.
+//! An account's table service: the entry point of a program.
 
 mod builder;
 mod link;
@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::Method;
-use lazuli_model::name::NameError;
-use lazuli_model::service::PropertiesUpdate;
+use lazuli_model::properties::PropertiesUpdate;
+use lazuli_model::table::name::NameError;
 use lazuli_model::{ErrorCode, Failure, ServiceProperties, TableName};
 use lazuli_protocol::xml::send;
 
@@ -44,16 +44,16 @@ pub struct TableService {
 }
 
 impl TableService {
-    /// The service that a connection string describes, over HTTP.
+    /// The service of a connection string, over HTTP.
     ///
     /// ```
     /// # use lazuli_client::TableService;
     /// let text = "DefaultEndpointsProtocol=http;AccountName=shop;AccountKey=c2VjcmV0;EndpointSuffix=corp.example";
     /// let service = TableService::from_connection_string(text)?;
     /// assert_eq!(service.endpoint().as_str(), "http://shop.table.corp.example");
-    /// // Handles can be shown, without the key.
+    /// // Debug output does not show the key.
     /// assert_eq!(format!("{service:?}"), r#"TableService("http://shop.table.corp.example")"#);
-    /// // What is wrong is said at once; nothing was sent.
+    /// // Mistakes are reported at once; nothing was sent.
     /// assert!(TableService::from_connection_string("AccountName=shop;AcountKey=c2VjcmV0").is_err());
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
@@ -74,7 +74,7 @@ impl TableService {
         Self::builder(account).build()
     }
 
-    /// The service of an account, with settings.
+    /// A builder for the service of an account, with settings.
     ///
     /// ```
     /// # use lazuli_client::{Account, ReadFrom, RetryOptions, TableService};
@@ -99,7 +99,7 @@ impl TableService {
     /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
     /// let token = service.account().table_sas("People", &terms)?;
     ///
-    /// // What someone can do who was given the token alone.
+    /// // What a guest with only the token can do.
     /// let guest = service.with_account(service.account().clone().with_credential(Credential::sas(&token)?));
     /// assert_eq!(guest.table("People")?.try_get::<Dynamic>("a", "1").await?, None);
     /// assert_eq!(guest.delete_table("People").await.unwrap_err().status(), Some(403));
@@ -123,7 +123,7 @@ impl TableService {
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{DateTime, SasOptions};
-    /// // The account signs tokens for others.
+    /// // The account creates signatures for others.
     /// let expiry = DateTime::parse("2100-01-01T00:00:00Z");
     /// let terms = SasOptions { expiry, permissions: "r".into(), ..SasOptions::default() };
     /// let token = service.account().table_sas("People", &terms)?;
@@ -134,7 +134,7 @@ impl TableService {
         &self.pipeline.account
     }
 
-    /// Where it is.
+    /// Its endpoint.
     ///
     /// ```
     /// # use lazuli_client::TableService;
@@ -146,7 +146,7 @@ impl TableService {
         self.pipeline.account.endpoint()
     }
 
-    /// A table, which need not exist. Nothing is sent; the name is checked.
+    /// A handle for a table, which need not exist. Nothing is sent; the name is checked.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -159,7 +159,7 @@ impl TableService {
         Ok(Table::new(self.clone(), table_name(name)?))
     }
 
-    /// The table that a type names with `#[table(name = "…")]`. Nothing is sent; a type that names none is an error.
+    /// The table that a type names with `#[table(name = "…")]`. Nothing is sent. It is an error if the type names none.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -175,7 +175,8 @@ impl TableService {
     /// # Ok(()) })
     /// ```
     pub fn table_of<T: Entity>(&self) -> Result<Table> {
-        let unnamed = || Error::input(format!("{} names no table: #[table(name = \"…\")]", type_name::<T>()));
+        let unnamed =
+            || Error::input(format!("{} has no table name; add #[table(name = \"…\")]", type_name::<T>()));
         self.table(T::TABLE.ok_or_else(unnamed)?)
     }
 
@@ -195,7 +196,7 @@ impl TableService {
         Ok(table)
     }
 
-    /// Deletes a table with all that is in it.
+    /// Deletes a table and its contents.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -208,7 +209,7 @@ impl TableService {
         self.table(name)?.delete().await
     }
 
-    /// The properties of the service: what it logs and measures, and its CORS rules.
+    /// The properties of the service: logging, metrics and CORS rules.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -223,7 +224,7 @@ impl TableService {
         send::read_properties(&answer.body).map_err(unreadable)
     }
 
-    /// Changes properties of the service; what is `None` stays as it is.
+    /// Changes properties of the service; those that are `None` stay unchanged.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -247,7 +248,7 @@ impl TableService {
         Ok(())
     }
 
-    /// How far the secondary is behind; asks the secondary.
+    /// How far the secondary is behind. Sent to the secondary.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -273,9 +274,9 @@ impl fmt::Debug for TableService {
     }
 }
 
-/// A document of the service that makes no sense: what was asked for has been done.
+/// Error for an XML document of the service that cannot be parsed. The request was applied.
 pub(crate) fn unreadable(failure: Failure) -> Error {
-    Error::unreadable(format!("the answer cannot be read: {}", failure.message))
+    Error::unreadable(format!("the response cannot be parsed: {}", failure.message))
 }
 
 pub(crate) fn table_name(name: &str) -> Result<TableName> {
@@ -284,7 +285,7 @@ pub(crate) fn table_name(name: &str) -> Result<TableName> {
             NameError::Length => ErrorCode::OutOfRangeInput,
             NameError::Characters => ErrorCode::InvalidResourceName,
         };
-        let rule = "a table has a name of 3 to 63 letters and digits, with a letter in front";
-        Failure::new(code, format!("'{name}' is not the name of a table: {rule}")).into()
+        let rule = "table names have 3 to 63 ASCII letters and digits and start with a letter";
+        Failure::new(code, format!("invalid table name '{name}': {rule}")).into()
     })
 }

@@ -3,8 +3,8 @@
 use http::Method;
 use lazuli_filter::print;
 use lazuli_model::Value;
-use lazuli_model::filter::{Comparison, Expr, Operator};
-use lazuli_protocol::answer;
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
+use lazuli_protocol::reply;
 
 use super::TableService;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::trail::Trail;
 
 const NEXT_TABLE_NAME: &str = "x-ms-continuation-nexttablename";
 
-/// Which tables to list.
+/// Options for listing tables.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -28,11 +28,11 @@ const NEXT_TABLE_NAME: &str = "x-ms-continuation-nexttablename";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TablesOptions {
-    /// Only those whose names start so.
+    /// Only names with this prefix.
     pub prefix: Option<String>,
-    /// At most so many on the page.
+    /// Maximum number of names on the page.
     pub top: Option<u32>,
-    /// Where the page before ended.
+    /// Where the previous page ended.
     pub continuation: Option<String>,
     /// Read from the secondary.
     pub secondary: bool,
@@ -46,13 +46,13 @@ impl TablesOptions {
             Expr::Compare(Comparison { property: "TableName".into(), operator, literal })
         };
         let mut range = vec![compare(Operator::Ge, prefix.to_owned())];
-        // Behind every name with the prefix: names are letters and digits, and `{` comes after them all.
+        // After every name with the prefix: names consist of letters and digits, and `{` sorts after all of them.
         range.push(compare(Operator::Lt, format!("{prefix}{{")));
         Some(print(&Expr::And(range)))
     }
 }
 
-/// A page of the names of tables.
+/// A page of table names.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -60,19 +60,19 @@ impl TablesOptions {
 /// service.create_table("People").await?;
 /// let page = service.tables_page(&TablesOptions::default()).await?;
 /// assert_eq!(page.names, ["People"]);
-/// assert_eq!(page.continuation, None, "there are no more");
+/// assert_eq!(page.continuation, None, "this is the last page");
 /// # Ok(()) })
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TablesPage {
-    /// The names, in order.
+    /// The names, sorted.
     pub names: Vec<String>,
-    /// Where the next page starts; `None` behind the last one.
+    /// Where the next page starts; `None` on the last page.
     pub continuation: Option<String>,
 }
 
 impl TableService {
-    /// The names of all tables, in order.
+    /// The names of all tables, sorted.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -86,7 +86,7 @@ impl TableService {
         self.collect_table_names(TablesOptions::default()).await
     }
 
-    /// The names of the tables that start with a prefix, in order.
+    /// The names of the tables with a prefix, sorted.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -115,7 +115,7 @@ impl TableService {
         }
     }
 
-    /// One page of the names of tables.
+    /// One page of table names.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -138,8 +138,8 @@ impl TableService {
             .header("accept", NO_METADATA)
             .at_secondary(options.secondary);
         let answer = self.pipeline.send(&call).await?;
-        let names = answer::table_names(&answer.body)
-            .ok_or_else(|| Error::unreadable("the answer is not a list of tables"))?;
+        let names = reply::table_names(&answer.body)
+            .ok_or_else(|| Error::unreadable("the response is not a list of tables"))?;
         Ok(TablesPage { names, continuation: answer.text(NEXT_TABLE_NAME)? })
     }
 }

@@ -1,4 +1,4 @@
-//! A table: what can be done with it and with the entities in it.
+//! A table: operations on it and on its entities.
 
 mod modify;
 mod read;
@@ -10,7 +10,9 @@ pub(crate) use read::page_call;
 
 use http::Method;
 use lazuli_model::{ErrorCode, SignedIdentifier, TableName};
-use lazuli_protocol::{json, url, xml};
+use lazuli_protocol::table::json;
+use lazuli_protocol::table::url;
+use lazuli_protocol::xml;
 
 use crate::error::{Applied, Error, Result};
 use crate::partition::Partition;
@@ -18,9 +20,9 @@ use crate::request::{Call, NO_METADATA, path};
 use crate::service::{TableService, unreadable};
 use crate::write::key;
 
-/// A table, which need not exist. Cheap to clone.
+/// A handle for a table, which need not exist. Cheap to clone.
 ///
-/// Operations come in pairs: the plain one, and `…_with` for all that can be set about it.
+/// Most operations have a plain form, and some a second one, `…_with`, that takes options.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -30,14 +32,14 @@ use crate::write::key;
 /// let first = table.insert(&Dynamic::new("2024", "1").with("Total", 10)?).await?;
 /// let second = table.update_if(&Dynamic::new("2024", "1").with("Total", 12)?, &first).await?;
 ///
-/// // Someone who still has the first version is told so, and nothing is changed.
+/// // A client that still has the first version gets an error, and nothing is changed.
 /// let late = table.delete_entity_if("2024", "1", &first).await.unwrap_err();
 /// assert!(late.is_precondition_failed());
 /// assert_eq!(table.get::<Dynamic>("2024", "1").await?.etag, second);
 /// # Ok(()) })
 /// ```
 ///
-/// What is not an entity cannot be written (CL-14):
+/// Only entities can be written (CL-14):
 ///
 /// ```compile_fail
 /// # async fn example(table: lazuli_client::Table) {
@@ -59,7 +61,7 @@ impl Table {
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
-    /// // Nothing is sent for a handle: the table need not be there.
+    /// // Creating a handle sends nothing: the table need not exist.
     /// let orders = service.table("Orders")?;
     /// assert_eq!(orders.name(), "Orders");
     /// # Ok(()) })
@@ -68,11 +70,11 @@ impl Table {
         self.name.as_str()
     }
 
-    /// Its name, checked.
+    /// Its checked name.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
-    /// // Names of tables that differ only in case are of the same table.
+    /// // Table names that differ only in case refer to the same table.
     /// let (one, other) = (service.table("Orders")?, service.table("orders")?);
     /// assert_ne!(one.name(), other.name());
     /// assert!(one.table_name().is_same(other.table_name()));
@@ -87,7 +89,7 @@ impl Table {
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// let orders = service.create_table("Orders").await?;
-    /// // Whoever was given the table alone finds its siblings.
+    /// // Code that received only the table can access its siblings.
     /// orders.service().create_table("Archive").await?;
     /// assert_eq!(service.table_names().await?, ["Archive", "Orders"]);
     /// # Ok(()) })
@@ -96,7 +98,7 @@ impl Table {
         &self.service
     }
 
-    /// One partition of it: the unit of transactions.
+    /// One partition of it, the scope of transactions.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -105,7 +107,7 @@ impl Table {
     /// orders.insert(&Dynamic::new("2024", "1")).await?;
     /// let of_2024 = orders.partition("2024")?;
     /// assert_eq!(of_2024.get::<Dynamic>("1").await?.value.partition_key, "2024");
-    /// // The key is checked here already.
+    /// // The key is checked immediately.
     /// assert!(orders.partition("2024/25").is_err());
     /// # Ok(()) })
     /// ```
@@ -118,7 +120,7 @@ impl Table {
         self.service.pipeline.send(call).await
     }
 
-    /// Creates it. One that was deleted a moment ago may have to wait: the service says so, and the client retries.
+    /// Creates it. If a table of that name was just deleted, the service may ask to wait, and the client retries.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -133,7 +135,7 @@ impl Table {
         self.create_after(false).await
     }
 
-    /// `uncertain`: an earlier request for it may have been carried out.
+    /// `uncertain`: an earlier request may have been applied.
     pub(crate) async fn create_after(&self, uncertain: bool) -> Result<()> {
         let call = Call::new("CreateTable", Method::POST, "Tables")
             .header("accept", NO_METADATA)
@@ -146,7 +148,7 @@ impl Table {
         }
     }
 
-    /// Creates it unless it exists. `true` if it was created.
+    /// Creates it unless it exists. Returns whether it was created.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -163,7 +165,7 @@ impl Table {
         }
     }
 
-    /// Deletes it with all that is in it.
+    /// Deletes it and its contents.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -179,7 +181,7 @@ impl Table {
         self.delete_after(false).await
     }
 
-    /// `uncertain`: an earlier request for it may have been carried out.
+    /// `uncertain`: an earlier request may have been applied.
     pub(crate) async fn delete_after(&self, uncertain: bool) -> Result<()> {
         let target = path(|out| url::table_path(out, self.name()));
         let call =
@@ -190,7 +192,7 @@ impl Table {
         }
     }
 
-    /// Deletes it if it exists. `true` if it was deleted.
+    /// Deletes it if it exists. Returns whether it was deleted.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -244,7 +246,7 @@ impl Table {
         xml::send::read_acl(&answer.body).map_err(unreadable)
     }
 
-    /// Gives it other stored access policies; those that it has are replaced.
+    /// Replaces its stored access policies.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -254,7 +256,7 @@ impl Table {
     /// let policy = AccessPolicy { expiry: until, permissions: Some("r".into()), ..AccessPolicy::default() };
     /// orders.set_policies(&[SignedIdentifier { id: "readers".into(), policy: Some(policy) }]).await?;
     ///
-    /// // A token that only names the policy: it is good until the table has other policies.
+    /// // A token that only names the policy is valid until the policy is removed.
     /// let terms = SasOptions { policy: Some("readers".into()), ..SasOptions::default() };
     /// let token = Credential::sas(&service.account().table_sas("Orders", &terms)?)?;
     /// let guest = service.with_account(service.account().clone().with_credential(token));
@@ -272,7 +274,7 @@ impl Table {
     }
 }
 
-/// Was the request refused because an attempt before it, whose answer was lost, may have been carried out?
+/// Was the request rejected because an earlier attempt, whose response was lost, may have been applied?
 fn repeated(error: &Error, code: ErrorCode) -> bool {
     error.applied() == Applied::Unknown && error.code() == Some(code)
 }

@@ -1,4 +1,4 @@
-//! Reads an entity, changes it and writes it back, until no other writer came between.
+//! Reads an entity, changes it and writes it back, until no other client interferes.
 
 use super::Table;
 use crate::entity::Entity;
@@ -14,7 +14,7 @@ use crate::write::{WriteMode, WriteOptions};
 ///
 /// let counters = service.create_table("Counters").await?;
 /// counters.insert(&Dynamic::new("p", "visits")).await?;
-/// // To set a mark twice does no harm, and whoever else writes there is not in the way for long.
+/// // Setting a mark twice is harmless, and contention is short.
 /// let options = ModifyOptions { attempts_max: 50, repeatable: true, ..ModifyOptions::default() };
 /// let marked = counters
 ///     .modify_with("p", "visits", options, |counter: &mut Dynamic| counter.set("Seen", true).map(|_| ()))
@@ -24,11 +24,11 @@ use crate::write::{WriteMode, WriteOptions};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModifyOptions {
-    /// How often it is read and changed before the contention is an error (CC-09).
+    /// Maximum number of attempts before contention is an error (CC-09).
     pub attempts_max: u32,
-    /// Write all properties back (`false`), or only add and change (`true`).
+    /// Merge (`true`): add and change properties only. Replace (`false`): write all properties.
     pub merge: bool,
-    /// Is the change harmless if made twice? Then it is made again also where nobody knows whether it was made.
+    /// Is making the change twice harmless? Then it is also repeated if it is unknown whether it was applied.
     pub repeatable: bool,
 }
 
@@ -39,7 +39,7 @@ impl Default for ModifyOptions {
 }
 
 impl Table {
-    /// Reads an entity, changes it, writes it back; and does so again if another writer came between (CC-09).
+    /// Reads an entity, changes it, and writes it back; starts again if another client changed it meanwhile (CC-09).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -64,7 +64,7 @@ impl Table {
         self.modify_with(partition_key, row_key, ModifyOptions::default(), change).await
     }
 
-    /// The same, with options. An error of the closure ends it, and nothing is written.
+    /// Like [`Table::modify`], with options. An error of the closure aborts, and nothing is written.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -73,10 +73,10 @@ impl Table {
     /// let before = accounts.insert(&Dynamic::new("p", "ann").with("Balance", 5)?).await?;
     /// let withdraw = |account: &mut Dynamic| match account.get::<i32>("Balance")?.unwrap_or(0) {
     ///     balance @ 10.. => account.set("Balance", balance - 10).map(|_| ()),
-    ///     _ => Err(Error::input("there is not enough")),
+    ///     _ => Err(Error::input("insufficient balance")),
     /// };
     /// let refused = accounts.modify_with("p", "ann", ModifyOptions::default(), withdraw).await.unwrap_err();
-    /// assert_eq!(refused.message(), "there is not enough");
+    /// assert_eq!(refused.message(), "insufficient balance");
     /// assert_eq!(accounts.get::<Dynamic>("p", "ann").await?.etag, before);
     /// # Ok(()) })
     /// ```
@@ -94,9 +94,7 @@ impl Table {
             let mut found: Versioned<T> = self.get(partition.as_str(), row.as_str()).await?;
             change(&mut found.value)?;
             if found.value.partition_key() != partition || found.value.row_key() != row {
-                return Err(Error::input(
-                    "a change leaves the keys as they are; insert another entity instead",
-                ));
+                return Err(Error::input("modify cannot change the keys; insert another entity instead"));
             }
             let if_match = Some(found.etag.clone());
             done += 1;

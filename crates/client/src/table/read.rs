@@ -13,7 +13,7 @@ use crate::transport::BoxFuture;
 use crate::versioned::Versioned;
 use crate::write::{entity_path, key};
 
-/// How an entity is read.
+/// Options for reading an entity.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -35,9 +35,9 @@ pub struct GetOptions {
 }
 
 impl Table {
-    /// Reads an entity. One that is not there is an error.
+    /// Reads an entity. It is an error if it does not exist.
     ///
-    /// Keys are given as texts; [`crate::Field::key`] makes the text of a key that is a number, a time or a GUID.
+    /// Keys are strings; [`crate::Field::key`] converts a key that is a number, a time or a GUID.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -65,7 +65,7 @@ impl Table {
         self.get_with(partition_key, row_key, &GetOptions::default()).await
     }
 
-    /// Reads an entity, if it is there. A missing table is an error.
+    /// Reads an entity, if it exists. A missing table is an error.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -89,14 +89,14 @@ impl Table {
         }
     }
 
-    /// Reads an entity.
+    /// Reads an entity, with options.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::{Dynamic, GetOptions};
     /// let orders = service.create_table("Orders").await?;
     /// orders.insert(&Dynamic::new("2024", "1").with("Total", 10)?).await?;
-    /// // From the copy of the account, for those who can bear that it may be behind.
+    /// // From the secondary, which may be behind.
     /// let options = GetOptions { secondary: true, ..GetOptions::default() };
     /// let order = orders.get_with::<Dynamic>("2024", "1", &options).await?;
     /// assert_eq!(order.value.get("Total")?, Some(10));
@@ -116,13 +116,13 @@ impl Table {
         decode_entity(&self.send(&call).await?.body)
     }
 
-    /// Reads one entity by a batch of one query, for keys that are too long for a URL (CL-12, FW-06).
+    /// Reads one entity with a batch of one query, for keys that are too long for a URL (CL-12, FW-06).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Dynamic;
     /// let pages = service.create_table("Pages").await?;
-    /// // As a URL this key would have more than 9000 characters.
+    /// // In a URL this key would have more than 9000 characters.
     /// let long = "д".repeat(512);
     /// pages.insert(&Dynamic::new(&long, &long).with("Visits", 3)?).await?;
     /// let page = pages.get_in_batch::<Dynamic>(&long, &long).await?;

@@ -1,4 +1,4 @@
-//! Writes entities of a table, one by one, and settles what a repeated request finds.
+//! Writes entities of a table one by one, and resolves the outcome of repeated requests.
 
 use lazuli_model::{EntityKey, ErrorCode};
 
@@ -11,10 +11,10 @@ use crate::versioned::ETag;
 use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, key};
 
 impl Table {
-    /// Adds an entity, which must not be there.
+    /// Inserts an entity, which must not exist.
     ///
-    /// If the answer to a first attempt was lost and the second finds the entity there, it is read: one that is equal is
-    /// taken for the one that was sent (ER-05, [`crate::RetryOptions::adopt_equal_insert`]).
+    /// If the response to the first attempt was lost and the second one gets 409, the entity is read: an equal one is
+    /// accepted as the one that was sent (ER-05, [`crate::RetryOptions::adopt_equal_insert`]).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -29,7 +29,7 @@ impl Table {
         self.write(entity, WriteMode::Insert).await
     }
 
-    /// Replaces an entity, which must be there, whatever its version.
+    /// Replaces an entity, which must exist, whatever its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -55,7 +55,7 @@ impl Table {
     /// let mut order = orders.get::<Dynamic>("2024", "1").await?;
     /// order.value.set("Total", 12)?;
     /// let second = orders.update_if(&order.value, &order.etag).await?;
-    /// // The one who still has the first version does not overwrite the second.
+    /// // A client that still has the first version does not overwrite the second.
     /// assert!(orders.update_if(&order.value, &first).await.unwrap_err().is_precondition_failed());
     /// assert_eq!(orders.get::<Dynamic>("2024", "1").await?.etag, second);
     /// # Ok(()) })
@@ -65,7 +65,7 @@ impl Table {
         self.write(entity, WriteOptions { mode: WriteMode::Replace, if_match }).await
     }
 
-    /// Changes the properties that are given of an entity that must be there; the others stay.
+    /// Changes the given properties of an entity, which must exist; the others stay.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -81,7 +81,7 @@ impl Table {
         self.write(entity, WriteMode::Merge).await
     }
 
-    /// The same if it still has this version.
+    /// Like [`Table::merge`], if the entity still has this version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -98,13 +98,13 @@ impl Table {
         self.write(entity, WriteOptions { mode: WriteMode::Merge, if_match }).await
     }
 
-    /// Adds or replaces an entity.
+    /// Inserts or replaces an entity.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Dynamic;
     /// let orders = service.create_table("Orders").await?;
-    /// // No matter whether it is the first time: it is there afterwards, and as it is here.
+    /// // Whether or not it existed, it now has exactly these properties.
     /// for total in [10, 12] {
     ///     orders.upsert(&Dynamic::new("2024", "1").with("Total", total)?).await?;
     /// }
@@ -115,13 +115,13 @@ impl Table {
         self.write(entity, WriteMode::UpsertReplace).await
     }
 
-    /// Adds an entity, or changes the properties that are given.
+    /// Inserts an entity, or changes the given properties.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Dynamic;
     /// let profiles = service.create_table("Profiles").await?;
-    /// // Two that know different things of an entity, and neither knows who is first.
+    /// // Two clients write different properties, in any order.
     /// profiles.upsert_merge(&Dynamic::new("p", "ann").with("Age", 30)?).await?;
     /// profiles.upsert_merge(&Dynamic::new("p", "ann").with("City", "Delft")?).await?;
     /// let ann = profiles.get::<Dynamic>("p", "ann").await?.value;
@@ -132,7 +132,7 @@ impl Table {
         self.write(entity, WriteMode::UpsertMerge).await
     }
 
-    /// Writes an entity, in any of the ways there are.
+    /// Writes an entity in any mode.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -140,7 +140,7 @@ impl Table {
     /// let orders = service.create_table("Orders").await?;
     /// let order = Dynamic::new("2024", "1").with("Total", 10)?;
     /// let version = orders.write(&order, WriteMode::UpsertMerge).await?;
-    /// // A mode alone writes whatever is there; with options it can depend on the version.
+    /// // A mode alone is unconditional; options can require a version.
     /// let options = WriteOptions { mode: WriteMode::Replace, if_match: Some(version.clone()) };
     /// assert_ne!(orders.write(&order, options).await?, version);
     /// # Ok(()) })
@@ -149,7 +149,7 @@ impl Table {
         self.apply(&Change::write(entity, &options.into())?, false).await
     }
 
-    /// Deletes an entity, which must be there, whatever its version.
+    /// Deletes an entity, which must exist, whatever its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -159,7 +159,7 @@ impl Table {
     /// orders.delete_entity("2024", "1").await?;
     /// assert!(orders.delete_entity("2024", "1").await.unwrap_err().is_not_found());
     ///
-    /// // One that is at hand tells its keys.
+    /// // With the entity at hand, take the keys from it.
     /// # use lazuli_client::Entity;
     /// orders.insert(&Dynamic::new("2024", "2")).await?;
     /// for order in orders.query::<Dynamic>().collect().await? {
@@ -174,6 +174,33 @@ impl Table {
     ) -> Result<()> {
         let key = key(partition_key.into(), row_key.into())?;
         self.apply_delete(&Change::delete(key, None), false).await
+    }
+
+    /// Deletes an entity if it exists, whatever its version. Returns whether it was deleted. It can be repeated: a worker
+    /// that starts over after a crash need not know how far it got (PT-04).
+    ///
+    /// ```
+    /// # lazuli_embedded::doc_test(|service| async move {
+    /// # use lazuli_client::Dynamic;
+    /// let orders = service.create_table("Orders").await?;
+    /// orders.insert(&Dynamic::new("2024", "1")).await?;
+    /// assert!(orders.delete_entity_if_exists("2024", "1").await?);
+    /// assert!(!orders.delete_entity_if_exists("2024", "1").await?);
+    ///
+    /// // A missing table is an error.
+    /// assert!(service.table("Missing")?.delete_entity_if_exists("2024", "1").await.is_err());
+    /// # Ok(()) })
+    /// ```
+    pub async fn delete_entity_if_exists(
+        &self,
+        partition_key: impl Into<String>,
+        row_key: impl Into<String>,
+    ) -> Result<bool> {
+        match self.delete_entity(partition_key, row_key).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(ErrorCode::ResourceNotFound) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes an entity if it still has this version.
@@ -198,12 +225,12 @@ impl Table {
         self.apply_delete(&Change::delete(key, Some(etag)), false).await
     }
 
-    /// Sends a change that leaves the entity there. `uncertain`: an earlier request for it may have been carried out.
+    /// Sends a change that does not delete. `uncertain`: an earlier request may have been applied.
     pub(crate) async fn apply(&self, change: &Change, uncertain: bool) -> Result<ETag> {
         match self.send(&change.call(&self.name).after(uncertain)).await {
             Ok(answer) => {
                 let etag = answer.get("etag").map(ETag::new);
-                etag.ok_or_else(|| Error::answer("the answer to a write has no ETag"))
+                etag.ok_or_else(|| Error::answer("the response to a write has no ETag"))
             }
             Err(error) if change.kind == ChangeKind::Write(WriteMode::Insert) => {
                 self.adopt(change, error).await
@@ -212,7 +239,7 @@ impl Table {
         }
     }
 
-    /// ER-05: a repeated delete that finds nothing has been done by an attempt before.
+    /// ER-05: a repeated delete that gets 404 was applied by an earlier attempt.
     pub(crate) async fn apply_delete(&self, change: &Change, uncertain: bool) -> Result<()> {
         match self.send(&change.call(&self.name).after(uncertain)).await {
             Err(error) if repeated(&error, ErrorCode::ResourceNotFound) => Ok(()),
@@ -220,7 +247,7 @@ impl Table {
         }
     }
 
-    /// ER-05: a repeated insert that finds the entity there looks whether it is its own.
+    /// ER-05: a repeated insert that gets 409 checks whether the entity is its own.
     async fn adopt(&self, change: &Change, error: Error) -> Result<ETag> {
         if !repeated(&error, ErrorCode::EntityAlreadyExists)
             || !self.service.pipeline.retry.adopt_equal_insert

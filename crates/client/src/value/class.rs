@@ -1,6 +1,6 @@
-//! The EDM types, as types: what a constant may be compared with, and how.
+//! The EDM types as Rust types: which comparisons are possible.
 //!
-//! None of them has values: they only say which comparisons there are.
+//! They have no values; they only determine the available comparisons.
 //!
 //! ```
 //! use lazuli_client::{Entity, Field, value::class};
@@ -8,7 +8,7 @@
 //! #[derive(Entity)]
 //! struct Person { #[table(partition_key)] city: String, #[table(row_key)] name: String, age: i32 }
 //!
-//! // What the derive makes for a field is typed by the class of its values.
+//! // The derive gives a field the class of its values.
 //! let age: Field<class::Int32> = Person::age();
 //! assert_eq!(age.ge(18).to_string(), "age ge 18");
 //! ```
@@ -27,12 +27,12 @@
 /// ```
 pub trait Class: 'static {}
 
-/// A type whose values have an order: `lt`, `le`, `gt` and `ge` are there for it.
+/// A type whose values have an order: `lt`, `le`, `gt` and `ge` are available.
 ///
 /// ```
 /// use lazuli_client::{Field, Filter, row_key, value::{Operand, class::Ordered}};
 ///
-/// /// Greater than one end, up to and including the other.
+/// /// Greater than the lower bound, up to and including the upper bound.
 /// fn up_to<C: Ordered>(field: &Field<C>, from: impl Operand<C>, to: impl Operand<C>) -> Filter {
 ///     field.clone().gt(from) & field.clone().le(to)
 /// }
@@ -40,7 +40,7 @@ pub trait Class: 'static {}
 /// assert_eq!(up_to(&row_key(), "a", "b").to_string(), "RowKey gt 'a' and RowKey le 'b'");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "values of type {Self} can be compared with `eq` and `ne` only",
+    message = "values of type {Self} can only be compared with `eq` and `ne`",
     note = "booleans, GUIDs and binary values have no order in a filter"
 )]
 pub trait Ordered: Class {}
@@ -126,7 +126,7 @@ classes! {
     Bytes;
 }
 
-/// A key that is the text of a `T` (see [`crate::keys::KeyText`]); it has the order of `T`.
+/// A key that is the string form of a `T` (see [`crate::keys::KeyText`]); it has the order of `T`.
 ///
 /// ```
 /// # use lazuli_client::Entity;

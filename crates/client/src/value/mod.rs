@@ -1,7 +1,7 @@
-//! Property values on their way between Rust types and the service.
+//! Conversion of property values between Rust types and the service.
 //!
-//! Every Rust type that can be a property has one EDM type, fixed at compile time ([`Scalar::Class`]): that is what lets
-//! a comparison with a constant of the wrong type, or an ordering of a type that has none, fail to compile.
+//! Every Rust type that can be a property has one EDM type, fixed at compile time ([`Scalar::Class`]). So comparing
+//! with a constant of the wrong type, or ordering a type without an order, does not compile.
 //!
 //! ```
 //! use lazuli_client::value::{FromValue, ToValue, WireValue};
@@ -9,13 +9,18 @@
 //!
 //! assert_eq!(7_i64.to_value(), Some(Value::Int64(7)));
 //! assert_eq!(None::<i64>.to_value(), None);
-//! // A number that fits is read as the wider type; a text is no number.
+//! // A number that fits is converted to the wider type; a string is not a number.
 //! assert_eq!(i64::from_value(&WireValue::Int32(7)).ok(), Some(7));
 //! assert!(i64::from_value(&WireValue::String("7".into())).is_err());
 //! # Ok::<(), lazuli_client::Error>(())
 //! ```
+//!
+//! Types of other crates are properties with the feature of that name: `chrono` (`DateTime<Utc>`), `time` (`OffsetDateTime`), `uuid`
+//! (`Uuid`) and `rust_decimal` (`Decimal`, stored as a string).
 
 pub mod class;
+#[cfg(any(feature = "chrono", feature = "time", feature = "uuid", feature = "rust_decimal"))]
+mod foreign;
 mod scalars;
 
 use std::borrow::Cow;
@@ -24,7 +29,7 @@ use std::time::SystemTime;
 
 use lazuli_model::{DateTime, EdmType, Guid, Value};
 
-/// A value as it came from the service, borrowed from the answer where that is possible.
+/// A value as received from the service, borrowed from the response where possible.
 ///
 /// ```
 /// use lazuli_client::{Value, value::WireValue};
@@ -34,7 +39,7 @@ use lazuli_model::{DateTime, EdmType, Guid, Value};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum WireValue<'a> {
-    /// There is no value; a property that was selected and that the entity does not have.
+    /// No value: a selected property that the entity does not have.
     Null,
     /// Edm.Binary.
     Binary(Vec<u8>),
@@ -77,7 +82,7 @@ impl WireValue<'_> {
         })
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     fn name(&self) -> &'static str {
         match self {
             WireValue::Null => "null",
@@ -109,7 +114,7 @@ impl<'a> From<&'a Value> for WireValue<'a> {
     }
 }
 
-/// A property has another type than the one it is read as.
+/// A property has another type than requested.
 ///
 /// ```
 /// use lazuli_client::value::{FromValue, WireValue};
@@ -121,7 +126,7 @@ impl<'a> From<&'a Value> for WireValue<'a> {
 pub struct WrongType(pub(crate) String);
 
 impl WrongType {
-    /// The value cannot be read as `expected`.
+    /// The value cannot be converted to `expected`.
     ///
     /// ```
     /// use lazuli_client::value::{WireValue, WrongType};
@@ -133,7 +138,7 @@ impl WrongType {
         Self(format!("expected {expected}, found {}", found.name()))
     }
 
-    /// The value has the right type and still is none that can be read, for this reason.
+    /// The value has the right type but is invalid, for this reason.
     ///
     /// ```
     /// use lazuli_client::value::WrongType;
@@ -153,7 +158,7 @@ impl fmt::Display for WrongType {
 
 impl std::error::Error for WrongType {}
 
-/// A Rust type that is one EDM type, never null.
+/// A Rust type with one EDM type, never null.
 ///
 /// ```
 /// use lazuli_client::{Value, prop, value::{Scalar, class}};
@@ -171,9 +176,9 @@ impl std::error::Error for WrongType {}
 /// assert_eq!(prop("Price").lt(Cents(999)).to_string(), "Price lt 999L");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the type of a property",
-    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
+    message = "`{Self}` cannot be the type of a property",
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers are widened, and an `Option` can be absent",
+    note = "in a struct, choose how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; for all other properties, use `#[table(extra)] name: Props`"
 )]
 pub trait Scalar {
     /// Its EDM type.
@@ -184,8 +189,8 @@ pub trait Scalar {
     /// ```
     /// use lazuli_client::{Value, value::Scalar};
     ///
-    /// assert_eq!(7_u8.scalar(), Value::Int32(7)); // the service has no smaller number
-    /// assert_eq!(7_u32.scalar(), Value::Int64(7)); // and none of 32 bits without a sign
+    /// assert_eq!(7_u8.scalar(), Value::Int32(7)); // the service has no smaller type
+    /// assert_eq!(7_u32.scalar(), Value::Int64(7)); // and no unsigned 32-bit type
     /// ```
     fn scalar(&self) -> Value;
 }
@@ -207,9 +212,9 @@ pub trait Scalar {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a property of class {C} cannot be compared with `{Self}`",
-    note = "use a constant of the property's own type; a comparison of two types never holds",
-    note = "what #[table(string)] stores is compared as text: `.eq(value.to_string())`",
-    note = "the service cannot ask for what is absent: `.filter_local(|row| row.field.is_none())` looks for it here"
+    note = "use a constant of the property's own type; a comparison of different types never holds",
+    note = "a #[table(string)] property is compared as a string: `.eq(value.to_string())`",
+    note = "the service cannot filter by absence; use `.filter_local(|row| row.field.is_none())`"
 )]
 pub trait Operand<C> {
     /// The constant.
@@ -223,12 +228,12 @@ pub trait Operand<C> {
     fn operand(&self) -> Value;
 }
 
-/// What a property can be set to: a [`Scalar`], a [`Value`], or an `Option` of these, where `None` is "no such property".
+/// A value that a property can be set to: a [`Scalar`], a [`Value`], or an `Option` of these, where `None` removes the property.
 ///
 /// ```
 /// use lazuli_client::{Props, Value, value::ToValue};
 ///
-/// /// Stored as a text, if it is one of ours.
+/// /// Stored as a string, if it is known.
 /// struct Color(Option<&'static str>);
 ///
 /// impl ToValue for Color {
@@ -244,8 +249,8 @@ pub trait Operand<C> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a property",
-    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers are widened, and an `Option` can be absent",
+    note = "in a struct, choose how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; for all other properties, use `#[table(extra)] name: Props`"
 )]
 pub trait ToValue {
     /// The value, or `None` for no value.
@@ -259,7 +264,7 @@ pub trait ToValue {
     fn to_value(&self) -> Option<Value>;
 }
 
-/// What a property can be read as.
+/// A type that a property can be converted to.
 ///
 /// ```
 /// use lazuli_client::{Dynamic, value::{FromValue, WireValue, WrongType}};
@@ -282,12 +287,12 @@ pub trait ToValue {
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "a property cannot be read as `{Self}`",
-    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers widen, and `Option` makes one that can be absent",
-    note = "in a struct, say how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; a field for all other properties is `#[table(extra)] name: Props`"
+    message = "a property cannot be converted to `{Self}`",
+    note = "properties are bool, i32, i64, f64, String, Guid, DateTime, SystemTime or Vec<u8>; smaller numbers are widened, and an `Option` can be absent",
+    note = "in a struct, choose how it is stored: #[table(int64)], #[table(double)], #[table(string)], #[table(json)], …; for all other properties, use `#[table(extra)] name: Props`"
 )]
 pub trait FromValue: Sized {
-    /// Reads it. Numbers widen (Int32 to Int64 and Double), nothing else is converted.
+    /// Converts a value. Numbers are widened (Int32 to Int64 and Double); nothing else is converted.
     ///
     /// ```
     /// use lazuli_client::value::{FromValue, WireValue};
@@ -298,12 +303,12 @@ pub trait FromValue: Sized {
     /// ```
     fn from_value(value: &WireValue<'_>) -> Result<Self, WrongType>;
 
-    /// What a property that is not there is read as, if anything.
+    /// The value for an absent property, if any.
     ///
     /// ```
     /// use lazuli_client::value::FromValue;
     ///
-    /// assert_eq!(i32::absent(), None); // must be there
+    /// assert_eq!(i32::absent(), None); // must be present
     /// assert_eq!(<Option<i32>>::absent(), Some(None));
     /// ```
     fn absent() -> Option<Self> {
@@ -311,12 +316,12 @@ pub trait FromValue: Sized {
     }
 }
 
-/// The type of a field that is a property: names the class that its comparisons take.
+/// The type of a field that is a property: determines the class of its comparisons.
 ///
 /// ```
 /// use lazuli_client::{Field, value::FieldType};
 ///
-/// /// The field of the first version of a property, which had another name.
+/// /// The field for an older name of a property.
 /// fn old<T: FieldType>(name: &'static str) -> Field<T::Class> {
 ///     Field::new(name)
 /// }
@@ -328,8 +333,8 @@ pub trait FieldType {
     type Class: class::Class;
 }
 
-/// The service's time for one of this machine's. What is outside the years 1 to 9999 is cut to them; the service
-/// counts in 100 ns.
+/// Converts a system time. Times outside of the years 1 to 9999 are clamped; the service counts in units of
+/// 100 ns.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};
@@ -342,7 +347,7 @@ pub fn from_system_time(time: SystemTime) -> DateTime {
     time.into()
 }
 
-/// This machine's time for one of the service's.
+/// Converts a time of the service to a system time.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};

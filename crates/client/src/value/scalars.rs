@@ -1,4 +1,4 @@
-//! Which Rust types are properties, and how each is written, compared and read: the tables.
+//! Tables of the Rust types that are properties: how each is written, compared and read.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -105,8 +105,8 @@ scalars! {
     [const N: usize] [u8; N] => Bytes, |v| Value::Binary(v.to_vec());
 }
 
-/// Constants by the class that they can be compared with. Integers have one type for each class, so that a bare
-/// `5` gets the type of the property.
+/// Constants by the class they can be compared with. Integers have one type per class, so that a bare `5` gets the
+/// type of the property.
 macro_rules! operands {
     ($($class:ident: $([$($generic:tt)*] $type:ty),+;)*) => {$($(
         impl<$($generic)*> Operand<class::$class> for $type {
@@ -155,8 +155,7 @@ readers! {
     Vec<u8>, "Edm.Binary", WireValue::Binary(v) => Ok(v.clone());
 }
 
-/// Integers that are stored in a wider type and must fit when they come back.
-/// The nearest one; a number that is too large has none.
+/// The nearest `f32`; a number that is too large is an error.
 fn rounded(wide: f64) -> Result<f32, WrongType> {
     let own = wide as f32;
     match own.is_infinite() && wide.is_finite() {
@@ -165,6 +164,7 @@ fn rounded(wide: f64) -> Result<f32, WrongType> {
     }
 }
 
+/// Integers that are stored in a wider type and must fit when read.
 macro_rules! narrow_readers {
     ($($type:ty, $expected:expr, $($wire:ident)|+;)*) => {$(
         impl FromValue for $type {
@@ -193,7 +193,7 @@ impl<const N: usize> FromValue for [u8; N] {
             WireValue::Binary(bytes) => bytes
                 .as_slice()
                 .try_into()
-                .map_err(|_| WrongType::because(format!("{} bytes where {N} are expected", bytes.len()))),
+                .map_err(|_| WrongType::because(format!("expected {N} bytes, found {}", bytes.len()))),
             other => Err(WrongType::new("Edm.Binary", other)),
         }
     }
@@ -211,9 +211,9 @@ mod tests {
         assert_eq!(T::from_value(&WireValue::from(&stored)), Ok(value));
     }
 
-    /// DM-13: each type goes out and comes back.
+    /// DM-13: each type round-trips.
     #[test]
-    fn types_and_back() {
+    fn types_round_trip() {
         check(true, Value::Boolean(true));
         check(-5_i32, Value::Int32(-5));
         check(200_u8, Value::Int32(200));
@@ -231,7 +231,7 @@ mod tests {
         assert!(f64::from_value(&WireValue::Double(f64::NAN)).unwrap().is_nan());
     }
 
-    /// Numbers widen; anything else must be of its own type.
+    /// Numbers are widened; any other value must have the expected type.
     #[test]
     fn only_widening_conversions() {
         assert_eq!(i64::from_value(&WireValue::Int32(3)), Ok(3));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn system_time_and_back() {
+    fn system_time_round_trips() {
         for text in
             ["1601-01-01", "1969-12-31T23:59:59.9999999Z", "1970-01-01", "2024-02-29T12:34:56.7890123Z"]
         {

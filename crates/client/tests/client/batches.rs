@@ -1,11 +1,11 @@
-//! Entity group transactions, and work in bulk.
+//! Entity group transactions and bulk writes.
 
 use lazuli_client::{Applied, BulkOptions, Dynamic, ErrorCode, ErrorKind, WriteMode};
 
 use crate::support::{age, cases, person};
 
 cases! {
-    /// TX-14, TX-26, CC-07: all kinds of changes in one batch; versions come back in order.
+    /// TX-14, TX-26, CC-07: all kinds of changes in one batch; versions are returned in order.
     async fn a_batch_of_all_kinds(setting: Setting) {
         let table = setting.table().await;
         let mut tags = Vec::new();
@@ -34,7 +34,7 @@ cases! {
         assert_eq!(Some(&found.etag), etags[0].as_ref());
     }
 
-    /// TX-09, TX-15, TX-23, TX-25, ER-08: one failure fails all, and says which one it was.
+    /// TX-09, TX-15, TX-23, TX-25, ER-08: one failure fails the batch, and the error names the operation.
     async fn a_failed_batch_changes_nothing(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "there", 1)).await.unwrap();
@@ -51,8 +51,8 @@ cases! {
         assert_eq!(age(&table, "p", "there").await, Some(1));
     }
 
-    /// TX-25: a failure of the whole is of another kind than that of an operation.
-    async fn a_batch_that_is_refused_as_a_whole(setting: Setting) {
+    /// TX-25: the failure of a whole batch has another kind than that of an operation.
+    async fn a_batch_rejected_as_a_whole(setting: Setting) {
         let table = setting.table().await;
         let wrong = lazuli_client::Credential::shared_key("d3Jvbmc=").unwrap();
         let stranger = setting.service.with_account(setting.service.account().clone().with_credential(wrong));
@@ -62,7 +62,7 @@ cases! {
         assert_eq!((error.kind(), error.batch_index(), error.status()), (ErrorKind::Service, None, Some(403)));
     }
 
-    /// TX-12: one version that does not match fails all.
+    /// TX-12: one version that does not match fails the batch.
     async fn versions_in_a_batch(setting: Setting) {
         let table = setting.table().await;
         let old = table.insert(&person("p", "a", 1)).await.unwrap();
@@ -76,8 +76,8 @@ cases! {
         assert_eq!(age(&table, "p", "b").await, None);
     }
 
-    /// TX-01 to TX-05: what a service refuses is refused when it is added, and the batch stays as it was.
-    async fn the_limits_are_checked_at_once(setting: Setting) {
+    /// TX-01 to TX-05: limits are checked when a change is added, and a rejected change leaves the batch unchanged.
+    async fn limits_are_checked_immediately(setting: Setting) {
         let table = setting.table().await;
         let partition = table.partition("p").unwrap();
         let mut batch = partition.batch();
@@ -97,7 +97,7 @@ cases! {
         assert_eq!(partition.batch().execute().await.unwrap().len(), 0);
     }
 
-    /// TX-02: four megabytes at most, counted before anything is sent; and what fits is taken.
+    /// TX-02: four megabytes at most, counted before anything is sent; a batch within the limit is accepted.
     async fn the_largest_batch(setting: Setting) {
         let table = setting.table().await;
         let mut batch = table.partition("p").unwrap().batch();
@@ -128,7 +128,7 @@ cases! {
         assert_eq!(age(&table, "p", "0000000000000000019").await, Some(19));
     }
 
-    /// TX-21, CL-12, FW-06: long keys, read by a batch of one query. (Azurite has 512 characters at most.)
+    /// TX-21, CL-12, FW-06: long keys, read with a batch of one query. (Azurite allows at most 512 characters.)
     async fn a_query_in_a_batch(setting: Setting) {
         let table = setting.table().await;
         let (partition, row) = ("p".repeat(500), "r'".repeat(250));
@@ -139,7 +139,7 @@ cases! {
         assert!(missing.is_not_found(), "{missing}");
     }
 
-    /// ER-07: in batches of neighbours, with checkpoints; goes on behind the last one.
+    /// ER-07: batches of adjacent entities, with checkpoints; resumes after the last one.
     async fn many_entities_with_checkpoints(setting: Setting) {
         let table = setting.table().await;
         let all = |from: usize| {
@@ -156,5 +156,15 @@ cases! {
         assert_eq!((stopped.done, last, stopped.error.batch_index()), (0, 0, Some(1)));
         table.write_all(all(250), BulkOptions::default(), |_| {}).await.unwrap();
         assert_eq!(age(&table, "b", "0300").await, Some(300));
+
+        // Stopped on the way: the error says how much is done, and the rest follows from there. Inserts prove that nothing is
+        // sent twice.
+        let table = setting.table_named("again").await;
+        table.insert(&person("b", "0300", 0)).await.unwrap();
+        let stopped = table.write_all(all(0), insert, |done| last = done).await.unwrap_err();
+        assert_eq!((stopped.done, last, stopped.error.batch_index()), (270, 270, Some(30)));
+        table.delete_entity("b", "0300").await.unwrap();
+        let rest = table.write_all(all(usize::try_from(stopped.done).unwrap()), insert, |_| {}).await.unwrap();
+        assert_eq!((rest, table.query::<Dynamic>().count().await.unwrap()), (60, 330));
     }
 }

@@ -1,11 +1,11 @@
-//! Tracked objects and what is sent of them.
+//! Tracked objects and how they are saved.
 
 use lazuli_client::{Context, Dynamic, ErrorCode, ErrorKind, MergeOption, SaveMode, SaveOptions};
 
 use crate::support::{age, cases, person};
 
 cases! {
-    /// CL-01, CL-02, CL-03: nothing is sent before the save; merging is the default, replacing is asked for.
+    /// CL-01, CL-02, CL-03: nothing is sent before the save; merging is the default, replacing is optional.
     async fn changes_wait_for_the_save(setting: Setting) {
         let table = setting.table().await;
         let mut context = Context::new(&setting.service);
@@ -18,11 +18,11 @@ cases! {
         *context.edit(handle).unwrap() = Dynamic::new("p", "r").with("Age", 2).unwrap();
         context.save().await.unwrap();
         let merged = table.get::<Dynamic>("p", "r").await.unwrap();
-        assert!(merged.value.props.contains("Name"), "a merge keeps what it is not told");
+        assert!(merged.value.props.contains("Name"), "a merge preserves other properties");
         context.update(handle).unwrap();
         context.save_replace().await.unwrap();
         let replaced = table.get::<Dynamic>("p", "r").await.unwrap();
-        assert!(!replaced.value.props.contains("Name"), "a replace forgets it");
+        assert!(!replaced.value.props.contains("Name"), "a replace removes them");
 
         context.delete(handle).unwrap();
         assert_eq!(age(&table, "p", "r").await, Some(2));
@@ -31,7 +31,7 @@ cases! {
         assert!(context.entity(handle).is_err());
     }
 
-    /// CL-02: what is attached is changed without being read; what is detached is not sent.
+    /// CL-02: an attached entity is changed without being read; a detached one is not sent.
     async fn attach_and_detach(setting: Setting) {
         let table = setting.table().await;
         let etag = table.insert(&person("p", "a", 1)).await.unwrap();
@@ -39,7 +39,7 @@ cases! {
         let mut context = Context::new(&setting.service);
         let first = context.attach(&table, person("p", "a", 2), Some(etag)).unwrap();
         let second = context.attach(&table, person("p", "b", 2), None).unwrap();
-        assert!(context.attach(&table, person("p", "b", 3), None).is_err(), "tracked once");
+        assert!(context.attach(&table, person("p", "b", 3), None).is_err(), "already tracked");
         assert_eq!(context.pending(), 0);
         context.update(first).unwrap();
         context.update(second).unwrap();
@@ -52,7 +52,7 @@ cases! {
         assert_eq!((context.pending(), context.save().await.unwrap()), (0, 0));
     }
 
-    /// CL-08: what fails stays pending, is sent again by the next save, and can be detached.
+    /// CL-08: a failed change stays pending, is sent again by the next save, and can be detached.
     async fn failures_stay_pending(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "there", 1)).await.unwrap();
@@ -75,8 +75,8 @@ cases! {
         assert_eq!(context.save().await.unwrap(), 0);
     }
 
-    /// CL-04: what is tracked keeps its version when it is read again, so that a save finds the conflict.
-    async fn append_only_finds_the_conflict(setting: Setting) {
+    /// CL-04: a tracked entity keeps its version when it is read again, so that a save detects the conflict.
+    async fn append_only_detects_the_conflict(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
         let mut context = Context::new(&setting.service);
@@ -91,8 +91,8 @@ cases! {
         context.detach(handle).unwrap();
     }
 
-    /// CL-05: what was read takes the place of what was changed.
-    async fn overwrite_changes_takes_the_others(setting: Setting) {
+    /// CL-05: the entity that was read replaces the changed one.
+    async fn overwrite_changes_discards_ours(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
         let mut context = Context::new(&setting.service).with_merge_option(MergeOption::OverwriteChanges);
@@ -106,7 +106,7 @@ cases! {
         assert_eq!(age(&table, "p", "r").await, Some(3));
     }
 
-    /// CL-06: what was changed stays and gets the new version: the way out of a conflict.
+    /// CL-06: local changes stay and get the new version, which resolves a conflict.
     async fn preserve_changes_recovers(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
@@ -121,7 +121,7 @@ cases! {
         assert_eq!(age(&table, "p", "r").await, Some(2));
     }
 
-    /// CL-07: what is read through the table is not tracked; changing it needs an attach.
+    /// CL-07: an entity read through the table is not tracked; changing it requires an attach.
     async fn reading_without_tracking(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
@@ -134,8 +134,8 @@ cases! {
         assert_eq!(age(&table, "p", "r").await, Some(5));
     }
 
-    /// LA-18: a table that is created in the context is there when its entities come.
-    async fn order_is_kept(setting: Setting) {
+    /// LA-18: a table created in the context exists before its entities are inserted.
+    async fn order_is_preserved(setting: Setting) {
         let name = setting.table_name("made");
         setting.service.table(&name).unwrap().delete_if_exists().await.unwrap();
         for mode in [SaveMode::Each, SaveMode::Batches] {
@@ -151,7 +151,7 @@ cases! {
         }
     }
 
-    /// CL-03, TX-22: one batch for all, which must be possible; a failure leaves everything pending.
+    /// CL-03, TX-22: one batch for all changes, if possible; a failure leaves everything pending.
     async fn one_batch_for_all(setting: Setting) {
         let table = setting.table().await;
         let mut context = Context::new(&setting.service);
@@ -196,8 +196,8 @@ cases! {
         assert_eq!((age(&table, "p", "000").await, age(&table, "q", "000").await), (None, Some(0)));
     }
 
-    /// An entity whose keys were changed is not the one that is tracked.
-    async fn keys_stay(setting: Setting) {
+    /// The keys of a tracked entity cannot be changed.
+    async fn keys_cannot_be_changed(setting: Setting) {
         let table = setting.table().await;
         let mut context = Context::new(&setting.service);
         let handle = context.add(&table, person("p", "r", 1)).unwrap();
@@ -207,7 +207,7 @@ cases! {
     }
 }
 
-/// CL-09: a context goes to another thread, but is not shared between two.
+/// CL-09: a context can be sent to another thread, but not shared between two.
 #[test]
 fn a_context_can_be_sent() {
     fn sent<T: Send>() {}

@@ -1,4 +1,4 @@
-//! Single entities: what is written is read, versions guard changes.
+//! Single entities: written and read, with versions that guard changes.
 
 use lazuli_client::{
     Applied, DateTime, Dynamic, ErrorCode, ErrorKind, GetOptions, Guid, ModifyOptions, Value, Versioned,
@@ -8,8 +8,8 @@ use lazuli_client::{
 use crate::support::{age, cases, person};
 
 cases! {
-    /// DM-20, LA-10: every type survives, with its type.
-    async fn all_types_survive(setting: Setting) {
+    /// DM-20, LA-10: every type is preserved.
+    async fn all_types_round_trip(setting: Setting) {
         let table = setting.table().await;
         let sent = Dynamic::new("p", "r")
             .with("Text", "a \"b\" \\ \u{1F600}\n").unwrap()
@@ -32,7 +32,7 @@ cases! {
         }
     }
 
-    /// OP-08: keys with quotes, blanks, percent signs, and all that a URL means something by.
+    /// OP-08: keys with quotes, spaces, percent signs, and all characters with a meaning in URLs.
     async fn keys_of_all_kinds(setting: Setting) {
         let table = setting.table().await;
         let keys = ["", " ", "O'Hare", "''", "a b", "50%", "%20", "a+b", "a&b=c", "\u{e9}\u{1F600}", "(x)", "a,b", ";:@$!*", "~-_.", "\"q\"", "[{|}]", "<>"];
@@ -47,8 +47,8 @@ cases! {
         }
     }
 
-    /// HT-06, LA-06: keys that cannot be are refused before anything is sent.
-    async fn keys_are_checked_at_once(setting: Setting) {
+    /// HT-06, LA-06: invalid keys are rejected before anything is sent.
+    async fn keys_are_checked_immediately(setting: Setting) {
         let table = setting.table().await;
         for key in ["a/b", "a\\b", "a#b", "a?b", "a\u{1}b", &"x".repeat(1025)] {
             let error = table.insert(&person(key, "r", 1)).await.unwrap_err();
@@ -57,7 +57,7 @@ cases! {
         }
     }
 
-    /// ER-01, ER-03: errors have code, status, text, request id, and say that nothing was applied.
+    /// ER-01, ER-03: errors have code, status, message and request id, and say that nothing was applied.
     async fn errors_say_what_happened(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
@@ -76,7 +76,7 @@ cases! {
         assert_eq!(table.delete_entity("p", "x").await.unwrap_err().code(), Some(ErrorCode::ResourceNotFound));
     }
 
-    /// OP-17: a missing table is told apart from a missing entity.
+    /// OP-17: a missing table is distinguished from a missing entity.
     async fn a_missing_table_is_an_error(setting: Setting) {
         let table = setting.service.table(&setting.table_name("missing")).unwrap();
         let error = table.insert(&person("p", "r", 1)).await.unwrap_err();
@@ -85,8 +85,8 @@ cases! {
         assert!(error.is_not_found(), "{error}");
     }
 
-    /// OP-10 to OP-14: replace forgets what it is not told, merge keeps it.
-    async fn replace_forgets_and_merge_keeps(setting: Setting) {
+    /// OP-10 to OP-14, LA-19: replace removes properties that are not sent; merge preserves them.
+    async fn replace_removes_and_merge_preserves(setting: Setting) {
         let table = setting.table().await;
         let only = |name: &'static str| Dynamic::new("p", "r").with(name, 1).unwrap();
         let names = async || {
@@ -129,7 +129,7 @@ cases! {
         assert_eq!(age(&table, "p", "r").await, None);
     }
 
-    /// A condition where there can be none is refused at once.
+    /// A condition on an upsert is rejected immediately.
     async fn upserts_have_no_condition(setting: Setting) {
         let table = setting.table().await;
         let etag = table.insert(&person("p", "r", 1)).await.unwrap();
@@ -139,7 +139,7 @@ cases! {
         }
     }
 
-    /// CC-06, CC-09: concurrent increments all arrive; each reads again when another came between.
+    /// CC-06, CC-09: no concurrent increment is lost; each reads again if another was faster.
     async fn modify_loses_nothing(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 0)).await.unwrap();
@@ -164,8 +164,8 @@ cases! {
         assert_eq!(age(&table, "p", "r").await, Some(20));
     }
 
-    /// CC-09: the contention is bounded, and an error of the closure ends it.
-    async fn modify_ends(setting: Setting) {
+    /// CC-09: contention is bounded, and an error of the closure aborts.
+    async fn modify_is_bounded(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 0)).await.unwrap();
         let stop = |_: &mut Dynamic| Err(lazuli_client::Error::input("enough"));
@@ -175,8 +175,8 @@ cases! {
         assert!(missing.is_not_found());
     }
 
-    /// CC-09: a change of the keys would be a change of another entity, with this one's version.
-    async fn modify_does_not_move_an_entity(setting: Setting) {
+    /// CC-09: a change of the keys would change another entity, with this one's version.
+    async fn modify_cannot_change_the_keys(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "a", 1)).await.unwrap();
         table.insert(&person("p", "b", 2)).await.unwrap();
@@ -190,7 +190,7 @@ cases! {
         assert_eq!((calls, age(&table, "p", "b").await), (1, Some(2)));
     }
 
-    /// PJ: only what is selected is read; the version is known all the same.
+    /// QY-06, QY-07: only selected properties are read; the version is known nevertheless.
     async fn select_in_a_get(setting: Setting) {
         let table = setting.table().await;
         let etag = table.insert(&person("p", "r", 7)).await.unwrap();
@@ -201,7 +201,7 @@ cases! {
         assert_eq!(found.value.get::<String>("Name").unwrap(), None);
     }
 
-    /// The secondary reads what the primary wrote, and takes no writes.
+    /// The secondary reads what the primary wrote, and rejects writes.
     async fn reads_of_the_secondary(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 7)).await.unwrap();
@@ -211,7 +211,7 @@ cases! {
     }
 }
 
-/// An entity that looks at what came before it makes sense of it.
+/// An entity that inspects its raw properties when it is decoded.
 struct Watched {
     seen: Vec<String>,
 }
@@ -240,7 +240,7 @@ impl lazuli_client::Entity for Watched {
     }
 }
 
-/// CL-11: whoever decodes by hand sees the properties as they came, with their types.
+/// CL-11: a hand-written `decode` sees the properties as received, with their types.
 #[test]
 fn decoding_sees_the_raw_properties() {
     crate::support::embedded("decoding_sees_the_raw_properties", async |setting: crate::support::Setting| {
@@ -251,9 +251,9 @@ fn decoding_sees_the_raw_properties() {
     });
 }
 
-/// Numbers at the edges, and names of all scripts, are stored, come back bit for bit, and are found by a filter.
+/// Extreme numbers and names of all scripts are stored, returned bit for bit, and found by a filter.
 #[test]
-fn numbers_and_names_at_the_edge() {
+fn extreme_numbers_and_names() {
     crate::support::on_http("numbers_and_names_at_the_edge", async |setting: crate::support::Setting| {
         let table = setting.table().await;
         let doubles =

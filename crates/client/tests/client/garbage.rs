@@ -1,5 +1,5 @@
-//! Services that are none: answers cut short, of another kind, without what they must have, or without end. No answer
-//! makes the client panic, wait for ever, or say more than it knows.
+//! Invalid services: responses that are truncated, of another kind, incomplete, or endless. None makes the client
+//! panic, wait for ever, or claim more than it knows.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{account_at, person};
 
-/// Answers every request alike, and counts them.
+/// Sends every request the same response, and counts the requests.
 #[derive(Clone)]
 struct Parrot {
     answer: Response<Bytes>,
@@ -52,8 +52,8 @@ fn run<F: Future<Output = ()>>(test: F) {
 
 const PAGE: &str = r#"{"value":[{"PartitionKey":"p","RowKey":"r","Timestamp":"2024-01-01T00:00:00Z"}]}"#;
 
-/// What no table service sends with status 200.
-const NO_ANSWERS: [&str; 7] = [
+/// Bodies that no table service sends with status 200.
+const INVALID_BODIES: [&str; 7] = [
     "",
     "<html>Log in to the wireless network</html>",
     r#"{"value":[{"PartitionKey":"p","RowKey":"r","Timesta"#,
@@ -63,11 +63,11 @@ const NO_ANSWERS: [&str; 7] = [
     "<?xml version=\"1.0\"?><feed xmlns=\"http://www.w3.org/2005/Atom\"></feed>",
 ];
 
-/// An answer to a read that is none is an error, not an empty page; and a read has changed nothing.
+/// An invalid response to a read is an error, not an empty page, and a read has changed nothing.
 #[test]
 fn an_error_in_place_of_a_page_is_not_an_empty_page() {
     run(async {
-        for body in NO_ANSWERS {
+        for body in INVALID_BODIES {
             let parrot = Parrot::new(200, &[], body);
             let table = parrot.table();
             let errors: [Error; 4] = [
@@ -83,14 +83,14 @@ fn an_error_in_place_of_a_page_is_not_an_empty_page() {
                     "{body}: {error}"
                 );
             }
-            assert_eq!(parrot.asked(), 4, "what makes no sense is not asked for again");
+            assert_eq!(parrot.asked(), 4, "an invalid response is not retried");
         }
     });
 }
 
-/// A batch is answered with 202 whether it was carried out or refused: whoever cannot read the answer does not know.
+/// A batch gets 202 whether it was applied or rejected, so without a readable response the outcome is unknown.
 #[test]
-fn a_batch_whose_answer_cannot_be_read_is_uncertain() {
+fn a_batch_with_an_invalid_response_is_uncertain() {
     let kind = b"multipart/mixed; boundary=b".as_slice();
     let part =
         "--b\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 204 No Content\r\nETag: W/\"x\"\r\n\r\n\r\n";
@@ -116,9 +116,9 @@ fn a_batch_whose_answer_cannot_be_read_is_uncertain() {
     });
 }
 
-/// Changes are answered with 201, 202 or 204. A page with status 200 is somebody else's, who has changed nothing.
+/// Changes get 201, 202 or 204. A page with status 200 comes from something else, which has changed nothing.
 #[test]
-fn a_page_of_somebody_else_is_no_change() {
+fn a_foreign_page_is_not_a_change() {
     run(async {
         let parrot = Parrot::new(200, &[("etag", b"\"page\"")], "<html>Log in</html>");
         let table = parrot.table();
@@ -137,18 +137,18 @@ fn a_page_of_somebody_else_is_no_change() {
     });
 }
 
-/// A change that is told to be made, without its version: it was made.
+/// A change confirmed without its version was applied.
 #[test]
-fn a_change_without_an_etag_was_made() {
+fn a_change_without_an_etag_was_applied() {
     run(async {
         let error = Parrot::new(204, &[], "").table().upsert(&person("p", "r", 1)).await.unwrap_err();
         assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Yes), "{error}");
     });
 }
 
-/// No request is sent on to where an answer points: it would carry the signature there.
+/// Redirects are not followed: the request would carry the signature to another host.
 #[test]
-fn redirections_are_not_followed() {
+fn redirects_are_not_followed() {
     run(async {
         for status in [301, 302, 307, 308] {
             let parrot = Parrot::new(status, &[("location", b"http://elsewhere.example/")], "");
@@ -159,9 +159,9 @@ fn redirections_are_not_followed() {
     });
 }
 
-/// PG-15: a service that sends the same page for ever is found out at its second page, one without rows a little later.
+/// PG-15: a service that returns the same page for ever is detected at its second page, an empty one a little later.
 #[test]
-fn a_continuation_that_leads_to_itself_ends() {
+fn a_continuation_that_repeats_itself_is_detected() {
     run(async {
         for (page, requests) in [(PAGE, 2..=2), (r#"{"value":[]}"#, 2..=50)] {
             for value in ["a", ""] {
@@ -179,7 +179,7 @@ fn a_continuation_that_leads_to_itself_ends() {
     });
 }
 
-/// A service whose pages lead on in a circle, one token after the other.
+/// A service whose continuations form a cycle.
 struct Circle {
     header: &'static str,
     page: &'static str,
@@ -192,16 +192,16 @@ impl Transport for Circle {
         let mut asked = self.asked.lock().unwrap();
         let token = &self.tokens[*asked % self.tokens.len()];
         *asked += 1;
-        assert!(*asked < 1000, "it goes round and round");
+        assert!(*asked < 1000, "the cycle is not detected");
         let answer = Response::builder().status(200).header(self.header, token);
         let answer = answer.body(self.page.into()).unwrap();
         Box::pin(async move { Ok(answer) })
     }
 }
 
-/// PG-15: only a page that led to itself was noticed; two that led to each other were read for ever.
+/// PG-15: only a page that led to itself was detected; two that led to each other were read for ever.
 #[test]
-fn a_circle_of_continuations_is_noticed() {
+fn a_cycle_of_continuations_is_detected() {
     let names = r#"{"value":[{"TableName":"People"}]}"#;
     let (of_rows, of_tables) = ("x-ms-continuation-nextpartitionkey", "x-ms-continuation-nexttablename");
     for (header, page) in [(of_rows, PAGE), (of_rows, r#"{"value":[]}"#), (of_tables, names)] {
@@ -224,9 +224,9 @@ fn a_circle_of_continuations_is_noticed() {
     }
 }
 
-/// A continuation that cannot be read is an error: to pass over it would be to lose all rows behind it.
+/// A continuation that cannot be parsed is an error: ignoring it would lose all rows after it.
 #[test]
-fn a_continuation_that_cannot_be_read_loses_no_rows() {
+fn an_invalid_continuation_loses_no_rows() {
     run(async {
         let header = [("x-ms-continuation-nextpartitionkey", "Zürich".as_bytes())];
         let error = Parrot::new(200, &header, PAGE).table().query::<Dynamic>().collect().await.unwrap_err();
@@ -237,7 +237,7 @@ fn a_continuation_that_cannot_be_read_loses_no_rows() {
     });
 }
 
-/// Numbers of an explanation are added up without a panic, whatever they are.
+/// Numbers of an explanation are summed without a panic, whatever they are.
 #[test]
 fn numbers_of_explanations_do_not_overflow() {
     run(async {
@@ -247,14 +247,14 @@ fn numbers_of_explanations_do_not_overflow() {
         continued.push(("x-ms-continuation-nextpartitionkey", b"a"));
         let parrot = Parrot::new(200, &continued, r#"{"value":[]}"#);
         let mut rows = parrot.table().query::<Dynamic>().explained().stream();
-        assert!(rows.try_next().await.is_err(), "the same place again and again");
+        assert!(rows.try_next().await.is_err(), "the same continuation again and again");
         assert_eq!(rows.explain().ran.unwrap().rows_read, Some(u64::MAX));
     });
 }
 
-/// A version that would be two lines of a request is refused: in a batch nobody else looks at it.
+/// An ETag with a line break is rejected: nothing else would check it in a batch.
 #[test]
-fn a_version_of_two_lines_is_refused() {
+fn an_etag_with_a_line_break_is_rejected() {
     run(async {
         let parrot = Parrot::new(204, &[("etag", b"x")], "");
         let evil = ETag::new("x\r\nPrefer: nothing");
@@ -271,9 +271,9 @@ fn a_version_of_two_lines_is_refused() {
     });
 }
 
-/// An answer that does not end is given up, and does not fill the memory. It was asked for again, four times.
+/// An endless response is abandoned without filling memory. It was once retried four times.
 #[test]
-fn an_answer_without_end_is_given_up_and_not_asked_for_again() {
+fn an_endless_response_is_abandoned_and_not_retried() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.unwrap().block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -292,9 +292,9 @@ fn an_answer_without_end_is_given_up_and_not_asked_for_again() {
         });
         let service = TableService::builder(account_at(address)).build().unwrap();
         let error = service.table("People").unwrap().get::<Dynamic>("p", "r").await.unwrap_err();
-        // With another attempt it would be that nobody listens.
+        // Another attempt would fail because nothing listens any more.
         assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::No), "{error}");
-        assert_eq!(error.message(), "the answer has more than 67108864 bytes");
+        assert_eq!(error.message(), "the response has more than 67108864 bytes");
         drop(service);
         assert!(sent.await.unwrap() < 100 << 20);
     });

@@ -1,4 +1,4 @@
-//! A scripted transport before an embedded service, and a clock that jumps ahead when everybody waits.
+//! A scripted transport in front of an embedded service, and a clock that advances when everything waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,30 +16,30 @@ use tokio::time::Instant;
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
-    /// It is answered.
+    /// It succeeds.
     Pass,
-    /// No connection can be made.
+    /// No connection can be established.
     NoConnection,
-    /// It is lost on its way.
+    /// It is lost on the way.
     LoseRequest,
-    /// It is carried out, and its answer is lost.
+    /// It is applied, and the response is lost.
     LoseAnswer,
-    /// Nobody ever answers.
+    /// There is never a response.
     Hang,
-    /// It is carried out, and nobody ever answers.
+    /// It is applied, and there is never a response.
     HangAfter,
-    /// A proxy or the service answers with this status and no word of why.
+    /// A proxy or the service responds with this status and no body.
     Status(u16),
-    /// The service is busy and says for how many seconds.
+    /// The service is busy and states a number of seconds.
     Busy(u64),
 }
 
-/// A service behind a bad line.
+/// A service behind an unreliable connection.
 #[derive(Clone)]
 pub(crate) struct Line {
     embedded: Embedded,
     script: Arc<Mutex<VecDeque<Fate>>>,
-    /// The method and host of every request.
+    /// Method and host of every request.
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -76,7 +76,7 @@ impl Transport for Line {
     }
 }
 
-/// The runtime's own time, which the tests stop: it jumps ahead to the next sleeper when nobody has anything to do.
+/// The runtime's own time, which the tests pause: it advances to the next timer when nothing else can run.
 pub(crate) struct Jumping {
     pub(crate) start: Instant,
     pub(crate) sleeps: Arc<Mutex<Vec<Duration>>>,
@@ -91,7 +91,10 @@ impl Environment for Jumping {
         self.start.elapsed()
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the time of these tests is stopped: nobody really waits")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "time is paused in these tests, so this does not really wait"
+    )]
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
         self.sleeps.lock().unwrap().push(time);
         Box::pin(tokio::time::sleep(time))
@@ -102,7 +105,7 @@ impl Environment for Jumping {
     }
 }
 
-/// A table behind such a line.
+/// A table behind such a connection.
 pub(crate) struct Stage {
     pub(crate) table: Table,
     pub(crate) line: Line,
@@ -131,7 +134,7 @@ impl Stage {
         stage
     }
 
-    /// What happens to the next requests; those after them pass.
+    /// What happens to the next requests; later ones succeed.
     pub(crate) fn script(&self, fates: &[Fate]) {
         *self.line.script.lock().unwrap() = fates.iter().copied().collect();
         self.line.seen.lock().unwrap().clear();
@@ -142,7 +145,7 @@ impl Stage {
         self.line.seen.lock().unwrap().clone()
     }
 
-    /// How long was waited between attempts; the limits of attempts are not counted.
+    /// The delays between attempts; timeouts of attempts do not count.
     pub(crate) fn waits(&self) -> Vec<u64> {
         let longest = RetryOptions::default().delay_max;
         let sleeps = self.sleeps.lock().unwrap();
@@ -150,7 +153,7 @@ impl Stage {
     }
 }
 
-/// Runs a test in time that jumps.
+/// Runs a test in paused time.
 pub(crate) fn run<F: Future<Output = ()>>(test: F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(test);

@@ -1,4 +1,4 @@
-//! Pages of a query as the table hands them out, before they are decoded.
+//! Raw pages of a query, before they are decoded.
 
 use lazuli_client::decode::decode_page;
 use lazuli_client::{Continuation, Dynamic, Error, ErrorKind, PageRequest, PageSource, Table};
@@ -15,8 +15,8 @@ fn rows(body: &[u8]) -> Vec<String> {
 }
 
 cases! {
-    /// PG-15 to PG-17: segments of a settable size, joined by continuations that survive as text.
-    async fn pages_join_to_the_whole(setting: Setting) {
+    /// PG-15 to PG-17: pages of a chosen size, joined by continuations that can be stored as text.
+    async fn joined_pages_are_the_whole_table(setting: Setting) {
         let table = setting.table().await;
         fill(&table, 120).await;
         let mut request = PageRequest { top: Some(50), ..PageRequest::new(table.table_name().clone()) };
@@ -37,7 +37,7 @@ cases! {
         assert_eq!(all, (0..120).map(|n| format!("{n:04}")).collect::<Vec<_>>());
     }
 
-    /// QY-01: the filter is text, escaped on its way; selecting leaves the rest out.
+    /// QY-01: the filter is escaped for the URL; `$select` omits other properties.
     async fn filter_and_select(setting: Setting) {
         let table = setting.table().await;
         table.insert(&Dynamic::new("p", "1").with("City", "O'Hare & Söhne + 100%").unwrap().with("Age", 5).unwrap()).await.unwrap();
@@ -56,7 +56,7 @@ cases! {
         assert!(page.continuation.is_none());
     }
 
-    /// LA-17: what a link names is read, an entity or page after page; links to anything else are never sent.
+    /// LA-17: links are read, to an entity or page after page; links to anything else are never sent.
     async fn links_are_read(setting: Setting) {
         let (service, table) = (&setting.service, setting.table().await);
         fill(&table, 5).await;
@@ -94,19 +94,19 @@ cases! {
             let error = service.page_by_link::<Dynamic>(&foreign).await.unwrap_err();
             assert_eq!((error.kind(), error.status()), (ErrorKind::Input, None), "{foreign}");
         }
-        assert!(service.page_by_link::<Dynamic>(&entity).await.is_err(), "one entity is no page");
-        assert!(service.try_get_by_link::<Dynamic>(name).await.is_err(), "a page is no entity");
+        assert!(service.page_by_link::<Dynamic>(&entity).await.is_err(), "one entity is not a page");
+        assert!(service.try_get_by_link::<Dynamic>(name).await.is_err(), "a page is not an entity");
     }
 
-    /// A filter that makes no sense is the service's refusal.
-    async fn a_wrong_filter_is_refused(setting: Setting) {
+    /// The service rejects an invalid filter.
+    async fn an_invalid_filter_is_rejected(setting: Setting) {
         let table = setting.table().await;
         let request = PageRequest { filter: Some("Age eq".into()), ..PageRequest::new(table.table_name().clone()) };
         let error = table.page(request).await.unwrap_err();
         assert_eq!(error.status(), Some(400), "{error}");
     }
 
-    /// HT-08: partitions are read in parallel; the futures can go to other tasks.
+    /// HT-08: partitions are read in parallel; the futures can be sent to other tasks.
     async fn partitions_in_parallel(setting: Setting) {
         let table = setting.table().await;
         let all = ["a", "b", "c", "d"];
@@ -128,7 +128,7 @@ cases! {
     }
 }
 
-/// A Lazuli server explains what a page cost if it is asked, and only then.
+/// A Lazuli server reports the cost of a page on request, and only then.
 #[test]
 fn explanations() {
     crate::support::on_http("explanations", async |setting: Setting| {
@@ -139,7 +139,8 @@ fn explanations() {
             explain: true,
             ..PageRequest::new(table.table_name().clone())
         };
-        let explain = table.page(request.clone()).await.unwrap().explain.expect("it was asked to explain");
+        let explain =
+            table.page(request.clone()).await.unwrap().explain.expect("an explanation was requested");
         assert_eq!((explain.rows_read, explain.rows_returned), (10, 5), "{explain:?}");
         assert!(!explain.plan.is_empty() && !explain.ranges.is_empty(), "{explain:?}");
         request.explain = false;
@@ -147,7 +148,7 @@ fn explanations() {
     });
 }
 
-/// PG-16: what is not the text of a continuation is refused.
+/// PG-16: text that is not a continuation is rejected.
 #[test]
 fn continuations_as_text() {
     for (partition, row) in [("1!4!YQ--", Some("1!4!Yg--")), ("a b&c=d%", None), ("", Some(""))] {

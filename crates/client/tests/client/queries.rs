@@ -1,4 +1,4 @@
-//! Typed entities and queries against services: what unit tests show of a fake, shown of the real thing.
+//! Typed entities and queries against services, as the unit tests show them with a fake.
 
 use lazuli_client::{
     BulkOptions, DateTime, Dynamic, Entity, Guid, Props, Ref, Table, Versioned, keys, prop, props, timestamp,
@@ -6,7 +6,7 @@ use lazuli_client::{
 
 use crate::support::{cases, person};
 
-/// A property of each type, and what is around them.
+/// One property of each type.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[table(kind = "Sample.All", rename_all = "PascalCase")]
 struct All {
@@ -59,7 +59,7 @@ async fn fill(table: &Table, rows: i32) {
 }
 
 cases! {
-    /// LA-02, LA-10, LA-21, LA-08: every type is stored, comes back, and is found by a filter on it.
+    /// LA-02, LA-10, LA-21, LA-08: every type is stored, returned, and found by a filter.
     async fn every_type_is_stored_and_found(setting: Setting) {
         let table = setting.table().await;
         for row in [-1, 0, 1] {
@@ -86,7 +86,7 @@ cases! {
         }
     }
 
-    /// PG-18, LA-28: of 1500 rows, 1000 are one request and the next one is the second.
+    /// PG-18, LA-28: of 1500 rows, the first 1000 take one request, and the next row takes the second.
     async fn pages_are_lazy(setting: Setting) {
         let table = setting.table().await;
         fill(&table, 1500).await;
@@ -104,7 +104,7 @@ cases! {
         assert_eq!(last.unwrap(), ["01499", "01498", "01497"]);
     }
 
-    /// LA-29: compared with another type, a property is not found, and that is no error.
+    /// LA-29: comparing a property with another type finds nothing, and is not an error.
     async fn other_types_find_nothing(setting: Setting) {
         let table = setting.table().await;
         table.insert(&Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2).unwrap()).await.unwrap();
@@ -117,7 +117,7 @@ cases! {
         }
     }
 
-    /// A type of keys and a timestamp is asked for as such: neither with all properties, nor without its timestamp.
+    /// A type with only keys and a timestamp selects exactly these.
     async fn projections_without_properties(setting: Setting) {
         #[derive(Entity)]
         struct Keys {
@@ -145,8 +145,8 @@ cases! {
         assert!(changed.at.is_some());
     }
 
-    /// CC-09: entities come with their versions where those are asked for.
-    async fn versions_come_along(setting: Setting) {
+    /// CC-09: entities are returned with their versions on request.
+    async fn versions_are_returned_on_request(setting: Setting) {
         let table = setting.table().await;
         fill(&table, 3).await;
         for found in table.query::<Versioned<Dynamic>>().filter(prop("Age").ge(1)).collect().await.unwrap() {
@@ -157,7 +157,7 @@ cases! {
         assert_eq!(table.query::<Dynamic>().filter(prop("Age").eq(100)).count().await.unwrap(), 2);
     }
 
-    /// FW-02, FW-03: references are read on demand; a long chain and a circle are errors, not endless.
+    /// FW-02, FW-03: references are read on demand; a long chain and a cycle are errors.
     async fn references(setting: Setting) {
         let table = setting.table().await;
         let linked = |from: i32, to: Option<i32>| {
@@ -173,6 +173,6 @@ cases! {
         assert_eq!(start().follow(&table, 3, next).await.unwrap().len(), 3);
         assert!(start().follow(&table, 2, next).await.unwrap_err().message().contains("more than 2"));
         table.update(&linked(3, Some(1))).await.unwrap();
-        assert!(start().follow(&table, 9, next).await.unwrap_err().message().contains("referred to"));
+        assert!(start().follow(&table, 9, next).await.unwrap_err().message().contains("cycle"));
     }
 }

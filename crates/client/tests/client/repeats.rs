@@ -1,4 +1,4 @@
-//! What is sent again because its answer was lost: found done, done, or told as uncertain.
+//! Requests that are repeated because their response was lost: recognised as applied, applied now, or reported as uncertain.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use lazuli_client::{Applied, Context, Dynamic, ErrorCode, ModifyOptions, RetryOp
 use crate::line::{Fate, Stage, run};
 use crate::support::{age, person};
 
-/// ER-05: a repeated delete that finds nothing is done; a first one that finds nothing is an error.
+/// ER-05: a repeated delete that gets 404 counts as done; a first one is an error.
 #[test]
 fn repeated_deletes() {
     run(async {
@@ -24,7 +24,7 @@ fn repeated_deletes() {
     });
 }
 
-/// ER-05: a repeated insert that finds the entity there compares.
+/// ER-05: a repeated insert that gets 409 compares the entity.
 #[test]
 fn repeated_inserts() {
     run(async {
@@ -34,7 +34,7 @@ fn repeated_inserts() {
         assert_eq!(stage.seen(), ["POST", "POST", "GET"]);
         assert_eq!(stage.table.get::<Dynamic>("p", "mine").await.unwrap().etag, etag);
 
-        // No number equals what is none; the same entity it is all the same.
+        // NaN does not equal itself, but the entity is the same.
         stage.script(&[Fate::LoseAnswer]);
         stage.table.insert(&person("p", "nan", 1).with("Mean", f64::NAN).unwrap()).await.unwrap();
 
@@ -46,13 +46,17 @@ fn repeated_inserts() {
 
         stage.script(&[Fate::NoConnection]);
         let error = stage.table.insert(&person("p", "other", 2)).await.unwrap_err();
-        assert_eq!(error.applied(), Applied::No, "nothing was lost, so an equal one is another's");
+        assert_eq!(
+            error.applied(),
+            Applied::No,
+            "no response was lost, so the equal entity belongs to another client"
+        );
     });
 }
 
-/// Where two insert equal entities to find out who is first, an equal one is not taken for one's own.
+/// If two clients insert equal entities to find out which is first, an equal one is not accepted as one's own.
 #[test]
-fn inserts_that_are_races() {
+fn racing_inserts() {
     run(async {
         let stage = Stage::new(RetryOptions { adopt_equal_insert: false, ..RetryOptions::default() }).await;
         stage.script(&[Fate::LoseAnswer]);
@@ -61,7 +65,7 @@ fn inserts_that_are_races() {
     });
 }
 
-/// A repeated conditional update may find its own change: that is told, not guessed.
+/// A repeated conditional update may see its own change: that is reported, not guessed.
 #[test]
 fn repeated_conditional_updates() {
     run(async {
@@ -75,9 +79,9 @@ fn repeated_conditional_updates() {
     });
 }
 
-/// CC-09: a change that may have been made is not made again, unless that does no harm.
+/// CC-09: a change that may have been applied is not repeated, unless repeating is harmless.
 #[test]
-fn modify_does_not_repeat_what_may_be_done() {
+fn modify_does_not_repeat_uncertain_changes() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         stage.table.insert(&person("p", "r", 1)).await.unwrap();
@@ -96,7 +100,7 @@ fn modify_does_not_repeat_what_may_be_done() {
     });
 }
 
-/// CC-09: contention without end is an error at last.
+/// CC-09: endless contention ends with an error.
 #[test]
 fn modify_gives_up() {
     run(async {
@@ -117,7 +121,7 @@ fn modify_gives_up() {
     });
 }
 
-/// Creating and deleting a table a second time, after a lost answer, is done.
+/// Creating and deleting a table again after a lost response succeeds.
 #[test]
 fn repeated_changes_of_tables() {
     run(async {
@@ -131,7 +135,7 @@ fn repeated_changes_of_tables() {
     });
 }
 
-/// A repeated batch tells that it may have been done; a busy service is asked again.
+/// A repeated batch reports that it may have been applied; a busy service is retried.
 #[test]
 fn repeated_batches() {
     run(async {
@@ -151,9 +155,9 @@ fn repeated_batches() {
     });
 }
 
-/// CL-08: a change whose answer was lost stays pending, and a later save finds it done, or does it.
+/// CL-08: a change whose response was lost stays pending, and a later save finds or applies it.
 #[test]
-fn a_context_survives_a_bad_line() {
+fn a_context_survives_lost_responses() {
     run(async {
         for fate in [Fate::LoseRequest, Fate::LoseAnswer, Fate::NoConnection] {
             let stage = Stage::new(RetryOptions::none()).await;
@@ -185,7 +189,7 @@ fn a_context_survives_a_bad_line() {
     });
 }
 
-/// What a lost answer leaves open is told as open until it is settled, also by a later save and for a batch.
+/// An uncertain outcome is reported as such until it is resolved, also by a later save and for a batch.
 #[test]
 fn a_context_remembers_what_is_uncertain() {
     run(async {
@@ -205,14 +209,14 @@ fn a_context_remembers_what_is_uncertain() {
         context.detach(taken).unwrap();
         let again = context.add(&stage.table, person("p", "taken", 1)).unwrap();
         let error = context.save().await.unwrap_err();
-        assert_eq!(error.failed[0].error.applied(), Applied::No, "what is added anew was never sent");
+        assert_eq!(error.failed[0].error.applied(), Applied::No, "an entity added again was never sent");
         context.detach(again).unwrap();
     });
 }
 
-/// What may be stored is neither forgotten nor deleted blindly: it is settled first.
+/// An entity that may be stored is neither forgotten nor deleted blindly: its state is resolved first.
 #[test]
-fn what_may_be_added_is_not_forgotten() {
+fn uncertain_inserts_are_not_forgotten() {
     run(async {
         let stage = Stage::new(RetryOptions::none()).await;
         let mut context = Context::new(stage.table.service());
@@ -227,9 +231,9 @@ fn what_may_be_added_is_not_forgotten() {
     });
 }
 
-/// A save that is given up half-way has done what it has done; the next one goes on from there.
+/// A save that is dropped half-way keeps its results; the next one continues from there.
 #[test]
-fn a_save_that_is_dropped_goes_on_where_it_was() {
+fn a_dropped_save_is_continued_by_the_next() {
     run(async {
         for (fate, then) in [(Fate::Hang, vec!["POST"]), (Fate::HangAfter, vec!["POST", "GET"])] {
             let stage = Stage::new(RetryOptions::default()).await;
@@ -251,9 +255,9 @@ fn a_save_that_is_dropped_goes_on_where_it_was() {
     });
 }
 
-/// A query whose poll is given up is not asked for again: the page that is under way is the one that comes.
+/// Dropping a poll does not request the page again: the page in flight is the one that is returned.
 #[test]
-fn a_row_that_was_not_waited_for_is_not_lost() {
+fn a_dropped_poll_loses_no_row() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         for row in ["a", "b", "c"] {
@@ -270,6 +274,6 @@ fn a_row_that_was_not_waited_for_is_not_lost() {
             }
         }
         assert_eq!(seen, ["a", "b", "c"]);
-        assert_eq!(stage.seen().len(), 3, "two pages, one of them asked for twice by the retry");
+        assert_eq!(stage.seen().len(), 3, "two pages, one of them requested twice by the retry");
     });
 }

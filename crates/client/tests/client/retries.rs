@@ -1,4 +1,4 @@
-//! Lost requests, busy services and deadlines: what is tried again, when, and for how long.
+//! Lost requests, busy services and deadlines: what is retried, when, and for how long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use crate::line::{Fate, Jumping, Stage, run};
 use crate::support::{age, person};
 
-/// ER-04: timeouts, 500, 503, closed connections and refused ones are tried again, after longer and longer waits.
+/// ER-04: timeouts, 500, 503, and closed or refused connections are retried, with increasing delays.
 #[test]
-fn transient_failures_are_tried_again() {
+fn transient_failures_are_retried() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         for fate in [
@@ -41,9 +41,9 @@ fn transient_failures_are_tried_again() {
     });
 }
 
-/// ER-09: what would fail again is not tried again.
+/// ER-09: permanent failures are not retried.
 #[test]
-fn permanent_failures_are_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         for status in [400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 501] {
@@ -55,9 +55,9 @@ fn permanent_failures_are_not_tried_again() {
     });
 }
 
-/// ER-04: attempts have an end, and the last error says whether anything may have been done.
+/// ER-04: the number of attempts is limited, and the last error says whether a change may have been applied.
 #[test]
-fn attempts_have_an_end() {
+fn attempts_are_limited() {
     run(async {
         let stage = Stage::new(RetryOptions { attempts_max: 3, ..RetryOptions::default() }).await;
         for (fate, applied) in [
@@ -81,9 +81,9 @@ fn attempts_have_an_end() {
     });
 }
 
-/// One attempt that may have been carried out makes the whole operation uncertain, whatever comes after it.
+/// One attempt that may have been applied makes the whole operation uncertain, whatever follows.
 #[test]
-fn one_lost_answer_makes_it_uncertain() {
+fn one_lost_response_makes_it_uncertain() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         stage.script(&[Fate::LoseRequest, Fate::Status(403)]);
@@ -95,9 +95,9 @@ fn one_lost_answer_makes_it_uncertain() {
     });
 }
 
-/// The deadline is for everything: no attempt is begun that would come after it.
+/// The deadline covers everything: no attempt starts after it.
 #[test]
-fn the_deadline_is_for_everything() {
+fn the_deadline_covers_everything() {
     run(async {
         let options = RetryOptions {
             attempts_max: 100,
@@ -115,7 +115,7 @@ fn the_deadline_is_for_everything() {
     });
 }
 
-/// A service that says when to come back is obeyed, within reason.
+/// `Retry-After` is obeyed, within limits.
 #[test]
 fn retry_after_is_obeyed() {
     run(async {
@@ -126,7 +126,7 @@ fn retry_after_is_obeyed() {
     });
 }
 
-/// A provider of tokens that never answers.
+/// A token provider that never returns.
 struct NoTokens;
 
 impl TokenProvider for NoTokens {
@@ -135,9 +135,9 @@ impl TokenProvider for NoTokens {
     }
 }
 
-/// The deadline is also for the token: a provider that hangs has sent nothing.
+/// The deadline also covers the token: while the provider hangs, nothing is sent.
 #[test]
-fn a_token_that_never_comes_ends_with_the_deadline() {
+fn the_deadline_covers_the_token_provider() {
     run(async {
         let account = Account::development_at("http://127.0.0.1:1/devstoreaccount1").unwrap();
         let start = Instant::now();
@@ -148,15 +148,15 @@ fn a_token_that_never_comes_ends_with_the_deadline() {
             .unwrap();
         let (table, ann) = (service.table("People").unwrap(), person("p", "r", 1));
         let error = tokio::time::timeout(Duration::from_secs(3600), table.upsert(&ann)).await;
-        let error = error.expect("it does not wait for ever").unwrap_err();
+        let error = error.expect("the deadline ends it").unwrap_err();
         assert_eq!((error.kind(), error.applied()), (ErrorKind::Deadline, Applied::No), "{error}");
         assert!(start.elapsed() <= RetryOptions::default().deadline);
     });
 }
 
-/// Times without bound are no sums that overflow.
+/// Unlimited durations do not overflow.
 #[test]
-fn delays_without_bound() {
+fn unlimited_durations() {
     run(async {
         let options = RetryOptions {
             delay_base: Duration::MAX,
@@ -170,14 +170,11 @@ fn delays_without_bound() {
         let ann = person("p", "r", 1);
         stage.table.upsert(&ann).await.unwrap();
         let again = tokio::time::timeout(Duration::from_secs(3600), stage.table.upsert(&ann)).await;
-        assert!(
-            again.is_err() || again.is_ok_and(|change| change.is_err()),
-            "it waits for long, or gives up"
-        );
+        assert!(again.is_err() || again.is_ok_and(|change| change.is_err()), "it waits long, or gives up");
     });
 }
 
-/// Reads fall back to the secondary in turns; writes never do.
+/// Reads alternate with the secondary on failure; writes never do.
 #[test]
 fn reads_fall_back_to_the_secondary() {
     run(async {
@@ -196,7 +193,7 @@ fn reads_fall_back_to_the_secondary() {
     });
 }
 
-/// An account without secondary cannot read from it: that is said at once.
+/// Reading from a missing secondary is an immediate error.
 #[test]
 fn no_secondary() {
     run(async {

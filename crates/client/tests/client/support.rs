@@ -1,4 +1,4 @@
-//! The services that cases run on.
+//! The services that cases run on: HTTP and in process, behind one interface (FW-07).
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,21 +14,21 @@ use tokio::runtime::Runtime;
 /// The endpoint of another service, such as `http://127.0.0.1:10002/devstoreaccount1`.
 const ENDPOINT: &str = "LAZULI_CLIENT_ENDPOINT";
 
-/// What Azurite cannot do, by case, with the reason.
+/// Cases that Azurite does not support, with the reason.
 const AZURITE_CANNOT: &[(&str, &str)] = &[
-    ("tokens_limit_the_keys", "3.35.0 does not look at the range of keys of a token"),
-    ("a_query_in_a_batch", "3.35.0 answers without the empty line between head and body"),
-    ("other_types_find_nothing", "3.35.0 takes the integer 2 for the double 2.0"),
+    ("tokens_limit_the_keys", "3.35.0 ignores the key range of a token"),
+    ("a_query_in_a_batch", "3.35.0 omits the empty line between head and body"),
+    ("other_types_find_nothing", "3.35.0 treats the integer 2 as the double 2.0"),
 ];
 
-/// What a case runs on.
+/// The environment of a case.
 pub struct Setting {
     pub service: TableService,
     case: &'static str,
 }
 
 impl Setting {
-    /// A fresh table whose name starts with that of the case.
+    /// A fresh table whose name starts with the name of the case.
     pub async fn table(&self) -> Table {
         self.table_named("").await
     }
@@ -47,12 +47,12 @@ impl Setting {
     }
 }
 
-/// An entity for when it does not matter.
+/// An entity whose contents do not matter.
 pub fn person(partition: &str, row: &str, age: i32) -> Dynamic {
     Dynamic::new(partition, row).with("Age", age).unwrap().with("Name", "Ada").unwrap()
 }
 
-/// Its age, as stored.
+/// The stored age.
 pub async fn age(table: &Table, partition: &str, row: &str) -> Option<i32> {
     let found = table.try_get::<Dynamic>(partition, row).await.unwrap();
     found.and_then(|found| found.value.get("Age").unwrap())
@@ -69,7 +69,7 @@ pub fn embedded<F: Future<Output = ()>>(case: &'static str, body: impl FnOnce(Se
     run(case, lazuli_embedded::memory(), body);
 }
 
-/// Runs a case on the service of the environment, if there is one and if it can.
+/// Runs a case on the service of the environment variable, if it is set and supports the case.
 pub fn elsewhere<F: Future<Output = ()>>(case: &'static str, body: impl FnOnce(Setting) -> F) {
     let Ok(endpoint) = std::env::var(ENDPOINT) else { return };
     if AZURITE_CANNOT.iter().any(|(cannot, _)| *cannot == case) {
@@ -88,7 +88,7 @@ pub fn account_at(address: SocketAddr) -> Account {
     Account::development_at(&format!("http://{address}/devstoreaccount1")).unwrap()
 }
 
-/// One server for all cases, which runs until the tests are over. Not to be called inside a runtime.
+/// One server for all cases, which runs until the tests end. Must not be called inside a runtime.
 pub fn server() -> SocketAddr {
     static SERVER: OnceLock<(Runtime, Running)> = OnceLock::new();
     let start = || {
@@ -100,10 +100,10 @@ pub fn server() -> SocketAddr {
         let running = runtime.block_on(lazuli_server::start(config, engine, given)).unwrap();
         (runtime, running)
     };
-    SERVER.get_or_init(start).1.table
+    SERVER.get_or_init(start).1.listen.get(lazuli_server::Service::Table).unwrap()
 }
 
-/// Makes three tests of each case.
+/// Creates three tests from each case.
 macro_rules! cases {
     ($($(#[$doc:meta])* async fn $name:ident($setting:ident: Setting) $body:block)*) => {
         $($(#[$doc])* async fn $name($setting: $crate::support::Setting) $body)*

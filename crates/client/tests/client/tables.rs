@@ -22,15 +22,15 @@ struct Credentialed {
 }
 
 impl Credentialed {
-    /// The client is made anew: over the same transport where there is no socket.
+    /// Builds a new client, over the same transport if there is no socket.
     fn over(self, setting: &Setting) -> TableService {
         setting.service.with_account(self.account)
     }
 }
 
 cases! {
-    /// OP-01 to OP-05, LA-17: create, look, list, delete.
-    async fn tables_come_and_go(setting: Setting) {
+    /// OP-01 to OP-05, OP-20, LA-17: create, check, list, delete.
+    async fn tables_are_created_and_deleted(setting: Setting) {
         let service = &setting.service;
         let name = setting.table_name("a");
         let table = service.table(&name).unwrap();
@@ -47,7 +47,7 @@ cases! {
         assert!(table.delete().await.unwrap_err().is_not_found());
     }
 
-    /// OP-01: a prefix, and pages of one name each.
+    /// OP-01: by prefix, and in pages of one name each.
     async fn tables_are_listed_by_prefix_and_page(setting: Setting) {
         let mut expected = Vec::new();
         for suffix in ["pa", "pb", "pc"] {
@@ -70,8 +70,8 @@ cases! {
         assert_eq!(seen, expected);
     }
 
-    /// DM-05 to DM-07, LA-06: a wrong name is refused before anything is sent.
-    async fn names_are_checked_at_once(setting: Setting) {
+    /// DM-05 to DM-07, LA-06: an invalid name is rejected before anything is sent.
+    async fn names_are_checked_immediately(setting: Setting) {
         for name in ["", "ab", "1abc", "a-b", "tables"] {
             let error = setting.service.table(name).expect_err(name);
             assert_eq!(error.kind(), ErrorKind::Input, "{name}");
@@ -79,7 +79,7 @@ cases! {
         }
     }
 
-    /// Policies are set and read; a token that names one has its rights.
+    /// Policies are set and read; a token that names one gets its permissions.
     async fn policies_complete_tokens(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
@@ -102,8 +102,8 @@ cases! {
         assert_eq!(reader.get::<Dynamic>("p", "r").await.unwrap_err().status(), Some(403));
     }
 
-    /// Tokens of the table and of the account; what they do not allow is refused.
-    async fn tokens_limit_their_holder(setting: Setting) {
+    /// Tokens of the table and of the account; operations that they do not allow are rejected.
+    async fn tokens_limit_permissions(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 1)).await.unwrap();
         let options = |permissions: &str| SasOptions { expiry: long_from_now(), permissions: permissions.into(), ..SasOptions::default() };
@@ -119,7 +119,7 @@ cases! {
         assert_eq!(lister.table(table.name()).unwrap().delete().await.unwrap_err().status(), Some(403));
     }
 
-    /// A token may be narrowed to a range of keys.
+    /// A token can be limited to a range of keys.
     async fn tokens_limit_the_keys(setting: Setting) {
         let table = setting.table().await;
         for partition in ["a", "b", "c"] {
@@ -138,8 +138,8 @@ cases! {
         assert!(reader.get::<Dynamic>("a", "r").await.is_err());
     }
 
-    /// AU-03: the longer text of Shared Key is accepted, too.
-    async fn shared_key_signs_as_well(setting: Setting) {
+    /// AU-03: the longer string to sign of Shared Key is accepted too.
+    async fn shared_key_is_accepted(setting: Setting) {
         let table = setting.table().await;
         let key = lazuli_protocol::auth::DEVELOPMENT_KEY;
         let account = setting.service.account().clone();
@@ -155,7 +155,7 @@ cases! {
         assert!(!error.is_transient());
     }
 
-    /// What an update leaves out stays; what it says is read back.
+    /// An update changes the given properties and leaves others unchanged.
     async fn properties_of_the_service(setting: Setting) {
         let before = setting.service.properties().await.unwrap();
         let rule = CorsRule {
@@ -170,7 +170,7 @@ cases! {
             hour_metrics: Some(Metrics { include_apis: Some(true), retention_days: Some(7) }),
             minute_metrics: Some(Metrics::default()),
             cors: Some(vec![rule.clone()]),
-            default_version: None,
+            ..PropertiesUpdate::default()
         };
         setting.service.set_properties(&update).await.unwrap();
         let after = setting.service.properties().await.unwrap();

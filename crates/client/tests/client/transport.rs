@@ -17,12 +17,12 @@ fn run<F: Future<Output = ()>>(test: F) {
     runtime.unwrap().block_on(test);
 }
 
-/// A service that answers every request with the same bytes and counts connections and requests.
+/// A service that sends every request the same bytes, and counts connections and requests.
 struct Canned {
     address: std::net::SocketAddr,
     connections: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<String>>>,
-    /// The most requests that waited for their answer at a time.
+    /// Maximum number of requests that waited for a response at the same time.
     crowd: Arc<AtomicUsize>,
 }
 
@@ -64,7 +64,7 @@ impl Canned {
 const NO_TABLES: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{\"value\":[]}";
 
-/// HT-04: connections are kept and used again, and never are more requests under way than allowed.
+/// HT-04: connections are reused, and the number of concurrent requests is limited.
 #[test]
 fn connections_are_pooled_and_bounded() {
     run(async {
@@ -84,13 +84,13 @@ fn connections_are_pooled_and_bounded() {
             one.await.unwrap();
         }
         assert!((1..=3).contains(&canned.crowd.load(Ordering::SeqCst)));
-        // A connection comes back to the pool a moment after its answer, so that a few more may be made than needed.
+        // A connection returns to the pool a moment after its response, so a few more may be opened than needed.
         assert!(canned.connections.load(Ordering::SeqCst) < 60);
         assert_eq!(canned.requests.lock().unwrap().len(), 60);
     });
 }
 
-/// HT-02: a body is sent at once; nobody is asked whether it may.
+/// HT-02: a body is sent immediately, without waiting for 100 Continue.
 #[test]
 fn nothing_waits_for_continue() {
     let address = server();
@@ -109,7 +109,7 @@ fn nothing_waits_for_continue() {
     });
 }
 
-/// CL-13: a hook sees every request, and what it adds is sent.
+/// CL-13: a hook sees every request, and its headers are sent.
 #[test]
 fn hooks_add_headers() {
     run(async {
@@ -125,21 +125,21 @@ fn hooks_add_headers() {
         for part in ["x-trace: abc", "x-ms-version: 2019-02-02", "x-ms-client-request-id: ", "x-ms-date: "] {
             assert!(request.contains(part), "{part} in {request}");
         }
-        // AU-08, LA-31: signed by the shorter text unless asked otherwise.
+        // AU-08, LA-31: signed with Shared Key Lite by default.
         assert!(request.contains("authorization: sharedkeylite devstoreaccount1:"), "{request}");
     });
 }
 
-/// As many connections as one likes is no panic.
+/// An unlimited number of connections does not panic.
 #[test]
-fn connections_without_bound() {
+fn unlimited_connections() {
     for connections_max in [0, usize::MAX] {
         let options = HttpOptions { connections_max, ..HttpOptions::default() };
         assert!(lazuli_client::Http::without_roots(&options).is_ok());
     }
 }
 
-/// Nobody listens: nothing was sent, so nothing was applied.
+/// Nothing listens: nothing was sent, so nothing was applied.
 #[test]
 fn no_connection() {
     run(async {
@@ -154,9 +154,9 @@ fn no_connection() {
     });
 }
 
-/// A connection that closes without an answer: the request may have been carried out.
+/// A connection that closes without a response: the request may have been applied.
 #[test]
-fn closed_without_an_answer() {
+fn closed_without_a_response() {
     run(async {
         let canned = Canned::start("").await;
         let service =
@@ -167,9 +167,9 @@ fn closed_without_an_answer() {
     });
 }
 
-/// An answer that is none: what was asked for was done, and cannot be read.
+/// An invalid response: the request was applied, but the response cannot be parsed.
 #[test]
-fn answers_that_make_no_sense() {
+fn invalid_responses() {
     run(async {
         let canned =
             Canned::start("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello")
@@ -183,7 +183,7 @@ fn answers_that_make_no_sense() {
     });
 }
 
-/// A page of a proxy is an error with its status.
+/// An error page of a proxy is an error with its status.
 #[test]
 fn pages_of_proxies() {
     run(async {
@@ -195,8 +195,8 @@ fn pages_of_proxies() {
     });
 }
 
-/// By TLS, with a certificate that is trusted because it was given; one that nobody trusts is refused before anything
-/// is sent.
+/// TLS with a certificate that is trusted explicitly; an untrusted one is rejected before anything is
+/// sent.
 #[test]
 fn tls() {
     run(async {
@@ -209,7 +209,8 @@ fn tls() {
         let engine = Arc::new(lazuli_engine::memory::Memory::new(lazuli_engine::Clock::system()));
         let given = vec![lazuli_server::accounts::GivenAccount::development()];
         let server = lazuli_server::start(config, engine, given).await.unwrap();
-        let endpoint = format!("https://{}/devstoreaccount1", server.table);
+        let endpoint =
+            format!("https://{}/devstoreaccount1", server.listen.get(lazuli_server::Service::Table).unwrap());
         let account = Account::development_at(&endpoint).unwrap();
         let options = HttpOptions { extra_roots_pem: Some(pem), ..HttpOptions::default() };
         let service = TableService::builder(account.clone()).http(options).build().unwrap();
@@ -234,7 +235,7 @@ impl TokenProvider for Tokens {
     }
 }
 
-/// Bearer tokens are asked for anew, and go by https or stay on the machine.
+/// Bearer tokens are requested each time, and are sent over https or on this machine only.
 #[test]
 fn bearer_tokens() {
     run(async {
@@ -252,7 +253,7 @@ fn bearer_tokens() {
     });
 }
 
-/// A transport is a trait object that programs can bring, and so are time and chance.
+/// Programs can supply their own transport, clock and randomness as trait objects.
 #[test]
 fn everything_can_be_replaced() {
     fn objects(_: &dyn Transport, _: &dyn Environment) {}
@@ -260,7 +261,7 @@ fn everything_can_be_replaced() {
     objects(&embedded, &System::default());
 }
 
-/// HT-07: what the client returns can go to other tasks.
+/// HT-07: the client's futures can be sent to other tasks.
 #[test]
 fn futures_are_send() {
     fn sent<T: Send>(_: T) {}
@@ -275,7 +276,7 @@ fn futures_are_send() {
 
 /// For programs that derive `Debug` around them, and for `unwrap_err`.
 #[test]
-fn handles_can_be_shown() {
+fn handles_implement_debug() {
     let service = lazuli_embedded::memory();
     let partition = service.table("People").unwrap().partition("Delft").unwrap();
     let context = lazuli_client::Context::new(&service);

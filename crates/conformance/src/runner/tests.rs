@@ -1,7 +1,9 @@
+//! The runner against a server that plays a list of responses.
+
 use super::*;
 use crate::http::Request;
 
-/// A server that plays a list of answers and keeps what it was asked.
+/// A server that plays a list of responses and keeps what it was asked.
 struct Scripted {
     answers: Vec<io::Result<Response>>,
     seen: Vec<Request>,
@@ -24,7 +26,7 @@ fn play(file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request
 }
 
 fn play_at(endpoint: &str, file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
-    let transcript = Transcript::parse("group/name", &format!("# x\n# Truth: y\n{file}")).unwrap();
+    let transcript = Transcript::parse("table/group/name", &format!("# x\n# Truth: y\n{file}")).unwrap();
     let target = Target::new(endpoint, "dev", "a2V5").unwrap();
     let mut scripted = Scripted { answers, seen: Vec::new() };
     let outcome = run_transcript(&transcript, &target, &mut scripted);
@@ -100,9 +102,11 @@ fn exchanges_are_left_out_where_they_make_no_sense() {
 #[test]
 fn names_are_selected() {
     let mut options = Options::new(Target::new("http://h", "dev", "a2V5").unwrap());
-    assert!(options.selects("batch/x"));
+    assert!(options.selects("table/batch/x") && !options.selects("queue/batch/x"));
     options.exclude_groups = vec!["batch".to_owned()];
-    assert!(!options.selects("batch/x") && options.selects("batches/x"));
+    assert!(!options.selects("table/batch/x") && options.selects("table/batches/x"));
     options.filter = Some("tables/".to_owned());
-    assert!(options.selects("tables/create") && !options.selects("query/create"));
+    assert!(options.selects("table/tables/create") && !options.selects("table/query/create"));
+    options.target = options.target.with_service(lazuli_model::Service::Queue);
+    assert!(options.selects("queue/tables/create"));
 }

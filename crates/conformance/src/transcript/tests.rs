@@ -1,3 +1,5 @@
+//! Parsing transcripts.
+
 use super::*;
 
 const FILE: &str = r#"# Creating a table
@@ -35,12 +37,12 @@ GET /Tables
 
 #[test]
 fn a_file_becomes_data() {
-    let transcript = Transcript::parse("tables/create", FILE).unwrap();
+    let transcript = Transcript::parse("table/tables/create", FILE).unwrap();
     assert_eq!(transcript.about, "Creating a table twice is a conflict.");
     assert_eq!(transcript.truth, "recorded");
     assert_eq!(transcript.requirements, ["OP-03", "OP-04"]);
     assert_eq!(transcript.group(), "tables");
-    assert_eq!(transcript.setup.tables, ["a", "b"]);
+    assert_eq!(transcript.setup.made, [(Resource::Table, "a".to_owned()), (Resource::Table, "b".to_owned())]);
     assert_eq!(transcript.setup.rows.len(), 1);
     assert_eq!(transcript.setup.headers.len(), 2);
     let [create, look] = &transcript.exchanges[..] else { panic!("two exchanges") };
@@ -59,7 +61,7 @@ fn a_file_becomes_data() {
 fn bodies_may_have_windows_line_ends() {
     let file =
         "# x\n# Truth: y\n### t\nPOST /a\nx-lazuli-eol: crlf\n\na\nb\n\n<<< 202 crlf\n\nc\n\nd{crlf}\n";
-    let transcript = Transcript::parse("a/b", file).unwrap();
+    let transcript = Transcript::parse("table/a/b", file).unwrap();
     let exchange = &transcript.exchanges[0];
     assert_eq!(exchange.body, Some(Template::parse("a\r\nb")));
     assert_eq!(exchange.expected.body, Template::parse("c\r\n\r\nd{crlf}"));
@@ -67,7 +69,7 @@ fn bodies_may_have_windows_line_ends() {
 
 #[track_caller]
 fn refused(file: &str, line: usize, message: &str) {
-    let error = Transcript::parse("a/b", file).unwrap_err();
+    let error = Transcript::parse("table/a/b", file).unwrap_err();
     assert_eq!((error.line, error.message.contains(message)), (line, true), "{error}");
 }
 

@@ -1,9 +1,9 @@
-//! What a template is while it is filled: texts, and holes for the answer.
+//! What a template is while it is filled: texts, and holes for the response.
 
 /// The most text that one template may unfold to; transcripts test limits of a few megabytes.
 pub(super) const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a hole in an answer may hold.
+/// What a hole in a response may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// Anything, up to the text that follows.
@@ -22,23 +22,26 @@ pub(crate) enum Capture {
     Date,
     /// A GUID in lower case.
     Id,
-    /// The `x-ms-request-id` of this answer.
+    /// The `x-ms-request-id` of this response.
     RequestId,
     /// A continuation token.
     Token,
 }
 
-/// A template with everything filled in that is known before the answer is seen.
+/// A template with everything filled in that is known before the response is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// Text.
     Text(String),
-    /// A hole for the answer to fill, with its name if it has one, and its line in the template.
+    /// A hole for the response to fill, with its name if it has one, and its line in the template.
     Capture(Capture, Option<String>, usize),
 }
 
-/// The ETag of a Timestamp, as a header has it.
+/// The ETag of a Timestamp, or of the number of a blob's version, as a header has it.
 pub(crate) fn etag_of(stamp: &str) -> String {
+    if stamp.starts_with("0x") {
+        return format!("\"{stamp}\"");
+    }
     format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
 }
 

@@ -1,3 +1,5 @@
+//! Filling in and capturing the values of a transcript.
+
 use super::*;
 
 fn values() -> Values {
@@ -27,6 +29,31 @@ fn tables_have_fresh_names_that_last() {
     assert_eq!(values.render(&Template::parse("{upper:{table:a}}")).unwrap(), name.to_uppercase());
 }
 
+/// Queues and containers have names in lower case; everything that was named is deleted at the end.
+#[test]
+fn resources_have_names_of_their_kind() {
+    let mut values = values();
+    let names = values.render(&Template::parse("{queue:a} {container:b} {table:T} {queue:a}")).unwrap();
+    let names: Vec<&str> = names.split(' ').collect();
+    assert!(names[..2].iter().all(|name| name.to_lowercase() == *name), "{names:?}");
+    let used = values.used();
+    let used: Vec<_> = used.iter().map(|(kind, name)| (*kind, name.as_str())).collect();
+    let expected =
+        [(Resource::Queue, names[0]), (Resource::Container, names[1]), (Resource::Table, names[2])];
+    assert_eq!(used, expected);
+}
+
+#[test]
+fn tokens_are_signed_for_their_resource() {
+    let mut values = values();
+    values.key = lazuli_protocol::auth::AccountKey::from_base64("a2V5");
+    let mut render = |text: &str| values.render(&Template::parse(text));
+    let one = render("{sas:{queue:a}?sv=2021-12-02&sp=r&se=2030-01-01}").unwrap();
+    let other = render("{sas:{queue:b}?sv=2021-12-02&sp=r&se=2030-01-01}").unwrap();
+    assert!(one.starts_with("sv=2021-12-02&sp=r&se=2030-01-01&sig=") && one != other, "{one}");
+    assert!(render("{sas:sv=2021-12-02&sp=r}").is_err(), "a queue token needs a queue");
+}
+
 #[test]
 fn captured_values_come_back() {
     let mut values = values();
@@ -54,6 +81,12 @@ fn errors_unfold_to_their_form() {
         r#"{"odata.error":{"code":"A","message":{"lang":"en-US","value":"say \"x\"\nRequestId:"#
     );
     assert_eq!(close, r#""}}}"#);
+    let pieces = values().fill(&Template::parse("{storage:A|text|<Reason>b</Reason>}")).unwrap();
+    let [Piece::Text(open), .., Piece::Text(close)] = &pieces[..] else { panic!("{pieces:?}") };
+    assert!(
+        open.starts_with("\u{feff}<?xml") && open.ends_with("<Error><Code>A</Code><Message>text\nRequestId:")
+    );
+    assert_eq!(close, "</Message><Reason>b</Reason></Error>");
 }
 
 #[test]

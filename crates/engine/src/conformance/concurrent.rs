@@ -59,7 +59,7 @@ pub async fn readers_see_whole_commits(factory: &impl Factory) {
     join(tasks).await;
 }
 
-/// CS-02: whoever has been told that a commit is done finds it, and so does everyone asked after that.
+/// CS-02: a commit that was acknowledged is visible to every later read.
 pub async fn a_done_commit_is_seen_at_once(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     let mut tasks = JoinSet::new();
@@ -102,7 +102,7 @@ pub async fn concurrent_updates_lose_nothing(factory: &impl Factory) {
     assert_eq!(value(&*engine, "p", "b").await.as_deref(), Some("3200"));
 }
 
-/// Many callers insert the same row: one succeeds, the others are told that it exists.
+/// Many callers insert the same row: one succeeds, the others fail because the row exists.
 pub async fn concurrent_inserts_have_one_winner(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     for round in 0..20 {

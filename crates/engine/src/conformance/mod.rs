@@ -6,11 +6,13 @@
 mod adopting;
 mod concurrent;
 mod dumping;
+mod limits;
 mod random;
 mod rng;
 mod scanning;
 mod semantics;
 mod support;
+mod updating;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,11 +20,13 @@ use std::sync::Arc;
 pub use adopting::*;
 pub use concurrent::*;
 pub use dumping::*;
+pub use limits::*;
 pub use random::*;
 pub use rng::Rng;
 pub use scanning::*;
 pub use semantics::*;
 pub use support::{Add, append, delete, insert, put, range, row_texts, upsert};
+pub use updating::*;
 
 use crate::{Clock, Engine};
 
@@ -42,6 +46,10 @@ macro_rules! conformance_tests {
             rows_are_read_as_written,
             conditions_hold_or_refuse,
             updates_compute_from_the_current_value,
+            updates_know_the_version_of_their_commit,
+            updates_may_keep_their_row,
+            updates_may_delete_their_row,
+            a_rejected_update_changes_nothing,
             deleting_what_is_missing_is_no_change,
             a_refused_commit_changes_nothing,
             writes_of_a_commit_see_each_other,
@@ -50,6 +58,7 @@ macro_rules! conformance_tests {
             keys_may_be_any_text,
             versions_increase_whatever_the_clock_does,
             large_values_and_large_commits,
+            commits_beyond_the_bounds_are_refused,
             fresh_tables_are_unique,
             erased_tables_are_empty,
             status_and_close,

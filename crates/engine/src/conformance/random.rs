@@ -1,4 +1,4 @@
-//! Random lists of operations on an engine and on the memory engine side by side: every answer and the end agree.
+//! Random lists of operations on an engine and on the memory engine side by side: every response and the end agree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,11 +7,12 @@ use bytes::Bytes;
 
 use super::Factory;
 use super::rng::Rng;
-use super::support::Add;
-use super::support::{append, delete, everything, put, range, scan_of, update};
+use super::support::{Add, Become, append, delete, everything, put, range, scan_of, update};
 use crate::adopt::{Adopted, Unfit};
 use crate::memory::Memory;
-use crate::types::{Applied, Bound, Condition, KeyRange, Place, Row, Scan, TableId, Verdict, Version, Write};
+use crate::types::{
+    Applied, Bound, Condition, KeyRange, Next, Place, Row, Scan, TableId, Verdict, Version, Write,
+};
 use crate::{Clock, Engine, Error};
 
 /// Names the one seed to run, to repeat a failure.
@@ -23,7 +24,7 @@ const TABLES: [TableId; 3] = [TableId(1), TableId(2), TableId(3)];
 const TEXTS: [&str; 8] = ["", "a", "a\0", "aa", "b", "\u{e000}", "\u{10000}", "é"];
 const VALUES: [&str; 4] = ["", "1", "17", "text"];
 
-/// Every answer, and the content at the end, are those of the memory engine. A failure names its seed; set
+/// Every response, and the content at the end, are those of the memory engine. A failure names its seed; set
 /// `LAZULI_SEED` to repeat it.
 pub async fn random_operations_match_memory(factory: &impl Factory) {
     let seeds = match std::env::var(SEED_VARIABLE).ok().and_then(|text| text.parse().ok()) {
@@ -113,13 +114,15 @@ impl Pair {
                 }
             },
         };
-        match self.rng.below(8) {
+        match self.rng.below(10) {
             0..4 => {
                 let value = *self.rng.pick(&VALUES);
                 (put(row, ours, value), put(row, theirs, value))
             }
             4 => (append(row, "+"), append(row, "+")),
             5 => (update(row, ours, Add(1)), update(row, theirs, Add(1))),
+            6 => (update(row, ours, Become(Next::Keep)), update(row, theirs, Become(Next::Keep))),
+            7 => (update(row, ours, Become(Next::Delete)), update(row, theirs, Become(Next::Delete))),
             _ => (delete(row, ours), delete(row, theirs)),
         }
     }

@@ -94,7 +94,7 @@ async fn check_condition(
     }
 }
 
-/// An update gets the current value, and its result is stored and returned; one that rejects refuses the commit.
+/// An update gets the current value, and its result is stored and returned; one that rejects rejects the commit.
 pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     done(engine, TABLE, "p", vec![upsert("n", "40"), upsert("text", "no number")]).await;
@@ -129,7 +129,7 @@ pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
     assert_eq!(value(engine, "p", "a").await.as_deref(), Some("new"));
 }
 
-/// If one write of many is refused, none is made, and the answer tells which was the first.
+/// If one write of many is rejected, none is made, and the response tells which was the first.
 pub async fn a_refused_commit_changes_nothing(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a p/b p/c").await;
@@ -305,7 +305,7 @@ pub async fn fresh_tables_are_unique(factory: &impl Factory) {
     assert_eq!(ids.len(), 30);
 }
 
-/// Erasing goes on in bounded steps until nothing is left, and touches no other table.
+/// Erasing continues in bounded steps until nothing is left, and touches no other table.
 pub async fn erased_tables_are_empty(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let (doomed, other) = (TableId(8), TableId(9));

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::Engine;
 use crate::types::{
-    Applied, Bound, Change, Condition, KeyRange, Page, Place, Rejected, Row, Scan, TableId, Update, Verdict,
-    Version, Write,
+    Applied, Bound, Change, Condition, KeyRange, Next, Page, Place, Rejected, Row, Scan, TableId, Update,
+    Verdict, Version, Write,
 };
 
 /// The table that most cases use.
@@ -19,10 +19,10 @@ pub const TABLE: TableId = TableId(7);
 pub struct Add(pub u64);
 
 impl Update for Add {
-    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
+    fn next(&self, current: Option<&Bytes>, _: Version) -> Result<Next, Rejected> {
         let text = std::str::from_utf8(current.ok_or(Rejected(2))?).map_err(|_| Rejected(1))?;
         let number: u64 = text.parse().map_err(|_| Rejected(1))?;
-        Ok((number + self.0).to_string().into())
+        Ok(Next::Put((number + self.0).to_string().into()))
     }
 }
 
@@ -30,8 +30,27 @@ impl Update for Add {
 struct Append(&'static str);
 
 impl Update for Append {
-    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
-        Ok([current.map_or(&b""[..], |value| value), self.0.as_bytes()].concat().into())
+    fn next(&self, current: Option<&Bytes>, _: Version) -> Result<Next, Rejected> {
+        Ok(Next::Put([current.map_or(&b""[..], |value| value), self.0.as_bytes()].concat().into()))
+    }
+}
+
+/// Puts, deletes or keeps a row, whatever is there.
+pub struct Become(pub Next);
+
+impl Update for Become {
+    fn next(&self, _: Option<&Bytes>, _: Version) -> Result<Next, Rejected> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Puts the version of the commit as text, after what is there.
+pub struct Stamp;
+
+impl Update for Stamp {
+    fn next(&self, current: Option<&Bytes>, version: Version) -> Result<Next, Rejected> {
+        let before = current.map_or(Default::default(), |value| String::from_utf8_lossy(value));
+        Ok(Next::Put(format!("{before}{},", version.0).into()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Order, round trip, borrowing and refusal of the key code; bounds against a plain comparison of keys.
+//! Order, round trip, borrowing and rejection of the key code; bounds against a plain comparison of keys.
 
 use std::cmp::Ordering;
 

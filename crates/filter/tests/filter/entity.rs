@@ -1,7 +1,7 @@
-//! An entity for tests, and the packed row that it is stored as.
+//! An entity for tests, with its packed row.
 
 use lazuli_filter::Row;
-use lazuli_model::row::{RowBuilder, RowRef};
+use lazuli_model::table::row::{RowBuilder, RowRef};
 use lazuli_model::{DateTime, PackedRow, Value};
 
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    /// An entity with keys that no test asks about.
+    /// An entity with keys that do not matter to the test.
     pub fn with(properties: &[(&str, Value)]) -> Self {
         Self {
             partition: "p".into(),

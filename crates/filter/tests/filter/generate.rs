@@ -1,6 +1,6 @@
-//! Random filters and entities over few names, few keys and few values, so that they meet.
+//! Random filters and entities over few names, keys and values, so that they often match.
 
-use lazuli_model::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
 use lazuli_model::{DateTime, Guid, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::entity::Entity;
 
 const NAMES: [&str; 4] = ["A", "B", "Ab", "Größe"];
 
-/// Keys around the places where orders go wrong: empty, prefixes, surrogates against the end of the basic plane.
+/// Keys at critical points of the order: empty, prefixes, surrogates and the end of the basic plane.
 pub fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[abc]{0,2}",
@@ -61,7 +61,7 @@ pub fn entity() -> impl Strategy<Value = Entity> {
     )
 }
 
-/// A filter as `parse` could give it.
+/// A filter that `parse` could return.
 pub fn filter() -> impl Strategy<Value = Expr> {
     combined(prop_oneof![
         4 => comparison("PartitionKey", key().prop_map(Value::String)),
@@ -73,17 +73,21 @@ pub fn filter() -> impl Strategy<Value = Expr> {
     ])
 }
 
-/// The same with constants of every value.
+/// Words that are no Boolean property when they stand alone.
+const KEYWORDS: [&str; 12] =
+    ["not", "true", "false", "null", "and", "or", "eq", "ne", "gt", "ge", "lt", "le"];
+
+/// Like `filter`, with any constants.
 pub fn filter_of_anything() -> impl Strategy<Value = Expr> {
     combined(prop_oneof![
         4 => select(&NAMES[..]).prop_flat_map(|name| comparison(name, any_value())),
         1 => "[a-z_][a-zA-Z0-9_]{0,5}".prop_filter("a keyword", |name| {
-            !["not", "true", "false", "null"].contains(&name.as_str())
+            !KEYWORDS.contains(&name.as_str())
         }).prop_map(Expr::Flag),
     ])
 }
 
-/// A filter that asks only about one property of the key.
+/// A filter on one key property only.
 pub fn filter_of_key(name: &'static str) -> impl Strategy<Value = Expr> {
     combined(comparison(name, key().prop_map(Value::String)))
 }
@@ -108,7 +112,7 @@ fn combined(leaf: impl Strategy<Value = Expr> + 'static) -> impl Strategy<Value 
     })
 }
 
-/// Chains are flat in what is parsed.
+/// Parsed chains are flat.
 fn and(parts: Vec<Expr>) -> Expr {
     Expr::And(
         parts

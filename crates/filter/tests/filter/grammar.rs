@@ -1,8 +1,8 @@
-//! Which texts are read, and to what.
+//! Accepted texts, and what they parse to.
 
 use lazuli_filter::{Schema, parse, parse_optional, print};
-use lazuli_model::filter::{Comparison, Expr, Operator};
-use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::table::filter::{Comparison, Expr, Operator};
+use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
 use lazuli_model::{DateTime, Guid, Value};
 
 #[track_caller]
@@ -16,6 +16,16 @@ fn check_literal(literal: &str, value: Value) {
     let read = parse(&format!("A eq {literal}"), Schema::Entity).unwrap();
     let expected = Expr::Compare(Comparison { property: "A".into(), operator: Operator::Eq, literal: value });
     assert_eq!(format!("{read:?}"), format!("{expected:?}"));
+}
+
+/// A Boolean property with the name of an operator needs a comparison: alone it is a syntax error.
+#[test]
+fn a_flag_with_the_name_of_an_operator_prints_as_a_comparison() {
+    for name in ["and", "or", "eq", "ne", "gt", "ge", "lt", "le"] {
+        assert!(parse(name, Schema::Entity).is_err(), "{name}");
+        let printed = print(&Expr::Flag(name.to_owned()));
+        check(&printed, &format!("{name} eq true"));
+    }
 }
 
 /// QY-02.
@@ -43,7 +53,7 @@ fn precedence() {
     check("A eq 1 and not B eq 2 or C eq 3", "(A eq 1 and not (B eq 2)) or C eq 3");
 }
 
-/// QY-02: chains are flat however they are enclosed.
+/// QY-02: chains are flat, whatever the parentheses.
 #[test]
 fn parentheses() {
     check(
@@ -58,7 +68,7 @@ fn parentheses() {
 }
 
 #[test]
-fn constants_on_the_left_are_turned_around() {
+fn constants_on_the_left_are_moved_to_the_right() {
     check("5 lt Age", "Age gt 5");
     check("5 le Age", "Age ge 5");
     check("5 gt Age", "Age lt 5");
@@ -140,7 +150,7 @@ fn literals() {
     check_literal("guid'C9DA6455-213d-42c9-9a79-3e9149a57833'", Value::Guid(guid));
 }
 
-/// What is a keyword depends on where it stands.
+/// Whether a word is a keyword depends on its position.
 #[test]
 fn names_that_look_like_keywords() {
     check("and eq 1 and or eq 2", "and eq 1 and or eq 2");
@@ -154,7 +164,7 @@ fn names_that_look_like_keywords() {
     check("_a1 eq 1 and Größe eq 2 and 名前 eq 3", "_a1 eq 1 and Größe eq 2 and 名前 eq 3");
 }
 
-/// OP-01: the idiom by which clients list the tables of a prefix, and the filter of a common health check.
+/// OP-01: the idiom that clients use to list tables by prefix, and the filter of a common health check.
 #[test]
 fn table_filters() {
     for filter in ["TableName ge 'abc' and TableName lt 'abc{'", "false"] {
@@ -170,7 +180,7 @@ fn blank_filters_are_none() {
     assert!(parse_optional(" A eq 1", Schema::Entity).unwrap().is_some());
 }
 
-/// Whatever the parentheses, as many terms as the limit allows.
+/// As many terms as the limit allows, whatever the parentheses.
 #[test]
 fn long_chains_and_deep_parentheses() {
     let term = |index: usize| format!("(RowKey eq '{index}')");

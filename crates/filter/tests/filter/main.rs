@@ -1,14 +1,14 @@
-//! What the filter language promises. One file per promise:
+//! Tests of the filter language. One file per aspect:
 //!
-//! | file | a test belongs there if it is about |
+//! | file | tests |
 //! |---|---|
-//! | `grammar` | which texts are read, and to what |
-//! | `refusals` | which texts are refused, and in which words |
-//! | `semantics` | which entities a filter wants |
+//! | `grammar` | accepted texts and what they parse to |
+//! | `refusals` | rejected texts and their messages |
+//! | `semantics` | which entities a filter matches |
 //! | `plans` | what a filter reads |
-//! | `properties` | what holds for every filter and every entity |
+//! | `properties` | properties of all filters and entities |
 //!
-//! `entity`, `generate` and `naive` are what they share.
+//! `entity`, `generate` and `naive` are shared helpers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 

@@ -1,10 +1,10 @@
-//! A slow and obvious evaluator, written apart from the real ones: a condition is a pair of answers, "is it surely
-//! true?" and "is it surely false?", and values are compared by turning them into something that Rust can compare.
+//! A slow and obvious evaluator, independent of the real ones. A condition is a pair of results, "is it certainly
+//! true?" and "is it certainly false?", and values are converted to something that Rust can compare.
 
 use std::cmp::Ordering;
 
 use lazuli_model::Value;
-use lazuli_model::filter::{Expr, Operator};
+use lazuli_model::table::filter::{Expr, Operator};
 
 use crate::entity::Entity;
 
@@ -81,7 +81,7 @@ fn holds(stored: &Value, operator: Operator, literal: &Value) -> bool {
     wanted.contains(&order)
 }
 
-/// A sequence of numbers that sorts as the values do, among values of one type.
+/// A sequence of numbers that sorts like the values of one type.
 fn sortable(value: &Value) -> Vec<i128> {
     match value {
         Value::Binary(bytes) => bytes.iter().map(|&byte| byte.into()).collect(),

@@ -1,4 +1,4 @@
-//! What a filter reads, as [`lazuli_filter::Plan`] prints it: the class, the ranges, and what is left to evaluate.
+//! What a filter reads, as [`lazuli_filter::Plan`] prints it: the class, the ranges, and the residual.
 
 use lazuli_filter::{Bound, Class, KeyRange, Place, Plan, RANGES_MAX, Schema, parse, plan};
 
@@ -117,7 +117,7 @@ fn partition_ranges() {
         "((PartitionKey gt 'dev_') and (PartitionKey le 'dev`')) and ((PartitionKey gt 'dev_C') and (PartitionKey le 'dev_E'))",
         "partition-range ('dev_C' .. 'dev_E']",
     );
-    // Rows of one key in many partitions do not lie together; only the ends can be cut off.
+    // Rows with the same key in many partitions are not adjacent; only the ends can be cut off.
     check("PartitionKey ge 'a' and RowKey eq '1'", "partition-range ['a','1' ..) keep RowKey eq '1'");
     check("PartitionKey gt 'a' and RowKey ge '1'", "partition-range ('a' ..) keep RowKey ge '1'");
     check(
@@ -183,7 +183,7 @@ fn contradictions() {
     check("PartitionKey eq 'a' and (Age eq 3 and Age eq 4 or RowKey eq '1')", "point ['a','1']");
 }
 
-/// What the ranges imply is not evaluated again, however it is said.
+/// Conditions that the ranges imply are not evaluated again, however they are written.
 #[test]
 fn residuals_are_small() {
     check(
@@ -207,7 +207,7 @@ fn residuals_are_small() {
     );
 }
 
-/// The order is that of UTF-16 code units: what needs two of them lies before U+E000.
+/// The order is that of UTF-16 code units: characters that need two of them come before U+E000.
 #[test]
 fn ranges_follow_the_order_of_keys() {
     check("PartitionKey gt '\u{ffff}' and PartitionKey lt '\u{10000}'", "nothing");
@@ -246,9 +246,9 @@ fn too_many_ranges_are_joined() {
     }
 }
 
-/// Where the description of what is read gets coarse, conditions that it no longer implies are evaluated.
+/// When the description of the read becomes coarse, conditions that it no longer implies are evaluated.
 #[test]
-fn coarse_descriptions_imply_nothing() {
+fn coarse_regions_imply_nothing() {
     let product = format!("{} and {}", any_of("PartitionKey", 255), any_of("RowKey", 250));
     for (row, wanted) in [("005", true), ("0055", false)] {
         let key = format!("PartitionKey eq '200' and RowKey eq '{row}'");
@@ -296,9 +296,9 @@ fn classes_have_names() {
     );
 }
 
-/// A filter that is too much work to plan exactly still finds what it wants, and nothing else.
+/// A filter that is too expensive to plan exactly still finds exactly the matching rows.
 #[test]
-fn coarse_plans_find_exactly_what_the_filter_wants() {
+fn coarse_plans_find_exactly_the_matching_rows() {
     let any = |name: &str| (0..64).map(|i| format!("{name} eq '{i:02}'")).collect::<Vec<_>>().join(" or ");
     let holes: Vec<String> =
         (0..190).map(|i| format!("(RowKey ne '{:02}' or PartitionKey ne '{:02}')", i % 64, i / 3)).collect();

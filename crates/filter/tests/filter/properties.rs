@@ -1,9 +1,9 @@
-//! What holds for every filter and every entity.
+//! Properties that hold for every filter and every entity.
 
 use lazuli_filter::{KeyRange, Matcher, RANGES_MAX, Schema, eval, matches, parse, plan, print};
 use lazuli_model::PackedRow;
-use lazuli_model::filter::Expr;
-use lazuli_model::row::RowRef;
+use lazuli_model::table::filter::Expr;
+use lazuli_model::table::row::RowRef;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -12,7 +12,7 @@ use crate::entity::Entity;
 use crate::generate::{entity, filter, filter_of_anything, filter_of_key, value};
 use crate::naive;
 
-/// How many of the ranges contain the entity, and which is the first.
+/// The number of ranges that contain the entity, and the first of them.
 fn ranges_with(ranges: &[KeyRange], entity: &Entity) -> (usize, Option<usize>) {
     let found: Vec<_> =
         (0..ranges.len()).filter(|&index| ranges[index].contains(&entity.partition, &entity.row)).collect();
@@ -27,10 +27,10 @@ fn sort(entities: &mut [Entity]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// QY-13 to QY-18: no entity that the filter wants lies outside of the ranges, and of those inside the residual
-    /// keeps exactly the ones that it wants.
+    /// QY-13 to QY-18: no matching entity lies outside of the ranges, and inside them the residual selects exactly the
+    /// matching ones.
     #[test]
-    fn plans_find_exactly_what_the_filter_wants(filter in filter(), mut entities in vec(entity(), 1..24)) {
+    fn plans_find_exactly_the_matching_entities(filter in filter(), mut entities in vec(entity(), 1..24)) {
         let plan = plan(&filter);
         sort(&mut entities);
         let mut reached = 0;
@@ -49,7 +49,7 @@ proptest! {
         prop_assert!(plan.ranges.len() <= RANGES_MAX);
     }
 
-    /// QY-18: what is asked of partitions alone is answered by the ranges alone.
+    /// QY-18: ranges alone decide a filter on partitions alone.
     #[test]
     fn partition_filters_leave_nothing_to_evaluate(filter in filter_of_key("PartitionKey"), entity in entity()) {
         let plan = plan(&filter);
@@ -57,7 +57,7 @@ proptest! {
         prop_assert_eq!(ranges_with(&plan.ranges, &entity).0 == 1, naive::wants(&filter, &entity), "{}", plan);
     }
 
-    /// QY-14: so is what is asked of rows in a partition that is named.
+    /// QY-14: the same for a filter on rows within a named partition.
     #[test]
     fn row_filters_in_a_partition_leave_nothing_to_evaluate(filter in filter_of_key("RowKey"), mut entity in entity()) {
         let home = parse("PartitionKey eq 'home'", Schema::Entity).unwrap();
@@ -85,8 +85,8 @@ proptest! {
         }
     }
 
-    /// QY-08: what a matcher remembers of one row does not change what it says of another, whether they are made alike
-    /// or not.
+    /// QY-08: what a matcher remembers of one row does not change the result for another, whether or not they have the
+    /// same layout.
     #[test]
     fn matchers_tell_rows_apart(
         filter in filter(),
@@ -106,17 +106,17 @@ proptest! {
         }
     }
 
-    /// QY-02: what is printed reads back as the same filter, and prints the same again.
+    /// QY-02: a printed filter parses back to the same filter, and prints the same again.
     #[test]
     fn printed_filters_read_back(filter in prop_oneof![filter(), filter_of_anything()]) {
         let text = print(&filter);
         let read = parse(&text, Schema::Entity).unwrap();
-        // Not-a-number differs from itself, but not in how it looks.
+        // NaN differs from itself, but its debug output does not.
         prop_assert_eq!(format!("{read:?}"), format!("{filter:?}"), "{}", text);
         prop_assert_eq!(print(&read), text);
     }
 
-    /// A window on a plan takes away what is outside and nothing else.
+    /// A window removes the rows outside of it, and nothing else.
     #[test]
     fn narrowing_is_intersection(filter in filter(), other in filter_of_key("PartitionKey"), entities in vec(entity(), 1..8)) {
         let windows = plan(&other).ranges;
@@ -137,7 +137,7 @@ proptest! {
         let _ = parse(&text, Schema::Tables);
     }
 
-    /// Texts that are nearly filters reach further than noise does.
+    /// Texts that are almost filters reach further than noise.
     #[test]
     fn no_soup_of_tokens_panics(tokens in vec(select(TOKENS.to_vec()), 0..24), blank in select(vec![" ", ""])) {
         let text = tokens.join(blank);
@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// Rows that are not ours are an error or a wrong answer, never a panic.
+    /// Rows that we did not write cause an error or a wrong result, never a panic.
     #[test]
     fn corrupt_rows_never_panic(filter in filter(), entity in entity(), at in any::<usize>(), flip in 1_u8..) {
         let mut bytes = entity.pack().as_bytes().to_vec();

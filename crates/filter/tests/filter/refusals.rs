@@ -1,7 +1,7 @@
-//! Which texts are refused, and in which words.
+//! Rejected texts and their messages.
 
 use lazuli_filter::{PARENTHESES_MAX, ParseError, Schema, parse};
-use lazuli_model::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
+use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, FILTER_DEPTH_MAX};
 use lazuli_model::{ErrorCode, Failure};
 
 #[track_caller]
@@ -23,7 +23,7 @@ fn check_syntax(filter: &str, position: usize) {
 
 const NOT_VALID: &str = "One of the request inputs is not valid.";
 
-/// The position is where the token ends that does not fit, in UTF-16 code units.
+/// The position is the end of the unexpected token, in UTF-16 code units.
 #[test]
 fn syntax() {
     check_syntax("aaa bbb ccc", 7);
@@ -89,7 +89,7 @@ fn check_types(filter: &str, left: &str, right: &str, operator: &str) {
     );
 }
 
-/// Keys, timestamp and the operands of `and`, `or` and `not` have a type; QY-08 and QY-09 are about all the others.
+/// Keys, timestamp and the operands of `and`, `or` and `not` have a type; QY-08 and QY-09 cover all others.
 #[test]
 fn types() {
     check_types("PartitionKey eq 5", "Edm.String", "Edm.Int32", "Equal");
@@ -115,7 +115,7 @@ fn types() {
 }
 
 #[test]
-fn what_the_service_does_not_compare() {
+fn unsupported_comparisons() {
     for filter in [
         "A eq null",
         "null ne A",
@@ -132,7 +132,7 @@ fn what_the_service_does_not_compare() {
 
 /// QY-01, QY-21.
 #[test]
-fn what_the_service_does_not_have() {
+fn unsupported_syntax() {
     let message = "The requested operation is not implemented on the specified resource.";
     for filter in [
         "startswith(Name, 'a')",

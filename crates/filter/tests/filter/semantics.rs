@@ -1,4 +1,4 @@
-//! Which entities a filter wants.
+//! Which entities a filter matches.
 
 use lazuli_filter::{Matcher, Schema, TableRow, matches, parse};
 use lazuli_model::{DateTime, Guid, Value};
@@ -62,7 +62,7 @@ fn orders_of_the_types() {
     check_order(&Value::Binary(vec![2]), "binary'0100'", GREATER);
 }
 
-/// QY-20: not-a-number is unequal to everything, itself included.
+/// QY-20: NaN is unequal to everything, itself included.
 #[test]
 fn not_a_number() {
     check_order(&Value::Double(f64::NAN), "NaN", &["ne"]);
@@ -70,9 +70,9 @@ fn not_a_number() {
     check_order(&Value::Double(5.0), "NaN", &["ne"]);
 }
 
-/// QY-08, QY-09: a constant is widened to the stored type, nothing else is converted.
+/// QY-08, QY-09: a constant is widened to the stored type; nothing else is converted.
 #[test]
-fn types_that_do_not_meet() {
+fn incompatible_types() {
     check_order(&Value::Int64(64), "64", EQUAL);
     check_order(&Value::Int64(5_000_000_000), "64", GREATER);
     check_order(&Value::Double(63.5), "64", LESS);
@@ -159,7 +159,7 @@ fn prefixes() {
     }
 }
 
-/// QY-19, and the timestamp is a property like others.
+/// QY-19; the timestamp is a property like others.
 #[test]
 fn system_properties() {
     let entity = Entity::with(&[("A", Value::Int32(1))]);
@@ -171,14 +171,14 @@ fn system_properties() {
 }
 
 #[test]
-fn no_filter_wants_everything() {
+fn no_filter_matches_everything() {
     let entity = Entity::with(&[]);
     assert_eq!(Matcher::new(None).matches(&entity.view(&entity.pack())), Ok(true));
 }
 
-/// One matcher serves row after row: nothing of one is left for the next.
+/// One matcher serves many rows: nothing carries over from one to the next.
 #[test]
-fn matchers_forget() {
+fn matchers_keep_no_state_between_rows() {
     let filter = parse("A eq 1 and B eq 2", Schema::Entity).unwrap();
     let mut matcher = Matcher::new(Some(&filter));
     let both = Entity::with(&[("B", Value::Int32(2)), ("A", Value::Int32(1))]);
@@ -188,7 +188,7 @@ fn matchers_forget() {
     }
 }
 
-/// A name is compared as it was given, in every letter case.
+/// A name is compared as given, with its case.
 #[test]
 fn table_names() {
     let filter = parse("TableName ge 'abc' and TableName lt 'abc{'", Schema::Tables).unwrap();

@@ -1,3 +1,5 @@
+//! Parsing, printing and comparing points in time.
+
 use proptest::prelude::*;
 
 use super::*;

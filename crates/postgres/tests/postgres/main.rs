@@ -4,9 +4,11 @@
 //! |---|---|
 //! | what every engine does | `lazuli_engine::conformance`, run by `conformance.rs` |
 //! | long keys, versions, schemas, several engines on one database | `shared.rs` |
+//! | large content | `lazuli_engine::content::conformance`, run by `content.rs` |
 //! | connections that break | `cut.rs`, by the proxy in `proxy.rs` |
 
 mod conformance;
+mod content;
 mod cut;
 mod proxy;
 mod shared;

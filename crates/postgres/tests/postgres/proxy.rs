@@ -93,7 +93,7 @@ async fn pump(
     state: &State,
     of_server: bool,
 ) {
-    // What the front end says first has no type, and neither has the answer to its question for TLS, which is not asked.
+    // What the front end says first has no type, and neither has the response to its question for TLS, which is not asked.
     let mut typed = of_server;
     loop {
         let Ok(message) = message(&mut from, typed).await else { return };

@@ -48,7 +48,7 @@ async fn versions_increase_whichever_front_end_writes() {
         assert!(seen.insert(version));
         last = version;
     }
-    // With the condition that the last one holds, each of them goes on from there.
+    // With the condition that the last one holds, each of them continues from there.
     for engine in &engines {
         let version = done(&**engine, "p", vec![put("a", Condition::Version(last), "y")]).await;
         assert!(version > last);
@@ -194,7 +194,7 @@ async fn pages_are_fetched_in_bounded_pieces() {
     assert_eq!(row_texts(&again.rows), row_texts(&page.rows));
 }
 
-/// A schema from the future is refused, an old one asks to be migrated, and an empty database is set up once by many.
+/// A schema from the future is rejected, an old one asks to be migrated, and an empty database is set up once by many.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn schemas() {
     let name = schema().await;
@@ -219,7 +219,7 @@ async fn schemas() {
     assert!(why().await.is_some_and(|why| why.contains("engine migrate")));
 }
 
-/// A server that only reads is refused, and so is one that is not there; the one that takes writes is found among them.
+/// A server that only reads is rejected, and so is one that is not there; the one that takes writes is found among them.
 #[tokio::test]
 async fn the_server_that_takes_writes_is_found() {
     let schema = schema().await;

@@ -5,7 +5,8 @@ pub mod sas;
 mod shared_key;
 
 pub use shared_key::{
-    CLOCK_SKEW_SECONDS_MAX, Credential, Scheme, SignedParts, authorization, credential, sign, verify,
+    CLOCK_SKEW_SECONDS_MAX, Credential, Scheme, SignedParts, authorization, authorize, credential, sign,
+    verify,
 };
 
 use base64::Engine as _;

@@ -1,17 +1,22 @@
 //! From the head and the body of a request to the operation that it asks for.
 //!
-//! In two steps, so that a request whose head alone suffices to refuse it is refused before its body is read.
+//! In two steps, so that a request whose head alone suffices to refuse it is rejected before its body is read.
 
 use lazuli_model::error::Origin;
-use lazuli_model::operation::{Change, Match, Write};
-use lazuli_model::{EntityKey, ErrorCode, Failure, Operation, OperationKind, TableName};
+use lazuli_model::table::Operation;
+use lazuli_model::table::operation::{Change, Match, Write};
+use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, TableName};
 
 use super::query;
 use super::verb::Verb;
-use crate::address::{Query, Resource, path};
-use crate::media::{self, BodyFormat};
-use crate::response::{Prefer, Shape};
-use crate::{ApiVersion, Head, atom, etag, json};
+use crate::http::query::Query;
+use crate::table::media;
+use crate::table::media::BodyFormat;
+use crate::table::path;
+use crate::table::path::Resource;
+use crate::table::shape::{Prefer, Shape};
+use crate::table::{atom, etag, json};
+use crate::{ApiVersion, Head};
 
 /// What a request asks for, as far as its head tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +59,7 @@ impl UpdateKind {
     }
 }
 
-/// How the answer is to look. A request whose wishes cannot be met still gets a look for its refusal.
+/// How the response is to look. A request whose wishes cannot be met still gets a look for its rejection.
 pub fn shape(
     head: &Head<'_>,
     query: Query<'_>,

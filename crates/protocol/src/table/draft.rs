@@ -1,7 +1,7 @@
 //! An entity as it was sent, before it is checked: what the JSON and the Atom reader have in common.
 
-use lazuli_model::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use lazuli_model::key::KeyError;
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::key::KeyError;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Property};
 
 /// More members than any entity can have, annotations and control information included; a reader stops there.

@@ -1,16 +1,19 @@
-//! From the outcome of an operation to the answer.
+//! From the outcome of an operation to the response.
 
 use std::borrow::Cow;
 
-use lazuli_model::Outcome;
-use lazuli_model::operation::{Page, Stored, Written};
-use lazuli_model::row::CorruptRow;
+use lazuli_model::table::Outcome;
+use lazuli_model::table::operation::{Page, Stored, Written};
+use lazuli_model::table::row::CorruptRow;
 
-use crate::media::Format;
-use crate::response::{Context, Prefer, Response, Shape, odata_fields};
-use crate::{ApiVersion, atom, continuation, etag, json, url, xml};
+use crate::http::response::{Context, Response};
+use crate::table::media::Format;
+use crate::table::shape::{Prefer, Shape, odata_fields};
+use crate::table::url;
+use crate::table::{atom, continuation, etag, json};
+use crate::{ApiVersion, xml};
 
-/// The answer to an operation that did not fail. `table` is the name as the URL spells it.
+/// The response to an operation that did not fail. `table` is the name as the URL spells it.
 pub fn outcome(
     context: &Context,
     shape: &Shape,
@@ -39,12 +42,12 @@ pub fn outcome(
         Outcome::Batch(_) | Outcome::PropertiesSet => Response::new(202),
         Outcome::Acl(policies) => xml::acl(policies),
         Outcome::AclSet => Response::new(204),
-        Outcome::Properties(found) => xml::properties(context, found),
+        Outcome::Properties(found) => xml::properties(lazuli_model::Service::Table, context, found),
         Outcome::Stats => xml::stats(context),
     })
 }
 
-/// The answer to a change of one entity, top-level or in a batch.
+/// The response to a change of one entity, top-level or in a batch.
 pub fn written(
     context: &Context,
     shape: &Shape,

@@ -3,8 +3,10 @@
 use lazuli_model::OperationKind;
 
 use super::verb::Verb;
-use crate::address::{Address, Resource, parse_path};
-use crate::{Head, xml};
+use crate::Head;
+use crate::address::Address;
+use crate::table::path::{Resource, parse_path};
+use crate::table::xml;
 
 /// The kind of operation that the head names. Nothing is checked: it is [`OperationKind::Unknown`] where there is no
 /// telling.
@@ -13,12 +15,17 @@ pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
         return OperationKind::TablePreflightRequest;
     }
     if xml::is_asked_for(address) {
-        return named_by_query(head, address);
+        return of_query(head, address);
     }
-    let (Ok(verb), Ok(resource)) = (Verb::of(head), parse_path(address.account, address.resource_path))
-    else {
-        return OperationKind::Unknown;
-    };
+    match parse_path(address.account, address.resource_path) {
+        Ok(resource) => of(head, &resource),
+        Err(_) => OperationKind::Unknown,
+    }
+}
+
+/// The kind of operation on a resource, by the verb and `If-Match`.
+pub fn of(head: &Head<'_>, resource: &Resource) -> OperationKind {
+    let Ok(verb) = Verb::of(head) else { return OperationKind::Unknown };
     let must_exist = head.get_filled("if-match").is_some();
     match (verb, resource) {
         (Verb::Get, Resource::Tables) => OperationKind::QueryTables,
@@ -38,7 +45,8 @@ pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     }
 }
 
-fn named_by_query(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
+/// The kind of an operation that is named by `comp` and `restype`.
+pub fn of_query(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     let comp = address.query.get("comp").unwrap_or_default();
     match (comp.as_ref(), head.method) {
         ("acl", "PUT") => OperationKind::SetTableAcl,
@@ -53,14 +61,14 @@ fn named_by_query(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Field;
+    use crate::http::head::Field;
 
     #[track_caller]
     fn check(method: &str, target: &str, header: Option<(&str, &str)>, expected: OperationKind) {
         let mut fields = vec![Field { name: "host", value: "127.0.0.1" }];
         fields.extend(header.map(|(name, value)| Field { name, value }));
         let head = Head { method, target, fields: &fields };
-        let address = Address::parse(&head, |_| false).unwrap();
+        let address = Address::parse(&head, lazuli_model::Service::Table, |_| false).unwrap();
         assert_eq!(named(&head, &address), expected, "{method} {target}");
     }
 

@@ -1,10 +1,22 @@
-//! Requests to the table service: from head and body to an operation, from an outcome to an answer.
+//! The Table service on the wire: from head and body to an operation, from an outcome to a response.
 
+pub mod atom;
+pub mod batch;
+pub mod continuation;
 pub mod decode;
 pub mod draft;
 pub mod encode;
+pub mod error;
+pub mod etag;
+pub mod json;
 pub mod kind;
+pub mod media;
+pub mod path;
 mod query;
+pub mod shape;
+pub mod url;
 mod verb;
+pub mod xml;
 
-pub use query::{TIMEOUT_MAX, timeout};
+pub use crate::http::timeout::{TIMEOUT_MAX, timeout};
+pub use path::{Resource, parse_path};

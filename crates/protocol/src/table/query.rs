@@ -1,29 +1,39 @@
 //! The query options of reads: `$filter`, `$select`, `$top` and continuation.
 
-use std::time::Duration;
-
 use lazuli_filter::Schema;
-use lazuli_model::filter::Expr;
-use lazuli_model::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
-use lazuli_model::operation::{EntityQuery, Position, TableQuery};
+use lazuli_model::error::Origin;
+use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
+use lazuli_model::table::filter::Expr;
+use lazuli_model::table::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
+use lazuli_model::table::operation::{EntityQuery, Position, TableQuery};
 use lazuli_model::{ErrorCode, Failure};
 
 use super::draft::Draft;
-use crate::address::Query;
-use crate::response::Select;
-use crate::{ApiVersion, continuation, percent};
+use crate::ApiVersion;
+use crate::http::percent;
+use crate::http::query::Query;
+use crate::http::timeout::seconds;
+use crate::table::continuation;
+use crate::table::shape::Select;
 
 /// The options of OData that the service has. It has no other name that starts with a dollar sign (QY-01, QY-21).
 const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 
-/// The longest that a client can ask to wait.
-pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
-
-/// What a missing member adds to an answer beside its name: quotes, colon, null and comma.
+/// What a missing member adds to a response beside its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
 
-/// The options of a table listing.
+/// The options of a table listing. A fault in them is found before the operation starts, so the response has no
+/// `Cache-Control`.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
+    table_options(query).map_err(|failure| failure.found_in(Origin::Routing))
+}
+
+/// The options of an entity query; see [`tables`] for faults in them.
+pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
+    entity_options(query).map_err(|failure| failure.found_in(Origin::Routing))
+}
+
+fn table_options(query: Query<'_>) -> Result<TableQuery, Failure> {
     refuse_unsupported(query)?;
     Ok(TableQuery {
         filter: filter(query, Schema::Tables)?,
@@ -32,8 +42,7 @@ pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     })
 }
 
-/// The options of an entity query.
-pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
+fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
     refuse_unsupported(query)?;
     let partition = token(query, "NextPartitionKey")?;
     let row = token(query, "NextRowKey")?;
@@ -47,7 +56,7 @@ pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
     })
 }
 
-/// Refuses what the service does not have rather than ignoring it, which would give wrong results.
+/// Rejects what the service does not have rather than ignoring it, which would give wrong results.
 pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     if query.0.is_empty() {
         return Ok(());
@@ -64,23 +73,7 @@ pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How long the client wants to wait, if it says so: `timeout`, in seconds. More than [`TIMEOUT_MAX`] counts as that,
-/// and nothing as if it were not there.
-pub fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {
-    let Some(text) = query.get("timeout") else { return Ok(None) };
-    let time = Duration::from_secs(seconds(&text)?.into()).min(TIMEOUT_MAX);
-    Ok(Some(time).filter(|time| !time.is_zero()))
-}
-
-/// A number however large: what counts is that it is one.
-fn seconds(text: &str) -> Result<u32, Failure> {
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(ErrorCode::InvalidQueryParameterValue.into());
-    }
-    Ok(text.parse().unwrap_or(u32::MAX))
-}
-
-/// `$select`, which came with 2011-08-18. Its text goes into the answer.
+/// `$select`, which came with 2011-08-18. Its text goes into the response.
 pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, Failure> {
     let Some(text) = query.get("$select") else { return Ok(None) };
     if version < ApiVersion::V2011_08_18 {
@@ -95,7 +88,7 @@ pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, F
     let all = names.is_empty() || names.iter().any(|name| name == "*");
     // What is no property comes by the metadata level, and must not come twice.
     names.retain(|name| !Draft::is_control(name));
-    Ok(Some(Select { echo, names: (!all).then(|| distinct(names)) }))
+    Ok(Some(Select { echo, names: (!all).then(|| ordered(names)) }))
 }
 
 /// The text as answers repeat it: escaped, but with its commas, however the client wrote them.
@@ -110,10 +103,14 @@ fn echo(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A name that is given twice is returned once: members of a JSON object must not repeat.
-fn distinct(names: Vec<String>) -> Vec<String> {
-    let mut seen = std::collections::HashSet::new();
-    names.into_iter().filter(|name| seen.insert(name.clone())).collect()
+/// Puts the keys and Timestamp first, then the other names in ordinal order, whatever the order in the request. A name that
+/// is given twice is returned once: members of a JSON object must not repeat.
+fn ordered(mut names: Vec<String>) -> Vec<String> {
+    const FIRST: [&str; 3] = [PARTITION_KEY, ROW_KEY, TIMESTAMP];
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+    names.dedup();
+    names
 }
 
 fn filter(query: Query<'_>, schema: Schema) -> Result<Option<Expr>, Failure> {
@@ -132,14 +129,17 @@ fn top(query: Query<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// An empty token counts as absent: some clients send one where an answer had none.
+/// An empty token counts as absent: some clients send one where a response had none.
 fn token(query: Query<'_>, name: &str) -> Result<Option<String>, Failure> {
     query.get(name).filter(|token| !token.is_empty()).map(|token| continuation::decode(&token)).transpose()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::http::timeout::timeout;
 
     #[track_caller]
     fn refused(query: &str, code: ErrorCode) {
@@ -187,6 +187,8 @@ mod tests {
         assert_eq!(both.echo, "age,%20sex,age");
         assert_eq!(of("%24select=i%2Cs").unwrap().echo, "i,s");
         assert_eq!(both.names, Some(vec!["age".into(), "sex".into()]));
+        let mixed = of("$select=baz,Timestamp,RowKey,Bar,PartitionKey,bar").unwrap().names.unwrap();
+        assert_eq!(mixed, ["PartitionKey", "RowKey", "Timestamp", "Bar", "bar", "baz"]);
         assert_eq!(of("$select=").unwrap().names, None);
         assert_eq!(of("$select=*").unwrap().names, None);
         let described = of("$select=odata.etag,age@odata.type,age").unwrap();

@@ -59,7 +59,7 @@ impl Verb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::head::Field;
+    use crate::http::head::Field;
 
     #[track_caller]
     fn check(method: &str, tunnelled: &[&str], expected: Result<Verb, ErrorCode>) {

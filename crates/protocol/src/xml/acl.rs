@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use lazuli_model::policy::{AccessPolicy, POLICIES_MAX, POLICY_ID_CHARS_MAX, Permissions, SignedIdentifier};
-use lazuli_model::{DateTime, Failure};
+use lazuli_model::{DateTime, Failure, Service};
 
 use super::tree::Element;
 use super::{invalid, leaf, nest};
 
 /// Reads the policies. No document at all means none, too.
-pub fn decode(body: &[u8]) -> Result<Vec<SignedIdentifier>, Failure> {
+pub fn decode(body: &[u8], service: Service) -> Result<Vec<SignedIdentifier>, Failure> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
@@ -22,26 +22,26 @@ pub fn decode(body: &[u8]) -> Result<Vec<SignedIdentifier>, Failure> {
     root.children
         .iter()
         .map(|element| {
-            let found = identifier(element)?;
+            let found = identifier(element, service)?;
             if seen.insert(found.id.clone()) { Ok(found) } else { Err(invalid()) }
         })
         .collect()
 }
 
-fn identifier(element: &Element) -> Result<SignedIdentifier, Failure> {
+fn identifier(element: &Element, service: Service) -> Result<SignedIdentifier, Failure> {
     element.only(&["Id", "AccessPolicy"])?;
     let id = element.need("Id")?.value()?;
     if id.is_empty() || id.chars().count() > POLICY_ID_CHARS_MAX {
         return Err(invalid());
     }
-    let policy = element.child("AccessPolicy")?.map(policy).transpose()?;
+    let policy = element.child("AccessPolicy")?.map(|element| policy(element, service)).transpose()?;
     Ok(SignedIdentifier { id: id.to_owned(), policy: policy.filter(|policy| !policy.is_empty()) })
 }
 
-fn policy(element: &Element) -> Result<AccessPolicy, Failure> {
+fn policy(element: &Element, service: Service) -> Result<AccessPolicy, Failure> {
     element.only(&["Start", "Expiry", "Permission"])?;
     let permissions = element.filled("Permission")?;
-    if permissions.is_some_and(|text| Permissions::parse(text, Permissions::OF_TABLES).is_none()) {
+    if permissions.is_some_and(|text| Permissions::parse(text, service.permission_letters()).is_none()) {
         return Err(invalid());
     }
     Ok(AccessPolicy {

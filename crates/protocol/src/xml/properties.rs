@@ -1,21 +1,24 @@
-//! Service properties as the documents of Get and Set Table Service Properties, in the forms of both eras.
+//! Service properties as documents, in the forms of both eras and of each service.
 
-use lazuli_model::Failure;
-use lazuli_model::service::{
+use lazuli_model::properties::{
     CORS_BYTES_MAX, CORS_HEADERS_MAX, CORS_METHODS, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
-    CORS_TEXT_CHARS_MAX, CorsRule, Logging, Metrics, PropertiesUpdate, RETENTION_DAYS_MAX, ServiceProperties,
+    CORS_TEXT_CHARS_MAX, CorsRule, DeleteRetention, Logging, Metrics, PropertiesUpdate, RETENTION_DAYS_MAX,
+    STATIC_PATH_CHARS_MAX, ServiceProperties, StaticWebsite,
 };
+use lazuli_model::{Failure, Service};
 
 use super::tree::Element;
-use super::{invalid, leaf, nest};
+use super::{invalid, invalid_at, leaf, nest};
 use crate::ApiVersion;
 
 pub(super) const ROOT: &str = "StorageServiceProperties";
-/// The version of the analytics that a table service has.
+/// The version of the analytics that the services have.
 const ANALYTICS_VERSION: &str = "1.0";
+/// The parts that only the Blob service has.
+const BLOB_PARTS: [&str; 2] = ["DeleteRetentionPolicy", "StaticWebsite"];
 
 /// Reads properties. From 2013-08-15 on a part that is left out stays as it is; before, every part must be there.
-pub fn decode(body: &[u8], version: ApiVersion) -> Result<PropertiesUpdate, Failure> {
+pub fn decode(service: Service, body: &[u8], version: ApiVersion) -> Result<PropertiesUpdate, Failure> {
     let root = Element::parse(body, ROOT)?;
     let default_version = root.filled("DefaultServiceVersion")?;
     if default_version.is_some_and(|text| ApiVersion::parse(text).is_none()) {
@@ -33,14 +36,48 @@ pub fn decode(body: &[u8], version: ApiVersion) -> Result<PropertiesUpdate, Fail
             ..update
         });
     }
-    root.only(&["Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"])?;
+    let blob_only: &[&str] = if service == Service::Blob { &BLOB_PARTS } else { &[] };
+    root.only(
+        &[&["Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"], blob_only].concat(),
+    )?;
     Ok(PropertiesUpdate {
         logging: root.child("Logging")?.map(logging).transpose()?,
         hour_metrics: root.child("HourMetrics")?.map(metrics).transpose()?,
         minute_metrics: root.child("MinuteMetrics")?.map(metrics).transpose()?,
         cors: root.child("Cors")?.map(cors).transpose()?,
+        delete_retention: root.child(BLOB_PARTS[0])?.map(delete_retention).transpose()?,
+        static_website: root.child(BLOB_PARTS[1])?.map(static_website).transpose()?,
         ..update
     })
+}
+
+/// Permanent deletion is off unless the client switches it on.
+fn delete_retention(element: &Element) -> Result<DeleteRetention, Failure> {
+    element.only(&["Enabled", "Days", "AllowPermanentDelete"])?;
+    let days = retention_days(element)?;
+    let allow_permanent_delete = match element.child("AllowPermanentDelete")? {
+        Some(_) => flag(element, "AllowPermanentDelete")?,
+        None => false,
+    };
+    Ok(DeleteRetention { days, allow_permanent_delete: days.is_some() && allow_permanent_delete })
+}
+
+fn static_website(element: &Element) -> Result<StaticWebsite, Failure> {
+    element.only(&["Enabled", "IndexDocument", "ErrorDocument404Path", "DefaultIndexDocumentPath"])?;
+    let path = |name| -> Result<Option<String>, Failure> {
+        match element.filled(name)? {
+            Some(text) if text.chars().count() > STATIC_PATH_CHARS_MAX => Err(invalid()),
+            path => Ok(path.map(str::to_owned)),
+        }
+    };
+    let website = StaticWebsite {
+        enabled: flag(element, "Enabled")?,
+        index_document: path("IndexDocument")?,
+        error_document: path("ErrorDocument404Path")?,
+        default_index_document: path("DefaultIndexDocumentPath")?,
+    };
+    let two_indexes = website.index_document.is_some() && website.default_index_document.is_some();
+    if two_indexes { Err(invalid()) } else { Ok(website) }
 }
 
 fn logging(element: &Element) -> Result<Logging, Failure> {
@@ -69,13 +106,20 @@ fn check_version(element: &Element) -> Result<(), Failure> {
     if element.need("Version")?.value()?.trim() == ANALYTICS_VERSION { Ok(()) } else { Err(invalid()) }
 }
 
-/// Days are given exactly where retention is enabled: recorded both ways.
 fn retention(element: &Element) -> Result<Option<u16>, Failure> {
     element.only(&["Enabled", "Days"])?;
+    retention_days(element)
+}
+
+/// Days are given exactly where retention is enabled: recorded both ways.
+fn retention_days(element: &Element) -> Result<Option<u16>, Failure> {
     match (flag(element, "Enabled")?, element.filled("Days")?) {
         (true, Some(text)) => match text.parse::<u16>() {
             Ok(days @ 1..=RETENTION_DAYS_MAX) => Ok(Some(days)),
-            _ => Err(invalid()),
+            _ => Err(invalid_at(
+                element.end,
+                "Retention days must be greater than 0 and less than or equal to 365 days.",
+            )),
         },
         (false, None) => Ok(None),
         _ => Err(invalid()),
@@ -128,12 +172,12 @@ fn list(element: &Element, name: &str) -> Result<Vec<String>, Failure> {
     let items: Vec<String> =
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
     let short = items.iter().all(|item| item.chars().count() <= CORS_TEXT_CHARS_MAX);
-    // They go into headers of answers.
+    // They go into headers of responses.
     let plain = items.iter().all(|item| item.bytes().all(|b| b.is_ascii_graphic()));
     if short && plain { Ok(items) } else { Err(invalid()) }
 }
 
-/// Names that are spelt out come first, as the original returns them.
+/// Names that are spelt out come first, as Azure returns them.
 fn headers(names: Vec<String>) -> Result<Vec<String>, Failure> {
     let (prefixes, mut names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.ends_with('*'));
     if prefixes.len() > CORS_PREFIXES_MAX || names.len() > CORS_HEADERS_MAX {
@@ -143,8 +187,8 @@ fn headers(names: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Writes properties in the form of the version.
-pub fn encode(out: &mut Vec<u8>, properties: &ServiceProperties, version: ApiVersion) {
+/// Writes properties in the form of the service and the version. The default version comes last.
+pub fn encode(out: &mut Vec<u8>, service: Service, properties: &ServiceProperties, version: ApiVersion) {
     nest(out, ROOT, |out| {
         nest(out, "Logging", |out| encode_logging(out, properties.logging));
         if version < ApiVersion::V2013_08_15 {
@@ -153,6 +197,13 @@ pub fn encode(out: &mut Vec<u8>, properties: &ServiceProperties, version: ApiVer
             nest(out, "HourMetrics", |out| encode_metrics(out, properties.hour_metrics));
             nest(out, "MinuteMetrics", |out| encode_metrics(out, properties.minute_metrics));
             encode_cors(out, &properties.cors);
+        }
+        if service == Service::Blob && version >= ApiVersion::V2017_07_29 {
+            let allow = version >= ApiVersion::V2020_02_10;
+            nest(out, BLOB_PARTS[0], |out| encode_delete_retention(out, properties.delete_retention, allow));
+        }
+        if service == Service::Blob && version >= ApiVersion::V2018_03_28 {
+            nest(out, BLOB_PARTS[1], |out| encode_static_website(out, &properties.static_website));
         }
         if let Some(text) = &properties.default_version {
             leaf(out, "DefaultServiceVersion", text);
@@ -172,6 +223,12 @@ pub(super) fn encode_update(out: &mut Vec<u8>, update: &PropertiesUpdate) {
     }
     if let Some(rules) = &update.cors {
         encode_cors(out, rules);
+    }
+    if let Some(retention) = update.delete_retention {
+        nest(out, BLOB_PARTS[0], |out| encode_delete_retention(out, retention, true));
+    }
+    if let Some(website) = &update.static_website {
+        nest(out, BLOB_PARTS[1], |out| encode_static_website(out, website));
     }
     if let Some(text) = &update.default_version {
         leaf(out, "DefaultServiceVersion", text);
@@ -196,12 +253,34 @@ fn encode_metrics(out: &mut Vec<u8>, metrics: Metrics) {
 }
 
 fn encode_retention(out: &mut Vec<u8>, days: Option<u16>) {
-    nest(out, "RetentionPolicy", |out| {
-        leaf(out, "Enabled", flag_text(days.is_some()));
-        if let Some(days) = days {
-            leaf(out, "Days", itoa::Buffer::new().format(days));
+    nest(out, "RetentionPolicy", |out| encode_days(out, days));
+}
+
+fn encode_days(out: &mut Vec<u8>, days: Option<u16>) {
+    leaf(out, "Enabled", flag_text(days.is_some()));
+    if let Some(days) = days {
+        leaf(out, "Days", itoa::Buffer::new().format(days));
+    }
+}
+
+fn encode_delete_retention(out: &mut Vec<u8>, retention: DeleteRetention, allow: bool) {
+    encode_days(out, retention.days);
+    if allow && retention.days.is_some() {
+        leaf(out, "AllowPermanentDelete", flag_text(retention.allow_permanent_delete));
+    }
+}
+
+fn encode_static_website(out: &mut Vec<u8>, website: &StaticWebsite) {
+    leaf(out, "Enabled", flag_text(website.enabled));
+    for (name, path) in [
+        ("IndexDocument", &website.index_document),
+        ("ErrorDocument404Path", &website.error_document),
+        ("DefaultIndexDocumentPath", &website.default_index_document),
+    ] {
+        if let Some(path) = path {
+            leaf(out, name, path);
         }
-    });
+    }
 }
 
 fn encode_cors(out: &mut Vec<u8>, rules: &[CorsRule]) {

@@ -1,12 +1,12 @@
 //! The XML documents as a client writes and reads them: access policies, service properties, stats, failures.
 
-use lazuli_model::service::PropertiesUpdate;
-use lazuli_model::{DateTime, Failure, ServiceProperties, SignedIdentifier};
+use lazuli_model::properties::PropertiesUpdate;
+use lazuli_model::{DateTime, Failure, Service, ServiceProperties, SignedIdentifier};
 
 use super::tree::Element;
 use super::{acl, invalid, nest, properties};
 use crate::ApiVersion;
-use crate::answer::Refusal;
+use crate::reply::Refusal;
 
 const DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 
@@ -17,9 +17,9 @@ pub fn write_acl(policies: &[SignedIdentifier]) -> Vec<u8> {
     out
 }
 
-/// The policies in an answer to Get Table ACL.
+/// The policies in a response to Get Table ACL.
 pub fn read_acl(body: &[u8]) -> Result<Vec<SignedIdentifier>, Failure> {
-    acl::decode(body)
+    acl::decode(body, Service::Table)
 }
 
 /// The body of Set Table Service Properties: what is left out stays as it is.
@@ -29,9 +29,9 @@ pub fn write_properties(update: &PropertiesUpdate) -> Vec<u8> {
     out
 }
 
-/// The properties in an answer to Get Table Service Properties.
+/// The properties in a response to Get Table Service Properties.
 pub fn read_properties(body: &[u8]) -> Result<ServiceProperties, Failure> {
-    let update = properties::decode(body, ApiVersion::V2013_08_15)?;
+    let update = properties::decode(Service::Table, body, ApiVersion::V2013_08_15)?;
     Ok(ServiceProperties::default().updated(update))
 }
 
@@ -52,7 +52,7 @@ pub struct Stats {
     pub last_sync: Option<DateTime>,
 }
 
-/// The stats in an answer to Get Table Service Stats.
+/// The stats in a response to Get Table Service Stats.
 pub fn read_stats(body: &[u8]) -> Result<Stats, Failure> {
     let root = Element::parse(body, "StorageServiceStats")?;
     let replication = root.need("GeoReplication")?;
@@ -76,7 +76,7 @@ pub(crate) fn refusal(body: &[u8]) -> Option<Refusal> {
 #[cfg(test)]
 mod tests {
     use lazuli_model::AccessPolicy;
-    use lazuli_model::service::{CorsRule, Logging, Metrics};
+    use lazuli_model::properties::{CorsRule, DeleteRetention, Logging, Metrics, StaticWebsite};
 
     use super::*;
 
@@ -104,9 +104,12 @@ mod tests {
             minute_metrics: Some(Metrics::default()),
             cors: Some(vec![rule]),
             default_version: Some("2019-02-02".into()),
+            delete_retention: Some(DeleteRetention { days: Some(7), allow_permanent_delete: true }),
+            static_website: Some(StaticWebsite { enabled: true, ..StaticWebsite::default() }),
         };
         for update in [all, PropertiesUpdate { cors: Some(vec![]), ..PropertiesUpdate::default() }] {
-            assert_eq!(properties::decode(&write_properties(&update), ApiVersion::V2013_08_15), Ok(update));
+            let written = write_properties(&update);
+            assert_eq!(properties::decode(Service::Blob, &written, ApiVersion::V2013_08_15), Ok(update));
         }
     }
 

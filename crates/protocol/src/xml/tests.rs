@@ -2,9 +2,10 @@
 
 use lazuli_model::DateTime;
 use lazuli_model::policy::AccessPolicy;
-use lazuli_model::service::{CorsRule, Logging, Metrics};
+use lazuli_model::properties::{CorsRule, Logging, Metrics};
 
 use super::*;
+use crate::ApiVersion;
 
 fn inner(response: &Response) -> String {
     let text = String::from_utf8(response.body.clone()).unwrap();
@@ -13,9 +14,9 @@ fn inner(response: &Response) -> String {
 
 #[track_caller]
 fn acl_comes_back(given: &str, returned: &str) {
-    let found = acl::decode(given.as_bytes()).unwrap();
+    let found = acl::decode(given.as_bytes(), Service::Table).unwrap();
     assert_eq!(inner(&super::acl(&found)), returned);
-    assert_eq!(acl::decode(returned.as_bytes()).unwrap(), found);
+    assert_eq!(acl::decode(returned.as_bytes(), Service::Table).unwrap(), found);
 }
 
 fn identifiers(inner: &str) -> String {
@@ -57,8 +58,8 @@ fn policies_that_are_refused() {
     };
     let six: String = (0..6).map(|n| id(&n.to_string())).collect();
     let five: String = (0..5).map(|n| id(&n.to_string())).collect();
-    assert_eq!(acl::decode(identifiers(&five).as_bytes()).unwrap().len(), 5);
-    assert!(acl::decode(identifiers(&id(&"i".repeat(64))).as_bytes()).is_ok());
+    assert_eq!(acl::decode(identifiers(&five).as_bytes(), Service::Table).unwrap().len(), 5);
+    assert!(acl::decode(identifiers(&id(&"i".repeat(64))).as_bytes(), Service::Table).is_ok());
     for bad in [
         six,
         id(&"i".repeat(65)),
@@ -73,7 +74,7 @@ fn policies_that_are_refused() {
         with("<Start>2020-01-01</Start><Start>2020-01-01</Start>"),
         with("<Other/>"),
     ] {
-        let refused = acl::decode(identifiers(&bad).as_bytes()).map_err(|f| f.code);
+        let refused = acl::decode(identifiers(&bad).as_bytes(), Service::Table).map_err(|f| f.code);
         assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
     }
 }
@@ -88,7 +89,7 @@ fn root(inner: &str) -> String {
 fn context(version: &str) -> Context {
     Context {
         account: "a".into(),
-        base: crate::url::Base::new("http", "h", None),
+        base: crate::http::url::Base::new("http", "h", None),
         now: DateTime::MIN,
         request_id: String::new(),
         version: ApiVersion::parse(version).unwrap(),
@@ -104,13 +105,13 @@ fn properties_of_a_new_account() {
     );
     let off = format!("<Version>1.0</Version><Enabled>false</Enabled>{OFF}");
     assert_eq!(
-        inner(&super::properties(&context("2019-02-02"), &fresh)),
+        inner(&super::properties(Service::Table, &context("2019-02-02"), &fresh)),
         root(&format!(
             "{logging}<HourMetrics>{off}</HourMetrics><MinuteMetrics>{off}</MinuteMetrics><Cors />"
         ))
     );
     assert_eq!(
-        inner(&super::properties(&context("2012-02-12"), &fresh)),
+        inner(&super::properties(Service::Table, &context("2012-02-12"), &fresh)),
         root(&format!("{logging}<Metrics>{off}</Metrics>"))
     );
 }
@@ -124,7 +125,7 @@ fn properties_come_back() {
          <DefaultServiceVersion>2019-02-02</DefaultServiceVersion>"
     ));
     let version = ApiVersion::V2019_02_02;
-    let update = properties::decode(given.as_bytes(), version).unwrap();
+    let update = properties::decode(Service::Table, given.as_bytes(), version).unwrap();
     let before = ServiceProperties {
         minute_metrics: Metrics { include_apis: Some(false), retention_days: None },
         ..ServiceProperties::default()
@@ -144,10 +145,10 @@ fn properties_come_back() {
             max_age_seconds: 500,
         }]
     );
-    let written = inner(&super::properties(&context("2019-02-02"), &after));
-    let again = properties::decode(written.as_bytes(), version).unwrap();
+    let written = inner(&super::properties(Service::Table, &context("2019-02-02"), &after));
+    let again = properties::decode(Service::Table, written.as_bytes(), version).unwrap();
     assert_eq!(ServiceProperties::default().updated(again), after);
-    let none = properties::decode(root("<Cors/>").as_bytes(), version).unwrap();
+    let none = properties::decode(Service::Table, root("<Cors/>").as_bytes(), version).unwrap();
     assert_eq!(after.updated(none), ServiceProperties { cors: Vec::new(), ..after });
 }
 
@@ -160,7 +161,7 @@ fn properties_of_the_old_form() {
     let metrics =
         format!("<Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>false</IncludeAPIs>{FIVE}");
     let old = ApiVersion::parse("2011-08-18").unwrap();
-    let decode = |inner: &str| properties::decode(root(inner).as_bytes(), old);
+    let decode = |inner: &str| properties::decode(Service::Table, root(inner).as_bytes(), old);
     let update = decode(&format!("{logging}<Metrics>{metrics}</Metrics>")).unwrap();
     assert_eq!(update.hour_metrics, Some(Metrics { include_apis: Some(false), retention_days: Some(5) }));
     assert_eq!((update.minute_metrics, update.cors), (None, None));
@@ -179,7 +180,10 @@ fn properties_that_are_refused() {
     };
     let cors = |rules: &str| format!("<Cors>{rules}</Cors>");
     let good = rule("a", "GET", "", "0");
-    assert!(properties::decode(root(&cors(&good.repeat(5))).as_bytes(), ApiVersion::V2019_02_02).is_ok());
+    assert!(
+        properties::decode(Service::Table, root(&cors(&good.repeat(5))).as_bytes(), ApiVersion::V2019_02_02)
+            .is_ok()
+    );
     let many =
         |count: usize, end: &str| (0..count).map(|n| format!("h{n}{end}")).collect::<Vec<_>>().join(",");
     let days = |days: &str| {
@@ -221,42 +225,77 @@ fn properties_that_are_refused() {
         cors(&rule("a", "GET", "", "")),
         cors("<CorsRule><AllowedOrigins>a</AllowedOrigins></CorsRule>"),
     ] {
-        let refused = properties::decode(root(&bad).as_bytes(), ApiVersion::V2019_02_02).map_err(|f| f.code);
+        let refused = properties::decode(Service::Table, root(&bad).as_bytes(), ApiVersion::V2019_02_02)
+            .map_err(|f| f.code);
         assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
     }
 }
 
-#[track_caller]
-fn asks(method: &str, target: &str, version: &str, expected: Result<Intent, ErrorCode>) {
-    let fields = [crate::head::Field { name: "host", value: "h" }];
-    let head = Head { method, target, fields: &fields };
-    let address = Address::parse(&head, |_| false).unwrap();
-    assert!(is_asked_for(&address), "{target}");
-    let version = ApiVersion::parse(version).unwrap();
-    assert_eq!(intent(&head, &address, version).map_err(|f| f.code), expected, "{method} {target}");
+/// The parts of the Blob service, in the order and the versions that are recorded.
+#[test]
+fn properties_of_blobs() {
+    let parts = |version: &str, properties: &ServiceProperties| {
+        let text = inner(&super::properties(Service::Blob, &context(version), properties));
+        let text = text.strip_suffix("</StorageServiceProperties>").unwrap();
+        text.split_once("<Cors />").unwrap().1.to_owned()
+    };
+    let fresh =
+        ServiceProperties { default_version: Some("2014-02-14".into()), ..ServiceProperties::default() };
+    let last = "<DefaultServiceVersion>2014-02-14</DefaultServiceVersion>";
+    let off = "<DeleteRetentionPolicy><Enabled>false</Enabled></DeleteRetentionPolicy>";
+    let none = "<StaticWebsite><Enabled>false</Enabled></StaticWebsite>";
+    assert_eq!(parts("2017-04-17", &fresh), last);
+    assert_eq!(parts("2017-07-29", &fresh), format!("{off}{last}"));
+    assert_eq!(parts("2018-03-28", &fresh), format!("{off}{none}{last}"));
+    let given = root(
+        "<StaticWebsite><Enabled>True</Enabled><ErrorDocument404Path>e.html</ErrorDocument404Path><IndexDocument>i.html</IndexDocument></StaticWebsite><DeleteRetentionPolicy><Enabled>true</Enabled><Days>365</Days></DeleteRetentionPolicy>",
+    );
+    let update = properties::decode(Service::Blob, given.as_bytes(), ApiVersion::V2018_11_09).unwrap();
+    let after = fresh.updated(update);
+    let site = "<StaticWebsite><Enabled>true</Enabled><IndexDocument>i.html</IndexDocument><ErrorDocument404Path>e.html</ErrorDocument404Path></StaticWebsite>";
+    let days = "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>365</Days>";
+    assert_eq!(parts("2019-12-12", &after), format!("{days}</DeleteRetentionPolicy>{site}{last}"));
+    assert_eq!(
+        parts("2020-02-10", &after),
+        format!(
+            "{days}<AllowPermanentDelete>false</AllowPermanentDelete></DeleteRetentionPolicy>{site}{last}"
+        )
+    );
+    for service in [Service::Queue, Service::Table] {
+        assert!(properties::decode(service, given.as_bytes(), ApiVersion::V2018_11_09).is_err());
+        assert!(
+            !inner(&super::properties(service, &context("2020-02-10"), &after)).contains("DeleteRetention")
+        );
+    }
 }
 
+/// Errors of Blob and Queue say what is wrong and where, as far as it is known.
 #[test]
-fn what_is_asked_for() {
-    let table = || TableName::new("abc").unwrap();
-    let parameter = || Err(ErrorCode::InvalidQueryParameterValue);
-    let ready = |operation| Ok(Intent::Ready(operation));
-    let new = "2019-02-02";
-    asks("GET", "/dev/abc?comp=acl", new, ready(Operation::GetAcl(table())));
-    asks("HEAD", "/dev/abc()?comp=acl", new, ready(Operation::GetAcl(table())));
-    asks("PUT", "/dev/abc?comp=acl", new, Ok(Intent::SetAcl(table())));
-    asks("PUT", "/dev/abc?comp=acl", "2011-08-18", parameter());
-    asks("POST", "/dev/abc?comp=acl", new, Err(ErrorCode::UnsupportedHttpVerb));
-    asks("GET", "/dev/a_b?comp=acl", new, Err(ErrorCode::InvalidResourceName));
-    asks("GET", "/dev/ab?comp=acl", new, Err(ErrorCode::OutOfRangeInput));
-    asks("GET", "/dev/Tables?comp=acl", new, parameter());
-    asks("GET", "/dev/abc?comp=list", new, parameter());
-    asks("GET", "/dev?comp=properties", new, parameter());
-    asks("GET", "/dev/?restype=service&comp=properties", new, ready(Operation::GetProperties));
-    asks("PUT", "/dev/?comp=properties&restype=service", new, Ok(Intent::SetProperties));
-    asks("DELETE", "/dev/?comp=properties&restype=service", new, Err(ErrorCode::UnsupportedHttpVerb));
-    asks("GET", "/dev/abc?restype=service&comp=properties", new, parameter());
-    asks("GET", "/dev/?restype=service", new, parameter());
-    asks("GET", "/dev/?restype=service&comp=stats", new, parameter());
-    asks("GET", "/dev-secondary/?restype=service&comp=stats", new, ready(Operation::GetStats));
+fn errors_of_properties() {
+    let details = |body: &str| {
+        let failure =
+            properties::decode(Service::Blob, body.as_bytes(), ApiVersion::V2018_11_09).unwrap_err();
+        assert_eq!(failure.code, ErrorCode::InvalidXmlDocument);
+        failure.details.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+    };
+    let days = |days: &str| {
+        format!(
+            "<?xml version='1.0' encoding='utf-8'?>\n{}",
+            root(&format!(
+                "<DeleteRetentionPolicy><Enabled>True</Enabled><Days>{days}</Days></DeleteRetentionPolicy>"
+            ))
+        )
+    };
+    let reason = "Reason=Retention days must be greater than 0 and less than or equal to 365 days.";
+    assert_eq!(details(&days("0")), ["LineNumber=2", "LinePosition=89", reason]);
+    assert_eq!(details(&days("366")), ["LineNumber=2", "LinePosition=91", reason]);
+    assert_eq!(details(&root("<Other/>")), ["LineNumber=0", "LinePosition=0", "Reason="]);
+    for bad in [
+        "<StaticWebsite/>",
+        "<StaticWebsite><Enabled>true</Enabled><IndexDocument>a</IndexDocument><DefaultIndexDocumentPath>b</DefaultIndexDocumentPath></StaticWebsite>",
+        "<DeleteRetentionPolicy><Enabled>true</Enabled></DeleteRetentionPolicy>",
+        "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>1</Days><AllowPermanentDelete>maybe</AllowPermanentDelete></DeleteRetentionPolicy>",
+    ] {
+        assert_eq!(details(&root(bad)), ["LineNumber=0", "LinePosition=0", "Reason="], "{bad}");
+    }
 }

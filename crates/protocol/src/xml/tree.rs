@@ -1,11 +1,13 @@
-//! A small XML document as a tree of elements. Attributes and prefixes mean nothing; a document type is refused.
+//! A small XML document as a tree of elements. Attributes and prefixes mean nothing; a document type is rejected.
+//!
+//! Elements know where they end, so that errors of the Blob and Queue services can say where a document is wrong.
 
 use lazuli_model::Failure;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::invalid;
-use crate::atom::document::{resolve, text};
+use super::read::{TextError, resolve, text};
+use super::{Position, invalid, invalid_at};
 
 /// Deeper than any of our documents: a child of a rule is the fourth level.
 const DEPTH_MAX: usize = 8;
@@ -23,34 +25,32 @@ pub struct Element {
     pub text: String,
     /// The elements in it.
     pub children: Vec<Element>,
+    /// Where its end tag names it.
+    pub end: Position,
 }
 
 impl Element {
     /// Reads a document whose root has this name.
     pub fn parse(body: &[u8], root: &str) -> Result<Self, Failure> {
-        let mut walk = Walk { open: Vec::new(), root: None, elements: 0 };
-        let mut reader = Reader::from_str(text(body).map_err(|_| invalid())?);
+        let text = text(body).map_err(|error| match error {
+            TextError::Encoding => invalid(),
+            TextError::Character(at) => syntax(body, at),
+        })?;
+        let mut walk = Walk::new(text);
+        let mut reader = Reader::from_str(text);
         loop {
-            match reader.read_event().map_err(|_| invalid())? {
-                Event::Start(start) => walk.start(&start)?,
-                Event::Empty(start) => {
-                    walk.start(&start)?;
-                    walk.end()?;
-                }
-                Event::End(_) => walk.end()?,
-                Event::Text(text) => walk.append(&text.xml10_content())?,
-                Event::CData(text) => walk.append(&text.xml10_content())?,
-                Event::GeneralRef(reference) => {
-                    let character = resolve(&reference).map_err(|_| invalid())?;
-                    walk.append(character.encode_utf8(&mut [0; 4]))?;
-                }
-                Event::Decl(declaration) => walk.check_encoding(declaration.encoding())?,
-                Event::DocType(_) => return Err(invalid()),
-                Event::Comment(_) | Event::PI(_) => {}
-                Event::Eof => break,
+            let Ok(event) = reader.read_event() else {
+                return Err(walk.syntax(reader.error_position()));
+            };
+            if matches!(event, Event::Eof) {
+                break;
             }
+            walk.take(event, reader.buffer_position())?;
         }
-        walk.root.filter(|found| walk.open.is_empty() && found.name == root).ok_or_else(invalid)
+        match walk.root {
+            Some(found) if walk.open.is_empty() && found.name == root => Ok(found),
+            _ => Err(walk.syntax(text.len() as u64)),
+        }
     }
 
     /// The one child of that name; more than one is an error.
@@ -65,7 +65,7 @@ impl Element {
         self.child(name)?.ok_or_else(invalid)
     }
 
-    /// Refuses children with other names than these, and text beside the children.
+    /// Rejects children with other names than these, and text beside the children.
     pub fn only(&self, names: &[&str]) -> Result<(), Failure> {
         let known = self.children.iter().all(|child| names.contains(&child.name.as_str()));
         if known && self.text.trim().is_empty() { Ok(()) } else { Err(invalid()) }
@@ -85,14 +85,63 @@ impl Element {
     }
 }
 
-struct Walk {
+/// The error for a document that is not well-formed, found at this offset.
+fn syntax(body: &[u8], at: usize) -> Failure {
+    let text = String::from_utf8_lossy(&body[..at.min(body.len())]);
+    invalid_at(Position::default().after(&text), "Error parsing Xml content")
+}
+
+struct Walk<'a> {
+    text: &'a str,
     /// The elements that are open, the root first.
     open: Vec<Element>,
     root: Option<Element>,
     elements: usize,
+    /// The last position that was looked up, and its offset: positions are looked up in order.
+    known: (usize, Position),
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, open: Vec::new(), root: None, elements: 0, known: (0, Position::default()) }
+    }
+
+    /// The position at an offset.
+    fn position(&mut self, at: u64) -> Position {
+        let (from, position) = self.known;
+        let at = usize::try_from(at).unwrap_or(self.text.len()).min(self.text.len());
+        if let Some(between) = self.text.get(from..at) {
+            self.known = (at, position.after(between));
+        }
+        self.known.1
+    }
+
+    fn syntax(&mut self, at: u64) -> Failure {
+        invalid_at(self.position(at), "Error parsing Xml content")
+    }
+
+    /// Takes an event that ends at this offset.
+    fn take(&mut self, event: Event<'_>, at: u64) -> Result<(), Failure> {
+        match event {
+            Event::Start(start) => self.start(&start),
+            Event::Empty(start) => {
+                self.start(&start)?;
+                self.end(at)
+            }
+            // The end tag is `</`, the name, and `>`.
+            Event::End(end) => self.end(at.saturating_sub(end.len() as u64 + 1)),
+            Event::Text(text) => self.append(&text.xml10_content()),
+            Event::CData(text) => self.append(&text.xml10_content()),
+            Event::GeneralRef(reference) => match resolve(&reference) {
+                Some(character) => self.append(character.encode_utf8(&mut [0; 4])),
+                None => Err(self.syntax(at)),
+            },
+            Event::Decl(declaration) => self.check_encoding(declaration.encoding()),
+            Event::DocType(_) => Err(self.syntax(at)),
+            Event::Comment(_) | Event::PI(_) | Event::Eof => Ok(()),
+        }
+    }
+
     fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
         self.elements += 1;
         if self.elements > ELEMENTS_MAX || self.open.len() == DEPTH_MAX || self.root.is_some() {
@@ -107,8 +156,9 @@ impl Walk {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Failure> {
-        let element = self.open.pop().ok_or_else(invalid)?;
+    fn end(&mut self, at: u64) -> Result<(), Failure> {
+        let mut element = self.open.pop().ok_or_else(invalid)?;
+        element.end = self.position(at);
         match self.open.last_mut() {
             Some(parent) => parent.children.push(element),
             None => self.root = Some(element),
@@ -152,6 +202,22 @@ mod tests {
         assert!(found.only(&["b", "c"]).is_ok());
         assert!(found.only(&["b"]).is_err());
         assert!(found.need("d").is_err());
+    }
+
+    /// Lines and columns count from 1, in characters.
+    #[test]
+    fn errors_say_where() {
+        let found = Element::parse("<a>\n <b>ä</b><c\n/></a>".as_bytes(), "a").unwrap();
+        let end = |element: &Element| (element.end.line, element.end.column);
+        assert_eq!(end(found.need("b").unwrap()), (2, 8));
+        assert_eq!(end(&found), (3, 5));
+        let details = |body: &str| {
+            let failure = Element::parse(body.as_bytes(), "a").unwrap_err();
+            failure.details.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(details("<a>\n  &x;</a>"), ["2", "6", "Error parsing Xml content"]);
+        assert_eq!(details("<a>\n\u{1}</a>"), ["2", "1", "Error parsing Xml content"]);
+        assert_eq!(details("<a><b>"), ["1", "7", "Error parsing Xml content"]);
     }
 
     #[test]

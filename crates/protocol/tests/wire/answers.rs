@@ -9,7 +9,7 @@ const ETAG: &str = "W/\"datetime'2015-03-04T05%3A06%3A07.0809Z'\"";
 const POSTS: &str = "http://127.0.0.1:10002/dev/Posts";
 const TRAILER: &str = "RequestId:11111111-2222-3333-4444-555555555555\\nTime:2015-03-04T05:06:08.5000000Z";
 
-/// The answer of a change set: `parts` are messages with LF line ends, without the line end before the next boundary.
+/// The response of a change set: `parts` are messages with LF line ends, without the line end before the next boundary.
 #[track_caller]
 fn check(response: &Response, parts: &[&str]) {
     assert_eq!(response.status, 202);
@@ -176,7 +176,7 @@ fn failure_in_json() {
     );
 }
 
-/// A missing table is told of the first operation, whoever found out, and bears the marks of a refusal on the way.
+/// A missing table is reported for the first operation, with the headers of an early rejection.
 #[test]
 fn missing_table() {
     let request = Request::new("2019-02-02", change_set(&[insert("Posts", "a", "1")]));
@@ -239,7 +239,7 @@ fn queries() {
     );
 }
 
-/// An empty change set is legal, and its answer closes at once.
+/// An empty change set is legal, and its response closes at once.
 #[test]
 fn nothing_to_do() {
     check(&Request::new("2019-02-02", change_set(&[])).answer(None), &[]);

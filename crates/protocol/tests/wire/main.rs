@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `clients` | a batch in the form of each client family |
 //! | `samples` | the samples of the founding documents |
-//! | `answers` | the answers to batches, byte for byte |
-//! | `violations` | what a batch may not be, and what it is told |
+//! | `answers` | the responses to batches, byte for byte |
+//! | `violations` | malformed batches and their errors |
 //! | `roundtrip` | what is written reads back, for all values |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -1,13 +1,17 @@
 //! What is written reads back, for all values; and nothing that is sent makes us fall over.
 
-use lazuli_model::operation::Stored;
-use lazuli_model::{DateTime, Guid, Operation, PackedRow, Properties, Property, Value};
-use lazuli_protocol::batch::Plan;
-use lazuli_protocol::media::{Format, Metadata};
-use lazuli_protocol::response::{Context, Shape};
+use lazuli_model::table::Operation;
+use lazuli_model::table::operation::Stored;
+use lazuli_model::{DateTime, Guid, PackedRow, Properties, Property, Value};
+use lazuli_protocol::http::percent;
+use lazuli_protocol::http::response::Context;
+use lazuli_protocol::http::url::Base;
+use lazuli_protocol::table::batch::Plan;
 use lazuli_protocol::table::draft::Draft;
-use lazuli_protocol::url::{self, Base};
-use lazuli_protocol::{atom, json, percent};
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::url;
+use lazuli_protocol::table::{atom, json};
 use proptest::prelude::*;
 
 use crate::support::{Request, change_set, lone, version};
@@ -37,7 +41,7 @@ fn key() -> impl Strategy<Value = String> {
     let troublesome: Vec<char> = "'%,+=()& \"é\u{10000}".chars().collect();
     prop_oneof![
         any::<String>()
-            .prop_map(|text| text.chars().filter(|&c| !lazuli_model::key::is_forbidden(c)).collect()),
+            .prop_map(|text| text.chars().filter(|&c| !lazuli_model::table::key::is_forbidden(c)).collect()),
         proptest::collection::vec(proptest::sample::select(troublesome), 0..12)
             .prop_map(|chars| chars.into_iter().collect::<String>()),
     ]

@@ -1,17 +1,20 @@
-//! A batch request and its answer without a server.
+//! A batch request and its response without a server.
 
-use lazuli_model::operation::{Change, Match, Stored, Write, Written};
-use lazuli_model::{DateTime, Failure, Guid, Operation, Outcome, PackedRow, Properties};
-use lazuli_protocol::batch::{self, Batch, Plan};
-use lazuli_protocol::head::Field;
-use lazuli_protocol::media::{Format, Metadata};
-use lazuli_protocol::response::{Context, Prefer, Response};
-use lazuli_protocol::url::Base;
+use lazuli_model::table::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::table::{Operation, Outcome};
+use lazuli_model::{DateTime, Failure, Guid, PackedRow, Properties};
+use lazuli_protocol::http::head::Field;
+use lazuli_protocol::http::response::{Context, Response};
+use lazuli_protocol::http::url::Base;
+use lazuli_protocol::table::batch;
+use lazuli_protocol::table::batch::{Batch, Plan};
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::shape::Prefer;
 use lazuli_protocol::{Address, ApiVersion, Head};
 
 /// The time of every commit.
 pub const COMMITTED: &str = "2015-03-04T05:06:07.0809Z";
-/// The outer boundary of answers.
+/// The outer boundary of responses.
 pub const BATCH: &str = "batchresponse_00000000-0000-0000-0000-00000000000b";
 /// The inner one.
 pub const CHANGE_SET: &str = "changesetresponse_00000000-0000-0000-0000-00000000000c";
@@ -53,18 +56,18 @@ impl Request {
             self.fields.iter().map(|(name, value)| Field { name, value }).collect();
         fields.push(Field { name: "Host", value: self.host });
         let head = Head { method: "POST", target: self.target, fields: &fields };
-        let address = Address::parse(&head, |name| name == "dev").unwrap();
+        let address = Address::parse(&head, lazuli_model::Service::Table, |name| name == "dev").unwrap();
         batch::decode(&head, &address, version(self.version), &self.body)
     }
 
-    /// The answer where every operation succeeds that can be asked for, or that to the failure given.
+    /// The response where every operation succeeds that can be asked for, or that to the failure given.
     pub fn answer(&self, failure: Option<Failure>) -> Response {
         let context = self.context();
         let batch = match self.decode() {
             Ok(batch) => batch,
             Err(failure) => {
-                let shape = lazuli_protocol::response::Shape::fallback(context.version);
-                return lazuli_protocol::error::odata(&context, &shape, &failure);
+                let shape = lazuli_protocol::table::shape::Shape::fallback(context.version);
+                return lazuli_protocol::table::error::odata(&context, &shape, &failure);
             }
         };
         let outcome = match (&batch.plan, failure) {
@@ -132,7 +135,7 @@ fn succeed(operation: &Operation) -> Outcome {
     }
 }
 
-/// A batch in words, an operation a line: what it does, and how its answer looks.
+/// A batch in words, an operation a line: what it does, and how its response looks.
 pub fn show(request: &Request) -> String {
     let batch = match request.decode() {
         Ok(batch) => batch,

@@ -1,4 +1,4 @@
-//! What a batch may not be, and what it is told.
+//! Malformed batches and their errors.
 
 use crate::support::{Request, change_set, delete, insert, lone, show};
 
@@ -65,7 +65,7 @@ fn operations_that_do() {
     );
 }
 
-/// What is wrong with an operation is told with its index; the first one counts.
+/// An error names the index of its operation; the first error counts.
 #[test]
 fn operations_that_are_wrong_in_themselves() {
     let post = |body: &str| format!("POST /Posts HTTP/1.1\nContent-Type: application/json\n\n{body}");
@@ -159,7 +159,7 @@ fn nothing_to_do() {
     check_set(&[], "nothing");
 }
 
-/// The format of an old version is refused for one operation as for one request.
+/// The format of an old version is rejected for one operation as for one request.
 #[test]
 fn formats_by_version() {
     let json = |version| show(&Request::new(version, change_set(&[insert("Posts", "a", "1")])));

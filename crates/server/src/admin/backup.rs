@@ -13,9 +13,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lazuli_archive::Packer;
-use lazuli_archive::block::BLOCK_BYTES;
-use lazuli_engine::{Dump, Engine};
+use lazuli_archive::Source;
+use lazuli_engine::Engine;
 use lazuli_protocol::Response;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -24,7 +23,7 @@ use tokio::time::timeout;
 use super::{Refusal, respond};
 use crate::entropy;
 
-/// A backup that nobody has asked for a block for so long ends.
+/// A backup ends when no block was requested for this long.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 type Answer = oneshot::Sender<Result<Vec<u8>, String>>;
@@ -71,11 +70,12 @@ impl Backups {
     }
 
     async fn begin(&self, engine: &dyn Engine) -> Result<Response, Refusal> {
-        let dump = engine.dump().await.map_err(|error| Refusal(503, error.to_string()))?;
+        let begun = Source::begin(engine, lazuli_service::naming()).await;
+        let source = begun.map_err(|error| Refusal(503, error.to_string()))?;
         let random = entropy::random::<16>().map_err(|error| Refusal(500, error.to_string()))?;
         let id = format!("{:032x}", u128::from_be_bytes(random));
         let (asks, asked) = mpsc::channel(1);
-        tokio::spawn(give(dump, asked));
+        tokio::spawn(give(source, asked));
         let mut open = self.locked();
         // The engine allows few, so that few are left over here.
         open.retain(|_, asks| !asks.is_closed());
@@ -98,20 +98,16 @@ impl Backups {
 }
 
 /// Gives the blocks of a backup, one each time it is asked, until the end.
-async fn give(mut dump: Box<dyn Dump>, mut asked: mpsc::Receiver<Answer>) {
-    let mut packer = Packer::new();
+async fn give(mut source: Source, mut asked: mpsc::Receiver<Answer>) {
     while let Ok(Some(answer)) = timeout(IDLE_MAX, asked.recv()).await {
-        let block = match dump.next(BLOCK_BYTES).await {
-            Ok(rows) if rows.is_empty() => {
-                let _ = answer.send(Ok(packer.end(dump.marks()).0));
-                return;
-            }
-            Ok(rows) => Ok(packer.rows(&rows)),
+        let block = match source.next().await {
+            Ok(Some(block)) => Ok(block),
+            Ok(None) => Err("the backup is over".to_owned()),
             Err(error) => Err(error.to_string()),
         };
-        let failed = block.is_err();
+        let is_over = block.is_err() || source.is_over();
         // One who no longer waits does not want to know.
-        if answer.send(block).is_err() || failed {
+        if answer.send(block).is_err() || is_over {
             return;
         }
     }

@@ -3,12 +3,18 @@
 //! A request leaves a record in a bounded queue and goes on; if the queue is full the record is dropped and counted. One
 //! task takes the records, adds them up, and writes lines and rows when there are enough of them or it is time. A crash
 //! loses what was not written yet: lines of a second or so, figures of the hour.
+//!
+//! Logs are written by a task of their own, one at a time, so that a slow engine does not keep records waiting.
 
-pub mod files;
+mod capacity;
+mod import;
 pub mod line;
+mod logs;
+mod period;
 mod record;
 mod status;
 mod totals;
+mod work;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,25 +22,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lazuli_model::name::METRICS_TABLES;
-use lazuli_model::operation::Stored;
-use lazuli_model::service::Metrics as MetricsSettings;
+use lazuli_model::properties::{Logging, Metrics as MetricsSettings};
+use lazuli_model::table::name::metrics_tables;
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{DateTime, ErrorCode, OperationKind, TableName};
-use lazuli_service::MetricsRow;
+use lazuli_model::{DateTime, ErrorCode, OperationKind, Service, TableName};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock;
-use crate::frontend::Frontend;
-use files::LogFiles;
-use totals::Totals;
+use crate::state::State;
+use crate::throttle::{Bucket, Rate};
+use logs::{Waiting, Writer};
+use period::{Period, Sums, Unit, merged, partition};
+use work::{Outdated, Work, carry_out};
 
-pub use record::{Exchange, Record, is_wanted, period_start};
+pub use record::{Exchange, Record, is_unauthenticated, is_wanted, period_start};
 pub use status::Auth;
 
-/// The directory of the logs in the data directory.
+/// The directory in the data directory in which earlier versions wrote their logs.
 pub const DIRECTORY: &str = "analytics";
 /// Records that wait to be taken.
 const QUEUE_RECORDS_MAX: usize = 4096;
@@ -44,10 +50,10 @@ const TAKEN_MAX: usize = 256;
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// How often old logs and figures are deleted, in flushes.
 const TRIM_EVERY: u64 = 600;
-/// How long after its end a period is written: requests that ended in it are counted a moment later.
-const LATE: Duration = Duration::from_secs(2);
 /// How often figures are added to what other front ends have written, if one of them is always faster.
 const MERGES_MAX: usize = 50;
+/// Records kept of requests that failed to authenticate, of all accounts together.
+const REJECTED_RATE: Rate = Rate { per_second: 20, burst: 200 };
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Where requests leave their records.
@@ -56,6 +62,8 @@ pub struct Analytics {
     receiver: Mutex<Option<mpsc::Receiver<Message>>>,
     taken: AtomicU64,
     dropped: AtomicU64,
+    /// Records of requests that failed to authenticate.
+    rejected: Bucket,
 }
 
 enum Message {
@@ -72,13 +80,19 @@ impl Default for Analytics {
             receiver: Mutex::new(Some(receiver)),
             taken: AtomicU64::default(),
             dropped: AtomicU64::default(),
+            rejected: Bucket::new(REJECTED_RATE),
         }
     }
 }
 
 impl Analytics {
-    /// Leaves a record; never waits.
-    pub fn leave(&self, record: Record) {
+    /// Leaves a record; never waits. `now` is a time that never goes back. Requests that failed to authenticate are kept
+    /// at a bounded rate: a client without a key must not decide how much is logged.
+    pub fn leave(&self, record: Record, now: Duration) {
+        if record.is_unauthenticated() && !self.rejected.take(now) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         if self.sender.try_send(Message::Record(Box::new(record))).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -95,65 +109,50 @@ impl Analytics {
     }
 }
 
-/// Starts the task that takes what requests leave; `None` if it runs already. Lines need a directory.
-pub fn start(frontend: Arc<Frontend>, directory: Option<PathBuf>) -> Option<JoinHandle<()>> {
-    let receiver = frontend.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-    let clerk = Clerk { frontend, files: directory.map(LogFiles::new), periods: HashMap::new(), flushes: 0 };
+/// Starts the task that takes what requests leave; `None` if it runs already. Log files of earlier versions in `old_logs`
+/// become blobs.
+pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option<JoinHandle<()>> {
+    let receiver = state.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let mut clerk = Clerk {
+        writer: Some(Writer::new(state.clone(), quota)),
+        state,
+        waiting: Waiting::default(),
+        writing: None,
+        outdated: None,
+        measuring: None,
+        periods: HashMap::new(),
+        flushes: 0,
+    };
+    if let Some(directory) = old_logs {
+        clerk.work(Work::Import(directory));
+    }
     Some(tokio::spawn(clerk.run(receiver)))
 }
 
-/// By which unit something is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Unit {
-    Hour,
-    Minute,
-}
-
-impl Unit {
-    fn seconds(self) -> u64 {
-        match self {
-            Unit::Hour => 3600,
-            Unit::Minute => 60,
-        }
+/// Creates the container of logs of an account whose properties were changed so that requests are logged.
+pub async fn prepare(state: &State, service: Service, account: &str) {
+    let (Some(blobs), Some(home)) = (state.blobs(), state.directory().home(account)) else { return };
+    let Logging { read, write, delete, .. } = state.properties(service, account).await.logging;
+    if (read || write || delete)
+        && let Err(error) = blobs.ensure_logs(&home).await
+    {
+        tracing::error!(account, %error, "failed to create the container of request logs");
     }
-}
-
-/// A period of an account's endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Period {
-    account: String,
-    secondary: bool,
-    unit: Unit,
-    start: DateTime,
-}
-
-impl Period {
-    fn table(&self) -> Option<TableName> {
-        TableName::of_metrics(match (self.unit, self.secondary) {
-            (Unit::Hour, false) => METRICS_TABLES[0],
-            (Unit::Hour, true) => METRICS_TABLES[1],
-            (Unit::Minute, false) => METRICS_TABLES[2],
-            (Unit::Minute, true) => METRICS_TABLES[3],
-        })
-    }
-
-    fn is_over(&self, now: DateTime) -> bool {
-        let late = self.unit.seconds() + LATE.as_secs();
-        now.ticks() >= self.start.ticks().saturating_add(late * TICKS_PER_SECOND)
-    }
-}
-
-/// Sums of a period: of all requests, and of each kind if that is wanted.
-#[derive(Default)]
-struct Sums {
-    all: Totals,
-    kinds: HashMap<OperationKind, Totals>,
 }
 
 /// Takes records and writes what they come to.
 struct Clerk {
-    frontend: Arc<Frontend>,
-    files: Option<LogFiles>,
+    state: Arc<State>,
+    /// Lines that are not being written yet.
+    waiting: Waiting,
+    /// The writer while it has nothing to do.
+    writer: Option<Writer>,
+    /// The writer at work.
+    writing: Option<JoinHandle<Writer>>,
+    /// Logs to delete before lines are written again.
+    outdated: Option<Outdated>,
+    /// The daily measurement of blobs.
+    measuring: Option<JoinHandle<()>>,
     periods: HashMap<Period, Sums>,
     flushes: u64,
 }
@@ -178,7 +177,12 @@ impl Clerk {
                     Message::Close => is_last = true,
                 }
             }
-            if is_due || is_last || self.files.as_ref().is_some_and(LogFiles::is_full) {
+            if is_last {
+                self.outdated = None;
+                self.settle().await;
+                self.flush().await;
+                self.settle().await;
+            } else if is_due || self.waiting.is_full() {
                 self.flush().await;
             }
             if is_due || is_last {
@@ -197,16 +201,19 @@ impl Clerk {
     }
 
     fn take(&mut self, record: &Record) {
-        let analytics = self.frontend.analytics();
+        let analytics = self.state.analytics();
         analytics.taken.fetch_add(1, Ordering::Relaxed);
-        if let (Some(line), Some(files)) = (&record.line, &mut self.files) {
+        if let Some(line) = &record.line {
             let times = (record.start, record.end());
-            let access = record.kind.access();
-            report(files.push(&record.account, times, access, &line.print()), &analytics.dropped);
+            let owner = (record.service, record.account.as_str());
+            if !self.waiting.push(owner, times, record.kind.access(), &line.print()) {
+                analytics.dropped.fetch_add(1, Ordering::Relaxed);
+            }
         }
         for (unit, settings) in [(Unit::Hour, record.hour_metrics), (Unit::Minute, record.minute_metrics)] {
             let Some(include_apis) = settings.include_apis else { continue };
             let period = Period {
+                service: record.service,
                 account: record.account.clone(),
                 secondary: record.secondary,
                 unit,
@@ -220,16 +227,34 @@ impl Clerk {
         }
     }
 
-    /// Writes the lines that wait, where it may block.
+    /// Has the lines written that wait, unless the writer is still at work: then they wait for the next flush.
     async fn flush(&mut self) {
-        let Some(mut files) = self.files.take() else { return };
-        let written = tokio::task::spawn_blocking(move || {
-            let written = files.flush();
-            (files, written)
-        });
-        if let Ok((files, written)) = written.await {
-            self.files = Some(files);
-            report(written, &self.frontend.analytics().dropped);
+        if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.settle().await;
+        }
+        if self.writer.is_none() {
+            return;
+        }
+        if let Some(logs) = self.outdated.take() {
+            self.work(Work::Trim(logs));
+        } else if !self.waiting.is_empty() {
+            let waiting = std::mem::take(&mut self.waiting);
+            self.work(Work::Write(waiting));
+        }
+    }
+
+    /// Gives the writer something to do, if it has nothing else to do.
+    fn work(&mut self, work: Work) {
+        if let Some(writer) = self.writer.take() {
+            self.writing = Some(tokio::spawn(carry_out(self.state.clone(), writer, work)));
+        }
+    }
+
+    /// Waits until the writer is done.
+    async fn settle(&mut self) {
+        if let Some(writing) = self.writing.take() {
+            // A writer that panicked is replaced by nothing: its lines are dropped from now on.
+            self.writer = writing.await.ok();
         }
     }
 
@@ -243,8 +268,8 @@ impl Clerk {
         for period in due {
             let Some(sums) = self.periods.remove(&period) else { continue };
             if let Err(error) = self.write_period(&period, &sums).await {
-                tracing::error!(account = period.account, %error, "metrics could not be written");
-                self.frontend.analytics().dropped.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(account = period.account, %error, "failed to write metrics");
+                self.state.analytics().dropped.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -253,15 +278,17 @@ impl Clerk {
     /// at the same time see each other: whoever comes second reads again.
     async fn write_period(&self, period: &Period, sums: &Sums) -> lazuli_service::Result<()> {
         let Some(table) = period.table() else { return Ok(()) };
-        let service = self.frontend.service();
+        // The metrics of an account are deleted with it.
+        let Some(home) = self.state.directory().home(&period.account) else { return Ok(()) };
+        let service = self.state.service();
         let name = partition(period.start);
         for _ in 0..MERGES_MAX {
-            let before = match service.metrics_of(&period.account, &table, &name).await {
+            let before = match service.metrics_of(&home, &table, &name).await {
                 Ok(rows) => rows,
                 Err(lazuli_service::Error::Refused(_)) => Vec::new(),
                 Err(error) => return Err(error),
             };
-            if service.put_metrics(&period.account, &table, &name, merged(sums, &before)).await? {
+            if service.put_metrics(&home, &table, &name, merged(sums, &before)).await? {
                 return Ok(());
             }
         }
@@ -274,82 +301,63 @@ impl Clerk {
         if self.flushes % 60 != 1 {
             return;
         }
-        for account in self.frontend.directory().names() {
-            let Ok(properties) = self.frontend.service().properties(&account).await else { continue };
+        for (service, account) in self.endpoints() {
+            let Some(home) = self.state.directory().home(&account) else { continue };
+            let Ok(properties) = self.state.service().properties(service, &home).await else { continue };
             if properties.hour_metrics.include_apis.is_some() {
                 let start = period_start(now, Unit::Hour.seconds());
-                let period = Period { account, secondary: false, unit: Unit::Hour, start };
+                let period = Period { service, account, secondary: false, unit: Unit::Hour, start };
                 self.periods.entry(period).or_default();
             }
         }
     }
 
-    /// Deletes what is older than it is to be kept.
+    /// Every service of every account.
+    fn endpoints(&self) -> impl Iterator<Item = (Service, String)> + use<> {
+        let names = self.state.directory().names();
+        names.into_iter().flat_map(|name| Service::ALL.map(|service| (service, name.clone())))
+    }
+
+    /// Deletes logs and metrics that are older than their retention.
     async fn trim(&mut self, now: DateTime) {
         let ago = |days: u16| {
             let ticks = u64::from(days) * DAY_SECONDS * TICKS_PER_SECOND;
             DateTime::from_ticks(now.ticks().saturating_sub(ticks)).unwrap_or(DateTime::MIN)
         };
-        for account in self.frontend.directory().names() {
-            let Ok(properties) = self.frontend.service().properties(&account).await else { continue };
-            if let (Some(days), Some(files)) = (properties.logging.retention_days, &mut self.files)
-                && let Err(error) = files.trim(&account, ago(days))
-            {
-                tracing::warn!(account, %error, "old logs could not be deleted");
+        let mut logs = Vec::new();
+        for (service, account) in self.endpoints() {
+            let Some(home) = self.state.directory().home(&account) else { continue };
+            let Ok(properties) = self.state.service().properties(service, &home).await else { continue };
+            if let Some(days) = properties.logging.retention_days {
+                logs.push((service, account.clone(), ago(days)));
             }
-            let tables = [(properties.hour_metrics, 0..2), (properties.minute_metrics, 2..4)];
+            let names = metrics_tables(service);
+            let capacity: &[&str] = if service == Service::Blob { &[capacity::TABLE] } else { &[] };
+            let hourly = [&names[0..2], capacity].concat();
+            let tables =
+                [(properties.hour_metrics, hourly), (properties.minute_metrics, names[2..4].to_vec())];
             for (MetricsSettings { retention_days, .. }, names) in tables {
                 let Some(days) = retention_days else { continue };
-                for table in METRICS_TABLES[names].iter().filter_map(|name| TableName::of_metrics(name)) {
+                for table in names.iter().filter_map(|name| TableName::of_metrics(name)) {
                     let limit = partition(ago(days));
-                    let trimmed = self.frontend.service().trim_metrics(&account, &table, &limit);
+                    let trimmed = self.state.service().trim_metrics(&home, &table, &limit);
                     if let Err(error) = trimmed.await {
-                        tracing::warn!(account, %error, "old metrics could not be deleted");
+                        tracing::warn!(account, %error, "failed to delete old metrics");
                     }
                 }
             }
         }
-    }
-}
-
-/// The rows of a period, with what was written before.
-fn merged(sums: &Sums, before: &[Stored]) -> Vec<MetricsRow> {
-    let system = Totals::default();
-    let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));
-    let rows = [("user;All".to_owned(), &sums.all), ("system;All".to_owned(), &system)];
-    let with_earlier = rows.into_iter().chain(kinds).filter_map(|(row, totals)| {
-        let mut totals = totals.clone();
-        let earlier = before.iter().find(|earlier| *earlier.row == *row);
-        if let Some(earlier) = earlier {
-            totals.merge(&Totals::of_row(earlier));
+        self.outdated = Some(logs);
+        if self.measuring.as_ref().is_none_or(JoinHandle::is_finished) {
+            let state = self.state.clone();
+            self.measuring = Some(tokio::spawn(async move { capacity::measure(&state, now).await }));
         }
-        let replaces = earlier.map(|earlier| earlier.timestamp);
-        Some(MetricsRow { row, properties: totals.properties()?, replaces })
-    });
-    with_earlier.collect()
-}
-
-/// `20110809T0800`
-fn partition(start: DateTime) -> String {
-    let text = start.iso_seconds();
-    text.as_str()[..16].replace(['-', ':'], "")
-}
-
-fn report(written: std::io::Result<()>, dropped: &AtomicU64) {
-    if let Err(error) = written {
-        dropped.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(%error, "the request log cannot be written");
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn periods_are_named_by_their_start() {
-        let moment = DateTime::parse("2011-08-09T08:44:36.5Z").unwrap();
-        assert_eq!(partition(period_start(moment, 3600)), "20110809T0800");
-        assert_eq!(partition(period_start(moment, 60)), "20110809T0844");
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        // A measurement can take long. The next start repeats it.
+        self.measuring.iter().for_each(JoinHandle::abort);
     }
 }

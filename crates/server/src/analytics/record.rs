@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lazuli_model::kind::Access;
-use lazuli_model::service::{Logging, Metrics};
+use lazuli_model::properties::{Logging, Metrics};
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{DateTime, ErrorCode, OperationKind, ServiceProperties};
-use lazuli_protocol::response::Context;
+use lazuli_model::{DateTime, ErrorCode, OperationKind, Service, ServiceProperties};
+use lazuli_protocol::http::response::Context;
 use lazuli_protocol::{Address, ApiVersion, Head, Response};
 
 use super::line::Line;
@@ -24,6 +24,8 @@ const TEXT_BYTES_MAX: usize = 4096;
 /// A request that has been answered.
 #[derive(Clone, Debug)]
 pub struct Record {
+    /// The service that was asked.
+    pub service: Service,
     /// The account whose service was asked.
     pub account: String,
     /// At its secondary endpoint?
@@ -54,6 +56,8 @@ pub struct Record {
 
 /// A request that has been answered, while all of it is still there.
 pub struct Exchange<'a> {
+    /// The service that was asked.
+    pub service: Service,
     /// What came.
     pub head: &'a Head<'a>,
     /// Where it went.
@@ -76,6 +80,17 @@ pub struct Exchange<'a> {
     pub scheme: &'a str,
 }
 
+/// Does this error say that a request failed to prove who sent it?
+pub fn is_unauthenticated(error: ErrorCode) -> bool {
+    use ErrorCode::{
+        AuthenticationFailed, InvalidAuthenticationInfo, InvalidBearerToken, NoAuthenticationInformation,
+    };
+    matches!(
+        error,
+        AuthenticationFailed | InvalidAuthenticationInfo | InvalidBearerToken | NoAuthenticationInformation
+    )
+}
+
 /// Do the properties ask for anything to be kept?
 pub fn is_wanted(properties: &ServiceProperties) -> bool {
     let Logging { read, write, delete, .. } = properties.logging;
@@ -94,6 +109,7 @@ impl Record {
         let (request_head, response_head) = (request_head_bytes(head), response_head_bytes(response));
         let is_logged = logs(&properties.logging, *kind) && status::is_logged(auth, response.error);
         Some(Self {
+            service: exchange.service,
             account: address.account.to_owned(),
             secondary: address.secondary,
             kind: *kind,
@@ -108,6 +124,11 @@ impl Record {
             minute_metrics: properties.minute_metrics,
             line: is_logged.then(|| line(exchange, auth, request_head, response_head)),
         })
+    }
+
+    /// Did the request fail to prove who sent it?
+    pub fn is_unauthenticated(&self) -> bool {
+        self.error.is_some_and(is_unauthenticated)
     }
 
     /// When the request was done.
@@ -163,7 +184,7 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
         auth.name().into(),
         requester.into(),
         address.account.into(),
-        "table".into(),
+        exchange.service.label().into(),
         cut(&redacted(&url)).into_owned(),
         cut(&format!("/{}{}", address.account, address.resource_path)).into_owned(),
         context.request_id.clone(),
@@ -209,7 +230,7 @@ fn redacted(url: &str) -> String {
 
 /// A name may be written with escapes.
 fn is_sig(name: &str) -> bool {
-    let decoded = || lazuli_protocol::percent::decode_query(name);
+    let decoded = || lazuli_protocol::http::percent::decode_query(name);
     name.eq_ignore_ascii_case("sig")
         || name.contains('%') && decoded().is_some_and(|name| name.eq_ignore_ascii_case("sig"))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lazuli_model::operation::Stored;
+use lazuli_model::table::operation::Stored;
 use lazuli_model::{Properties, Property, Value, ValueRef};
 
 use super::record::Record;
@@ -129,13 +129,14 @@ impl Totals {
 
 #[cfg(test)]
 mod tests {
-    use lazuli_model::service::Metrics;
+    use lazuli_model::properties::Metrics;
     use lazuli_model::{DateTime, ErrorCode, OperationKind, PackedRow};
 
     use super::*;
 
     fn record(auth: Auth, error: Option<ErrorCode>) -> Record {
         Record {
+            service: lazuli_model::Service::Table,
             account: "acct".into(),
             secondary: false,
             kind: OperationKind::QueryEntity,

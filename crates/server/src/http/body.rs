@@ -1,214 +1,320 @@
-//! Chunked bodies, decoded as they arrive.
+//! The body of a request on a socket: read on demand, as a whole or in chunks, within its bounds.
 //!
-//! Chunk extensions and trailers are read and dropped; every line has a bound. What a stricter or laxer reader in
-//! front of us could have understood differently is refused.
+//! Memory follows the bytes that have arrived, and all large bodies together stay within one budget. A streamed body
+//! holds one window, whatever its length.
 
-/// Longest chunk-size line or trailer line.
-const LINE_BYTES_MAX: usize = 4 * 1024;
-/// Most chunks of one body: clients send kilobytes at a time, and each chunk costs us a line to read.
-const CHUNKS_MAX: usize = 64 * 1024;
-/// Most trailer lines.
-const TRAILERS_MAX: usize = 100;
+use std::io;
 
-/// What became of the bytes given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// More is needed.
-    More,
-    /// The body is complete.
-    Done,
+use bytes::{Bytes, BytesMut};
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout_at;
+
+use super::budget::{Budget, Claim};
+use super::chunked::{ChunkError, Chunked, Progress};
+use super::connection::{Body, Connection, READ_BYTES, Shared};
+use super::head::{Framing, RequestHead};
+use super::progress::Deadline;
+use crate::Limits;
+
+const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// Longest piece of a streamed body. While the budget is used up, pieces are as long as is free.
+pub const CHUNK_BYTES: usize = 256 * 1024;
+/// What a streamed body claims of the budget: the piece that is being filled and the one before it.
+const WINDOW_BYTES: usize = 2 * CHUNK_BYTES;
+
+/// What is left of a body when its request has been answered.
+pub enum Left {
+    /// It was read to its end.
+    Nothing,
+    /// Bytes that the client is sending or has sent.
+    Bytes(u64),
+    /// Nobody knows where the next request starts.
+    Broken,
 }
 
-/// Why a chunked body is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkError {
-    /// It does not follow the grammar.
-    Malformed,
-    /// It is longer than allowed.
-    TooLarge,
+/// How far a body has been read.
+enum Read {
+    /// Not at all.
+    Nothing,
+    /// Some of it is still to come; a fixed length tells how much.
+    Partly(Partly),
+    /// To its end.
+    All,
+    /// An error has lost our place in the input.
+    Failed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Size,
-    Data(usize),
-    DataEnd,
-    Trailer(usize),
-    Done,
+enum Partly {
+    Length(u64),
+    Chunked(Box<Chunked>),
 }
 
-/// Decodes one chunked body.
-#[derive(Debug)]
-pub struct Chunked {
-    state: State,
-    body: Vec<u8>,
-    bytes_max: usize,
-    chunks: usize,
+/// The body of a request on a socket.
+pub struct SocketBody<'a, S> {
+    connection: &'a mut Connection<S>,
+    framing: Framing,
+    /// The client waits for `100 Continue`.
+    waiting: bool,
+    read: Read,
+    limits: Limits,
+    budget: Budget,
+    deadline: Option<Deadline>,
+    /// Held until the request is answered.
+    claim: Option<Claim>,
+    /// Memory for what becomes of the body, held as long.
+    held: Vec<Claim>,
 }
 
-impl Chunked {
-    /// A body of at most so many bytes.
-    pub fn new(bytes_max: usize) -> Self {
-        Self { state: State::Size, body: Vec::new(), bytes_max, chunks: 0 }
+impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
+    /// The body that follows a head.
+    pub fn new(connection: &'a mut Connection<S>, head: &RequestHead<'_>, shared: &Shared) -> Self {
+        // A client that has sent part of the body already does not wait.
+        let waiting = head.expects_continue && connection.input.is_empty();
+        Self {
+            connection,
+            framing: head.framing,
+            waiting,
+            read: Read::Nothing,
+            limits: shared.limits,
+            budget: shared.requests.clone(),
+            deadline: None,
+            claim: None,
+            held: Vec::new(),
+        }
     }
 
-    /// How long the body is so far.
-    pub fn body_bytes(&self) -> usize {
-        self.body.len()
+    /// What is left of it now.
+    pub fn left(&self) -> Left {
+        match (&self.read, self.framing) {
+            (Read::All, _) | (Read::Nothing, Framing::Length(0)) => Left::Nothing,
+            (Read::Nothing, Framing::Length(bytes)) if !self.waiting => Left::Bytes(bytes),
+            (Read::Partly(Partly::Length(bytes)), _) => Left::Bytes(*bytes),
+            _ => Left::Broken,
+        }
     }
 
-    /// The body, once it is complete.
-    pub fn into_body(self) -> Vec<u8> {
-        self.body
-    }
-
-    /// Takes what it can from `input`; returns how many bytes that were.
-    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Progress), ChunkError> {
-        let mut used = 0;
-        loop {
-            let rest = &input[used..];
-            let taken = match self.state {
-                State::Done => return Ok((used, Progress::Done)),
-                State::Data(left) => self.take_data(rest, left),
-                State::Size => self.take_line(rest, |this, line| this.start_chunk(line))?,
-                State::DataEnd => self.take_line(rest, |this, line| {
-                    this.state = State::Size;
-                    if line.is_empty() { Ok(()) } else { Err(ChunkError::Malformed) }
-                })?,
-                State::Trailer(count) => self.take_line(rest, |this, line| this.trailer(line, count))?,
-            };
-            match taken {
-                0 => return Ok((used, Progress::More)),
-                taken => used += taken,
+    async fn read_all(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
+        match self.framing {
+            Framing::Length(0) => Ok(Vec::new()),
+            Framing::Length(length) => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                // Better now than when half of it has come.
+                if !self.budget.has_room(length) {
+                    return Err(refused(ErrorCode::ServerBusy));
+                }
+                self.go_on().await?;
+                self.read_length(length).await
+            }
+            Framing::Chunked => {
+                self.go_on().await?;
+                self.read_chunks(max).await
             }
         }
     }
 
-    fn take_data(&mut self, input: &[u8], left: usize) -> usize {
-        let taken = left.min(input.len());
-        self.make_room(taken);
-        self.body.extend_from_slice(&input[..taken]);
-        self.state = if taken == left { State::DataEnd } else { State::Data(left - taken) };
-        taken
+    fn deadline(&mut self) -> &mut Deadline {
+        self.deadline.get_or_insert_with(|| Deadline::new(self.limits.body_time_max))
     }
 
-    /// The memory doubles as the body grows, and is never more than the longest body needs.
-    fn make_room(&mut self, bytes: usize) {
-        let needed = self.body.len() + bytes;
-        if needed > self.body.capacity() {
-            let wanted = needed.max(2 * self.body.capacity()).min(self.bytes_max.max(needed));
-            self.body.reserve_exact(wanted - self.body.len());
+    /// Tells a client that waits to send the body. One that reads no responses may not even read this one.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        let end = self.deadline().end();
+        if std::mem::take(&mut self.waiting) {
+            let stream = &mut self.connection.stream;
+            let sent = async {
+                stream.write_all(GO_ON).await?;
+                stream.flush().await
+            };
+            arrived(timeout_at(end, sent).await.map(|sent| sent.map(|()| GO_ON.len())))?;
         }
-    }
-
-    fn take_line(
-        &mut self,
-        input: &[u8],
-        with: impl FnOnce(&mut Self, &[u8]) -> Result<(), ChunkError>,
-    ) -> Result<usize, ChunkError> {
-        let Some(end) = input.iter().take(LINE_BYTES_MAX).position(|&b| b == b'\n') else {
-            return if input.len() >= LINE_BYTES_MAX { Err(ChunkError::Malformed) } else { Ok(0) };
-        };
-        // A line must end with CR LF: a bare LF is where smuggled requests begin.
-        let line = input[..end].strip_suffix(b"\r").ok_or(ChunkError::Malformed)?;
-        if line.iter().any(|&b| b.is_ascii_control() && b != b'\t') {
-            return Err(ChunkError::Malformed);
-        }
-        with(self, line)?;
-        Ok(end + 1)
-    }
-
-    fn start_chunk(&mut self, line: &[u8]) -> Result<(), ChunkError> {
-        self.chunks += 1;
-        if self.chunks > CHUNKS_MAX {
-            return Err(ChunkError::Malformed);
-        }
-        let digits = line.iter().take_while(|b| b.is_ascii_hexdigit()).count();
-        let (number, rest) = line.split_at(digits);
-        let extension_follows = matches!(rest.trim_ascii_start().first(), None | Some(b';'));
-        let text = std::str::from_utf8(number).map_err(|_| ChunkError::Malformed)?;
-        let size = usize::from_str_radix(text, 16).map_err(|_| ChunkError::Malformed)?;
-        if !extension_follows || digits > 8 {
-            return Err(ChunkError::Malformed);
-        }
-        if size > self.bytes_max - self.body.len() {
-            return Err(ChunkError::TooLarge);
-        }
-        self.state = if size == 0 { State::Trailer(0) } else { State::Data(size) };
         Ok(())
     }
 
-    fn trailer(&mut self, line: &[u8], count: usize) -> Result<(), ChunkError> {
-        self.state = if line.is_empty() { State::Done } else { State::Trailer(count + 1) };
-        let is_trailer = line.is_empty() || is_field(line);
-        if is_trailer && count <= TRAILERS_MAX { Ok(()) } else { Err(ChunkError::Malformed) }
-    }
-}
-
-/// Does the line look like a header field: a name, a colon, a value?
-fn is_field(line: &[u8]) -> bool {
-    let name_end = line.iter().position(|&b| b == b':').unwrap_or(0);
-    name_end > 0 && line[..name_end].iter().all(|&b| b.is_ascii_graphic())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Feeds `input` in pieces of each size; the result must not depend on it.
-    fn decode(input: &str, max: usize) -> Result<(String, usize), ChunkError> {
-        let mut results = (1..=input.len().max(1)).map(|piece| decode_in_pieces(input, max, piece));
-        let first = results.next().expect("there is a first size");
-        assert!(results.all(|other| other == first), "{input}");
-        first
-    }
-
-    fn decode_in_pieces(input: &str, max: usize, piece: usize) -> Result<(String, usize), ChunkError> {
-        let mut chunked = Chunked::new(max);
-        let mut pending = Vec::new();
-        let mut total = 0;
-        for part in input.as_bytes().chunks(piece) {
-            pending.extend_from_slice(part);
-            let (used, progress) = chunked.feed(&pending)?;
-            pending.drain(..used);
-            total += used;
-            if progress == Progress::Done {
-                break;
+    async fn read_length(&mut self, length: usize) -> Result<Vec<u8>, Failure> {
+        let mut body = Vec::new();
+        while body.len() < length {
+            // Memory follows what has arrived, not what was announced.
+            if body.len() == body.capacity() {
+                let more = body.len().max(Limits::BODY_BYTES_FREE).min(length - body.len());
+                self.reserve(body.len() + more)?;
+                body.reserve_exact(more);
             }
+            let end = self.deadline().end();
+            let before = body.len();
+            let Connection { stream, input, .. } = &mut *self.connection;
+            let room = body.capacity().min(length) - body.len();
+            if input.is_empty() {
+                let mut rest = stream.take(room as u64);
+                arrived(timeout_at(end, rest.read_buf(&mut body)).await)?;
+            } else {
+                body.extend_from_slice(&input.split_to(room.min(input.len())));
+            }
+            let moved = body.len() - before;
+            self.deadline().advance(moved);
         }
-        Ok((String::from_utf8(chunked.into_body()).unwrap(), total))
+        Ok(body)
     }
 
-    #[test]
-    fn bodies() {
-        assert_eq!(decode("5\r\nhello\r\n0\r\n\r\nNEXT", 100), Ok(("hello".into(), 15)));
-        assert_eq!(
-            decode("5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\n", 100),
-            Ok(("hello world".into(), 36))
-        );
-        assert_eq!(decode("0\r\n\r\n", 0), Ok((String::new(), 5)));
+    async fn read_chunks(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
+        let mut chunked = Chunked::new(max as u64);
+        let mut reserved = Limits::BODY_BYTES_FREE;
+        loop {
+            if self.feed(&mut chunked)? == Progress::Done {
+                return Ok(chunked.into_body());
+            }
+            while chunked.body_bytes() > reserved {
+                reserved = (reserved * 2).min(max.max(reserved));
+                self.reserve(reserved)?;
+            }
+            self.receive().await?;
+        }
     }
 
-    #[test]
-    fn abuse() {
-        for bad in [
-            "x\r\n",
-            "5\nhello",
-            "5\r\nhelloX\r\n",
-            "-1\r\n",
-            "\r\n",
-            "5 5\r\nhello\r\n",
-            "5;\rx\r\nhello\r\n",
-            "fffffffff\r\n",
-            "0\r\nnot a field\r\n",
-            "0\r\n: no name\r\n",
-            "0\r\nA: b\r\n folded: c\r\n",
-        ] {
-            assert_eq!(decode(bad, 100), Err(ChunkError::Malformed), "{bad}");
-        }
-        assert_eq!(decode("65\r\n", 100), Err(ChunkError::TooLarge));
-        assert_eq!(decode("5\r\nhello\r\n60\r\n", 100), Err(ChunkError::TooLarge));
-        let long = "0".repeat(LINE_BYTES_MAX + 1);
-        assert_eq!(decode_in_pieces(&long, 10, 512), Err(ChunkError::Malformed));
+    fn feed(&mut self, chunked: &mut Chunked) -> Result<Progress, Failure> {
+        let (used, progress) = chunked.feed(&self.connection.input).map_err(|error| match error {
+            ChunkError::Malformed => refused(ErrorCode::InvalidInput),
+            ChunkError::TooLarge => refused(ErrorCode::RequestBodyTooLarge),
+        })?;
+        let _ = self.connection.input.split_to(used);
+        Ok(progress)
     }
+
+    /// Reads more input from the socket.
+    async fn receive(&mut self) -> Result<(), Failure> {
+        let end = self.deadline().end();
+        let Connection { stream, input, .. } = &mut *self.connection;
+        let before = input.len();
+        input.reserve(READ_BYTES);
+        arrived(timeout_at(end, stream.read_buf(input)).await)?;
+        let moved = input.len() - before;
+        self.deadline().advance(moved);
+        Ok(())
+    }
+
+    /// Claims memory of the budget that all large bodies share. A body at least doubles from one claim to the next, so
+    /// the claim before is released first.
+    fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.claim = None;
+        self.claim = self.budget.claim(bytes);
+        if self.claim.is_some() { Ok(()) } else { Err(refused(ErrorCode::ServerBusy)) }
+    }
+
+    async fn next_piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        if matches!(self.read, Read::Nothing) {
+            self.read = match self.framing {
+                Framing::Length(0) => Read::All,
+                Framing::Length(length) => Read::Partly(Partly::Length(length)),
+                Framing::Chunked => {
+                    Read::Partly(Partly::Chunked(Box::new(Chunked::new(self.limits.streamed_bytes_max))))
+                }
+            };
+            self.go_on().await?;
+        } else if let Some(deadline) = &mut self.deadline {
+            // The time since the last piece was the server's, not the client's.
+            deadline.restart();
+        }
+        match std::mem::replace(&mut self.read, Read::Failed) {
+            Read::Nothing | Read::All => {
+                self.read = Read::All;
+                Ok(None)
+            }
+            Read::Failed => Err(refused(ErrorCode::InvalidInput)),
+            Read::Partly(Partly::Length(left)) => self.next_of_length(left).await.map(Some),
+            Read::Partly(Partly::Chunked(chunked)) => self.next_of_chunks(chunked).await,
+        }
+    }
+
+    /// The length of the next piece: a whole chunk if the budget allows it, else what is free.
+    fn piece_bytes(&mut self) -> usize {
+        if self.claim.is_none() {
+            self.claim = self.budget.claim(WINDOW_BYTES);
+        }
+        if self.claim.is_some() { CHUNK_BYTES } else { Limits::BODY_BYTES_FREE }
+    }
+
+    async fn next_of_length(&mut self, left: u64) -> Result<Bytes, Failure> {
+        let max = self.piece_bytes().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let mut piece = BytesMut::new();
+        let buffered = self.connection.input.len().min(max);
+        piece.extend_from_slice(&self.connection.input.split_to(buffered));
+        // Memory follows what arrives: a client that trickles holds little.
+        while piece.len() < max {
+            let end = self.deadline().end();
+            if piece.capacity() == piece.len() {
+                piece.reserve(piece.len().max(READ_BYTES).min(max - piece.len()));
+            }
+            let room = max - piece.len();
+            let before = piece.len();
+            let mut rest = (&mut self.connection.stream).take(room as u64);
+            arrived(timeout_at(end, rest.read_buf(&mut piece)).await)?;
+            let moved = piece.len() - before;
+            self.deadline().advance(moved);
+        }
+        let left = left - piece.len() as u64;
+        self.read = if left == 0 { Read::All } else { Read::Partly(Partly::Length(left)) };
+        Ok(piece.freeze())
+    }
+
+    async fn next_of_chunks(&mut self, mut chunked: Box<Chunked>) -> Result<Option<Bytes>, Failure> {
+        let max = self.piece_bytes();
+        loop {
+            let progress = self.feed(&mut chunked)?;
+            if progress == Progress::Done {
+                let rest = chunked.into_body();
+                self.read = Read::All;
+                return Ok((!rest.is_empty()).then(|| rest.into()));
+            }
+            if chunked.body_bytes() >= max {
+                let piece = chunked.take();
+                self.read = Read::Partly(Partly::Chunked(chunked));
+                return Ok(Some(piece.into()));
+            }
+            self.receive().await?;
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
+    fn length(&self) -> Option<u64> {
+        match self.framing {
+            Framing::Length(length) => Some(length),
+            Framing::Chunked => None,
+        }
+    }
+
+    async fn collect(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
+        // A body rejected by its announced length is still to come and can be dropped; any other failure loses our place.
+        if matches!(self.framing, Framing::Length(length) if length > max as u64) {
+            return Err(refused(ErrorCode::RequestBodyTooLarge));
+        }
+        let body = self.read_all(max).await;
+        self.read = if body.is_ok() { Read::All } else { Read::Failed };
+        body
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        self.next_piece().await
+    }
+
+    fn hold(&mut self, bytes: usize) -> Result<(), Failure> {
+        let claim = self.budget.claim_at_most_half(bytes).ok_or_else(|| refused(ErrorCode::ServerBusy))?;
+        self.held.push(claim);
+        Ok(())
+    }
+}
+
+/// Some bytes came before the deadline, or the request is over.
+fn arrived(bytes: Result<io::Result<usize>, Elapsed>) -> Result<(), Failure> {
+    match bytes {
+        Ok(Ok(1..)) => Ok(()),
+        Ok(Ok(0) | Err(_)) => Err(refused(ErrorCode::InvalidInput)),
+        Err(_) => Err(refused(ErrorCode::RequestTimeout)),
+    }
+}
+
+fn refused(code: ErrorCode) -> Failure {
+    Failure::from(code).found_in(Origin::FrontEnd)
 }

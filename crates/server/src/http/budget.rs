@@ -23,21 +23,28 @@ pub struct Budget {
 pub struct Claim(#[allow(dead_code, reason = "held for its end")] Option<OwnedSemaphorePermit>);
 
 impl Budget {
-    /// So much memory.
+    /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
         let whole = (bytes / UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS);
         Self { left: Arc::new(Semaphore::new(whole)), whole }
     }
 
-    /// Takes a part; `None` when there is not so much left.
+    /// Takes a part; `None` if less is left.
     pub fn claim(&self, bytes: usize) -> Option<Claim> {
         self.claim_units(bytes, units(bytes))
     }
 
-    /// Takes a part, or everything for what is larger than everything: such a one goes when it is alone, rather than
-    /// never.
+    /// Takes a part. A response larger than the whole budget takes everything: it is sent only when no other response
+    /// holds memory.
     pub fn claim_at_most_all(&self, bytes: usize) -> Option<Claim> {
         self.claim_units(bytes, units(bytes).min(u32::try_from(self.whole).unwrap_or(u32::MAX)))
+    }
+
+    /// Takes a part, but never more than half of everything: for estimates, which must not make the largest request fail
+    /// for ever.
+    pub fn claim_at_most_half(&self, bytes: usize) -> Option<Claim> {
+        let half = u32::try_from(self.whole / 2).unwrap_or(u32::MAX);
+        self.claim_units(bytes, units(bytes).min(half))
     }
 
     fn claim_units(&self, bytes: usize, units: u32) -> Option<Claim> {
@@ -48,7 +55,7 @@ impl Budget {
         Some(Claim(Some(permit)))
     }
 
-    /// Could so much be claimed now?
+    /// Could this many bytes be claimed now?
     pub fn has_room(&self, bytes: usize) -> bool {
         bytes <= Limits::BODY_BYTES_FREE || self.left.available_permits() >= units(bytes) as usize
     }

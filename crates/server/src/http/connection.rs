@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,13 @@ use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::body::{CHUNK_BYTES, Left, SocketBody};
 use super::budget::{Budget, Claim};
 use super::head::{HeadError, RequestHead, find_head_end};
-use super::source::{Left, SocketBody};
+use super::progress::Deadline;
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
 use crate::metrics::{Counted, Traffic};
@@ -25,7 +27,7 @@ use crate::metrics::{Counted, Traffic};
 pub const READ_BYTES: usize = 4 * 1024;
 /// An unread body up to this size is read and dropped, so that the connection can be used again.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
-/// Before a connection is closed, so much of what still comes is taken, so that the client sees the answer.
+/// Most bytes that are read and dropped before a connection is closed, so that the client sees the response.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -38,10 +40,40 @@ pub struct Peer {
     pub is_tls: bool,
 }
 
-/// Gives the body of a request on demand: reading it is what tells the client to go on.
-pub trait BodySource: Send {
-    /// Reads the whole body.
-    fn read(&mut self) -> impl Future<Output = Result<Vec<u8>, Failure>> + Send;
+/// The body of a request, read on demand: reading it is what sends `100 Continue` to a client that waits.
+pub trait Body: Send {
+    /// The announced length; `None` for a body in chunks.
+    fn length(&self) -> Option<u64>;
+
+    /// Reads the whole body; more than `max` bytes is `RequestBodyTooLarge`.
+    fn collect(&mut self, max: usize) -> impl Future<Output = Result<Vec<u8>, Failure>> + Send;
+
+    /// Reads the next piece of the body; `None` at its end. Holds no more than one window at a time.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
+
+    /// Claims memory for what the body is decoded into, until the request is answered.
+    fn hold(&mut self, bytes: usize) -> Result<(), Failure>;
+}
+
+/// Content of a response that is read piece by piece while it is sent.
+pub trait Content: Send {
+    /// The next piece; `None` at the end. An error breaks the connection: the status has been sent already.
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>>;
+}
+
+/// A response, and the content that is streamed behind its head.
+#[derive(Default)]
+pub struct Reply {
+    /// Status, header fields and, unless content is streamed, the body.
+    pub response: Response,
+    /// The streamed content, of [`Response::content_length`] bytes.
+    pub content: Option<Box<dyn Content>>,
+}
+
+impl From<Response> for Reply {
+    fn from(response: Response) -> Self {
+        Self { response, content: None }
+    }
 }
 
 /// Answers requests.
@@ -51,8 +83,8 @@ pub trait Handler: Send + Sync + 'static {
         &self,
         head: &RequestHead<'_>,
         peer: Peer,
-        body: &mut impl BodySource,
-    ) -> impl Future<Output = Response> + Send;
+        body: &mut impl Body,
+    ) -> impl Future<Output = Reply> + Send;
 
     /// Answers what is not a request at all.
     fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
@@ -65,8 +97,10 @@ pub struct Shared {
     pub limits: Limits,
     /// The memory for large heads and bodies of requests.
     pub(super) requests: Budget,
-    /// The memory for large answers on their way.
+    /// The memory for large responses on their way.
     answers: Budget,
+    /// Permits for connections.
+    pub(crate) connections: Arc<Semaphore>,
     /// Turns true when the server is to stop.
     stop: watch::Receiver<bool>,
     /// What goes through them.
@@ -77,7 +111,8 @@ impl Shared {
     /// What connections share.
     pub fn new(limits: Limits, stop: watch::Receiver<bool>) -> Self {
         let budget = || Budget::new(limits.bodies_bytes_max);
-        Self { limits, requests: budget(), answers: budget(), stop, traffic: Arc::default() }
+        let connections = Arc::new(Semaphore::new(limits.connections_max));
+        Self { limits, requests: budget(), answers: budget(), connections, stop, traffic: Arc::default() }
     }
 }
 
@@ -139,7 +174,7 @@ pub struct Connection<S> {
 struct Gone;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    /// Reads the next head. `Err(Gone)` when there is none to come; a code when it is refused.
+    /// Reads the next head. `Err(Gone)` when there is none to come; a code when it is rejected.
     async fn read_head(
         &mut self,
         shared: &mut Shared,
@@ -158,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 waiting = false;
             }
             if self.input.first().is_some_and(|&byte| byte != b'\r' && !byte.is_ascii_graphic()) {
-                // No method begins so. The greeting of TLS does, and its sender would wait for an answer as long as this did.
+                // No method begins so. The greeting of TLS does, and its sender would wait for a response as long as this did.
                 return Ok(Err(ErrorCode::InvalidInput));
             }
             if let Some(end) = find_head_end(&self.input, searched) {
@@ -233,16 +268,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         shared: &Shared,
     ) -> bool {
         let mut body = SocketBody::new(self, head, shared);
-        let mut response = handler.handle(head, peer, &mut body).await;
+        let Reply { mut response, mut content } = handler.handle(head, peer, &mut body).await;
         let left = body.left();
         drop(body);
-        // The markup can make an answer longer than all the memory for answers: alone, it is sent all the same.
-        let claim = shared.answers.claim_at_most_all(response.body.len());
+        let held = match &content {
+            // A piece on its way to the socket, and the one that is being read.
+            Some(_) => {
+                2 * CHUNK_BYTES
+                    .min(usize::try_from(response.content_length.unwrap_or(0)).unwrap_or(usize::MAX))
+            }
+            None => response.body.len(),
+        };
+        // The markup can make a response longer than all the memory for responses: alone, it is sent all the same.
+        let claim = shared.answers.claim_at_most_all(held);
         if claim.is_none() {
-            // A read can be refused; what a write has done cannot be taken back, so its outcome stays unknown.
+            // A read can be rejected; what a write has done cannot be taken back, so its outcome stays unknown.
             if head.method != "GET" {
                 return false;
             }
+            content = None;
             response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd), peer);
         }
         let close = !head.keep_alive || *shared.stop.borrow() || matches!(left, Left::Broken);
@@ -251,6 +295,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Ending { close, says_keep_alive: head.says_keep_alive, without_body: head.method == "HEAD" };
         if self.write(&response, ending, shared.limits.request_time_max).await.is_err() {
             return false;
+        }
+        if let Some(content) = content.filter(|_| !ending.without_body) {
+            let length = response.content_length.unwrap_or(0);
+            if self.stream(content, length, shared.limits.request_time_max).await.is_err() {
+                return false;
+            }
         }
         drop((response, claim));
         match left {
@@ -272,7 +322,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Sends an answer. The client has so long to take it, all of it: what it does not take is held in memory.
+    /// Sends content piece by piece: the next one is read when the socket has taken the last. Too little or too much of it
+    /// is an error, since the head has announced its length.
+    async fn stream(
+        &mut self,
+        mut content: Box<dyn Content>,
+        length: u64,
+        window: Duration,
+    ) -> io::Result<()> {
+        let mut left = length;
+        while let Some(piece) = content.next().await? {
+            left = left.checked_sub(piece.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+            let mut rest: &[u8] = &piece;
+            // The time that reading took was the server's, not the client's.
+            let mut deadline = Deadline::new(window);
+            while !rest.is_empty() {
+                let sent = timeout_at(deadline.end(), self.stream.write(rest)).await??;
+                if sent == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                deadline.advance(sent);
+                rest = &rest[sent..];
+            }
+        }
+        if left > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        timeout_at(Instant::now() + window, self.stream.flush()).await?
+    }
+
+    /// Sends a response. The client must take it at a minimum rate: what it does not take is held in memory.
     async fn write(&mut self, response: &Response, ending: Ending, patience: Duration) -> io::Result<()> {
         self.output.clear();
         write::head(&mut self.output, response, ending);
@@ -281,20 +360,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             self.output.extend_from_slice(body);
             body = &[];
         }
-        let deadline = Instant::now() + patience;
+        let mut deadline = Deadline::new(patience);
         let mut head: &[u8] = &self.output;
         while !(head.is_empty() && body.is_empty()) {
             let slices = [IoSlice::new(head), IoSlice::new(body)];
-            let sent = timeout_at(deadline, self.stream.write_vectored(&slices)).await??;
+            let sent = timeout_at(deadline.end(), self.stream.write_vectored(&slices)).await??;
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
+            deadline.advance(sent);
             let of_head = sent.min(head.len());
             head = &head[of_head..];
             body = &body[sent - of_head..];
         }
         // TLS may still hold a part of it.
-        timeout_at(deadline, self.stream.flush()).await?
+        timeout_at(deadline.end(), self.stream.flush()).await?
     }
 
     /// Reads a body that nobody wants.
@@ -315,7 +395,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Takes what the client still sends, for a while: closing with unread input would destroy the answer on its way.
+    /// Takes what the client still sends, for a while: closing with unread input would destroy the response on its way.
     async fn linger(&mut self) {
         let deadline = Instant::now() + LINGER_TIME_MAX;
         // TLS says good-bye, for which a client that takes nothing leaves no room.

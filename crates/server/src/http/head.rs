@@ -1,9 +1,9 @@
 //! The head of a request: where it ends, what it says, and how its body is framed.
 //!
-//! What two servers in a row could understand differently is refused: a body with both a length and chunks, more than
+//! What two servers in a row could understand differently is rejected: a body with both a length and chunks, more than
 //! one length, unknown transfer codings, more than one Host.
 
-use lazuli_protocol::head::Field;
+use lazuli_protocol::http::head::Field;
 use memchr::memchr;
 
 /// Fields that most heads do not exceed: those need no memory of their own while the head is taken apart.
@@ -31,7 +31,7 @@ pub struct RequestHead<'a> {
     pub framing: Framing,
     /// May the connection be used again?
     pub keep_alive: bool,
-    /// Must the answer say so? To a client of HTTP/1.0 silence means the opposite.
+    /// Must the response say so? To a client of HTTP/1.0 silence means the opposite.
     pub says_keep_alive: bool,
     /// Does the client wait for `100 Continue` before it sends the body?
     pub expects_continue: bool,
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(parse(&head).map(|(framing, _)| framing), expected, "{fields}");
     }
 
-    /// What two servers in a row could understand differently is refused.
+    /// What two servers in a row could understand differently is rejected.
     #[test]
     fn ambiguous_framing_is_refused() {
         check("", Ok(Framing::Length(0)));

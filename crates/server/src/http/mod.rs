@@ -1,17 +1,23 @@
 //! HTTP/1.1 as far as the service needs it: read requests, write answers, keep hostile clients in bounds.
 //!
 //! Our own small loop on `httparse` rather than hyper: header names must go out in the documented letter case (old
-//! .NET clients lose their continuation otherwise), head and body must leave in one system call, and a refusal must
+//! .NET clients lose their continuation otherwise), head and body must leave in one system call, and a rejection must
 //! be possible before the body is read. The price is that every rule of framing is ours to test: see `tests/`.
 
 mod body;
 mod budget;
+mod chunked;
 mod connection;
 mod head;
-mod source;
+mod progress;
+mod ready;
 mod write;
 
-pub use body::{Chunked, Progress};
-pub use connection::{BodySource, Handler, Peer, Shared, serve, turn_away};
+pub use body::CHUNK_BYTES;
+pub use chunked::{Chunked, Progress};
+pub use connection::{Body, Content, Handler, Peer, Reply, Shared, serve, turn_away};
 pub use head::{Framing, HeadError, RequestHead, find_head_end};
+pub(crate) use progress::Deadline;
+pub use progress::PROGRESS_BYTES_MIN;
+pub use ready::ReadyBody;
 pub use write::reason;

@@ -5,18 +5,18 @@ use lazuli_protocol::Response;
 /// Bodies up to this size are copied behind their head; larger ones are sent from where they are.
 pub const BODY_BYTES_COPIED_MAX: usize = 16 * 1024;
 
-/// What is told about the connection.
+/// What the headers say about the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The connection is closed after this answer.
     pub close: bool,
-    /// It is not, and the client must be told: to HTTP/1.0 silence means that it is.
+    /// It stays open, and the response says so: without the header, HTTP/1.0 assumes that it closes.
     pub says_keep_alive: bool,
-    /// The answer to HEAD: the body stays here.
+    /// The response to HEAD: the body stays here.
     pub without_body: bool,
 }
 
-/// Appends the head of an answer.
+/// Appends the head of a response.
 pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
@@ -26,7 +26,11 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     for (name, value) in &response.fields {
         field(out, name, value);
     }
-    field(out, "Content-Length", itoa::Buffer::new().format(response.body.len()));
+    // A 304 has no body, and no length that a client could take for one.
+    if response.status != 304 {
+        let length = response.content_length.unwrap_or(response.body.len() as u64);
+        field(out, "Content-Length", itoa::Buffer::new().format(length));
+    }
     if ending.close {
         field(out, "Connection", "close");
     } else if ending.says_keep_alive {
@@ -54,6 +58,7 @@ pub fn reason(status: u16) -> &'static str {
         201 => "Created",
         202 => "Accepted",
         204 => "No Content",
+        206 => "Partial Content",
         304 => "Not Modified",
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -66,6 +71,7 @@ pub fn reason(status: u16) -> &'static str {
         412 => "Precondition Failed",
         413 => "Request Entity Too Large",
         415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
         421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",

@@ -1,18 +1,19 @@
-//! What is counted about requests, and how it is told to Prometheus.
+//! Counters of requests, and their text for Prometheus.
 //!
 //! A registry of our own rather than a library's: what is counted is known when this is compiled, so a request finds
 //! its counters by index, without a name, a lock or memory to allocate. It costs a few additions on the processor's own
-//! counters, and one look at the clock; adding up is left to whoever asks.
+//! counters, and one look at the clock; they are added up when they are read.
 //!
 //! Every family has a bounded number of series, however many tables, partitions and clients there are.
 
 mod process;
 mod render;
+mod slow;
 mod text;
 mod traffic;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lazuli_engine::Histogram;
@@ -22,19 +23,20 @@ use lazuli_service::shard::Sharded;
 use tokio::sync::watch;
 
 use crate::clock::{self, Stopwatch};
-use crate::frontend::Frontend;
+use crate::state::State;
 
-pub use render::render;
+pub use render::{View, render};
+pub use slow::{SlowQueries, SlowQuery};
 pub use text::CONTENT_TYPE;
 pub use traffic::{Counted, Traffic};
 
 /// The hottest partitions are those of the last one to two periods.
 pub const HEAT_PERIOD: Duration = Duration::from_secs(60);
-/// QY-22: a table scan that reads so many rows is worth a warning,
+/// QY-22: a table scan that reads at least this many rows is worth a warning,
 const WARN_ROWS_READ_MIN: u64 = 10_000;
-/// if it looks at so many rows for each that it returns;
+/// if it reads at least this many rows for each that it returns;
 const WARN_ROWS_PER_RESULT_MIN: u64 = 100;
-/// but only one in so much time.
+/// but at most one in this time.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 const KINDS: usize = OperationKind::ALL.len();
@@ -51,16 +53,19 @@ pub enum Exceeded {
     Partition,
     /// The server has no room for more.
     Load,
+    /// Too many requests of its address have failed to authenticate.
+    Failures,
 }
 
 impl Exceeded {
-    const ALL: [Exceeded; 3] = [Exceeded::Account, Exceeded::Partition, Exceeded::Load];
+    const ALL: [Exceeded; 4] = [Exceeded::Account, Exceeded::Partition, Exceeded::Load, Exceeded::Failures];
 
     fn name(self) -> &'static str {
         match self {
             Exceeded::Account => "account",
             Exceeded::Partition => "partition",
             Exceeded::Load => "load",
+            Exceeded::Failures => "failures",
         }
     }
 }
@@ -80,18 +85,28 @@ pub struct Answered {
     pub time: Duration,
 }
 
-/// The counters of one processor.
+/// The counters of one processor. Those of an operation are allocated when it is first seen: a server sees few of all
+/// the operations and errors that there are.
 struct Requests {
-    outcomes: [[AtomicU64; CODES]; KINDS],
-    times: [Histogram<{ MICROS.len() }>; KINDS],
+    operations: [OnceLock<Box<OperationCounters>>; KINDS],
     queries: [Queries; CLASSES],
+}
+
+struct OperationCounters {
+    outcomes: [AtomicU64; CODES],
+    times: Histogram<{ MICROS.len() }>,
+}
+
+impl Default for OperationCounters {
+    fn default() -> Self {
+        Self { outcomes: [const { AtomicU64::new(0) }; CODES], times: Histogram::default() }
+    }
 }
 
 impl Default for Requests {
     fn default() -> Self {
         Self {
-            outcomes: [const { [const { AtomicU64::new(0) }; CODES] }; KINDS],
-            times: std::array::from_fn(|_| Histogram::default()),
+            operations: [const { OnceLock::new() }; KINDS],
             queries: std::array::from_fn(|_| Queries::default()),
         }
     }
@@ -116,6 +131,7 @@ pub struct Metrics {
     periods: [AtomicU64; 2],
     /// When there was last a warning, in the same.
     warned: AtomicU64,
+    slow: SlowQueries,
 }
 
 impl Default for Metrics {
@@ -128,6 +144,7 @@ impl Default for Metrics {
             started_at: clock::now().unix_seconds(),
             periods: Default::default(),
             warned: AtomicU64::default(),
+            slow: SlowQueries::default(),
         }
     }
 }
@@ -138,8 +155,9 @@ impl Metrics {
         let own = self.requests.own();
         let kind = answered.kind.index();
         let code = answered.error.map_or(0, |code| 1 + code as usize);
-        own.outcomes[kind][code].fetch_add(1, Ordering::Relaxed);
-        own.times[kind].record_time(answered.time);
+        let counters = own.operations[kind].get_or_init(Box::default);
+        counters.outcomes[code].fetch_add(1, Ordering::Relaxed);
+        counters.times.record_time(answered.time);
         if let Some(effort) = answered.effort {
             let queries = &own.queries[effort.class.index()];
             queries.count.fetch_add(1, Ordering::Relaxed);
@@ -156,6 +174,11 @@ impl Metrics {
     /// What goes through the sockets.
     pub fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
+    }
+
+    /// Queries that took long, or read much to find little.
+    pub fn slow(&self) -> &SlowQueries {
+        &self.slow
     }
 
     /// QY-22: is a warning due about this request?
@@ -179,7 +202,7 @@ impl Metrics {
         self.periods[1].store(before, Ordering::Relaxed);
     }
 
-    /// How long the periods are together of which the heat is told.
+    /// The total length of the periods that the hottest partitions refer to.
     fn heat_time(&self) -> Duration {
         Duration::from_micros(self.micros().saturating_sub(self.periods[1].load(Ordering::Relaxed)))
     }
@@ -195,10 +218,10 @@ fn micros_of(time: Duration) -> u64 {
 }
 
 /// Begins a period of heat again and again until `stop` turns true.
-pub async fn keep_turning(frontend: Arc<Frontend>, mut stop: watch::Receiver<bool>) {
+pub async fn keep_turning(state: Arc<State>, mut stop: watch::Receiver<bool>) {
     while tokio::time::timeout(HEAT_PERIOD, stop.wait_for(|stop| *stop)).await.is_err() {
-        frontend.service().figures().turn();
-        frontend.metrics().turn();
+        state.service().figures().turn();
+        state.metrics().turn();
     }
 }
 

@@ -11,15 +11,35 @@ use lazuli_service::heat::Hot;
 
 use super::text::Text;
 use super::{Exceeded, Metrics, process};
-use crate::frontend::Frontend;
+use crate::state::State;
 
 /// What stands for tables and partitions that are not told by themselves.
 const OTHER: &str = "other";
 
-/// Writes everything that is counted. PartitionKeys are data: for those who may not see data there is a disguise.
-pub async fn render(frontend: &Frontend, disguise: Option<&AccountKey>) -> String {
-    let metrics = frontend.metrics();
-    let figures = frontend.service().figures();
+/// Who reads the metrics. PartitionKeys are data, and names of tables belong to their account.
+#[derive(Clone, Copy)]
+pub enum View<'a> {
+    /// An operator: everything.
+    Operator,
+    /// Everybody on this machine: partitions are listed separately, but their keys are disguised with this key.
+    Disguised(&'a AccountKey),
+    /// The holder of a key of this account: its own tables and partitions, and the counters of the whole server.
+    Account(&'a str),
+}
+
+impl View<'_> {
+    fn includes(self, account: &str) -> bool {
+        match self {
+            View::Operator | View::Disguised(_) => true,
+            View::Account(own) => own == account,
+        }
+    }
+}
+
+/// Writes everything that is counted and that the reader may see.
+pub async fn render(state: &State, view: View<'_>) -> String {
+    let metrics = state.metrics();
+    let figures = state.service().figures();
     let mut text = Text::default();
     text.gauge("lazuli_build_info", "The version that runs.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -28,14 +48,14 @@ pub async fn render(frontend: &Frontend, disguise: Option<&AccountKey>) -> Strin
     metrics.render_requests(&mut text);
     metrics.render_queries(&mut text);
     metrics.render_traffic(&mut text);
-    let (records, dropped) = frontend.analytics().counts();
+    let (records, dropped) = state.analytics().counts();
     text.counter("lazuli_analytics_records_total", "Requests taken for the logs and metrics of accounts.")
         .sample(&[], records);
     text.counter("lazuli_analytics_dropped_total", "Requests, lines or rows that were lost to them.")
         .sample(&[], dropped);
-    render_tables(&mut text, &figures.tables());
-    render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), disguise);
-    render_engine(&mut text, frontend.service().engine().status().await);
+    render_tables(&mut text, &figures.tables(), view);
+    render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), view);
+    render_engine(&mut text, state.service().engine().status().await);
     process::render(&mut text, metrics.started_at);
     text.finish()
 }
@@ -47,7 +67,8 @@ impl Metrics {
         for (kind, index) in OperationKind::ALL.iter().zip(0..) {
             let codes = std::iter::once(None).chain(ErrorCode::ALL.iter().map(Some));
             for (code, place) in codes.zip(0..) {
-                let count = self.sum(|own| &own.outcomes[index][place]);
+                let counters = self.requests.iter().filter_map(|own| own.operations[index].get());
+                let count: u64 = counters.map(|own| own.outcomes[place].load(Ordering::Relaxed)).sum();
                 if count > 0 {
                     let status = code.map_or("2xx", |code| status_class(code.status()));
                     let labels = (kind.name(), status, code.map_or("", |code| code.name()));
@@ -81,7 +102,8 @@ impl Metrics {
     }
 
     fn times(&self, kind: usize) -> Option<Distribution> {
-        let mut parts = self.requests.iter().map(|own| own.times[kind].times());
+        let counters = self.requests.iter().filter_map(|own| own.operations[kind].get());
+        let mut parts = counters.map(|own| own.times.times());
         let mut sum = parts.next()?;
         parts.for_each(|part| sum.add(&part));
         Some(sum)
@@ -132,7 +154,7 @@ fn status_class(status: u16) -> &'static str {
     }
 }
 
-fn render_tables(text: &mut Text, tables: &[TableFigures]) {
+fn render_tables(text: &mut Text, tables: &[TableFigures], view: View<'_>) {
     type Of = fn(&TableCounts) -> u64;
     let families: [(&str, &str, Of); 4] = [
         ("lazuli_table_requests_total", "Requests for entities, by table.", |counts| counts.requests),
@@ -144,27 +166,25 @@ fn render_tables(text: &mut Text, tables: &[TableFigures]) {
     ];
     for (name, help, of) in families {
         text.counter(name, help);
-        for found in tables {
+        for found in tables.iter().filter(|found| view.includes(&found.account)) {
             let table = if found.table.is_empty() { OTHER } else { &found.table };
             text.sample(&[("account", &found.account), ("table", table)], of(&found.counts));
         }
     }
 }
 
-fn render_partitions(
-    text: &mut Text,
-    (hottest, other): (Vec<Hot>, u64),
-    seconds: f64,
-    disguise: Option<&AccountKey>,
-) {
+fn render_partitions(text: &mut Text, (hottest, other): (Vec<Hot>, u64), seconds: f64, view: View<'_>) {
     text.gauge(
         "lazuli_partition_entities_per_second",
         "Entities read or written in the partitions that are used most, over the last one to two minutes, about.",
     );
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
     let rate = |entities: u64| format!("{:.3}", entities as f64 / seconds.max(1.0));
-    for hot in &hottest {
-        let partition = disguise.map_or_else(|| hot.partition.clone(), |key| disguised(key, &hot.partition));
+    for hot in hottest.iter().filter(|hot| view.includes(&hot.account)) {
+        let partition = match view {
+            View::Disguised(key) => disguised(key, &hot.partition),
+            View::Operator | View::Account(_) => hot.partition.clone(),
+        };
         let labels = [
             ("account", hot.account.as_str()),
             ("table", hot.table.as_str()),

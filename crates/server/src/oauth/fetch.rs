@@ -4,115 +4,65 @@
 
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use crate::http::{Chunked, Progress};
+use crate::outbound;
 
 /// From the name to the last byte.
 const TIME_MAX: Duration = Duration::from_secs(10);
-/// The head of the answer.
+/// The head of the response.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const FIELDS_MAX: usize = 100;
 
-/// An address on the web.
+/// The address of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Url {
-    is_https: bool,
-    host: String,
-    port: u16,
-    path: String,
-}
+pub struct Url(outbound::Url);
 
 impl FromStr for Url {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || "not an address such as https://login.example.org/keys".to_owned();
-        let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
-            None => (rest, "/"),
-        };
-        let is_https = match scheme {
-            "https" => true,
-            "http" => false,
-            _ => return Err(bad()),
-        };
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| bad())?),
-            _ => (authority, if is_https { 443 } else { 80 }),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let visible = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
-        if host.is_empty() || host.contains('@') || !visible(&host) || !visible(path) {
-            return Err(bad());
-        }
-        let is_local =
-            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        if !is_https && !is_local {
+        let bad = |_| "not an address such as https://login.example.org/keys".to_owned();
+        let url: outbound::Url = text.parse().map_err(bad)?;
+        if !url.is_https && !url.is_loopback() {
             return Err("keys that anyone on the way could change must come by https".into());
         }
-        Ok(Self { is_https, host, port, path: path.to_owned() })
+        Ok(Self(url))
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_https { "https" } else { "http" };
-        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+        let scheme = if self.0.is_https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.0.authority(), self.0.target)
     }
 }
 
-impl Url {
-    fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        format!("{host}:{}", self.port)
-    }
-}
-
-/// The document at a URL, of at most so many bytes.
+/// The document at a URL. A longer one is an error.
 pub async fn get(url: &Url, bytes_max: usize) -> io::Result<Vec<u8>> {
-    timeout(TIME_MAX, connect_and_get(url, bytes_max)).await?
+    timeout(TIME_MAX, connect_and_get(&url.0, bytes_max)).await?
 }
 
-async fn connect_and_get(url: &Url, bytes_max: usize) -> io::Result<Vec<u8>> {
-    let stream = TcpStream::connect((url.host.as_str(), url.port)).await?;
-    if !url.is_https {
-        return exchange(stream, url, bytes_max).await;
-    }
-    let config = tokio::task::spawn_blocking(config).await.map_err(io::Error::other)??;
-    let name = ServerName::try_from(url.host.clone()).map_err(io::Error::other)?;
-    exchange(TlsConnector::from(config).connect(name, stream).await?, url, bytes_max).await
-}
-
-/// Trusted are the root certificates of the machine, or those of `SSL_CERT_FILE` where that is set.
-fn config() -> io::Result<Arc<ClientConfig>> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider);
-    let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+async fn connect_and_get(url: &outbound::Url, bytes_max: usize) -> io::Result<Vec<u8>> {
+    // The operator names the issuer, so its address needs no check.
+    let addresses: Vec<_> = tokio::net::lookup_host((url.host.as_str(), url.port)).await?.collect();
+    let tls = if url.is_https { Some(outbound::tls_config().await?) } else { None };
+    exchange(outbound::connect(url, &addresses, tls).await?, url, bytes_max).await
 }
 
 async fn exchange(
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    url: &Url,
+    mut stream: outbound::Stream,
+    url: &outbound::Url,
     bytes_max: usize,
 ) -> io::Result<Vec<u8>> {
     let request = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nConnection: close\r\n\r\n",
-        url.path,
+        url.target,
         url.authority()
     );
     stream.write_all(request.as_bytes()).await?;
@@ -148,7 +98,7 @@ fn body_of(input: &[u8], bytes_max: usize, ended: bool) -> io::Result<Option<Vec
     let body = &input[head..];
     let too_large = || bad("the answer is too large");
     if field("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
-        let mut chunked = Chunked::new(bytes_max);
+        let mut chunked = Chunked::new(bytes_max as u64);
         let (_, progress) = chunked.feed(body).map_err(|_| bad("the answer is not HTTP, or too large"))?;
         return Ok((progress == Progress::Done).then(|| chunked.into_body()));
     }

@@ -1,6 +1,6 @@
 //! A certificate for development, signed by nobody but itself.
 //!
-//! It is made once and kept, so that whoever has decided to trust it need not decide again after a restart. It names
+//! It is made once and kept, so that clients that trust it need no change after a restart. It names
 //! this machine's loopback and cannot sign other certificates: trusting it trusts one server, no more.
 
 use std::fs::{self, OpenOptions};
@@ -21,12 +21,13 @@ pub const CERTIFICATE: &str = "self-signed.pem";
 pub const KEY: &str = "self-signed-key.pem";
 
 /// Names by which clients on this machine reach the server, in both styles of addressing.
-const NAMES: [&str; 4] = ["localhost", "*.table.localhost", "127.0.0.1", "::1"];
+pub(super) const NAMES: [&str; 6] =
+    ["localhost", "*.blob.localhost", "*.queue.localhost", "*.table.localhost", "127.0.0.1", "::1"];
 const PEM_LINE_BYTES: usize = 64;
 
 /// The certificate of a directory, made now if there is none. `address` is where the server listens.
 pub fn ensure(directory: &Path, address: IpAddr) -> io::Result<Files> {
-    let files = Files { certificate: directory.join(CERTIFICATE), key: directory.join(KEY) };
+    let files = Files::pem(directory.join(CERTIFICATE), directory.join(KEY));
     if files.certificate.exists() && files.key.exists() {
         return Ok(files);
     }
@@ -55,7 +56,8 @@ fn make(address: IpAddr) -> Result<(Vec<u8>, Vec<u8>), rcgen::Error> {
     Ok((certificate.der().to_vec(), key.serialize_der()))
 }
 
-fn write(path: &Path, label: &str, der: &[u8], mode: u32) -> io::Result<()> {
+/// Writes a PEM file with these permissions.
+pub(super) fn write(path: &Path, label: &str, der: &[u8], mode: u32) -> io::Result<()> {
     let _ = fs::remove_file(path);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     let text = STANDARD.encode(der);

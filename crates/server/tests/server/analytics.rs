@@ -1,19 +1,19 @@
 //! Storage Analytics: logs and metrics that service properties switch on.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
-use lazuli_server::analytics::files::{LOGS, SERVICE, hours, logs_of};
+use lazuli_model::Service;
 use lazuli_server::analytics::line::Line;
 
+use crate::logs;
 use crate::support::{Request, Server};
 
 const ACCOUNT: &str = "devstoreaccount1";
 
-fn start(engine: &Arc<dyn Engine>, directory: &Path) -> Server {
-    Server::over(engine.clone(), |config| config.analytics = Some(directory.into()))
+fn start(engine: &Arc<dyn Engine>) -> Server {
+    Server::over(engine.clone(), |_| {})
 }
 
 fn memory() -> Arc<dyn Engine> {
@@ -26,24 +26,21 @@ fn switch(server: &Server, what: &str) {
     assert_eq!(answer.status, 202, "{}", answer.text());
 }
 
-fn logging(read: bool, write: bool, delete: bool) -> String {
+pub fn logging(read: bool, write: bool, delete: bool) -> String {
     format!(
         "<Logging><Version>1.0</Version><Delete>{delete}</Delete><Read>{read}</Read><Write>{write}</Write>\
          <RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></Logging>"
     )
 }
 
-fn stop(mut server: Server) {
+pub fn stop(mut server: Server) {
     let stop = server.begin_stop();
     server.wait(stop);
 }
 
-/// Every line, oldest first.
-fn lines(directory: &Path) -> Vec<Line> {
-    let logs = directory.join(ACCOUNT).join(LOGS).join(SERVICE);
-    let files = hours(&logs).unwrap().into_iter().flat_map(|hour| logs_of(&hour).unwrap());
-    let text: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
-    text.lines().map(|line| Line::parse(line).unwrap_or_else(|| panic!("{line}"))).collect()
+/// Every line about tables, oldest first.
+fn lines(engine: &Arc<dyn Engine>) -> Vec<Line> {
+    logs::lines(engine, Service::Table)
 }
 
 fn shown(line: &Line) -> String {
@@ -55,8 +52,8 @@ fn shown(line: &Line) -> String {
 /// switched on is not logged, and neither are strangers.
 #[test]
 fn requests_are_logged_as_the_properties_say() {
-    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
-    let server = start(&engine, directory.path());
+    let engine = memory();
+    let server = start(&engine);
     server.create_table("Data");
     switch(&server, &logging(false, true, true));
     let mut client = server.connect();
@@ -74,7 +71,7 @@ fn requests_are_logged_as_the_properties_say() {
     let signed = Request::post(query, "{\"PartitionKey\":\"p\",\"RowKey\":\"3\"}").unsigned();
     assert_eq!(client.ask(&signed).status, 403);
     stop(server);
-    let found = lines(directory.path());
+    let found = lines(&engine);
     let statuses: Vec<String> = found.iter().map(shown).collect();
     assert_eq!(
         statuses,
@@ -112,8 +109,8 @@ fn requests_are_logged_as_the_properties_say() {
 
 #[test]
 fn what_is_switched_off_again_is_no_longer_logged() {
-    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
-    let server = start(&engine, directory.path());
+    let engine = memory();
+    let server = start(&engine);
     server.create_table("Data");
     assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
     switch(&server, &logging(true, true, true));
@@ -121,7 +118,7 @@ fn what_is_switched_off_again_is_no_longer_logged() {
     switch(&server, &logging(false, false, false));
     assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
     stop(server);
-    let found: Vec<String> = lines(directory.path()).iter().map(shown).collect();
+    let found: Vec<String> = lines(&engine).iter().map(shown).collect();
     // The request that switches it off is judged by what was set when it came.
     let expected =
         ["QueryTables Success 200 authenticated", "SetTableServiceProperties Success 202 authenticated"];
@@ -153,10 +150,10 @@ fn figures(server: &Server, table: &str) -> Vec<String> {
 /// Figures survive a restart and add up; the tables are not listed, and not written by anyone else.
 #[test]
 fn requests_are_measured_as_the_properties_say() {
-    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
+    let engine = memory();
     let hours = "$MetricsHourPrimaryTransactionsTable";
     for round in 1..=2 {
-        let server = start(&engine, directory.path());
+        let server = start(&engine);
         if round == 1 {
             server.create_table("Data");
             switch(&server, &(metrics("HourMetrics", true) + &metrics("MinuteMetrics", false)));
@@ -167,7 +164,7 @@ fn requests_are_measured_as_the_properties_say() {
         assert_eq!(client.ask(&Request::point("Data", "1")).status, 200);
         stop(server);
     }
-    let server = start(&engine, directory.path());
+    let server = start(&engine);
     let expected =
         ["system;All=0/0/0", "user;All=4/3/1", "user;InsertEntity=2/1/1", "user;QueryEntity=2/2/0"];
     assert_eq!(figures(&server, hours), expected);
@@ -189,19 +186,19 @@ fn requests_are_measured_as_the_properties_say() {
 fn front_ends_add_up() {
     const FRONT_ENDS: usize = 8;
     const ROUNDS: usize = 5;
-    let (engine, directory) = (memory(), tempfile::tempdir().unwrap());
-    let first = start(&engine, directory.path());
+    let engine = memory();
+    let first = start(&engine);
     switch(&first, &metrics("HourMetrics", false));
     stop(first);
     for _ in 0..ROUNDS {
-        let mut servers: Vec<Server> = (0..FRONT_ENDS).map(|_| start(&engine, directory.path())).collect();
+        let mut servers: Vec<Server> = (0..FRONT_ENDS).map(|_| start(&engine)).collect();
         for server in &servers {
             assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
         }
         let stops: Vec<_> = servers.iter_mut().map(Server::begin_stop).collect();
         servers.iter().zip(stops).for_each(|(server, stop)| server.wait(stop));
     }
-    let found = figures(&start(&engine, directory.path()), "$MetricsHourPrimaryTransactionsTable");
+    let found = figures(&start(&engine), "$MetricsHourPrimaryTransactionsTable");
     let total = FRONT_ENDS * ROUNDS;
     assert!(found.contains(&format!("user;All={total}/{total}/0")), "{found:?}");
 }

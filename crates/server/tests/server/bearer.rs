@@ -137,9 +137,23 @@ fn roles_allow_operations() {
     }
     let acl = ask(&server, Request::get("/shared?comp=acl"), &contributor);
     assert_eq!((acl.status, acl.code()), (404, "ResourceNotFound"));
+    assert_eq!(acl.field("Server"), Some("Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0"));
+    assert!(acl.field("x-ms-version").is_some());
 }
 
-/// Whoever may not do a thing is told that, and not how badly he has asked for it.
+/// Recorded: a principal could set the properties of the service. The roles that change data include it here.
+#[test]
+fn only_contributors_set_service_properties() {
+    let issuer = Issuer::new("key");
+    let (server, _directory) = with_file(&issuer);
+    let body = "<StorageServiceProperties><Cors></Cors></StorageServiceProperties>";
+    for (role, expected) in [(READER, 403), ("Table.Write", 403), ("Table.Delete", 403), (CONTRIBUTOR, 202)] {
+        let set = Request::put("/?restype=service&comp=properties", body);
+        assert_eq!(ask(&server, set, &issuer.token(&[role])).status, expected, "{role}");
+    }
+}
+
+/// A permission error is reported before any other error in the request.
 #[test]
 fn rights_are_looked_at_before_the_body() {
     let issuer = Issuer::new("key");
@@ -149,10 +163,7 @@ fn rights_are_looked_at_before_the_body() {
     let contributor = issuer.token(&[CONTRIBUTOR]);
     let entity = "/shared(PartitionKey='p',RowKey='r')";
     for (request, for_contributor) in [
-        (
-            Request::put("/?restype=service&comp=properties", "<nonsense"),
-            (403, "AuthorizationPermissionMismatch"),
-        ),
+        (Request::put("/?restype=service&comp=properties", "<nonsense"), (400, "InvalidXmlDocument")),
         (Request::put("/shared?comp=acl", "<nonsense"), (404, "ResourceNotFound")),
         (Request::post("/Tables", "{nonsense"), (400, "InvalidInput")),
         (Request::post("/shared", "{nonsense"), (400, "InvalidInput")),
@@ -177,7 +188,7 @@ fn rights_are_looked_at_before_the_body() {
     }
 }
 
-/// A token that is not good is told so as the original does; old clients are told less.
+/// An invalid token gets the same challenge as on Azure; older versions get less.
 #[test]
 fn refusals_challenge() {
     let issuer = Issuer::new("key");
@@ -208,11 +219,11 @@ fn refusals_challenge() {
         let request = bearing(Request::get("/Tables"), &good).set("x-ms-version", version);
         assert_eq!(server.connect().ask(&request).status, status, "{version}");
     }
-    // Keys go on as before.
+    // Keys continue as before.
     server.assert_alive();
 }
 
-/// Where others can read it a token is refused, unless that was asked for.
+/// Where others can read it a token is rejected, unless that was asked for.
 #[test]
 fn tokens_need_https() {
     let issuer = Issuer::new("key");

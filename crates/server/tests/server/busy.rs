@@ -15,7 +15,7 @@ fn with_rates(rates: Rates) -> Server {
     Server::with_config(|config| config.rates = rates)
 }
 
-/// Asks until it is refused: a client that never rests is, however slow the machine.
+/// Asks until it is rejected: a client that never rests is, however slow the machine.
 fn ask_until_refused(server: &Server, request: &Request) -> Answer {
     let mut client = server.connect();
     loop {
@@ -46,7 +46,7 @@ fn a_partition_has_a_rate() {
     assert_eq!(server.connect().ask(&Request::get("/hot()")).status, 200, "a scan names no partition");
 }
 
-/// A batch counts as many as it has, and is refused as a whole, so that clients send it again.
+/// A batch counts as many as it has, and is rejected as a whole, so that clients send it again.
 #[test]
 fn a_batch_counts_as_its_entities() {
     let server = with_rates(Rates { partition: Some(LITTLE), account: None });
@@ -64,7 +64,7 @@ fn a_batch_counts_as_its_entities() {
     assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
 }
 
-/// An account that asks too much is busy, and told of what it was too much. Whoever cannot sign uses nothing up.
+/// An account beyond its rate gets 503 with the limit in the message. Unsigned requests use nothing of the rate.
 #[test]
 fn an_account_has_a_rate() {
     let server = with_rates(Rates { account: Some(LITTLE), partition: None });
@@ -81,7 +81,7 @@ fn an_account_has_a_rate() {
     assert!(ask_until_refused(&server, &old).text().contains("The server is currently unable"));
 }
 
-/// Pages that are being made have a bound in memory: beyond it queries are told to come later, and all else goes on.
+/// Pages that are being built have a bound in memory: beyond it queries get 503, and everything else is served.
 #[test]
 fn pages_in_the_making_have_a_bound() {
     let engine = Stuck::new();
@@ -96,14 +96,14 @@ fn pages_in_the_making_have_a_bound() {
     let mut second = server.connect();
     first.send_request(&query);
     second.send_request(&query);
-    engine.wait_for(2);
+    engine.wait_for_scans(2);
     let answer = server.connect().ask(&query);
     assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
     assert_eq!(server.connect().ask(&Request::point("large", "r")).status, 404);
 }
 
-/// A change of a table goes on when its request has run out of time. While the engine is stuck there are so many of them
-/// and no more, however often clients try again; the table stays as it is, and reads go on.
+/// A change of a table continues after its request has timed out. While the engine hangs, the number of such changes is
+/// bounded, however often clients retry. Reads keep working.
 #[test]
 fn changes_that_outlive_their_requests_have_a_bound() {
     const CHANGES_MAX: usize = 256;
@@ -116,7 +116,7 @@ fn changes_that_outlive_their_requests_have_a_bound() {
     for (number, client) in clients.iter_mut().enumerate() {
         client.send_request(&create(number));
     }
-    engine.wait_for(CHANGES_MAX);
+    engine.wait_for_changes(CHANGES_MAX);
     let answer = server.connect().ask(&create(CHANGES_MAX));
     assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
     assert_eq!(server.connect().ask(&Request::point("first", "r")).status, 404);

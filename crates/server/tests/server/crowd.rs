@@ -30,7 +30,7 @@ fn idle_connections_disturb_nobody() {
     }
 }
 
-/// With every place taken a new client is told so at once; a place that is left is given to the next.
+/// Beyond the limit a new client gets 503 at once; a connection that closes makes room for the next.
 #[test]
 fn connections_may_be_so_many() {
     let server = Server::with(Limits { connections_max: 10, ..Limits::default() });
@@ -79,7 +79,7 @@ fn garbage_disturbs_nobody() {
     server.assert_alive();
 }
 
-/// Good requests with one byte changed anywhere: an answer or an end, never a hang, never another request served.
+/// Good requests with one byte changed anywhere: a response or an end, never a hang, never another request served.
 #[test]
 fn every_changed_byte_is_survived() {
     let server = Server::start();

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::mpsc;
 use std::thread;
 
-use lazuli_model::limits::BODY_BYTES_MAX;
+use lazuli_model::table::limits::BODY_BYTES_MAX;
 use lazuli_server::Limits;
 
 use crate::support::{Client, Request, Server};
@@ -44,7 +44,7 @@ fn a_body_is_refused_by_its_announced_length() {
     }
 }
 
-/// A client that writes everything before it reads still sees the answer: the rest of the body is taken and dropped.
+/// A client that writes everything before it reads still sees the response: the rest of the body is taken and dropped.
 #[test]
 fn the_answer_to_a_refused_body_arrives() {
     let server = Server::start();
@@ -62,7 +62,7 @@ fn the_answer_to_a_refused_body_arrives() {
     client.assert_closed();
 }
 
-/// A small body that is not wanted costs the client nothing but the refusal.
+/// A small body that is not wanted costs the client nothing but the rejection.
 #[test]
 fn a_small_refused_body_keeps_the_connection() {
     let server = Server::start();
@@ -131,7 +131,7 @@ fn hold_body(server: &Server) -> (Client, Request) {
     (holder, request)
 }
 
-/// Large bodies share a budget; what does not fit in what is left of it is refused with 503, small bodies are not.
+/// Large bodies share a budget; what does not fit in what is left of it is rejected with 503, small bodies are not.
 #[test]
 fn bodies_together_may_be_so_long() {
     let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
@@ -151,7 +151,7 @@ fn bodies_together_may_be_so_long() {
         };
         assert_eq!((refusal.status, refusal.code(), refusal.closes()), (503, "ServerBusy", true));
     }
-    // One that waits to be told is told no, before it sends anything.
+    // A client that waits for 100 Continue gets the error before it sends anything.
     let mut waiting = server.connect();
     waiting.send(padded("budget", "y", 100 * KIB).with("Expect", "100-continue").head());
     assert_eq!(waiting.answer().status, 503);
@@ -215,14 +215,14 @@ fn heads_together_may_be_so_long() {
     });
 }
 
-/// So do large answers, on a budget of their own. A read that has no room is told to come again; one that is larger than
+/// So do large responses, on a budget of their own. A read that has no room is told to come again; one that is larger than
 /// all of it is sent when it is alone, rather than never.
 #[test]
 fn answers_together_may_be_so_long() {
     let server = Server::with(Limits { bodies_bytes_max: 4 * MIB, ..Limits::default() });
     server.create_table("answers");
     let mut client = server.connect();
-    // In JSON each of these characters takes six bytes: no socket takes so long an answer before anyone reads.
+    // In JSON each of these characters takes six bytes: no socket takes so long a response before anyone reads.
     let text = "\\u0001".repeat(30_000);
     let properties: String = (0..16).map(|n| format!(",\"P{n}\":\"{text}\"")).collect();
     for row in 0..4 {

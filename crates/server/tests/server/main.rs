@@ -14,12 +14,16 @@
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
 //! | logs and metrics of accounts | `analytics` |
-//! | what is counted, and how it is told | `metrics`, read by `prometheus` |
+//! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | bearer tokens | `bearer` |
 //! | who may do what, and when that is judged | `rights` |
+//! | the web console's listener | `console` |
+//! | copies from other servers | `remote` |
+//! | events of blobs | `events` |
 //! | TLS | `tls` |
-//! | requests that run out of time | `timeouts` |
+//! | what the transcripts would notice | `broken` |
+//! | requests that run out of time | `timeouts`, `uploads` |
 //!
 //! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
 //! from it. The read deadline of the clients only turns a hang into a failure.
@@ -28,15 +32,21 @@
 
 mod analytics;
 mod bearer;
+mod broken;
 mod busy;
 mod chunked;
+mod console;
 mod crowd;
+mod events;
 mod expect;
 mod explain;
 mod limits;
+mod logs;
 mod metrics;
+mod pages;
 mod persistence;
 mod prometheus;
+mod remote;
 mod rights;
 mod slow;
 mod smuggling;
@@ -46,4 +56,6 @@ mod stuck;
 mod support;
 mod timeouts;
 mod tls;
+mod uploads;
 mod vanish;
+mod website;

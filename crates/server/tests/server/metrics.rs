@@ -85,7 +85,7 @@ fn rows_are_counted() {
     }
 }
 
-/// Partitions are told apart by anyone; their keys are for those who have the token.
+/// Everybody sees that partitions differ; their keys are shown only with the token.
 #[test]
 fn hot_partitions_show_their_keys_to_those_who_may_see_them() {
     let directory = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn connections_and_bytes_are_counted() {
     let mut client = server.connect();
     let answer = client.ask(&request);
     let sent = "lazuli_sent_bytes_total";
-    // The client may have the answer before the server has counted it.
+    // The client may have the response before the server has counted it.
     let after = loop {
         let found = scrape(&server);
         if found.value(sent) > before.value(sent) {

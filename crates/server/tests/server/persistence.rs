@@ -129,7 +129,7 @@ fn connections_are_closed_when_asked() {
     }
 }
 
-/// What was sent behind the last request is not served, and does not destroy the answer on its way.
+/// What was sent behind the last request is not served, and does not destroy the response on its way.
 #[test]
 fn nothing_is_served_after_the_last_request() {
     let server = Server::start();

@@ -1,11 +1,11 @@
-//! Who may not do a thing is told that, whatever else is wrong with the request, and before its body is read.
+//! A permission error is reported before any other error in the request, and before its body is read.
 //!
 //! Every operation by every kind of token, as it should be and with something wrong: with the body if it has one, and with
 //! something in the head.
 
-use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::auth::sas::Token;
+use lazuli_protocol::http::query::Query;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
 use crate::support::{Answer, Request, Server};
@@ -181,7 +181,7 @@ impl Asked {
     }
 }
 
-/// What an answer tells. The same in XML or JSON is the same.
+/// What a response tells. The same in XML or JSON is the same.
 fn told(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.code())
 }

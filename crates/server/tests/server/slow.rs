@@ -141,7 +141,7 @@ fn an_answer_is_taken_in_time() {
                 break client;
             }
         };
-        // 400 MB of answers: more than the buffers between the two ends hold.
+        // 400 MB of responses: more than the buffers between the two ends hold.
         slow.send(Request::get("/large()").bytes().repeat(100));
         let mut taken = vec![0; take];
         loop {
@@ -153,7 +153,7 @@ fn an_answer_is_taken_in_time() {
     }
 }
 
-/// Fills a table by a server that has its time: a short deadline is for the answers, and on a busy machine an insert misses it.
+/// Fills a table by a server that has its time: a short deadline is for the responses, and on a busy machine an insert misses it.
 fn fill(engine: Arc<Memory>) {
     let server = Server::over(engine, |_| ());
     server.create_table("large");

@@ -89,7 +89,7 @@ fn codings_other_than_chunked() {
     check(&server, "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", 501);
     check(&server, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 501);
     check(&server, "Transfer-Encoding: \u{b}chunked\r\n", 400);
-    // HTTP/1.0 has no chunks, so whoever is in front may have read it otherwise.
+    // HTTP/1.0 has no chunks, so a proxy in front may have read it otherwise.
     let old = Request::post("/Tables", "").without("Content-Length").version("HTTP/1.0");
     check_bytes(&server, &(old.with("Transfer-Encoding", "chunked").head() + "0\r\n\r\n"), 400);
 }

@@ -86,7 +86,7 @@ fn names_of_request_fields_may_have_any_letter_case() {
     assert_eq!(client.answer().status, 201);
 }
 
-/// What is not text gets an answer, and the next client is served.
+/// What is not text gets a response, and the next client is served.
 #[test]
 fn bytes_that_are_not_text_are_refused() {
     let server = Server::start();
@@ -151,7 +151,7 @@ fn unknown_verbs_are_refused() {
     }
 }
 
-/// The answer to HEAD has no body, whatever its length says.
+/// The response to HEAD has no body, whatever its length says.
 #[test]
 fn head_gets_no_body() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! An engine that can be told never to answer.
+//! An engine that hangs on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,14 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Layer, Page, Scan, TableId, Write};
 
-/// An engine that can be told never to answer.
+/// An engine in memory whose calls hang while one of its gates is closed.
 pub struct Stuck {
     memory: Memory,
-    /// Changes are made, and nobody is told.
+    /// Closed: changes are applied, but their calls never return.
     pub after: AtomicBool,
-    /// Nothing is done at all.
+    /// Closed: scans and changes hang before they do anything.
     pub before: AtomicBool,
-    waiting: AtomicUsize,
+    /// Scans that hang, except those of the system table.
+    scans: AtomicUsize,
+    /// Changes that hang.
+    changes: AtomicUsize,
 }
 
 impl Stuck {
@@ -23,22 +26,34 @@ impl Stuck {
             memory,
             after: AtomicBool::new(false),
             before: AtomicBool::new(false),
-            waiting: AtomicUsize::new(0),
+            scans: AtomicUsize::new(0),
+            changes: AtomicUsize::new(0),
         })
     }
 
-    /// Waits until so many calls wait for ever.
-    pub fn wait_for(&self, calls: usize) {
-        while self.waiting.load(Ordering::SeqCst) < calls {
-            std::thread::yield_now();
-        }
+    /// Waits until this number of changes hang.
+    pub fn wait_for_changes(&self, number: usize) {
+        wait_for(&self.changes, number);
     }
 
-    async fn pass(&self, gate: &AtomicBool) {
+    /// Waits until this number of scans hang. Background tasks scan the system table at any time, so those do not count.
+    pub fn wait_for_scans(&self, number: usize) {
+        wait_for(&self.scans, number);
+    }
+
+    async fn pass(&self, gate: &AtomicBool, hanging: Option<&AtomicUsize>) {
         if gate.load(Ordering::SeqCst) {
-            self.waiting.fetch_add(1, Ordering::SeqCst);
+            if let Some(hanging) = hanging {
+                hanging.fetch_add(1, Ordering::SeqCst);
+            }
             std::future::pending::<()>().await;
         }
+    }
+}
+
+fn wait_for(counter: &AtomicUsize, number: usize) {
+    while counter.load(Ordering::SeqCst) < number {
+        std::thread::yield_now();
     }
 }
 
@@ -49,7 +64,8 @@ impl Layer for Stuck {
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         Box::pin(async {
-            self.pass(&self.before).await;
+            let counted = scan.table != TableId::SYSTEM;
+            self.pass(&self.before, counted.then_some(&self.scans)).await;
             self.memory.scan(scan).await
         })
     }
@@ -61,9 +77,9 @@ impl Layer for Stuck {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         Box::pin(async move {
-            self.pass(&self.before).await;
+            self.pass(&self.before, Some(&self.changes)).await;
             let applied = self.memory.apply(table, partition, writes).await;
-            self.pass(&self.after).await;
+            self.pass(&self.after, Some(&self.changes)).await;
             applied
         })
     }

@@ -1,12 +1,16 @@
-//! A server of one's own, and a client that says exactly what it is told to.
+//! A server for each test, and a client that sends exactly the bytes it is given.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
+use lazuli_model::Service;
+use lazuli_probe::Response;
+use lazuli_probe::blocking::{Connection, dial};
 use lazuli_protocol::auth::{self, AccountKey, Scheme, SignedParts};
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount};
 use lazuli_server::{Config, Limits, Running, clock};
@@ -49,7 +53,12 @@ impl Server {
         change(&mut config);
         let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
         let running = runtime.block_on(started).unwrap();
-        Self { address: running.table, admin: running.admin, runtime, running: Some(running) }
+        Self {
+            address: running.listen.get(Service::Table).unwrap(),
+            admin: running.admin,
+            runtime,
+            running: Some(running),
+        }
     }
 
     pub fn connect(&self) -> Client {
@@ -58,11 +67,7 @@ impl Server {
 
     /// A socket without a client on it.
     pub fn dial(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(HANG)).unwrap();
-        stream.set_write_timeout(Some(HANG)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
+        dial(&self.address.to_string(), HANG).unwrap()
     }
 
     pub fn running(&self) -> &Running {
@@ -86,9 +91,8 @@ impl Server {
 
     /// What the admin listener says to a head.
     pub fn tell_admin(&self, head: &str) -> Answer {
-        let stream = TcpStream::connect(self.admin.expect("there is an admin listener")).unwrap();
-        stream.set_read_timeout(Some(HANG)).unwrap();
-        let mut client = Client::on(stream);
+        let address = self.admin.expect("there is an admin listener").to_string();
+        let mut client = Client::on(dial(&address, HANG).unwrap());
         client.send(head);
         client.answer()
     }
@@ -268,58 +272,73 @@ impl Request {
     }
 }
 
-/// One answer.
+/// A response.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-}
+pub struct Answer(Response);
 
 impl Answer {
     pub fn field(&self, name: &str) -> Option<&str> {
-        let mut fields = self.head.lines().filter_map(|line| line.split_once(": "));
-        fields.find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        self.0.header(name)
     }
 
     pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).unwrap()
+        std::str::from_utf8(&self.0.body).unwrap()
     }
 
     pub fn code(&self) -> &str {
         self.field("x-ms-error-code").unwrap_or("")
     }
+}
 
-    pub fn closes(&self) -> bool {
-        self.field("Connection") == Some("close")
+impl Deref for Answer {
+    type Target = Response;
+
+    fn deref(&self) -> &Response {
+        &self.0
     }
 }
 
-/// A connection.
+/// A connection that fails the test when something goes wrong.
 pub struct Client<S = TcpStream> {
-    pub stream: S,
-    input: Vec<u8>,
+    connection: Connection<S>,
+    /// Method of the request that was sent last: a response to HEAD has no body.
+    method: &'static str,
+}
+
+impl<S> Deref for Client<S> {
+    type Target = Connection<S>;
+
+    fn deref(&self) -> &Connection<S> {
+        &self.connection
+    }
+}
+
+impl<S> DerefMut for Client<S> {
+    fn deref_mut(&mut self) -> &mut Connection<S> {
+        &mut self.connection
+    }
 }
 
 impl Client {
-    /// Nothing more will be sent.
+    /// Closes the sending side.
     pub fn finish(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 }
 
 impl<S: Read + Write> Client<S> {
-    /// A client on something that is connected.
+    /// A client on a stream that is connected.
     pub fn on(stream: S) -> Self {
-        Self { stream, input: Vec::new() }
+        Self { connection: Connection::on(stream), method: "GET" }
     }
 
     /// Sends bytes as they are.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.write_all(bytes.as_ref()).unwrap();
+        self.connection.send(bytes).unwrap();
     }
 
     pub fn send_request(&mut self, request: &Request) {
+        self.method = request.method;
         self.send(request.bytes());
     }
 
@@ -330,50 +349,26 @@ impl<S: Read + Write> Client<S> {
 
     /// The same, for a server that may close the connection instead.
     pub fn try_ask(&mut self, request: &Request) -> io::Result<Answer> {
-        self.stream.write_all(&request.bytes())?;
+        self.method = request.method;
+        self.connection.send(request.bytes())?;
         self.try_answer()
     }
 
-    /// Reads one answer.
+    /// Reads one response, `100 Continue` included.
     #[track_caller]
     pub fn answer(&mut self) -> Answer {
         self.try_answer().unwrap()
     }
 
     pub fn try_answer(&mut self) -> io::Result<Answer> {
-        let end = loop {
-            if let Some(at) = self.input.windows(4).position(|window| window == b"\r\n\r\n") {
-                break at + 4;
-            }
-            self.fill()?;
-        };
-        let head = String::from_utf8(self.input.drain(..end).collect()).unwrap();
-        let status = head.split(' ').nth(1).and_then(|text| text.parse().ok()).unwrap();
-        let mut answer = Answer { status, head, body: Vec::new() };
-        let length = answer.field("Content-Length").map_or(0, |text| text.parse().unwrap());
-        while self.input.len() < length {
-            self.fill()?;
-        }
-        answer.body = self.input.drain(..length).collect();
-        Ok(answer)
+        let head = self.connection.read_head(self.method)?;
+        self.connection.complete(head).map(Answer)
     }
 
-    fn fill(&mut self) -> io::Result<()> {
-        let mut piece = [0; 64 * 1024];
-        match self.stream.read(&mut piece)? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            read => {
-                self.input.extend_from_slice(&piece[..read]);
-                Ok(())
-            }
-        }
-    }
-
-    /// The server has nothing more to say, and says so in an orderly manner.
+    /// The server closes the connection in an orderly manner and sends nothing more.
     #[track_caller]
     pub fn assert_closed(&mut self) {
-        let mut rest = std::mem::take(&mut self.input);
-        self.stream.read_to_end(&mut rest).unwrap();
+        let rest = self.rest().unwrap();
         assert_eq!(String::from_utf8_lossy(&rest), "", "the server closes and sends nothing more");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::stuck::Stuck;
 use crate::support::{Request, Server};
 
-/// ER-06, PR-07: whoever waits no longer is told that the outcome is open, and it is: the change may be there.
+/// ER-06, PR-07: a request that times out gets an error that leaves the outcome open, and it is: the change may be there.
 #[test]
 fn a_change_that_takes_too_long_may_be_made() {
     let engine = Stuck::new();
@@ -40,7 +40,7 @@ fn a_batch_that_takes_too_long_may_be_made() {
     assert_eq!(server.connect().ask(&Request::point("late", "made")).status, 200);
 }
 
-/// A query that gets no answer from the engine at all is given up.
+/// A query that gets no response from the engine at all is given up.
 #[test]
 fn a_query_that_takes_too_long_is_given_up() {
     let engine = Stuck::new();
@@ -51,7 +51,7 @@ fn a_query_that_takes_too_long_is_given_up() {
     assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
 }
 
-/// What is no number of seconds is refused, wherever it stands.
+/// What is no number of seconds is rejected, wherever it stands.
 #[test]
 fn a_time_is_a_number() {
     let server = Server::start();

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_protocol::address::Query;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::auth::sas::Token;
+use lazuli_protocol::http::query::Query;
 use lazuli_server::Limits;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use lazuli_server::tls::{Files, self_signed};
@@ -112,7 +112,7 @@ fn answers_show_the_scheme() {
 
 /// Makes an account with the key of the development account; it insists on https or not.
 fn set_shop(server: &Server, https_only: bool) {
-    let frontend = server.running().frontend();
+    let frontend = server.running().state();
     let accounts = frontend.service().accounts();
     let key = || STANDARD.decode(DEVELOPMENT_KEY).unwrap();
     server.block_on(async {
@@ -122,7 +122,7 @@ fn set_shop(server: &Server, https_only: bool) {
     });
 }
 
-/// An account that insists on https is refused by plain http, whoever asks and with whatever he signs; not by TLS of our
+/// An account that insists on https is not served over plain http, whatever the credentials; not by TLS of our
 /// own, nor by that of a proxy that is trusted.
 #[test]
 fn an_account_may_insist_on_https() {
@@ -206,7 +206,7 @@ fn a_handshake_has_so_long() {
     }) {}
 }
 
-/// With every place taken a client of TLS is told so, too.
+/// Beyond the limit of connections a TLS client gets 503, too.
 #[test]
 fn a_crowd_is_told() {
     let guarded = Guarded::with(Limits { connections_max: 1, ..Limits::default() });
@@ -231,7 +231,7 @@ fn garbage_disturbs_nobody() {
     assert_eq!(guarded.connect().ask(&Request::get("/Tables")).status, 200);
 }
 
-/// A client that speaks plain HTTP to a TLS port is told so in words that it understands.
+/// A client that speaks plain HTTP to a TLS port gets its error in plain HTTP.
 #[test]
 fn plain_http_is_told_to_use_https() {
     let guarded = Guarded::with(Limits::default());

@@ -34,7 +34,7 @@ fn a_client_that_says_nothing_hears_nothing() {
     }
 }
 
-/// A body that ends early is told so, and nothing of it is done.
+/// A body that ends early gets an error, and nothing is applied.
 #[test]
 fn half_a_body_does_nothing() {
     let server = Server::start();

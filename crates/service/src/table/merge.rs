@@ -1,11 +1,11 @@
 //! Merging: what is given replaces what is there, what is not given stays.
 
 use bytes::Bytes;
-use lazuli_engine::{Rejected, Update};
-use lazuli_model::entity::check_size;
-use lazuli_model::key::utf16_cmp;
-use lazuli_model::limits::PROPERTIES_MAX;
-use lazuli_model::row::{CorruptRow, RowBuilder};
+use lazuli_engine::{Next, Rejected, Update, Version};
+use lazuli_model::table::entity::check_size;
+use lazuli_model::table::limits::PROPERTIES_MAX;
+use lazuli_model::table::row::{CorruptRow, RowBuilder};
+use lazuli_model::utf16_cmp;
 use lazuli_model::{EntityKey, ErrorCode, PackedRow, Properties};
 
 use crate::Error;
@@ -58,7 +58,7 @@ impl Merge {
 }
 
 impl Update for Merge {
-    fn next(&self, current: Option<&Bytes>) -> Result<Bytes, Rejected> {
+    fn next(&self, current: Option<&Bytes>, _: Version) -> Result<Next, Rejected> {
         let row = match current {
             None => self.incoming.clone(),
             Some(bytes) => {
@@ -70,7 +70,7 @@ impl Update for Merge {
             return Err(TOO_MANY);
         }
         check_size(&self.key, &row).map_err(|_| TOO_LARGE)?;
-        Ok(row.as_bytes().clone())
+        Ok(Next::Put(row.as_bytes().clone()))
     }
 }
 
@@ -89,7 +89,8 @@ mod tests {
     fn merge(current: Option<&[(&str, i32)]>, incoming: &[(&str, i32)]) -> String {
         let key = EntityKey { partition: Key::new("p").unwrap(), row: Key::new("r").unwrap() };
         let current = current.map(|list| PackedRow::pack(&properties(list)).as_bytes().clone());
-        let bytes = Merge::new(key, &properties(incoming)).next(current.as_ref()).unwrap();
+        let next = Merge::new(key, &properties(incoming)).next(current.as_ref(), Version(1));
+        let Ok(Next::Put(bytes)) = next else { panic!("not merged: {next:?}") };
         let row = PackedRow::from_bytes(bytes).unwrap();
         row.iter().map(|item| item.map(|(name, value)| format!("{name}={value:?} ")).unwrap()).collect()
     }
@@ -112,8 +113,8 @@ mod tests {
         let key = EntityKey { partition: Key::new("p").unwrap(), row: Key::new("r").unwrap() };
         let current = PackedRow::pack(&properties(&full)).as_bytes().clone();
         let over = Merge::new(key.clone(), &properties(&[("one", 1)]));
-        assert_eq!(over.next(Some(&current)), Err(TOO_MANY));
+        assert_eq!(over.next(Some(&current), Version(1)), Err(TOO_MANY));
         let within = Merge::new(key, &properties(&[("p0", 2)]));
-        assert!(within.next(Some(&current)).is_ok());
+        assert!(within.next(Some(&current), Version(1)).is_ok());
     }
 }

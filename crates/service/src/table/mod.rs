@@ -1,23 +1,88 @@
-//! What operations do to the entities of a table.
+//! The Table service: the operations on tables and their entities.
 
+mod analytics;
 mod merge;
+mod partition;
 mod read;
+mod tables;
+mod window;
 mod write;
 
-use lazuli_engine::Row;
-use lazuli_model::operation::Stored;
-use lazuli_model::{DateTime, PackedRow, TableName};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::catalog::Found;
+use lazuli_engine::Row;
+use lazuli_model::table::operation::Stored;
+use lazuli_model::table::{Operation, Outcome};
+use lazuli_model::{DateTime, ErrorCode, PackedRow, TableName};
+
+pub use analytics::MetricsRow;
+pub use partition::{PartitionUse, partition_of};
+
+use crate::catalog::{Live, Name};
 use crate::heat::PartitionName;
-use crate::{Error, Result, Service};
+use crate::{Error, Grant, Result, Service, access};
 
 impl Service {
+    /// Executes an operation of the Table service, if the grant permits it.
+    pub async fn execute(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
+        self.execute_within(grant, operation, self.options.query_time_max).await
+    }
+
+    /// Executes an operation for a caller with less time: a query that has run for `query_time_max` returns the rows
+    /// it has, with a continuation.
+    pub async fn execute_within(
+        &self,
+        grant: &Grant,
+        operation: Operation,
+        query_time_max: Duration,
+    ) -> Result<Outcome> {
+        let time = query_time_max.min(self.options.query_time_max);
+        access::table::authorize(grant, &operation)?;
+        let service = lazuli_model::Service::Table;
+        match operation {
+            Operation::QueryTables(query) => self.query_tables(grant, query, time).await,
+            Operation::GetTable(name) => self.get_table(grant, &name).await,
+            Operation::CreateTable(name) => self.create_table(&grant.home, &name).await,
+            Operation::DeleteTable(name) => self.delete_table(&grant.home, &name).await,
+            Operation::GetEntity { table, key } => self.get_entity(grant, &table, &key).await,
+            Operation::QueryEntities { table, query } => {
+                self.query_entities(grant, &table, query, time).await
+            }
+            Operation::Write { table, write } => self.write(&grant.home, &table, write).await,
+            Operation::Batch { table, writes } => self.batch(&grant.home, &table, writes).await,
+            Operation::GetAcl(table) => self.get_acl(grant, &table).await,
+            Operation::SetAcl(table, policies) => self.set_acl(grant, &table, policies).await,
+            Operation::GetProperties => Ok(Outcome::Properties(self.properties(service, &grant.home).await?)),
+            Operation::SetProperties(update) => {
+                self.properties.update(service, &grant.home, *update).await?;
+                Ok(Outcome::PropertiesSet)
+            }
+            Operation::GetStats => Ok(Outcome::Stats),
+        }
+    }
+
+    /// Does the table exist? A request with a bad body to a table that does not exist gets the error for the table.
+    pub async fn has_table(&self, home: &str, table: &TableName) -> Result<bool> {
+        Ok(self.catalog.find(name(home, &table.folded())).await?.is_some())
+    }
+
+    async fn find_table(&self, home: &str, table: &TableName) -> Result<Arc<Live>> {
+        let found = self.catalog.find(name(home, &table.folded())).await?;
+        Ok(found.ok_or(ErrorCode::TableNotFound)?)
+    }
+
     /// Counts entities of a partition that were read or written.
-    fn touch(&self, account: &str, table: &TableName, found: Found, partition: &str, entities: u64) {
-        let name = PartitionName { account, table: table.as_str(), id: found.id, key: partition };
+    fn touch(&self, home: &str, table: &TableName, found: &Live, partition: &str, entities: u64) {
+        let account = crate::keyspace::account_of(home);
+        let name = PartitionName { account, table: table.as_str(), id: found.record.id, key: partition };
         self.figures.touch(&name, entities);
     }
+}
+
+/// The name of a table in the catalog.
+fn name<'a>(home: &'a str, folded: &'a str) -> Name<'a> {
+    Name { service: lazuli_model::Service::Table, home, folded }
 }
 
 /// A row of the engine as an entity.

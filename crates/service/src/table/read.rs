@@ -5,11 +5,12 @@ use std::time::Duration;
 use lazuli_engine::types::Judge;
 use lazuli_engine::{Scan, Verdict};
 use lazuli_filter::{Bound, KeyRange, Matcher, Place, Plan};
-use lazuli_model::filter::Expr;
-use lazuli_model::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
-use lazuli_model::operation::{EntityQuery, Page, Position};
-use lazuli_model::row::RowRef;
-use lazuli_model::{DateTime, Effort, EntityKey, ErrorCode, Outcome, TableName};
+use lazuli_model::table::Outcome;
+use lazuli_model::table::filter::Expr;
+use lazuli_model::table::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
+use lazuli_model::table::operation::{EntityQuery, Page, Position};
+use lazuli_model::table::row::RowRef;
+use lazuli_model::{DateTime, Effort, EntityKey, ErrorCode, TableName};
 
 use super::stored;
 use crate::deadline::Deadline;
@@ -23,16 +24,16 @@ impl Service {
         table: &TableName,
         key: &EntityKey,
     ) -> Result<Outcome> {
-        let found = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
-        if grant.window().is_some_and(|window| !access::contains(window, key)) {
+        let found = self.find_table(&grant.home, table).await?;
+        if grant.window().is_some_and(|window| !access::table::contains(window, key)) {
             return Err(ErrorCode::ResourceNotFound.into());
         }
         let partition = key.partition.as_str();
-        let rows = self.engine.get(found.id, partition, &[key.row.as_str()]).await?;
+        let rows = self.engine.get(found.record.id, partition, &[key.row.as_str()]).await?;
         let row = rows.into_iter().next().flatten();
         let count = u64::from(row.is_some());
         self.figures.read(found.slot, count, count);
-        self.touch(&grant.account, table, found, partition, 1);
+        self.touch(&grant.home, table, &found, partition, 1);
         let row = row.ok_or(ErrorCode::ResourceNotFound)?;
         Ok(Outcome::Entity(stored(row)?))
     }
@@ -45,7 +46,7 @@ impl Service {
         query: EntityQuery,
         time: Duration,
     ) -> Result<Outcome> {
-        let found = self.catalog.find(&grant.account, table).await?.ok_or(ErrorCode::TableNotFound)?;
+        let found = self.find_table(&grant.home, table).await?;
         let started = self.elapsed();
         let mut plan = query.filter.as_ref().map_or_else(Plan::everything, lazuli_filter::plan);
         if let Some(from) = query.from {
@@ -64,7 +65,7 @@ impl Service {
         effort.ranges = plan.ranges.len();
         let partition = only_partition(&plan.ranges).map(str::to_owned);
         let scan = Scan {
-            table: found.id,
+            table: found.record.id,
             ranges: plan.ranges.into_iter().map(engine_range).collect(),
             rows_max: query.top.unwrap_or(PAGE_ROWS_MAX).min(rows_that_fit(query.row_bytes)),
             bytes_max: PAGE_BYTES_MAX,
@@ -78,7 +79,7 @@ impl Service {
         effort.scan_time = self.elapsed().saturating_sub(planned);
         self.figures.read(found.slot, page.rows_read, page.rows.len() as u64);
         if let Some(partition) = partition {
-            self.touch(&grant.account, table, found, &partition, page.rows_read.max(1));
+            self.touch(&grant.home, table, &found, &partition, page.rows_read.max(1));
         }
         Ok(Outcome::Page(Page {
             rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
@@ -100,7 +101,8 @@ fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
             return Ok(Verdict::Stop);
         }
         let Some(matcher) = &mut matcher else { return Ok(Verdict::Keep) };
-        let corrupt = |error: lazuli_model::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
+        let corrupt =
+            |error: lazuli_model::table::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
         let row = lazuli_filter::Row {
             partition: row.partition,
             row: row.row,

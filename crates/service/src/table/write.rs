@@ -3,31 +3,36 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lazuli_engine::limits::{COMMIT_BYTES_MAX, WRITE_BYTES};
 use lazuli_engine::{Applied, Condition, Reason};
-use lazuli_model::entity::check_size;
-use lazuli_model::operation::{Change, Match, Stored, Write, Written};
-use lazuli_model::{EntityKey, ErrorCode, Failure, Outcome, PackedRow, Properties, TableName};
+use lazuli_model::table::Outcome;
+use lazuli_model::table::entity::check_size;
+use lazuli_model::table::limits::{BATCH_OPERATIONS_MAX, ENTITY_BYTES_MAX, KEY_UNITS_MAX};
+use lazuli_model::table::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::{EntityKey, ErrorCode, Failure, PackedRow, Properties, TableName};
 
 use super::merge::{self, Merge};
 use super::timestamp;
 use crate::{Error, Result, Service};
 
+/// Upper bound of the bytes that one entity takes in the engine. Its size counts 2 bytes for each UTF-16 code unit, which
+/// takes at most 3 bytes when it is stored; in a key, at most 4.
+const ROW_BYTES_MAX: usize = ENTITY_BYTES_MAX / 2 * 3 + 2 * 4 * KEY_UNITS_MAX + WRITE_BYTES;
+
+// The largest legal batch fits into one commit, also if it merges a few bytes into the largest entities.
+const _: () = assert!(BATCH_OPERATIONS_MAX * ROW_BYTES_MAX <= COMMIT_BYTES_MAX);
+
 impl Service {
-    pub(crate) async fn write(&self, account: &str, table: &TableName, write: Write) -> Result<Outcome> {
+    pub(crate) async fn write(&self, home: &str, table: &TableName, write: Write) -> Result<Outcome> {
         let written =
-            self.commit(account, table, std::slice::from_ref(&write)).await.map_err(|failed| failed.error)?;
+            self.commit(home, table, std::slice::from_ref(&write)).await.map_err(|failed| failed.error)?;
         let written = written.into_iter().next().ok_or(ErrorCode::InternalError)?;
         Ok(Outcome::Written(written))
     }
 
     /// TX-09 to TX-12: one commit, all or nothing, in the order given.
-    pub(crate) async fn batch(
-        &self,
-        account: &str,
-        table: &TableName,
-        writes: Vec<Write>,
-    ) -> Result<Outcome> {
-        match self.commit(account, table, &writes).await {
+    pub(crate) async fn batch(&self, home: &str, table: &TableName, writes: Vec<Write>) -> Result<Outcome> {
+        match self.commit(home, table, &writes).await {
             Ok(written) => Ok(Outcome::Batch(written)),
             Err(FailedCommit { index, error: Error::Refused(failure) }) => Err(failure.at(index).into()),
             Err(FailedCommit { error, .. }) => Err(error),
@@ -36,13 +41,12 @@ impl Service {
 
     async fn commit(
         &self,
-        account: &str,
+        home: &str,
         table: &TableName,
         writes: &[Write],
     ) -> std::result::Result<Vec<Written>, FailedCommit> {
         let whole = |error: Error| FailedCommit { index: 0, error };
-        let found = self.catalog.find(account, table).await.map_err(whole)?;
-        let found = found.ok_or_else(|| whole(ErrorCode::TableNotFound.into()))?;
+        let found = self.find_table(home, table).await.map_err(whole)?;
         let Some(first) = writes.first() else { return Ok(Vec::new()) };
         let partition = first.key.partition.as_str();
         let mut planned = Vec::with_capacity(writes.len());
@@ -50,11 +54,11 @@ impl Service {
             planned.push(plan(write).map_err(|failure| FailedCommit { index, error: failure.into() })?);
         }
         let rows: Vec<Option<Bytes>> = planned.iter().map(|write| inserted_row(&write.change)).collect();
-        let applied = self.engine.apply(found.id, partition, planned).await;
+        let applied = self.engine.apply(found.record.id, partition, planned).await;
         let is_done = matches!(applied, Ok(Applied::Done { .. }));
         let count = writes.len() as u64;
         self.figures.wrote(found.slot, if is_done { count } else { 0 });
-        self.touch(account, table, found, partition, count);
+        self.touch(home, table, &found, partition, count);
         match applied.map_err(|error| whole(error.into()))? {
             Applied::Done { version, .. } => {
                 let timestamp = timestamp(version).map_err(whole)?;

@@ -1,10 +1,10 @@
 //! Every permission against every operation, by tokens of accounts and of tables; ranges of keys; batches.
 
 use lazuli_model::error::Origin;
-use lazuli_model::operation::{Match, TableQuery};
+use lazuli_model::table::operation::{Match, TableQuery};
 use lazuli_model::{Failure, Permissions};
 use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
-use lazuli_service::{RangeEnds, Scope};
+use lazuli_service::{Part, RangeEnds, Scope};
 
 use super::*;
 
@@ -86,10 +86,11 @@ fn of_account(resources: &str, permissions: &str) -> Grant {
 }
 
 fn of_table(name: &str, permissions: &str, ends: RangeEnds<'_>) -> Grant {
-    with_scope(Scope::Table {
-        table: name.to_lowercase(),
+    with_scope(Scope::Resource {
+        service: lazuli_model::Service::Table,
+        name: name.to_lowercase(),
         permissions: Permissions::of(permissions),
-        window: ends.window(),
+        part: Part::Entities(ends.window()),
     })
 }
 
@@ -249,7 +250,7 @@ fn batches() {
     assert_eq!(refused(&of_account("sc", "au"), &both), Err((kind, Some(0))));
 }
 
-/// A refusal for the rights is the front door's; one for the range is the operation's, as recorded.
+/// A rejection for the rights is the front door's; one for the range is the operation's, as recorded.
 #[test]
 fn where_refusals_come_from() {
     let grant = of_table("Data", "a", RangeEnds { first: ("q", ""), last: ("", "") });

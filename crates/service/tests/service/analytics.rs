@@ -1,8 +1,9 @@
 //! The tables of the service's own metrics: hidden, readable, prunable, not writable.
 
-use lazuli_model::name::METRICS_TABLES;
-use lazuli_model::operation::{Change, EntityQuery, Match, TableQuery, Write};
-use lazuli_model::{DateTime, ErrorCode, Operation, Outcome, TableName};
+use lazuli_model::table::name::METRICS_TABLES;
+use lazuli_model::table::operation::{Change, EntityQuery, Match, TableQuery, Write};
+use lazuli_model::table::{Operation, Outcome};
+use lazuli_model::{DateTime, ErrorCode, TableName};
 use lazuli_service::MetricsRow;
 
 use crate::{World, key, keys, properties};
@@ -95,6 +96,10 @@ async fn old_periods_go_and_so_does_everything_with_its_account() {
     assert_eq!(periods(&world).await, "20260102T0000/system;All 20260102T0000/user;All ");
     let minutes = TableName::of_metrics(METRICS_TABLES[2]).unwrap();
     world.service.trim_metrics("acct", &minutes, "20260102T0000").await.unwrap();
-    world.service.drop_metrics("acct").await.unwrap();
+    // It has the home of the account that was given at start, for that has a table.
+    let accounts = world.service.accounts();
+    accounts.add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();
+    world.drop("Data").await.unwrap();
+    assert_eq!(accounts.remove("acct").await, Ok(lazuli_service::Removal::Done));
     assert_eq!(world.run(Operation::GetTable(metrics_table())).await, Err(ErrorCode::ResourceNotFound));
 }

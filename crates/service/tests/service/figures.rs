@@ -1,7 +1,7 @@
 //! What is counted about tables and partitions.
 
-use lazuli_model::Operation;
-use lazuli_model::operation::{Change, EntityQuery, Match, Write};
+use lazuli_model::table::Operation;
+use lazuli_model::table::operation::{Change, EntityQuery, Match, Write};
 use lazuli_service::figures::TableCounts;
 
 use crate::{World, key, properties, table};

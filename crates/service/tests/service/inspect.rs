@@ -103,3 +103,32 @@ fn a_stray_table_is_told_once() {
     let rows: Vec<Line<'_>> = (0..50).map(|_| (4, "p", "r", 1, entity())).collect();
     assert_eq!(look(&rows).findings, 1);
 }
+
+/// A live queue's record is that of a table.
+#[test]
+fn rows_of_queues() {
+    let jobs = || (0, "queues/dev", "n/jobs", 2, table(3, "jobs"));
+    let message = |text: &str| Bytes::from([&[1_u8][..], &[9; 44], text.as_bytes()].concat());
+    let key = format!("v/{:020}/{:020}", 5, 5);
+    let count = Bytes::copy_from_slice(&1_i64.to_le_bytes());
+    let found = look(&[
+        jobs(),
+        (3, "m", "c/05", 3, count.clone()),
+        (3, "m", "t", 3, count.clone()),
+        (3, "m", &key, 3, message("hello")),
+    ]);
+    assert_eq!(found, Findings { queues: 1, messages: 1, ..Findings::default() });
+    for (partition, row, value, wanted) in [
+        ("n", key.as_str(), message(""), "no known kind"),
+        ("m", "v/5/5/5", message(""), "no known kind"),
+        ("m", "z", message(""), "no known kind"),
+        ("m", "c/16", count, "no known kind"),
+        ("m", "c/05", Bytes::new(), "not in a form"),
+        ("m", &key, Bytes::from_static(b"\x09"), "not in a form"),
+        ("m", &key, message(&"x".repeat(65_537)), "too long"),
+        ("m", "x/1/2", Bytes::new(), "catalog record"),
+        ("m", "y/1/2", Bytes::from_static(b"1"), "no known kind"),
+    ] {
+        check(&[jobs(), (3, partition, row, 1, value)], wanted);
+    }
+}

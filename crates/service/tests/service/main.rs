@@ -5,18 +5,22 @@
 //! | tables, deletion, space | `tables.rs` |
 //! | queries: rows read, paging, time | `queries.rs` |
 //! | changes and their conditions | `writes.rs` |
+//! | queues and messages | `queues.rs` |
 //! | what a grant allows | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
+//! | accounts and their removal | `accounts.rs` |
 //! | what is counted | `figures.rs` |
 //! | the tables of the service's own metrics | `analytics.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
 
 mod access;
+mod accounts;
 mod analytics;
 mod figures;
 mod inspect;
 mod queries;
+mod queues;
 mod settings;
 mod tables;
 mod writes;
@@ -28,9 +32,10 @@ use std::time::Duration;
 use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
 use lazuli_filter::Schema;
-use lazuli_model::operation::{Change, EntityQuery, Page, Write};
+use lazuli_model::table::operation::{Change, EntityQuery, Page, Write};
+use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{EntityKey, ErrorCode, Key, Operation, Outcome, Properties, Property, TableName, Value};
+use lazuli_model::{EntityKey, ErrorCode, Key, Properties, Property, TableName, Value};
 use lazuli_service::{Error, Grant, Options, Service};
 
 /// 2020-01-01.

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lazuli_model::operation::{EntityQuery, Position, TableQuery};
-use lazuli_model::{Class, Outcome};
+use lazuli_model::Class;
+use lazuli_model::table::Outcome;
+use lazuli_model::table::operation::{EntityQuery, Position, TableQuery};
 
 use crate::{World, keys};
 
@@ -46,7 +47,7 @@ async fn rows_read() {
     }
 }
 
-/// The stopwatch goes on one step at each look: planning takes one, reading another, and a deadline starts with it.
+/// The stopwatch advances by one step at each look: planning takes one, reading another, and a deadline starts with it.
 #[tokio::test]
 async fn time_spent() {
     let world = world_of(1, 3).await;
@@ -109,7 +110,7 @@ async fn what_is_inserted_behind_the_token_is_seen() {
     assert_eq!(keys(&rest), "p0/r005 p0/r006 p0/r007 p0/r0075 p0/r008 p0/r009 ");
 }
 
-/// Whoever has less time gets a page sooner, of entities and of tables alike; every page makes progress.
+/// A shorter timeout ends a page sooner, of entities and of tables alike; every page makes progress.
 #[tokio::test]
 async fn less_time_ends_a_page_sooner() {
     let world = world_of(1, 1000).await;
@@ -120,7 +121,7 @@ async fn less_time_ends_a_page_sooner() {
     let entities = |filter: &str| {
         let filter = lazuli_filter::parse_optional(filter, lazuli_filter::Schema::Entity).unwrap();
         let query = EntityQuery { filter, ..EntityQuery::default() };
-        lazuli_model::Operation::QueryEntities { table: crate::table("Data"), query }
+        lazuli_model::table::Operation::QueryEntities { table: crate::table("Data"), query }
     };
     for (seconds, read) in [(0, 256), (1, 256), (2, 512), (3, 768), (4, 1000), (60, 1000)] {
         let time = Duration::from_secs(seconds);
@@ -135,7 +136,7 @@ async fn less_time_ends_a_page_sooner() {
     let filter = lazuli_filter::parse_optional("TableName lt 'A'", lazuli_filter::Schema::Tables).unwrap();
     let tables = TableQuery { filter, ..TableQuery::default() };
     for (seconds, more) in [(1, true), (2, true), (3, false)] {
-        let operation = lazuli_model::Operation::QueryTables(tables.clone());
+        let operation = lazuli_model::table::Operation::QueryTables(tables.clone());
         match world.run_within("acct", operation, Duration::from_secs(seconds)).await.unwrap() {
             Outcome::Tables { names, next } => {
                 assert_eq!((names.len(), next.is_some()), (0, more), "{seconds} s");

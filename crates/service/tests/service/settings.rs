@@ -1,7 +1,9 @@
 //! Access policies of tables and properties of services: kept, replaced, forgotten.
 
-use lazuli_model::service::{Logging, Metrics, PropertiesUpdate};
+use lazuli_model::properties::{Logging, Metrics, PropertiesUpdate};
 use lazuli_model::{AccessPolicy, ServiceProperties, SignedIdentifier};
+
+use lazuli_service::Removal;
 
 use super::*;
 
@@ -26,7 +28,7 @@ impl World {
     }
 
     async fn logs_reads(&self, account: &str) -> bool {
-        self.service.properties(account).await.unwrap().logging.read
+        self.service.properties(lazuli_model::Service::Table, account).await.unwrap().logging.read
     }
 }
 
@@ -68,8 +70,14 @@ async fn settings_outlive_the_service() {
         name_hold: Duration::ZERO,
     };
     let again = Service::new(world.engine.clone(), options);
-    assert_eq!(again.policies("acct", &table("Data")).await.unwrap().unwrap()[..], [policy("a")]);
-    assert_eq!(again.properties("acct").await.unwrap().logging.retention_days, Some(5));
+    assert_eq!(
+        again.policies(lazuli_model::Service::Table, "acct", "data").await.unwrap().unwrap()[..],
+        [policy("a")]
+    );
+    assert_eq!(
+        again.properties(lazuli_model::Service::Table, "acct").await.unwrap().logging.retention_days,
+        Some(5)
+    );
 }
 
 #[tokio::test]
@@ -97,11 +105,18 @@ async fn properties_change_in_part_and_for_one_account() {
 async fn properties_go_with_their_account() {
     let world = World::new();
     let accounts = world.service.accounts();
-    assert!(accounts.add("acct", [vec![1], vec![2]], false).await.unwrap());
-    let logging = Some(Logging { read: true, ..Logging::default() });
-    let update = PropertiesUpdate { logging, ..PropertiesUpdate::default() };
-    world.run(Operation::SetProperties(Box::new(update))).await.unwrap();
-    assert!(world.logs_reads("acct").await);
-    assert!(accounts.remove("acct").await.unwrap());
-    assert!(!world.logs_reads("acct").await);
+    let mut homes = Vec::new();
+    for _ in 0..2 {
+        assert!(accounts.add("acct", [vec![1], vec![2]], false).await.unwrap());
+        let home = accounts.list().await.unwrap()[0].home.clone();
+        assert!(!world.logs_reads(&home).await);
+        let logging = Some(Logging { read: true, ..Logging::default() });
+        let update = PropertiesUpdate { logging, ..PropertiesUpdate::default() };
+        world.run_as(&home, Operation::SetProperties(Box::new(update))).await.unwrap();
+        assert!(world.logs_reads(&home).await);
+        assert_eq!(accounts.remove("acct").await.unwrap(), Removal::Done);
+        assert!(!world.logs_reads(&home).await);
+        homes.push(home);
+    }
+    assert_ne!(homes[0], homes[1]);
 }

@@ -9,8 +9,9 @@ use lazuli_engine::{
     Applied, Change, Clock, Condition, Engine, EngineFuture, KeyRange, Layer, Reason, Row, Scan, TableId,
     Verdict, Write,
 };
-use lazuli_model::operation::{EntityQuery, TableQuery};
-use lazuli_model::{ErrorCode, Operation, Outcome};
+use lazuli_model::ErrorCode;
+use lazuli_model::table::operation::{EntityQuery, TableQuery};
+use lazuli_model::table::{Operation, Outcome};
 use lazuli_service::{Grant, Options, Service};
 use tokio::sync::Notify;
 
@@ -162,7 +163,7 @@ async fn any_number_of_deleted_tables_is_swept() {
     assert_eq!(rows_in(&*world.engine, TableId::SYSTEM).await.len(), 0);
 }
 
-/// An engine that makes a deletion and then holds its answer back until it is let go.
+/// An engine that makes a deletion and then holds its response back until it is let go.
 struct Held {
     inner: Memory,
     deleted: Notify,
@@ -181,7 +182,9 @@ impl Layer for Held {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         Box::pin(async move {
-            let deletes = writes.iter().any(|write| matches!(write.change, Change::Delete));
+            let deletes = writes
+                .iter()
+                .any(|write| matches!(write.change, Change::Delete) && write.condition != Condition::Absent);
             let applied = self.inner.apply(table, partition, writes).await;
             if deletes {
                 self.deleted.notify_one();
@@ -202,9 +205,9 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     let grant = Grant::everything("acct");
     let insert = |row: &str| Operation::Write {
         table: table("Blogs"),
-        write: lazuli_model::operation::Write {
+        write: lazuli_model::table::operation::Write {
             key: key(("p", row)),
-            change: lazuli_model::operation::Change::Insert(properties(&[("Age", 1)])),
+            change: lazuli_model::table::operation::Change::Insert(properties(&[("Age", 1)])),
         },
     };
     service.execute(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
@@ -271,7 +274,7 @@ async fn changes_of_records_are_tried_a_bounded_number_of_times() {
     assert!(accounts.set_key("acct", 0, vec![3]).await.is_err());
 }
 
-fn options() -> Options {
+pub fn options() -> Options {
     Options {
         clock: Clock::system(),
         elapsed: Arc::new(|| Duration::ZERO),

@@ -1,7 +1,8 @@
 //! Changes: conditions, versions, batches.
 
-use lazuli_model::operation::{Change, Match, Write, Written};
-use lazuli_model::{DateTime, ErrorCode, Operation, Outcome};
+use lazuli_model::table::operation::{Change, Match, Write, Written};
+use lazuli_model::table::{Operation, Outcome};
+use lazuli_model::{DateTime, ErrorCode};
 use lazuli_service::Grant;
 
 use crate::{World, key, properties, table};

@@ -229,7 +229,7 @@ impl Index {
     }
 }
 
-/// The share of borders in a cache of so many bytes.
+/// The share of borders in a cache of this size.
 fn borders_bytes_max(bytes_max: usize) -> usize {
     (bytes_max / SEGMENT_BORDERS_SHARE).min(SEGMENT_BORDERS_BYTES_MAX)
 }

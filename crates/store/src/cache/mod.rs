@@ -53,7 +53,7 @@ pub enum Found {
 }
 
 impl ScanCache {
-    /// A cache of so many bytes, borders and all.
+    /// A cache of this many bytes, borders included.
     pub fn new(bytes_max: u64) -> Self {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let segment_bytes = SEGMENT_BYTES.min(bytes_max / SEGMENTS_IN_CACHE_MIN);

@@ -22,11 +22,11 @@ use crate::cell::Cell;
 
 /// Parts with a lock of their own.
 const SHARDS: usize = 16;
-/// Writes are told apart by so many hashes.
+/// Hashes by which writes are distinguished.
 const STRIPES: usize = 16 * 1024;
-/// Reads are remembered by hashes too: one for so many bytes of the budget, so that there are some for each row that fits.
+/// Reads are remembered by hashes too: one for this many bytes of the budget, so that there are some for each row that fits.
 const ASKED_BYTES: usize = 256;
-/// And at most so many.
+/// Maximum number of these hashes.
 const ASKED_MAX: usize = 64 * 1024;
 /// Memory of a row besides its key and value.
 const ROW_FIXED_BYTES: usize = 128;
@@ -87,7 +87,7 @@ impl Hasher for Given {
 }
 
 impl RowCache {
-    /// A cache of so many bytes.
+    /// A cache of this many bytes.
     pub fn new(bytes_max: u64) -> Self {
         let generation_bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX) / (2 * SHARDS);
         if generation_bytes_max == 0 {
@@ -124,6 +124,11 @@ impl RowCache {
             self.keep(hash, Kept { key: key.into(), built: number, cell });
         }
         Ok(found)
+    }
+
+    /// The row, if it is known to be what the view `number` has.
+    pub fn known(&self, key: &[u8], number: u64) -> Option<Cell> {
+        if self.shards.is_empty() { None } else { self.find(xxh3_64(key), key, number) }
     }
 
     /// Notes that the group `number` has written to some keys. Before anyone has a view of the group.

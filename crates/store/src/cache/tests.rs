@@ -1,3 +1,5 @@
+//! The cache of rows and ranges, beside a model of what each view may see.
+
 use lazuli_engine::conformance::Rng;
 use lazuli_engine::{RowView, TableId, Version};
 

@@ -1,17 +1,19 @@
 //! Failing logs, panicking updates, and views while memtables are written out.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, mpsc};
 
 use fjall::OwnedWriteBatch;
 use lazuli_engine::conformance::{insert, upsert};
-use lazuli_engine::{Change, Condition, Engine, KeyRange, Reason, Rejected, Scan, Update, Verdict, Write};
+use lazuli_engine::{
+    Change, Condition, Engine, KeyRange, Next, Reason, Rejected, Scan, Update, Verdict, Write,
+};
 
 use super::*;
 use crate::files::FjallLog;
 use crate::limits::{COMMIT_BYTES_MIN, QUEUE_BYTES_MAX};
-use crate::{Options, Store};
+use crate::{Options, Store, keyspace};
 
 const TABLE: TableId = TableId(3);
 
@@ -22,7 +24,7 @@ enum Fault {
     Append,
     /// The log has the batch, but syncing it failed.
     Sync,
-    /// The sorted store refuses, because its background work has failed.
+    /// The sorted store rejects, because its background work has failed.
     Background,
 }
 
@@ -58,7 +60,7 @@ async fn set(store: &Store, row: &str, value: &str) -> Result<Applied> {
     store.apply(TABLE, "p", vec![upsert(row, value)]).await
 }
 
-/// After a failed append or sync nothing is acknowledged or shown any more, reads go on, and after opening again the
+/// After a failed append or sync nothing is acknowledged or shown any more, reads continue, and after opening again the
 /// commit in question is there as a whole or not at all.
 #[tokio::test]
 async fn after_one_failure_nothing_is_acknowledged() {
@@ -102,7 +104,7 @@ async fn after_one_failure_nothing_is_acknowledged() {
     }
 }
 
-/// A log that fails once, when it is told to go on, and works before and after.
+/// A log that fails once, when it is told to continue, and works before and after.
 struct HeldLog {
     entered: mpsc::Sender<()>,
     go_on: mpsc::Receiver<()>,
@@ -152,7 +154,7 @@ async fn queued(commit: &mut (impl Future + Unpin)) -> bool {
     }
 }
 
-/// In a group that fails, a commit that was refused is told that nothing of it was applied; the others cannot know.
+/// In a group that fails, a rejected commit learns that nothing of it was applied; the outcome of the others is unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn refused_commits_of_a_failed_group_are_not_unknown() {
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +175,7 @@ async fn refused_commits_of_a_failed_group_are_not_unknown() {
         match task.await.unwrap() {
             (_, Err(Error::Poisoned(_))) => {}
             (n, Err(Error::Unknown(_))) => assert_eq!(n % 2, 0),
-            // Refused before the failure, by what was durable.
+            // Rejected before the failure, by what was durable.
             (n, Ok(Applied::Refused { reason: Reason::Exists, .. })) => assert_eq!(n % 2, 1),
             other => panic!("{other:?}"),
         }
@@ -183,7 +185,7 @@ async fn refused_commits_of_a_failed_group_are_not_unknown() {
 struct Panicking;
 
 impl Update for Panicking {
-    fn next(&self, _: Option<&Bytes>) -> std::result::Result<Bytes, Rejected> {
+    fn next(&self, _: Option<&Bytes>, _: Version) -> std::result::Result<Next, Rejected> {
         panic!("a bad update")
     }
 }
@@ -274,7 +276,7 @@ impl Log for RecordingLog {
         if let Some(published) = self.view.get() {
             let view = published.view().unwrap();
             assert!(
-                view.get(TABLE, "p", &["late"]).unwrap()[0].is_none(),
+                view.cell(&keyspace::row_key(TABLE, "p", "late")).unwrap().is_none(),
                 "a reader sees it before it is durable"
             );
         }
@@ -297,7 +299,7 @@ async fn commits_and_what_is_erased_wait_for_the_disk() {
         store.fresh_table().await.unwrap();
         assert_eq!(store.erase(TABLE).await, Ok(false));
         assert_eq!(*durabilities.lock().unwrap(), [asked, asked, asked]);
-        // A commit that is refused by what is durable writes nothing.
+        // A commit that is rejected by what is durable writes nothing.
         let refused = store.apply(TABLE, "p", vec![exists("a")]).await.unwrap();
         assert!(matches!(refused, Applied::Refused { .. }));
         assert_eq!(durabilities.lock().unwrap().len(), 3);

@@ -81,7 +81,7 @@ fn has_one_length(rest: &[u8], at: usize) -> bool {
     matches!(head(rest, at), Some(head) if head[13..17] == head[17..21])
 }
 
-/// An item that goes on behind the end.
+/// An item that continues behind the end.
 fn is_unfinished(rest: &[u8], at: usize) -> bool {
     head(rest, at).is_some_and(|head| head[0] == ITEM) && has_one_length(rest, at)
 }

@@ -13,7 +13,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 
 use crate::support::{directory, options};
 
-/// A store that is closed or dropped, and opened again, before every so many calls.
+/// A store that is closed or dropped, and opened again, every few calls.
 struct Reopening {
     store: RwLock<Option<Store>>,
     dir: TempDir,

@@ -4,9 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod conformance;
+mod content;
+mod content_crash;
+mod content_damage;
 mod copies;
 mod crash;
 mod damage;
+mod foreign;
+mod missing;
 mod readers;
 mod reopen;
 mod scans;

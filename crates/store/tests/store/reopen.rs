@@ -8,7 +8,7 @@ use lazuli_store::{OpenError, Options, Store};
 
 use crate::support::{TABLE, directory, get, open, open_at, set};
 
-/// A second opening of the same directory is refused as long as the first lasts, and says by whom.
+/// A second opening of the same directory is rejected as long as the first lasts, and says by whom.
 #[tokio::test]
 async fn a_second_opening_is_refused() {
     let dir = directory();

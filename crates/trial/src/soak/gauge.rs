@@ -105,7 +105,7 @@ fn size(path: &Path) -> u64 {
     sizes.sum()
 }
 
-/// The name of a figure, the figure, and growth that is noise: one part in so many, and so much besides.
+/// The name of a measurement, its value, and growth that counts as noise: a share, and an absolute amount.
 type Figure = (&'static str, fn(&Gauge) -> u64, u64, u64);
 
 /// What a soak has measured.

@@ -1,31 +1,34 @@
-//! Endurance: mixed work on a bounded set of data, tables that come and go, restarts and kills; nothing may grow.
+//! Endurance: mixed work on bounded data, tables that come and go, restarts and kills; nothing may grow.
 //!
-//! Every worker owns a partition and knows what each of its rows must be, so every read is a check. When an answer is lost,
-//! the worker waits for the server to come back and reads its partition: what was under way is there wholly or not at all,
-//! everything else is as acknowledged. A server that gives no answer, or 5xx, without having been ended has failed.
+//! Every worker owns a partition, a queue or a container and knows what is in it, so every read is a check. When a
+//! response is lost, the worker waits for the server to come back and looks: the operation under way was done wholly or
+//! not at all, everything else is as acknowledged. A server that gives no response, or 5xx, without having been ended has
+//! failed.
 //!
-//! All restarts are in the first half. In the second the server runs on, so that whatever grows has time to show it.
+//! All restarts are in the first half. In the second half the server keeps running, so that growth has time to show.
 
-mod churn;
 mod gauge;
-mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use lazuli_model::Service;
+use lazuli_probe::{Request, Response};
 use tokio::sync::watch;
 
 pub use gauge::{Gauge, Report};
 
-use crate::history::prepare;
+use crate::caller::Caller;
 use crate::random::Random;
 use crate::subject::{End, Process, Subject};
+use crate::{blob, queue, table};
 use gauge::Meter;
 
-/// The table that the workers share.
-const TABLE: &str = "soak";
+/// How long the server may be away.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+/// Measurements in a soak.
 const SAMPLES: u32 = 60;
 
 /// What to do for how long.
@@ -47,24 +50,37 @@ pub struct Options {
 
 /// Where the server is now. The number changes with every start.
 #[derive(Clone, Debug)]
-struct Where {
-    start: u64,
-    authority: String,
+pub(crate) struct Where {
+    pub(crate) start: u64,
+    /// In the order of [`Service::ALL`].
+    authorities: Vec<String>,
+}
+
+impl Where {
+    fn of(process: &Process, start: u64) -> Self {
+        Self { start, authorities: Service::ALL.map(|service| process.authority(service)).to_vec() }
+    }
+
+    /// Where a service listens.
+    pub(crate) fn authority(&self, service: Service) -> &str {
+        let index = Service::ALL.iter().position(|other| *other == service).unwrap_or_default();
+        &self.authorities[index]
+    }
 }
 
 /// What the workers share.
 #[derive(Clone)]
-struct Shared {
-    place: watch::Receiver<Where>,
-    stop: Arc<AtomicBool>,
-    /// How often the server was told to end, or killed: counted before it is.
+pub(crate) struct Shared {
+    pub(crate) place: watch::Receiver<Where>,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// How often the server was stopped or killed: counted before it is.
     ends: Arc<AtomicU64>,
-    meter: Arc<Meter>,
+    pub(crate) meter: Arc<Meter>,
 }
 
 impl Shared {
-    /// An answer is missing, or tells of a failure, to somebody who knows of so many starts: fine if the server was ended since.
-    fn lost(&self, start: u64, why: &str) -> Result<(), String> {
+    /// A response is missing or reports a failure of the server. That is fine if the server was ended since this start.
+    pub(crate) fn lost(&self, start: u64, why: &str) -> Result<(), String> {
         if self.ends.load(Ordering::SeqCst) > start {
             return Ok(());
         }
@@ -72,18 +88,75 @@ impl Shared {
     }
 }
 
+/// A connection of a worker that survives restarts of the server, and the start of the server that it knows.
+pub(crate) struct Link {
+    service: Service,
+    pub(crate) caller: Caller,
+    shared: Shared,
+    start: u64,
+}
+
+impl Link {
+    pub(crate) fn new(service: Service, shared: Shared) -> Self {
+        let place = shared.place.borrow().clone();
+        let caller = Caller::new(service, place.authority(service));
+        Self { service, caller, shared, start: place.start }
+    }
+
+    /// Is the soak over?
+    pub(crate) fn is_over(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Counts values that were compared.
+    pub(crate) fn checked(&self, count: usize) {
+        self.shared.meter.checked(count);
+    }
+
+    /// Sends a request. `None` if the server was stopped or killed meanwhile: the outcome is unknown, and the server has
+    /// started again.
+    pub(crate) async fn send(&mut self, request: Request) -> Result<Option<Response>, String> {
+        let began = Instant::now();
+        let why = match self.caller.send(request).await {
+            Ok(response) if response.status < 500 => {
+                self.shared.meter.answered(began.elapsed());
+                return Ok(Some(response));
+            }
+            Ok(response) => response.text(),
+            Err(lost) => lost.into(),
+        };
+        self.shared.lost(self.start, &why)?;
+        let start = self.start;
+        let back = tokio::time::timeout(AWAY_MAX, self.shared.place.wait_for(|place| place.start > start));
+        let place = match back.await {
+            Ok(Ok(place)) => place.clone(),
+            Ok(Err(_)) => return Err("the soak ended while the server was away".into()),
+            Err(_) => return Err("the server did not come back".into()),
+        };
+        self.start = place.start;
+        self.caller.moved(place.authority(self.service));
+        Ok(None)
+    }
+}
+
 /// Runs it. An error says what was lost, torn or wrong; the report says what grew.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<Report, String> {
     let mut process = Process::start(&options.binary, &options.location)?;
-    prepare(&process, TABLE).await?;
-    let (tell, place) = watch::channel(Where { start: 0, authority: process.authority() });
+    table::history::prepare(&process, table::soak::TABLE).await?;
+    let (tell, place) = watch::channel(Where::of(&process, 0));
     let shared = Shared { place, stop: Arc::default(), ends: Arc::default(), meter: Arc::default() };
     let mut random = Random::from_seed(options.seed);
     let mut tasks = Vec::new();
     for index in 0..options.workers {
-        tasks.push(tokio::spawn(worker::Worker::new(index, random.fork(), shared.clone()).run()));
+        tasks.push(tokio::spawn(table::soak::Worker::new(index, random.fork(), shared.clone()).run()));
     }
-    tasks.push(tokio::spawn(churn::run(shared.clone())));
+    tasks.push(tokio::spawn(table::soak::churn(shared.clone())));
+    // A quarter as many workers each on queues and blobs.
+    for index in 0..options.workers.div_ceil(4) {
+        let (first, second) = (random.fork(), random.fork());
+        tasks.push(tokio::spawn(queue::soak::Worker::new(index, first, shared.clone()).run()));
+        tasks.push(tokio::spawn(blob::soak::Worker::new(index, second, shared.clone()).run()));
+    }
     let mut report = Report::default();
     let outcome = watch_over(options, &mut process, &tell, &shared, &mut report, &mut progress, || {
         tasks.iter().any(tokio::task::JoinHandle::is_finished)
@@ -129,7 +202,7 @@ async fn watch_over(
             shared.ends.store(starts, Ordering::SeqCst);
             process.restart(end).await?;
             report.restarts += 1;
-            let _ = tell.send(Where { start: starts, authority: process.authority() });
+            let _ = tell.send(Where::of(process, starts));
         }
     }
     Ok(())

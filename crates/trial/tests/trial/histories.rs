@@ -1,7 +1,8 @@
 //! Histories of concurrent clients.
 
-use lazuli_trial::history::{Seen, Shape, prepare, run};
+use lazuli_trial::linear::Shape;
 use lazuli_trial::subject::{Durable, InMemory, Subject};
+use lazuli_trial::table::history::{Seen, prepare, run};
 
 use crate::runtime;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lazuli_trial::history::prepare;
-use lazuli_trial::invariant::{Bank, Effort, Invariant, Ring, run};
 use lazuli_trial::subject::Durable;
+use lazuli_trial::table::history::prepare;
+use lazuli_trial::table::invariant::{Bank, Effort, Invariant, Ring, run};
 
 use crate::runtime;
 

@@ -1,7 +1,9 @@
 //! The short forms of all trials, on every engine that needs nothing installed.
 
+mod blobs;
 mod histories;
 mod invariants;
+mod queues;
 mod sequences;
 
 use tokio::runtime::{Builder, Runtime};

@@ -1,7 +1,7 @@
 //! Random sequences on the model and on the server.
 
-use lazuli_trial::sequence::{search, situations};
 use lazuli_trial::subject::{Durable, InMemory, Subject};
+use lazuli_trial::table::sequence::{search, situations};
 use tokio::runtime::Runtime;
 
 use crate::runtime;
@@ -10,7 +10,7 @@ const SEQUENCES: u32 = 60;
 const STEPS: usize = 120;
 const SEED: u64 = 1;
 
-/// Every answer agrees, and every situation is among what was answered.
+/// Every response agrees, and every situation is among what was answered.
 fn check(runtime: &Runtime, mut subject: impl Subject) {
     let met = search(runtime, &mut subject, SEQUENCES, STEPS, SEED).unwrap_or_else(|found| panic!("{found}"));
     assert!(met.missing().is_empty(), "of {} never met: {:?}", situations().len(), met.missing());

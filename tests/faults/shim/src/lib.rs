@@ -5,7 +5,9 @@
 //! - `LAZULI_FAULTS=KIND@N[+],...`: the N-th call of that kind fails, with `+` every later one too. Kinds: `sync-eio`,
 //!   `write-eio`, `write-enospc`, `write-erofs`, `write-short` (half is written, then the call says so), `read-eio`,
 //!   `read-flip` (one bit of what was read is wrong), `write-kill`, `sync-kill` and `name-kill` (the process ends before
-//!   the call; `name` is any call that makes, replaces or removes a name).
+//!   the call; `name` is any call that makes, replaces or removes a name). `sync-slow`, `write-slow` and `read-slow` make
+//!   every such call take 100 ms longer, whatever N is; `sync-stall`, `write-stall` and `read-stall` hold every such call
+//!   while the gate file is there.
 //! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file is there.
 //! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected.
 //! - `LAZULI_FAULTS_UNDO=FOLDER`: what every write destroyed, which names were there, and every sync, of files and of
@@ -49,6 +51,7 @@ fn written(
     if !plan::watches(file) {
         return write(count);
     }
+    plan::delay(Kind::Write);
     let _disk = disk();
     let allowed = match plan::next(Kind::Write) {
         Some(Fault::Error(code)) => return fail(code),
@@ -63,6 +66,7 @@ fn read_file(file: c_int, buffer: *mut c_void, read: impl FnOnce() -> ssize_t) -
     if !plan::watches(file) {
         return read();
     }
+    plan::delay(Kind::Read);
     match plan::next(Kind::Read) {
         Some(Fault::Error(code)) => fail(code),
         fault => {
@@ -80,6 +84,7 @@ fn synced(file: c_int, sync: impl FnOnce() -> c_int) -> c_int {
     if !plan::watches(file) {
         return sync();
     }
+    plan::delay(Kind::Sync);
     let _disk = disk();
     if let Some(Fault::Error(code)) = plan::next(Kind::Sync) {
         return fail(code) as c_int;

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use libc::c_int;
 
@@ -12,6 +13,10 @@ use crate::real;
 
 /// Longest path that is looked at.
 const PATH_BYTES_MAX: usize = 4096;
+/// What a slow call takes longer.
+const SLOW_TIME: Duration = Duration::from_millis(100);
+/// How often a stalled call looks whether the gate is closed.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -29,6 +34,10 @@ pub enum Fault {
     Flip,
     /// The process ends here, as by kill -9.
     Kill,
+    /// The call takes longer.
+    Slow,
+    /// The call waits as long as the gate is open.
+    Stall,
 }
 
 struct Planned {
@@ -46,7 +55,7 @@ struct Plan {
     faults: Vec<Planned>,
 }
 
-const KINDS: [(&str, Kind, Fault); 10] = [
+const KINDS: [(&str, Kind, Fault); 16] = [
     ("sync-eio", Kind::Sync, Fault::Error(libc::EIO)),
     ("write-eio", Kind::Write, Fault::Error(libc::EIO)),
     ("write-enospc", Kind::Write, Fault::Error(libc::ENOSPC)),
@@ -57,6 +66,12 @@ const KINDS: [(&str, Kind, Fault); 10] = [
     ("sync-kill", Kind::Sync, Fault::Kill),
     ("write-kill", Kind::Write, Fault::Kill),
     ("name-kill", Kind::Name, Fault::Kill),
+    ("sync-slow", Kind::Sync, Fault::Slow),
+    ("write-slow", Kind::Write, Fault::Slow),
+    ("read-slow", Kind::Read, Fault::Slow),
+    ("sync-stall", Kind::Sync, Fault::Stall),
+    ("write-stall", Kind::Write, Fault::Stall),
+    ("read-stall", Kind::Read, Fault::Stall),
 ];
 
 static CALLS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
@@ -110,15 +125,37 @@ pub fn path_of(file: c_int) -> Option<PathBuf> {
     Some(OsStr::from_bytes(&path[..length]).into())
 }
 
+/// Is the gate open, if there is one?
+fn is_open() -> bool {
+    // SAFETY: the path is a C string.
+    plan().gate.as_ref().is_none_or(|gate| unsafe { libc::access(gate.as_ptr(), libc::F_OK) } == 0)
+}
+
+/// Delays a call of this kind, if the plan says so. Call it without holding a lock: only this call is slow.
+pub fn delay(kind: Kind) {
+    let delays = |planned: &&Planned| planned.kind == kind && matches!(planned.fault, Fault::Slow | Fault::Stall);
+    let Some(found) = plan().faults.iter().find(delays).filter(|_| is_open()) else { return };
+    tell(found.name, 0);
+    match found.fault {
+        Fault::Stall => {
+            while is_open() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+        _ => std::thread::sleep(SLOW_TIME),
+    }
+}
+
 /// The fault for the next call of this kind, if it is its turn.
 pub fn next(kind: Kind) -> Option<Fault> {
-    // SAFETY: the path is a C string.
-    if plan().gate.as_ref().is_some_and(|gate| unsafe { libc::access(gate.as_ptr(), libc::F_OK) } != 0) {
+    if !is_open() {
         return None;
     }
     let number = CALLS[kind as usize].fetch_add(1, Ordering::SeqCst) + 1;
     let due = |planned: &&Planned| {
-        planned.kind == kind && (number == planned.first || planned.lasting && number > planned.first)
+        let is_delay = matches!(planned.fault, Fault::Slow | Fault::Stall);
+        let is_due = number == planned.first || planned.lasting && number > planned.first;
+        planned.kind == kind && is_due && !is_delay
     };
     let found = plan().faults.iter().find(due)?;
     tell(found.name, number);

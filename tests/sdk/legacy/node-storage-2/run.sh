@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# npm azure-storage 2.10.7 (JSON) against LAZULI_ENDPOINT. Arguments are test files; default: all.
+# npm azure-storage 2.10.7 (JSON) against LAZULI_TABLE_ENDPOINT. Arguments are test files; default: all.
 set -euo pipefail
 . "$(dirname "$0")/../../lib.sh"
 node_modules sdk-node-storage-2 "$sdk_dir/legacy/node-storage-2"
+installed
 cd "$sdk_dir/legacy/node-storage"
 [ $# -gt 0 ] || set -- *.test.js
 # What these clients use is deprecated, and still there.

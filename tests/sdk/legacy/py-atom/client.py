@@ -5,8 +5,10 @@ try:
     from azure.common import AzureException as Failure
     from azure.common import AzureMissingResourceHttpError as Missing
     from azure.storage import AccessPolicy, SharedAccessPolicy, SignedIdentifier, SignedIdentifiers
+    from azure.storage.blob import BlobService
     from azure.storage.models import AzureBatchOperationError as BatchFailure
     from azure.storage.models import AzureBatchValidationError as BatchInvalid
+    from azure.storage.queue import QueueService
     from azure.storage.table import Entity, EntityProperty, TableService
 except ImportError:
     from azure import WindowsAzureBatchOperationError as BatchFailure
@@ -14,10 +16,19 @@ except ImportError:
     from azure import WindowsAzureError as BatchInvalid
     from azure import WindowsAzureError as Failure
     from azure import WindowsAzureMissingResourceError as Missing
-    from azure.storage import AccessPolicy, Entity, EntityProperty, SignedIdentifier, SignedIdentifiers, TableService
+    from azure.storage import (
+        AccessPolicy,
+        BlobService,
+        Entity,
+        EntityProperty,
+        QueueService,
+        SignedIdentifier,
+        SignedIdentifiers,
+        TableService,
+    )
     from azure.storage.sharedaccesssignature import SharedAccessPolicy
 
 __all__ = [
-    "AccessPolicy", "BatchFailure", "BatchInvalid", "Conflict", "Entity", "EntityProperty", "Failure", "Missing",
-    "SharedAccessPolicy", "SignedIdentifier", "SignedIdentifiers", "TableService",
+    "AccessPolicy", "BatchFailure", "BatchInvalid", "BlobService", "Conflict", "Entity", "EntityProperty", "Failure", "Missing",
+    "QueueService", "SharedAccessPolicy", "SignedIdentifier", "SignedIdentifiers", "TableService",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# PyPI azure 0.11.1 (Atom) against LAZULI_ENDPOINT. Arguments go to pytest.
+# PyPI azure 0.11.1 (Atom) against LAZULI_TABLE_ENDPOINT. Arguments go to pytest.
 set -euo pipefail
 . "$(dirname "$0")/../../lib.sh"
 python_venv sdk-py-azure "$sdk_dir/legacy/py-azure/requirements.txt"
+installed
 cd "$sdk_dir/legacy/py-atom"
 exec "$venv/bin/python" -m pytest -c "$sdk_dir/legacy/pytest.ini" --rootdir=. -p no:cacheprovider -q "$@"

@@ -1,4 +1,4 @@
-//! What is said of tokens, and which are told to be refused.
+//! Explanations of tokens, and of why a token would be rejected.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a save could not do.
+//! Errors of a save.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use lazuli_model::EntityKey;
 
 use crate::error::Error;
 
-/// A change that was not saved. It is still pending.
+/// A change that was not saved. It stays pending.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -25,13 +25,13 @@ use crate::error::Error;
 pub struct FailedChange {
     /// The table.
     pub table: String,
-    /// The entity; `None` if the table itself was to be changed.
+    /// The entity; `None` for a change of the table itself.
     pub key: Option<EntityKey>,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
-/// A save that did not do everything. What was not saved is still pending, and is sent again by the next save (CL-08).
+/// A save with failures. Unsaved changes stay pending, and the next save sends them again (CL-08).
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -42,22 +42,22 @@ pub struct FailedChange {
 /// let error = context.save().await.unwrap_err();
 /// assert_eq!((error.saved, error.failed.len(), context.pending()), (0, 1, 1));
 ///
-/// // With the cause out of the way, what is pending is sent again.
+/// // Once the cause is removed, the next save sends the change again.
 /// blogs.create().await?;
 /// assert_eq!(context.save().await?, 1);
 /// # Ok(()) })
 /// ```
 #[derive(Debug)]
 pub struct SaveError {
-    /// How many changes were saved.
+    /// Number of changes that were saved.
     pub saved: usize,
-    /// What failed: at least one. Of a batch, the change at fault, or its first.
+    /// The failures, at least one. For a batch, the change that caused it, or its first change.
     pub failed: Vec<FailedChange>,
 }
 
 impl fmt::Display for SaveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of the changes failed", self.failed.len())?;
+        write!(f, "{} changes failed", self.failed.len())?;
         match self.failed.first() {
             Some(first) => write!(f, ", first in table {}: {}", first.table, first.error),
             None => Ok(()),

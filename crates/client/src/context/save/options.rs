@@ -1,6 +1,6 @@
-//! How a save is done.
+//! Options of a save.
 
-/// How what is pending is sent.
+/// How pending changes are sent.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -11,7 +11,7 @@
 /// for (channel, post) in [("Channel8", "a"), ("Channel9", "a"), ("Channel8", "b")] {
 ///     context.add(&blogs, Dynamic::new(channel, post))?;
 /// }
-/// // Two requests: one for each channel.
+/// // Two requests: one per channel.
 /// let saved = context.save_with(SaveOptions { mode: SaveMode::Batches, ..SaveOptions::default() }).await?;
 /// assert_eq!(saved, 3);
 /// # Ok(()) })
@@ -21,14 +21,14 @@ pub enum SaveMode {
     /// Each change by itself, in order.
     #[default]
     Each,
-    /// All changes together or not at all: they must be of one partition, and few enough for one batch (TX-22).
+    /// All changes together or not at all: they must be in one partition and fit into one batch (TX-22).
     OneBatch,
-    /// Changes of the same table and partition together, as many as a batch holds; batches in the order of their first
-    /// changes (FW-05). A batch succeeds or fails as a whole, the save does not.
+    /// Changes of the same table and partition together, up to the limits of a batch; batches are sent in the order of their
+    /// first changes (FW-05). Each batch succeeds or fails as a whole; the save does not.
     Batches,
 }
 
-/// How a save is done.
+/// Options of a save.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -39,7 +39,7 @@ pub enum SaveMode {
 /// let mut context = Context::new(&service);
 /// context.add(&blogs, Dynamic::new("Channel9", "a"))?;
 /// let second = context.add(&blogs, Dynamic::new("Channel9", "b"))?;
-/// // The first cannot be added; the second is, all the same.
+/// // The first change fails; the second is saved nevertheless.
 /// let options = SaveOptions { continue_on_error: true, ..SaveOptions::default() };
 /// assert_eq!(context.save_with(options).await.unwrap_err().saved, 1);
 /// assert!(context.etag(second)?.is_some());
@@ -47,10 +47,10 @@ pub enum SaveMode {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaveOptions {
-    /// Replace entities that were changed, rather than merge.
+    /// Replace changed entities instead of merging them.
     pub replace: bool,
-    /// What is sent together.
+    /// How changes are grouped.
     pub mode: SaveMode,
-    /// Go on with the other changes when one has failed.
+    /// Continue with the other changes when one has failed.
     pub continue_on_error: bool,
 }

@@ -1,4 +1,4 @@
-//! Parts of entities that keep what they do not know.
+//! Parts of entities that keep unknown properties.
 
 use lazuli_client_derive::{Entity, Shape};
 
@@ -27,7 +27,7 @@ struct Cart {
     more: Props,
 }
 
-/// LA-02, FW-01: flexible properties of a part are the part's when they are read, whatever their order.
+/// LA-02, FW-01: flexible properties with the prefix of a part belong to the part, whatever their order.
 #[test]
 fn parts_keep_their_own_flexible_properties() {
     let wheel = Wheel { size: 26, more: props! { Color: "red" }.unwrap() };
@@ -39,9 +39,9 @@ fn parts_keep_their_own_flexible_properties() {
     assert_eq!(decode_entity::<Cart>(body).unwrap(), cart);
 }
 
-/// A part is there if one of its own properties is. What only looks like its own is not lost, and nothing is missing.
+/// A part is present if one of its own properties is. A property that only has its prefix is kept elsewhere.
 #[test]
-fn what_is_only_kept_makes_no_part() {
+fn unknown_properties_do_not_make_a_part_present() {
     let body = br#"{"PartitionKey":"m","RowKey":"1","Spare_Color":"red","Left_size":26}"#;
     let cart: Cart = decode_entity(body).unwrap();
     assert_eq!((&cart.spare, &cart.more), (&None, &props! { Spare_Color: "red" }.unwrap()));

@@ -1,4 +1,4 @@
-//! Fields that are stored as another type, at the edges of both.
+//! Fields that are stored as another type, at the limits of both.
 
 use lazuli_client_derive::Entity;
 
@@ -22,9 +22,9 @@ fn reading(mean: f32, seconds: i64) -> Reading {
     Reading { place: "p".into(), number: "1".into(), mean, seconds }
 }
 
-/// Other clients store doubles that no `f32` equals: the nearest is read, if there is one.
+/// Other clients store doubles that no `f32` equals: they decode to the nearest one, if there is one.
 #[test]
-fn doubles_are_read_as_the_nearest() {
+fn doubles_decode_to_the_nearest_f32() {
     let body = |mean: &str| {
         format!(
             r#"{{"PartitionKey":"p","RowKey":"1","mean":{mean},"seconds@odata.type":"Edm.DateTime","seconds":"1970-01-01T00:00:00Z"}}"#
@@ -35,9 +35,9 @@ fn doubles_are_read_as_the_nearest() {
     assert!(error.message().contains("does not fit into f32"), "{error}");
 }
 
-/// LA-06: a time that cannot be stored is refused, not replaced by the last that can.
+/// LA-06: a time that cannot be stored is rejected, not clamped.
 #[test]
-fn seconds_that_are_no_time_are_refused() {
+fn out_of_range_seconds_are_rejected() {
     for seconds in [-11_644_473_600, -1, 0, 253_402_300_799] {
         let reading = reading(0.5, seconds);
         assert_eq!(round_trip(&reading), reading);

@@ -1,4 +1,4 @@
-//! Any chain of calls on a query, beside the same done as simply as possible.
+//! Any chain of calls on a query, compared with the simplest possible implementation.
 
 use lazuli_model::Value;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use crate::Props;
 use crate::dynamic::Dynamic;
 use crate::query::*;
 
-/// A condition as plain data, and what it means, said as simply as possible.
+/// A condition as plain data, and its meaning in the simplest form.
 #[derive(Clone, Debug)]
 enum Condition {
     Compare(&'static str, u8, Value),
@@ -21,7 +21,7 @@ impl Condition {
     fn filter(&self) -> Filter {
         match self {
             Condition::Compare(name, operator, value) => {
-                let operator = lazuli_model::filter::Operator::ALL[usize::from(*operator)];
+                let operator = lazuli_model::table::filter::Operator::ALL[usize::from(*operator)];
                 Filter::compare((*name).to_owned(), operator, value.clone())
             }
             Condition::And(a, b) => a.filter() & b.filter(),
@@ -91,9 +91,9 @@ fn call(query: Query<Dynamic>, call: &Call) -> Query<Dynamic> {
     }
 }
 
-/// All rows, each call carried out on all of them, one after the other.
+/// All rows, with each call applied to all of them, one after the other.
 fn brute_force(mut rows: Vec<Dynamic>, calls: &[Call]) -> Vec<Dynamic> {
-    // What was sorted by since the last call that was not a sort: `then_by` goes on from there.
+    // Sort keys since the last call that was not a sort: `then_by` refines them.
     let mut sorted: Vec<(&str, bool)> = Vec::new();
     for call in calls {
         match call {
@@ -122,7 +122,7 @@ fn brute_force(mut rows: Vec<Dynamic>, calls: &[Call]) -> Vec<Dynamic> {
                 };
                 sorted.iter().map(by).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
             }),
-            // A condition behind a sort changes nothing about it: `then_by` still refines that sort.
+            // A condition after a sort does not affect it: `then_by` still refines that sort.
             Call::Filter(_) | Call::FilterLocal(_) => {}
             _ => sorted.clear(),
         }
@@ -146,7 +146,7 @@ fn value() -> impl Strategy<Value = Value> {
 fn condition() -> impl Strategy<Value = Condition> {
     let typed_key = |(name, operator, value): (&'static str, u8, Value)| match (name, value) {
         ("RowKey", Value::String(text)) => Condition::Compare(name, operator, Value::String(text)),
-        // Comparing a key with anything but a text is an error of the service, not a condition.
+        // Comparing a key with a value that is not a string is an error of the service, not a condition.
         ("RowKey", _) => Condition::Compare(name, operator, Value::String("003".into())),
         (name, value) => Condition::Compare(name, operator, value),
     };
@@ -186,9 +186,9 @@ fn table() -> impl Strategy<Value = Vec<Dynamic>> {
 }
 
 proptest! {
-    /// Whatever goes to the service and whatever stays here, the rows are those of doing everything here.
+    /// Whichever part runs on the server and in the client, the rows are those of running everything in the client.
     #[test]
-    fn pushed_and_local_together_are_the_whole(rows in table(), calls in calls(), page_size in 1..9_u32) {
+    fn divided_queries_return_the_same_rows(rows in table(), calls in calls(), page_size in 1..9_u32) {
         let fake = Fake::new(rows.clone());
         let query = calls.iter().fold(fake.query::<Dynamic>().page_size(page_size), call);
         let plan = query.explain();

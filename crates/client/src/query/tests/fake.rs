@@ -1,4 +1,4 @@
-//! A table in memory that counts what is asked of it.
+//! A table in memory that records requests.
 
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
@@ -10,7 +10,7 @@ use crate::page::{Continuation, Explain, PageRequest, RawPage};
 use crate::query::*;
 use crate::transport::BoxFuture;
 
-/// A table whose rows are in the order of their keys.
+/// A table whose rows are sorted by key.
 pub(super) struct Fake {
     rows: Vec<Dynamic>,
     pub(super) asked: Mutex<Vec<PageRequest>>,
@@ -34,7 +34,7 @@ impl Fake {
         let filter = filter.map_or_else(Filter::all, |text| Filter::parse(text).unwrap());
         let start = request.continuation.as_ref().map_or(0, |next| next.partition.parse().unwrap());
         let top = usize::try_from(request.top.unwrap_or(1000)).unwrap();
-        assert!((1..=1000).contains(&top), "$top is within what services take");
+        assert!((1..=1000).contains(&top), "$top is within the limits of the service");
         let mut body = br#"{"value":["#.to_vec();
         let (mut count, mut at) = (0, start);
         while at < self.rows.len() && count < top {
@@ -76,15 +76,15 @@ impl PageSource for Fake {
     }
 }
 
-/// The fake never waits.
+/// The fake is always ready.
 pub(super) fn now<F: Future>(future: F) -> F::Output {
     match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
-        Poll::Pending => panic!("nothing here waits"),
+        Poll::Pending => panic!("the fake is always ready"),
     }
 }
 
-/// So many rows with a number each.
+/// Rows with a number each.
 pub(super) fn numbers(count: u32) -> Arc<Fake> {
     let row = |n: u32| {
         let entity = Dynamic::new("p", keys::padded(n.into(), 6).unwrap());

@@ -76,7 +76,7 @@ impl std::fmt::Display for JwksError {
 impl std::error::Error for JwksError {}
 
 impl KeySet {
-    /// No keys: every token is refused.
+    /// No keys: every token is rejected.
     pub fn empty() -> Self {
         Self(Vec::new())
     }

@@ -49,7 +49,7 @@ fn claims() -> Value {
     json!({ "iss": ISSUER, "aud": AUDIENCE, "nbf": NOW - 10, "exp": NOW + 3600, "roles": ["Storage Table Data Reader"] })
 }
 
-/// Whoever signs tokens.
+/// An issuer of tokens.
 enum Signer {
     Rsa(RsaKeyPair),
     Ec(EcdsaKeyPair, &'static str),
@@ -115,7 +115,9 @@ fn verify(token: &str, keys: &KeySet) -> Result<Roles, Refusal> {
     Token::parse(token)?.verify(keys, &policy(), "shop", now())
 }
 
-const READER: Roles = Roles { read: true, write: false, delete: false };
+fn reader() -> Roles {
+    Roles::of(Service::Table, "rl")
+}
 
 /// Every way of signing that is accepted, with and without the name of the key.
 #[test]
@@ -131,7 +133,7 @@ fn good_tokens() {
             for header in
                 [json!({ "alg": algorithm, "kid": "key", "typ": "JWT" }), json!({ "alg": algorithm })]
             {
-                assert_eq!(verify(&signer.token(&header, &claims()), &keys), Ok(READER), "{header}");
+                assert_eq!(verify(&signer.token(&header, &claims()), &keys), Ok(reader()), "{header}");
             }
         }
     }
@@ -209,7 +211,7 @@ fn keys_may_be_for_one_algorithm() {
     key["alg"] = "RS256".into();
     let keys = jwks(&[key.clone()]);
     let token = |algorithm: &str| signer.token(&json!({ "alg": algorithm, "kid": "key" }), &claims());
-    assert_eq!(verify(&token("RS256"), &keys), Ok(READER));
+    assert_eq!(verify(&token("RS256"), &keys), Ok(reader()));
     assert_eq!(verify(&token("RS512"), &keys), Err(Refusal::Algorithm));
     key["use"] = "enc".into();
     let text = json!({ "keys": [key] }).to_string();
@@ -231,7 +233,7 @@ fn claims_are_checked() {
         let token = signer.token(&json!({ "alg": "ES256", "kid": "key" }), &claims);
         assert_eq!(verify(&token, &keys), expected, "{name} {value}");
     };
-    let good = Ok(READER);
+    let good = Ok(reader());
     for other in [
         json!("absent"),
         json!(""),
@@ -274,11 +276,15 @@ fn roles_are_what_is_allowed() {
         claims["roles"] = roles.clone();
         let found = verify(&signer.token(&json!({ "alg": "ES256" }), &claims), &keys).unwrap();
         for letter in ["r", "l", "a", "u", "c", "d", "w"] {
-            assert_eq!(found.permissions().allow(letter), letters.contains(letter), "{roles} {letter}");
+            assert_eq!(
+                found.permissions(Service::Table).allow(letter),
+                letters.contains(letter),
+                "{roles} {letter}"
+            );
         }
     };
     check(json!(["Storage Table Data Reader"]), "rl");
-    check(json!(["Storage Table Data Contributor"]), "rlaucd");
+    check(json!(["Storage Table Data Contributor"]), "rlaucdw");
     check(json!(["Table.Read", "Table.Delete"]), "rld");
     check(json!(["Table.Write"]), "auc");
     check(json!("Table.Read Table.Write"), "rlauc");
@@ -343,7 +349,7 @@ fn what_is_no_key_set_is_refused() {
 #[test]
 fn tokens_in_requests() {
     let of = |value: &str| {
-        let fields = [crate::head::Field { name: "Authorization", value }];
+        let fields = [crate::http::head::Field { name: "Authorization", value }];
         token_of(&Head { method: "GET", target: "/", fields: &fields }).map(str::to_owned)
     };
     assert_eq!(of("Bearer a.b.c").as_deref(), Some("a.b.c"));

@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 
 use lazuli_model::policy::SignedIdentifier;
-use lazuli_model::{DateTime, ErrorCode, Failure, Permissions};
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{DateTime, ErrorCode, Failure, Permissions, Service};
 
-use super::{Kind, Token, refuse, refuse_with};
+use super::delegation::DELEGATION_KEY_SECONDS_MAX;
+use super::{Kind, Token, failed_because, refuse, refuse_with};
 
-/// The letters that an account token may have; those that mean nothing to tables are overlooked.
+/// The letters that an account token may have, whatever services it is for.
 const ACCOUNT_PERMISSIONS: &str = "rwdxylacuptif";
 
 /// Who sends a request, and when.
@@ -56,6 +58,8 @@ pub struct Terms {
     pub addresses: Option<AddressRange>,
     /// Only by TLS.
     pub https_only: bool,
+    /// The first and the last moment of the user delegation key that signed the token.
+    pub delegation: Option<(DateTime, DateTime)>,
 }
 
 /// Reads a time in one of the documented forms: a date, or a date and time with `Z` or an offset.
@@ -68,31 +72,30 @@ pub fn parse_time(text: &str) -> Option<DateTime> {
 }
 
 impl Token {
-    /// The terms, if they are complete. `policies` are those of its table; none for an account.
+    /// The terms, if they are complete. `policies` are those of its table, queue or container.
     pub fn terms(&self, policies: &[SignedIdentifier]) -> Result<Terms, Failure> {
         let failed = || refuse(ErrorCode::AuthenticationFailed);
         let kind = self.kind().ok_or_else(failed)?;
         let stored = match (self.si.is_empty(), kind) {
             (true, _) => None,
-            (false, Kind::Table) => Some(policies.iter().find(|p| p.id == self.si).ok_or_else(failed)?),
-            (false, Kind::Account) => return Err(failed()),
+            (false, Kind::Service(_)) => Some(policies.iter().find(|p| p.id == self.si).ok_or_else(failed)?),
+            (false, Kind::Account | Kind::UserDelegation(_)) => return Err(failed()),
         };
         let policy = stored.and_then(|stored| stored.policy.as_ref());
-        let time = |text: &str| match text {
-            "" => Ok(None),
-            text => parse_time(text).map(Some).ok_or_else(failed),
-        };
         let start = one_of(time(&self.st)?, policy.and_then(|policy| policy.start))?;
         let expiry = one_of(time(&self.se)?, policy.and_then(|policy| policy.expiry))?;
         let own = Some(self.sp.as_str()).filter(|text| !text.is_empty());
         let permissions = one_of(own, policy.and_then(|policy| policy.permissions.as_deref()))?;
-        let known = if kind == Kind::Table { Permissions::OF_TABLES } else { ACCOUNT_PERMISSIONS };
-        let permissions = permissions.and_then(|text| Permissions::parse(text, known));
+        let permissions = permissions.ok_or_else(|| failed_because("sp is mandatory. Cannot be empty"))?;
         self.check_range()?;
         Ok(Terms {
             start,
-            expiry: expiry.ok_or_else(failed)?,
-            permissions: permissions.ok_or_else(failed)?,
+            expiry: expiry.ok_or_else(|| failed_because("se is mandatory. Cannot be empty"))?,
+            delegation: match kind {
+                Kind::UserDelegation(service) => Some(self.delegation_terms(service)?),
+                Kind::Account | Kind::Service(_) => None,
+            },
+            permissions: Permissions::parse(permissions, letters(kind)).ok_or_else(failed)?,
             addresses: match self.sip.as_str() {
                 "" => None,
                 text => Some(AddressRange::parse(text).ok_or_else(failed)?),
@@ -105,6 +108,20 @@ impl Token {
         })
     }
 
+    /// The lifetime of the user delegation key, which must be one that the service could have issued.
+    fn delegation_terms(&self, service: Service) -> Result<(DateTime, DateTime), Failure> {
+        let failed = || failed_because("The user delegation key is not valid.");
+        let (start, expiry) = (time(&self.skt)?.ok_or_else(failed)?, time(&self.ske)?.ok_or_else(failed)?);
+        let lasts = expiry.ticks().saturating_sub(start.ticks());
+        let legal = self.sks.chars().eq([service.sas_letter()])
+            && lasts <= DELEGATION_KEY_SECONDS_MAX * TICKS_PER_SECOND;
+        // A token for one user must come with that user's bearer token, which nobody checks here.
+        if !legal || !self.sduoid.is_empty() {
+            return Err(failed());
+        }
+        Ok((start, expiry))
+    }
+
     /// A RowKey only means something in a partition.
     fn check_range(&self) -> Result<(), Failure> {
         let complete = |partition: &str, row: &str| row.is_empty() || !partition.is_empty();
@@ -115,10 +132,26 @@ impl Token {
     }
 }
 
+fn time(text: &str) -> Result<Option<DateTime>, Failure> {
+    match text {
+        "" => Ok(None),
+        text => parse_time(text).map(Some).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed)),
+    }
+}
+
+fn letters(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Account => ACCOUNT_PERMISSIONS,
+        Kind::Service(service) | Kind::UserDelegation(service) => service.permission_letters(),
+    }
+}
+
 /// Each term is said by the token or by the policy, not by both.
 fn one_of<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Failure> {
     match (own, stored) {
-        (Some(_), Some(_)) => Err(refuse(ErrorCode::AuthenticationFailed)),
+        (Some(_), Some(_)) => Err(failed_because(
+            "Access policy fields can be associated with signature or SAS identifier but not both",
+        )),
         (own, stored) => Ok(own.or(stored)),
     }
 }
@@ -126,8 +159,9 @@ fn one_of<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Failure> {
 impl Terms {
     /// Does the request keep to the terms?
     pub fn check(&self, caller: &Caller) -> Result<(), Failure> {
-        if caller.now > self.expiry || self.start.is_some_and(|start| caller.now < start) {
-            return Err(refuse(ErrorCode::AuthenticationFailed));
+        check_time(self.start, self.expiry, caller.now)?;
+        if let Some((start, expiry)) = self.delegation {
+            check_time(Some(start), expiry, caller.now)?;
         }
         if self.addresses.is_some_and(|range| !range.contains(caller.address)) {
             let address = caller.address.to_canonical();
@@ -143,4 +177,17 @@ impl Terms {
         }
         Ok(())
     }
+}
+
+fn check_time(start: Option<DateTime>, expiry: DateTime, now: DateTime) -> Result<(), Failure> {
+    if now <= expiry && start.is_none_or(|start| now >= start) {
+        return Ok(());
+    }
+    let start = start.map(|start| start.http().as_str().to_owned()).unwrap_or_default();
+    let (expiry, now) = (expiry.http(), now.http());
+    Err(failed_because(format!(
+        "Signature not valid in the specified time frame: Start [{start}] - Expiry [{}] - Current [{}]",
+        expiry.as_str(),
+        now.as_str()
+    )))
 }

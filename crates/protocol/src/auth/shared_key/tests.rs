@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::auth::signature_text;
-use crate::head::Field;
+use crate::http::head::Field;
 
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const DATE: &str = "Mon, 27 Jun 2022 20:11:08 GMT";
@@ -83,10 +83,10 @@ fn verdict(request: &Request<'_>, now: &str) -> Result<(), ErrorCode> {
         Field { name: "Host", value: "127.0.0.1:10002" },
     ];
     let head = Head { method: request.method, target: request.target, fields: &fields };
-    let address = Address::parse(&head, |_| true).unwrap();
+    let address = Address::parse(&head, Service::Table, |_| true).unwrap();
     let other = AccountKey::new(b"other");
     let credential = credential(&head).unwrap().unwrap();
-    verify(&head, &address, &credential, &[other, key], DateTime::parse_http(now).unwrap())
+    verify(Service::Table, &head, &address, &credential, &[other, key], DateTime::parse_http(now).unwrap())
         .map_err(|f| f.code)
 }
 
@@ -136,10 +136,17 @@ fn every_signed_part_tampered() {
             .chain([Field { name: "Authorization", value: &header }, Field { name: "Host", value: "h" }])
             .collect();
         let head = Head { method: given("method"), target: given("target"), fields: &fields };
-        let address = Address::parse(&head, |_| true).unwrap();
+        let address = Address::parse(&head, Service::Table, |_| true).unwrap();
         let credential = credential(&head).unwrap().unwrap();
-        verify(&head, &address, &credential, std::slice::from_ref(&key), DateTime::parse_http(DATE).unwrap())
-            .map_err(|failure| failure.code)
+        verify(
+            Service::Table,
+            &head,
+            &address,
+            &credential,
+            std::slice::from_ref(&key),
+            DateTime::parse_http(DATE).unwrap(),
+        )
+        .map_err(|failure| failure.code)
     };
     // What is changed, to what, and whether the long and the short form notice.
     for (name, to, long, short) in [

@@ -1,0 +1,125 @@
+//! Workloads of the Blob service.
+
+mod job;
+mod load;
+mod request;
+
+pub use job::Job;
+
+use crate::Options;
+use crate::contestant::{Goal, Plan};
+
+/// Bytes of a small blob.
+const SMALL_BYTES: usize = 4 * 1024;
+/// Bytes of a large blob.
+const LARGE_BYTES: usize = 4 * MIB;
+/// Bytes of a range.
+const RANGE_BYTES: usize = 64 * 1024;
+/// Bytes of a block, and blocks of a blob that is uploaded in blocks.
+const BLOCK_BYTES: usize = 8 * MIB;
+const BLOCKS: usize = 4;
+/// Blobs of a small container.
+const SHALLOW: u64 = 1_000;
+/// Names that a page of a listing returns at most.
+const PAGE_NAMES: u64 = 5_000;
+/// Prefixes that a listing with a delimiter returns.
+const PREFIXES: u64 = 1_000;
+const MIB: usize = 1024 * 1024;
+/// At most 1.5 times the cost in a container of a thousand.
+const DEEP_GOAL: Goal = Goal::Cpu(1.0 / 1.5);
+/// The same cost, within what rounds differ by.
+const SAME_GOAL: Goal = Goal::Cpu(1.0 / 1.3);
+
+/// A workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Writes blobs of 4 KiB.
+    PutSmall,
+    /// Reads blobs of 4 KiB.
+    GetSmall,
+    /// Writes blobs of 4 MiB.
+    PutLarge,
+    /// Reads blobs of 4 MiB.
+    GetLarge,
+    /// Reads ranges of 64 KiB of one large blob.
+    Range,
+    /// Uploads blobs of 32 MiB in blocks of 8 MiB.
+    Blocks,
+    /// Lists the first 5,000 blobs, compared with the last 5,000.
+    List,
+    /// Lists a thousand prefixes that hide many blobs, compared with prefixes that hide one each.
+    Delimiter,
+    /// Put, get and delete in a container with many blobs, compared with a container of a thousand.
+    Deep,
+}
+
+impl Work {
+    /// All of them.
+    pub const ALL: [Work; 9] = [
+        Work::PutSmall,
+        Work::GetSmall,
+        Work::PutLarge,
+        Work::GetLarge,
+        Work::Range,
+        Work::Blocks,
+        Work::List,
+        Work::Delimiter,
+        Work::Deep,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Work::PutSmall => "blob-put-4k",
+            Work::GetSmall => "blob-get-4k",
+            Work::PutLarge => "blob-put-4m",
+            Work::GetLarge => "blob-get-4m",
+            Work::Range => "blob-range",
+            Work::Blocks => "blob-blocks",
+            Work::List => "blob-list",
+            Work::Delimiter => "blob-delimiter",
+            Work::Deep => "blob-deep",
+        }
+    }
+
+    /// What one operation is.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Work::Blocks => "MiB",
+            Work::List => "blobs",
+            Work::Delimiter => "prefixes",
+            Work::Deep => "put+get+delete",
+            _ => "requests",
+        }
+    }
+
+    /// Who is measured. The variant is the number of blobs, or tells the two ends of a container apart.
+    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
+        let azurite = |goal: f64| Plan::azurite(0, Some(Goal::Rate(goal)));
+        let file_bytes = options.blob_mib * MIB as u64;
+        match self {
+            Work::PutSmall => vec![Plan::ours(0), azurite(10.0), Plan::bare(0, 0.55)],
+            Work::GetSmall => vec![Plan::ours(0), azurite(10.0), Plan::bare(SMALL_BYTES, 0.60)],
+            Work::PutLarge => vec![Plan::ours(0), azurite(3.0), Plan::files("file+md5", LARGE_BYTES, 0.70)],
+            Work::GetLarge => vec![
+                Plan::ours(0),
+                azurite(3.0),
+                Plan::bare(LARGE_BYTES, 0.70),
+                Plan::nginx(LARGE_BYTES as u64, 0.70),
+            ],
+            Work::Range => {
+                vec![Plan::ours(0), Plan::bare(RANGE_BYTES, 0.60), Plan::nginx(file_bytes, 0.60)]
+            }
+            Work::Blocks => vec![Plan::ours(0), Plan::files("file+md5", BLOCKS * BLOCK_BYTES, 0.60)],
+            Work::List => vec![
+                Plan::ours(0),
+                Plan::also_ours("last page", 1, SAME_GOAL),
+                Plan::azurite(0, Some(Goal::Cpu(20.0))),
+            ],
+            Work::Delimiter => {
+                vec![Plan::ours(options.deep / PREFIXES), Plan::also_ours("1 per prefix", 1, SAME_GOAL)]
+            }
+            Work::Deep => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, DEEP_GOAL)],
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Requests of the Blob service.
+
+use lazuli_probe::Request;
+
+use crate::session::Account;
+
+/// Creates a container.
+pub fn create(account: &Account, container: &str) -> Request {
+    account.request("PUT", &format!("/{container}?restype=container"))
+}
+
+/// Writes a block blob.
+pub fn put(account: &Account, container: &str, name: &str, content: Vec<u8>) -> Request {
+    account
+        .request("PUT", &format!("/{container}/{name}"))
+        .with("x-ms-blob-type", "BlockBlob")
+        .with("Content-Type", "application/octet-stream")
+        .body(content)
+}
+
+/// Reads a blob.
+pub fn get(account: &Account, container: &str, name: &str) -> Request {
+    account.request("GET", &format!("/{container}/{name}"))
+}
+
+/// Reads a range of a blob.
+pub fn range(account: &Account, container: &str, name: &str, from: u64, bytes: u64) -> Request {
+    get(account, container, name).with("Range", format!("bytes={from}-{}", from + bytes - 1))
+}
+
+/// Deletes a blob.
+pub fn delete(account: &Account, container: &str, name: &str) -> Request {
+    account.request("DELETE", &format!("/{container}/{name}"))
+}
+
+/// Stages a block. `id` is Base64.
+pub fn put_block(account: &Account, container: &str, name: &str, id: &str, content: Vec<u8>) -> Request {
+    let path = format!("/{container}/{name}?comp=block&blockid={}", id.replace('=', "%3D"));
+    account.request("PUT", &path).with("Content-Type", "application/octet-stream").body(content)
+}
+
+/// Commits blocks.
+pub fn put_block_list(account: &Account, container: &str, name: &str, ids: &[String]) -> Request {
+    let mut body = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+    for id in ids {
+        body += &format!("<Latest>{id}</Latest>");
+    }
+    body += "</BlockList>";
+    account
+        .request("PUT", &format!("/{container}/{name}?comp=blocklist"))
+        .with("Content-Type", "application/xml")
+        .body(body)
+}
+
+/// Lists a page of blobs. `rest` are further query parameters.
+pub fn list(account: &Account, container: &str, rest: &str) -> Request {
+    account.request("GET", &format!("/{container}?restype=container&comp=list&maxresults=5000{rest}"))
+}

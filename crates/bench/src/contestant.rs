@@ -1,0 +1,164 @@
+//! One column of a comparison: a server, the data that it was given, and the work that it does.
+
+use std::path::Path;
+
+use lazuli_model::Service;
+
+use crate::load::Sample;
+use crate::process::{Process, Server};
+use crate::session::Session;
+use crate::{Options, Workload, blob, load, queue, table};
+
+/// What the ratio to our server should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// Our rate is at least this multiple of theirs.
+    Rate(f64),
+    /// Their CPU time per operation is at least this multiple of ours.
+    Cpu(f64),
+}
+
+/// Who is measured, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name in reports.
+    pub label: &'static str,
+    /// The server.
+    pub server: Server,
+    /// A number with which the workload tells its contestants apart: how many queues, how many messages.
+    pub variant: u64,
+    /// What our server should reach compared with this one.
+    pub goal: Option<Goal>,
+}
+
+impl Plan {
+    /// Our server.
+    pub fn ours(variant: u64) -> Self {
+        Self { label: "lazuli", server: Server::Lazuli, variant, goal: None }
+    }
+
+    /// Our server with other data, to compare with.
+    pub fn also_ours(label: &'static str, variant: u64, goal: Goal) -> Self {
+        Self { label, server: Server::Lazuli, variant, goal: Some(goal) }
+    }
+
+    /// Azurite doing the same.
+    pub fn azurite(variant: u64, goal: Option<Goal>) -> Self {
+        Self { label: "azurite", server: Server::Azurite, variant, goal }
+    }
+
+    /// The bare server, which responds to GET with a body of this size and appends every other body.
+    pub fn bare(body_bytes: usize, goal: f64) -> Self {
+        Self { label: "bare", server: Server::Bare { body_bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+    }
+
+    /// Plain files of this size, each written with its MD5 and one sync, without a server.
+    pub fn files(label: &'static str, bytes: usize, goal: f64) -> Self {
+        Self { label, server: Server::Files { bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+    }
+
+    /// nginx serving a file of this size.
+    pub fn nginx(bytes: u64, goal: f64) -> Self {
+        Self { label: "nginx", server: Server::Nginx { bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+    }
+}
+
+/// The work of a contestant, with what its sessions share.
+#[derive(Clone)]
+pub enum Job {
+    /// On tables.
+    Table(table::Job),
+    /// On queues.
+    Queue(queue::Job),
+    /// On blobs.
+    Blob(blob::Job),
+}
+
+/// The outcome of one step of a session.
+pub enum Step {
+    /// This many operations were done.
+    Done(u64),
+    /// There is nothing left to work on: the slice ends.
+    Exhausted,
+}
+
+/// A contestant that is ready to be measured.
+pub struct Contestant {
+    /// Who it is.
+    pub plan: Plan,
+    job: Job,
+    process: Process,
+    service: Service,
+}
+
+impl Contestant {
+    /// Starts the server and loads what the workload needs.
+    pub async fn start(
+        plan: Plan,
+        workload: Workload,
+        options: &Options,
+        data: &Path,
+    ) -> Result<Self, String> {
+        let process = Process::start(plan.server, options, data).await?;
+        let job = match workload {
+            Workload::Table(work) => Job::Table(table::Job::new(work, options)),
+            Workload::Queue(work) => Job::Queue(queue::Job::new(work, plan.variant, options)),
+            Workload::Blob(work) => Job::Blob(blob::Job::new(work, plan.variant, options)),
+        };
+        if plan.server.speaks_storage() {
+            match &job {
+                Job::Table(job) => job.prepare(&process).await?,
+                Job::Queue(job) => job.prepare(&process).await?,
+                Job::Blob(job) => job.prepare(&process).await?,
+            }
+        }
+        Ok(Self { plan, job, process, service: workload.service() })
+    }
+
+    /// Loads again what the last slice consumed. This is not measured.
+    pub async fn refill(&self) -> Result<(), String> {
+        match &self.job {
+            Job::Queue(job) if self.plan.server.speaks_storage() => job.refill(&self.process).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until the server is idle; `false` if that takes too long.
+    pub async fn rests(&self) -> bool {
+        self.process.rests().await
+    }
+
+    /// Measures one slice.
+    pub async fn measure(&self, options: &Options) -> Result<Sample, String> {
+        let sessions = self.process.sessions(self.service, self.connections(options)).await?;
+        let job = self.job.clone();
+        load::measure(&self.process, sessions, options.slice, move |mut session| {
+            let job = job.clone();
+            async move {
+                let step = job.step(&mut session).await?;
+                Ok((session, step))
+            }
+        })
+        .await
+        .map_err(|error| format!("{}: {error}", self.plan.label))
+    }
+
+    fn connections(&self, options: &Options) -> usize {
+        match &self.job {
+            Job::Table(job) => job.connections(options, self.plan.server),
+            Job::Queue(job) => job.connections(options, self.plan.server),
+            Job::Blob(job) => job.connections(options, self.plan.server),
+        }
+    }
+}
+
+impl Job {
+    /// Does the next operations of a session.
+    async fn step(&self, session: &mut Session) -> Result<Step, String> {
+        match self {
+            Job::Table(job) => job.step(session).await,
+            Job::Queue(job) => job.step(session).await,
+            Job::Blob(job) => job.step(session).await,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Workloads of the Queue service.
+
+mod job;
+mod request;
+
+pub use job::Job;
+
+use crate::Options;
+use crate::contestant::{Goal, Plan};
+
+/// Response bytes of one message of a kilobyte.
+const MESSAGE_BYTES: usize = 1400;
+/// Queues of the workload that spreads its messages.
+const QUEUES: u64 = 64;
+/// Messages of a shallow queue.
+const SHALLOW: u64 = 1_000;
+/// The cost on a deep queue is at most 1.3 times that on a shallow one.
+const DEEP_GOAL: Goal = Goal::Cpu(1.0 / 1.3);
+/// One queue reaches two thirds of the rate of many.
+const ONE_QUEUE_GOAL: Goal = Goal::Rate(2.0 / 3.0);
+/// At most one tenth of Azurite's CPU time.
+const AZURITE_GOAL: Goal = Goal::Cpu(10.0);
+
+/// A workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Puts messages.
+    Put,
+    /// Gets 32 messages at a time.
+    Get,
+    /// Deletes messages that were received before.
+    Delete,
+    /// Peeks at one message.
+    Peek,
+    /// Producers and consumers on one queue, compared with the same number on 64 queues.
+    Pairs,
+    /// Put, get and delete on a queue with many visible messages, compared with a queue of a thousand.
+    Deep,
+    /// The same with many invisible messages.
+    Hidden,
+    /// The same with many messages that have expired.
+    Expired,
+}
+
+impl Work {
+    /// All of them.
+    pub const ALL: [Work; 8] = [
+        Work::Put,
+        Work::Get,
+        Work::Delete,
+        Work::Peek,
+        Work::Pairs,
+        Work::Deep,
+        Work::Hidden,
+        Work::Expired,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Work::Put => "queue-put",
+            Work::Get => "queue-get",
+            Work::Delete => "queue-delete",
+            Work::Peek => "queue-peek",
+            Work::Pairs => "queue-pairs",
+            Work::Deep => "queue-deep",
+            Work::Hidden => "queue-hidden",
+            Work::Expired => "queue-expired",
+        }
+    }
+
+    /// What one operation is.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Work::Get => "messages",
+            Work::Deep | Work::Hidden | Work::Expired => "put+get+delete",
+            _ => "requests",
+        }
+    }
+
+    /// Who is measured. The variant is the number of messages, or of queues.
+    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
+        let (stock, deep) = (options.stock, options.deep);
+        let against = |variant: u64, limit: Plan| {
+            vec![Plan::ours(variant), Plan::azurite(variant, Some(AZURITE_GOAL)), limit]
+        };
+        match self {
+            Work::Put => against(0, Plan::bare(0, 0.60)),
+            Work::Get | Work::Delete => against(stock, Plan::bare(0, 0.50)),
+            Work::Peek => against(SHALLOW, Plan::bare(MESSAGE_BYTES, 0.60)),
+            Work::Pairs => vec![Plan::ours(1), Plan::also_ours("64 queues", QUEUES, ONE_QUEUE_GOAL)],
+            Work::Deep | Work::Hidden => {
+                vec![Plan::ours(deep), Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL)]
+            }
+            Work::Expired => vec![Plan::ours(deep), Plan::also_ours("none expired", 0, DEEP_GOAL)],
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Requests of the Queue service, and the parts of responses that the workloads need.
+
+use lazuli_probe::{Request, Response};
+use lazuli_protocol::http::percent;
+
+use crate::session::Account;
+
+/// Characters of a message.
+const MESSAGE_CHARS: usize = 1000;
+
+/// What a delete needs of a message that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    id: String,
+    pop_receipt: String,
+}
+
+/// Creates a queue.
+pub fn create(account: &Account, queue: &str) -> Request {
+    account.request("PUT", &format!("/{queue}"))
+}
+
+/// Puts a message of a kilobyte that lives for a number of seconds; -1 stands for ever.
+pub fn put(account: &Account, queue: &str, seconds_to_live: i64) -> Request {
+    let text = "x".repeat(MESSAGE_CHARS);
+    account
+        .request("POST", &format!("/{queue}/messages?messagettl={seconds_to_live}"))
+        .with("Content-Type", "application/xml")
+        .body(format!("<QueueMessage><MessageText>{text}</MessageText></QueueMessage>"))
+}
+
+/// Gets messages and hides them for a number of seconds.
+pub fn get(account: &Account, queue: &str, count: u64, hidden_seconds: u64) -> Request {
+    let path = format!("/{queue}/messages?numofmessages={count}&visibilitytimeout={hidden_seconds}");
+    account.request("GET", &path)
+}
+
+/// Peeks at the first message.
+pub fn peek(account: &Account, queue: &str) -> Request {
+    account.request("GET", &format!("/{queue}/messages?peekonly=true"))
+}
+
+/// Deletes a message that was received.
+pub fn delete(account: &Account, queue: &str, receipt: &Receipt) -> Request {
+    let Receipt { id, pop_receipt } = receipt;
+    account.request("DELETE", &format!("/{queue}/messages/{id}?popreceipt={pop_receipt}"))
+}
+
+/// Deletes all messages.
+pub fn clear(account: &Account, queue: &str) -> Request {
+    account.request("DELETE", &format!("/{queue}/messages"))
+}
+
+/// The receipts in the response to a get, ready for a URL.
+pub fn receipts(response: &Response) -> Vec<Receipt> {
+    let body = String::from_utf8_lossy(&response.body);
+    let mut found = Vec::new();
+    for message in body.split("<QueueMessage>").skip(1) {
+        if let (Some(id), Some(receipt)) = (element(message, "MessageId"), element(message, "PopReceipt")) {
+            let mut escaped = Vec::new();
+            percent::encode_into(&mut escaped, receipt);
+            let pop_receipt = String::from_utf8_lossy(&escaped).into_owned();
+            found.push(Receipt { id: id.to_owned(), pop_receipt });
+        }
+    }
+    found
+}
+
+fn element<'b>(body: &'b str, name: &str) -> Option<&'b str> {
+    let (_, rest) = body.split_once(&format!("<{name}>"))?;
+    rest.split_once("</").map(|(text, _)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receipts_are_read_and_escaped() {
+        let message = |id: &str| {
+            format!(
+                "<QueueMessage><MessageId>{id}</MessageId><PopReceipt>a+/=</PopReceipt><MessageText>x</MessageText></QueueMessage>"
+            )
+        };
+        let body = format!("<QueueMessagesList>{}{}</QueueMessagesList>", message("1"), message("2"));
+        let response = Response { body: body.into_bytes(), ..Response::default() };
+        let found = receipts(&response);
+        assert_eq!(found.iter().map(|receipt| receipt.id.as_str()).collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(found[0].pop_receipt, "a%2B%2F%3D");
+        assert!(receipts(&Response::default()).is_empty());
+    }
+}

@@ -1,0 +1,207 @@
+//! What an operation costs as the data grows: more entities, more partitions, more tables.
+//!
+//! It compares the costs of one server in one run: what matters is how they change with the size.
+
+mod axis;
+mod report;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lazuli_model::Service;
+
+use super::request;
+use crate::Options;
+use crate::contestant::Step;
+use crate::load::{self, Sample, in_parallel};
+use crate::process::{Process, Server};
+use crate::session::Session;
+
+pub use axis::Axis;
+use axis::{Layout, key};
+pub use report::Growth;
+
+/// Connections that read pages.
+const PAGERS: usize = 4;
+/// The part of a slice that an operation runs before it is measured.
+const WARM_SHARE: u32 = 4;
+
+/// Distinguishes the entities that are inserted.
+static INSERTED: AtomicU64 = AtomicU64::new(0);
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads an entity.
+    Get,
+    /// Replaces an entity.
+    Upsert,
+    /// Inserts an entity among the others.
+    Insert,
+    /// Reads the first thousand entities of a table.
+    FirstPage,
+    /// Reads the last thousand.
+    LastPage,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 5] =
+        [Operation::Get, Operation::Upsert, Operation::Insert, Operation::FirstPage, Operation::LastPage];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Get => "get",
+            Operation::Upsert => "upsert",
+            Operation::Insert => "insert",
+            Operation::FirstPage => "first page",
+            Operation::LastPage => "last page",
+        }
+    }
+
+    fn is_write(self) -> bool {
+        matches!(self, Operation::Upsert | Operation::Insert)
+    }
+
+    fn is_page(self) -> bool {
+        matches!(self, Operation::FirstPage | Operation::LastPage)
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What grew.
+    pub axis: Axis,
+    /// How far.
+    pub size: u64,
+    /// What was done.
+    pub operation: Operation,
+    /// How often a second.
+    pub rate: f64,
+    /// Processor time of the server for each.
+    pub cpu_micros: f64,
+    /// The median latency.
+    pub p50_micros: u64,
+    /// 99 of 100 are below.
+    pub p99_micros: u64,
+    /// Memory of the server at the end.
+    pub memory_bytes: u64,
+}
+
+/// Measures each operation at each size of each axis. The long form goes to ten million entities.
+pub async fn run(
+    options: &Options,
+    axes: &[Axis],
+    is_long: bool,
+    mut progress: impl FnMut(&str),
+) -> Result<Growth, String> {
+    let folder = options.folder()?;
+    let mut points = Vec::new();
+    for &axis in axes {
+        let mut started: Option<Process> = None;
+        let mut loaded = 0;
+        for &size in axis.sizes(is_long) {
+            // The axis of entities adds to the data that is there; the others start with new data.
+            let process = match started.take().filter(|_| axis == Axis::Entities) {
+                Some(process) => process,
+                None => {
+                    loaded = 0;
+                    Process::start(Server::Lazuli, options, &folder.path().join(format!("{axis}-{size}")))
+                        .await?
+                }
+            };
+            let layout = axis.layout(size);
+            progress(&format!("{size} {axis}: loading"));
+            load(&process, layout, loaded).await?;
+            loaded = layout.entities;
+            for operation in Operation::ALL {
+                // Not for writes: the background work that they cause is part of their cost.
+                if !operation.is_write() && !process.rests().await {
+                    progress(&format!(
+                        "{size} {axis}: the server does not become idle; its background work is measured too"
+                    ));
+                }
+                progress(&format!("{size} {axis}: {}", operation.name()));
+                measure(&process, layout, operation, options.slice / WARM_SHARE, options).await?;
+                let sample = measure(&process, layout, operation, options.slice, options).await?;
+                points.push(point(&sample, axis, size, operation));
+            }
+            started = Some(process);
+        }
+    }
+    Ok(Growth { points, slice_seconds: options.slice.as_secs_f64(), connections: options.connections })
+}
+
+/// Creates the tables, and the entities from `first` on.
+async fn load(process: &Process, layout: Layout, first: u64) -> Result<(), String> {
+    let tables = layout.entities / layout.table_rows;
+    // The one table of the axis of entities exists from the first size on.
+    if first == 0 {
+        in_parallel(process, Service::Table, tables, move |mut session, number| async move {
+            let table = layout.table(number * layout.table_rows);
+            session.send(request::create_table(&session.account, &table), &[201]).await?;
+            Ok(session)
+        })
+        .await?;
+    }
+    let group = layout.group();
+    let groups = (layout.entities - first) / group;
+    in_parallel(process, Service::Table, groups, move |mut session, number| async move {
+        let start = first + number * group;
+        let rows: Vec<_> = (start..start + group).map(|n| (layout.partition(n), key(n))).collect();
+        let request = request::transaction(&session.account, &layout.table(start), &rows);
+        session.send(request, &[202]).await?;
+        Ok(session)
+    })
+    .await
+}
+
+fn point(sample: &Sample, axis: Axis, size: u64, operation: Operation) -> Point {
+    Point {
+        axis,
+        size,
+        operation,
+        rate: sample.operations as f64 / sample.seconds.max(1e-9),
+        cpu_micros: sample.cpu_seconds * 1e6 / sample.operations.max(1) as f64,
+        p50_micros: sample.latency.quantile(0.5),
+        p99_micros: sample.latency.quantile(0.99),
+        memory_bytes: sample.memory_bytes,
+    }
+}
+
+async fn measure(
+    process: &Process,
+    layout: Layout,
+    operation: Operation,
+    slice: Duration,
+    options: &Options,
+) -> Result<Sample, String> {
+    let connections = if operation.is_page() { options.connections.min(PAGERS) } else { options.connections };
+    let sessions = process.sessions(Service::Table, connections).await?;
+    let sample = load::measure(process, sessions, slice, move |mut session| async move {
+        let request = request_of(&mut session, layout, operation);
+        session.send(request, &[200, 201, 204]).await?;
+        Ok((session, Step::Done(1)))
+    });
+    sample.await.map_err(|error| format!("{}: {error}", operation.name()))
+}
+
+fn request_of(session: &mut Session, layout: Layout, operation: Operation) -> lazuli_probe::Request {
+    let number = session.below(layout.entities);
+    let account = &session.account;
+    let (table, partition, row) = (layout.table(number), layout.partition(number), key(number));
+    let page =
+        |rest: &str| request::request(account, "GET", &format!("/{}()?$top=1000{rest}", layout.table(0)));
+    match operation {
+        Operation::Get => request::get(account, &table, &partition, &row),
+        Operation::Upsert => request::upsert(account, &table, &partition, &row),
+        Operation::Insert => {
+            let unique = INSERTED.fetch_add(1, Ordering::Relaxed);
+            request::insert(account, &table, &partition, &format!("{row}-{unique:012}"))
+        }
+        Operation::FirstPage => page(""),
+        Operation::LastPage => page(&layout.last_page()),
+    }
+}

@@ -1,0 +1,146 @@
+//! The process contract of Azurite: a program that is started as `azurite`, `azurite-blob`, `azurite-queue` or
+//! `azurite-table` behaves as Azurite does towards the program that starts it.
+//!
+//! Test tools start Azurite with its command line and wait for its ready lines. So these names, as the name of the program or
+//! as the first argument, become `lazuli serve` with Azurite's defaults, and the ready lines are Azurite's.
+
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use lazuli_model::Service;
+
+/// The flag of `serve` that says which of Azurite's programs it stands for.
+pub const FLAG: &str = "azurite-program";
+/// The store within Azurite's location. Azurite keeps its own files there, under names of its own.
+const STORE: &str = "lazuli-data";
+
+/// One of Azurite's programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Program {
+    /// All services.
+    Azurite,
+    /// The Blob service.
+    AzuriteBlob,
+    /// The Queue service.
+    AzuriteQueue,
+    /// The Table service.
+    AzuriteTable,
+}
+
+impl Program {
+    fn named(name: &OsStr) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|program| name == program.name())
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Program::Azurite => "azurite",
+            Program::AzuriteBlob => "azurite-blob",
+            Program::AzuriteQueue => "azurite-queue",
+            Program::AzuriteTable => "azurite-table",
+        }
+    }
+
+    /// The only service of the program, if it has one service.
+    pub fn service(self) -> Option<Service> {
+        match self {
+            Program::Azurite => None,
+            Program::AzuriteBlob => Some(Service::Blob),
+            Program::AzuriteQueue => Some(Service::Queue),
+            Program::AzuriteTable => Some(Service::Table),
+        }
+    }
+
+    /// The directory of the store: in the location, which is the current directory by default.
+    pub fn store(self, location: Option<&Path>) -> PathBuf {
+        location.unwrap_or(Path::new(".")).join(STORE)
+    }
+
+    /// What the program prints when a service is ready. The programs with one service use other words.
+    pub fn ready_lines(self, service: Service, scheme: &str, address: SocketAddr) -> String {
+        let title = service.title();
+        match self {
+            Program::Azurite => format!(
+                "Azurite {title} service is starting at {scheme}://{address}\n\
+                 Azurite {title} service is successfully listening at {scheme}://{address}\n"
+            ),
+            _ => format!(
+                "Azurite {title} service is starting on {address}\n\
+                 Azurite {title} service successfully listens on {scheme}://{address}\n"
+            ),
+        }
+    }
+}
+
+/// Turns a command line of Azurite into one of `lazuli serve`; any other stays as it is.
+pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let by_name = args.first().and_then(|path| Program::named(Path::new(path).file_name()?));
+    let by_argument = args.get(1).and_then(|name| Program::named(name));
+    let (program, start) = match (by_name, by_argument) {
+        // `azurite azurite-blob` is how containers of Azurite start one service.
+        (_, Some(program)) => (program, 2),
+        (Some(program), None) => (program, 1),
+        (None, None) => return args,
+    };
+    let rest = args.split_off(start);
+    let is_about =
+        |flag: &OsString| ["--help", "-h", "--version", "-V", "-v"].iter().any(|about| flag == about);
+    if rest.iter().any(|flag| flag == "--version" || flag == "-v" || flag == "-V") {
+        return vec!["lazuli".into(), "--version".into()];
+    }
+    let mut serve: Vec<OsString> = vec!["lazuli".into(), "serve".into()];
+    if !rest.iter().any(is_about) {
+        serve.extend([format!("--{FLAG}").into(), OsString::from(program.name())]);
+    }
+    serve.extend(rest);
+    serve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(args: &str) -> String {
+        let args = translated(args.split(' ').map(OsString::from));
+        args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn azurite_becomes_serve() {
+        for (given, expected) in [
+            ("lazuli serve -l x", "lazuli serve -l x"),
+            ("azurite", "lazuli serve --azurite-program azurite"),
+            (
+                "/usr/bin/azurite-table -s -l /data",
+                "lazuli serve --azurite-program azurite-table -s -l /data",
+            ),
+            ("lazuli azurite --blobPort 0", "lazuli serve --azurite-program azurite --blobPort 0"),
+            (
+                "azurite azurite-blob --blobHost 0.0.0.0",
+                "lazuli serve --azurite-program azurite-blob --blobHost 0.0.0.0",
+            ),
+            ("azurite --version", "lazuli --version"),
+            ("azurite-queue --help", "lazuli serve --help"),
+        ] {
+            assert_eq!(line(given), expected);
+        }
+    }
+
+    #[test]
+    fn ready_lines_are_those_of_azurite() {
+        let address = "127.0.0.1:10000".parse().unwrap();
+        assert_eq!(
+            Program::Azurite.ready_lines(Service::Blob, "http", address),
+            "Azurite Blob service is starting at http://127.0.0.1:10000\n\
+             Azurite Blob service is successfully listening at http://127.0.0.1:10000\n"
+        );
+        assert_eq!(
+            Program::AzuriteQueue.ready_lines(Service::Queue, "https", address),
+            "Azurite Queue service is starting on 127.0.0.1:10000\n\
+             Azurite Queue service successfully listens on https://127.0.0.1:10000\n"
+        );
+    }
+}

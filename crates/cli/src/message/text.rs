@@ -1,0 +1,43 @@
+//! Message texts: as they are, or in Base64 as some libraries send them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+
+/// How texts are encoded in messages.
+#[derive(Args)]
+pub struct Encoding {
+    /// Encode texts in Base64, and decode them
+    #[arg(long)]
+    base64: bool,
+}
+
+impl Encoding {
+    /// The text of the message.
+    pub fn encode(&self, text: &str) -> String {
+        if self.base64 { STANDARD.encode(text) } else { text.to_owned() }
+    }
+
+    /// The text that a message stands for.
+    pub fn decode(&self, text: &str) -> Result<String, String> {
+        if !self.base64 {
+            return Ok(text.to_owned());
+        }
+        let bytes =
+            STANDARD.decode(text.trim()).map_err(|_| "a message is not Base64; leave --base64 out")?;
+        String::from_utf8(bytes).map_err(|_| "a message is not text in Base64; leave --base64 out".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_on_demand() {
+        let (plain, base64) = (Encoding { base64: false }, Encoding { base64: true });
+        assert_eq!((plain.encode("a&b"), base64.encode("a&b")), ("a&b".into(), "YSZi".into()));
+        assert_eq!(base64.decode("YSZi").as_deref(), Ok("a&b"));
+        assert!(base64.decode("a&b").is_err() && base64.decode("/w==").is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The store of a stopped server: it is served to this process alone, on a free port of the loopback interface, with a key
+//! that nobody else knows.
+
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use lazuli_client::{Environment as _, System};
+use lazuli_engine::Engine;
+use lazuli_model::Service;
+use lazuli_protocol::auth::AccountKey;
+use lazuli_server::Config;
+use lazuli_server::accounts::GivenAccount;
+use lazuli_server::config::Listen;
+
+use super::Storage;
+use crate::fault::{Fault, settle};
+use crate::runtime;
+
+/// Random words in the key.
+const KEY_WORDS: usize = 8;
+
+/// Serves `engine`, runs `work`, and closes the engine.
+pub fn run(
+    engine: Arc<dyn Engine>,
+    account: &str,
+    service: Service,
+    work: impl FnOnce(&Storage) -> Result<ExitCode, Fault>,
+) -> Result<ExitCode, String> {
+    let runtime = runtime::many_threads()?;
+    let key = new_key()?;
+    let given =
+        GivenAccount { name: account.to_owned(), keys: vec![key.clone()], is_weak: false, yields: false };
+    let any_port = (Ipv4Addr::LOCALHOST, 0).into();
+    let mut config = Config::new(any_port);
+    // What a command reads is not a request of the account's clients.
+    config.analytics = false;
+    config.listen = Listen::default().on(service, any_port);
+    let started = runtime.block_on(lazuli_server::start(config, engine, vec![given]));
+    let running = started.map_err(|error| error.to_string())?;
+    let endpoint = running.endpoint(service).ok_or("the store is not served")?;
+    let storage = Storage::with_key(service, &format!("{endpoint}/{account}"), account, key)?;
+    let done = work(&storage);
+    runtime.block_on(running.stop()).map_err(|error| error.to_string())?;
+    Ok(settle(done, "the store"))
+}
+
+fn new_key() -> Result<AccountKey, String> {
+    let system = System::default();
+    let words: [u64; KEY_WORDS] = std::array::from_fn(|_| system.random());
+    if words.contains(&0) {
+        return Err("the system has no entropy for a key".into());
+    }
+    Ok(AccountKey::new(&words.map(u64::to_le_bytes).concat()))
+}

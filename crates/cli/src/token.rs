@@ -1,0 +1,99 @@
+//! `lazuli token`: bearer tokens for development and tests.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lazuli_model::DateTime;
+use lazuli_protocol::auth::sas::parse_time;
+use lazuli_server::oauth::development::{self, AUDIENCE, ISSUER, TENANT};
+use serde_json::{Value, json};
+
+use crate::sas::moment;
+
+/// Full access to all services.
+const ROLES: [&str; 3] =
+    ["Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor"];
+/// The user of tokens that name none.
+const USER: &str = "00000000-0000-0000-0000-000000000001";
+/// How long a token is valid, if nothing else is said.
+const EXPIRES: &str = "1h";
+
+/// Make a bearer token for development and tests.
+///
+/// A server started with `--oauth dev` accepts it, over plain http too. The token is signed with a key that is built into every
+/// Lazuli, so anyone can make one: never use `--oauth dev` where others can connect. Its issuer, audience and times are
+/// those of Azure, so `--oauth basic` (by https) and Azurite accept it as well.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  lazuli serve --oauth dev
+  curl -H \"Authorization: Bearer $(lazuli token)\" -H 'x-ms-version: 2021-12-02' \\
+      'http://127.0.0.1:10000/devstoreaccount1?comp=list'
+  lazuli token --role 'Storage Blob Data Reader' --expires 5m
+  lazuli token --role 'Storage Queue Data Contributor/shop'       for the account shop only
+  lazuli token --expires 2020-01-01                               expired: how does a client react?
+
+SDKs send tokens by https only: use `lazuli serve --oauth dev --self-signed`, and a credential whose
+get_token returns the token.")]
+pub struct Token {
+    /// Role, such as 'Storage Table Data Reader'; NAME/ACCOUNT is for one account; may be repeated [default: full access]
+    #[arg(long, value_name = "NAME")]
+    role: Vec<String>,
+
+    /// When it expires: a time (2030-01-01T00:00:00Z) or a time from now (30m, 12h, 7d)
+    #[arg(long, value_name = "TIME", default_value = EXPIRES)]
+    expires: String,
+
+    /// Audience
+    #[arg(long, value_name = "URL", default_value = AUDIENCE)]
+    audience: String,
+
+    /// Object id of the user, which user delegation keys name
+    #[arg(long, value_name = "GUID", default_value = USER)]
+    user: String,
+
+    /// Another claim; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = crate::storage::parse_pair)]
+    claim: Vec<(String, String)>,
+
+    /// Print a JSON object with the token and its times, as token endpoints return it
+    #[arg(long)]
+    json: bool,
+}
+
+impl Token {
+    /// Runs the command.
+    pub fn run(self) -> Result<ExitCode, String> {
+        let now = lazuli_server::clock::now();
+        let end = moment(&self.expires, now)?;
+        let end = parse_time(&end).ok_or_else(|| format!("'{end}' is not a time"))?;
+        let token = development::token(&self.claims(now, end)).map_err(|error| error.to_string())?;
+        if self.json {
+            let seconds = (end.unix_seconds() - now.unix_seconds()).max(0);
+            let (on, seconds) = (end.unix_seconds().to_string(), seconds.to_string());
+            let response = json!({ "token_type": "Bearer", "access_token": token, "expires_on": on, "expires_in": seconds });
+            say!("{response}");
+        } else {
+            say!("{token}");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn claims(&self, now: DateTime, end: DateTime) -> Value {
+        let roles: Vec<&str> = if self.role.is_empty() {
+            ROLES.to_vec()
+        } else {
+            self.role.iter().map(String::as_str).collect()
+        };
+        // A token that has expired was valid once.
+        let start = now.unix_seconds().min(end.unix_seconds() - 1);
+        let mut claims = json!({
+            "iss": ISSUER, "aud": self.audience, "iat": start, "nbf": start, "exp": end.unix_seconds(),
+            "oid": self.user, "sub": self.user, "tid": TENANT, "roles": roles,
+        });
+        for (name, value) in &self.claim {
+            claims[name] = value.as_str().into();
+        }
+        claims
+    }
+}

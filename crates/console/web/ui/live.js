@@ -1,0 +1,78 @@
+// Live numbers: asked for while the page is visible and the view is shown, and not otherwise.
+
+import { h } from '../lib/dom.js';
+import { isCancelled } from './feedback.js';
+
+/**
+ * Calls `work` again and again until the returned function is called. Hidden pages do not ask.
+ * @param {number} milliseconds
+ * @param {(signal: AbortSignal) => Promise<void>} work
+ * @returns {() => void}
+ */
+export function poll(milliseconds, work) {
+  const abort = new AbortController();
+  let isBusy = false;
+  const step = async () => {
+    if (document.hidden || isBusy) return;
+    isBusy = true;
+    try {
+      await work(abort.signal);
+    } catch (error) {
+      if (isCancelled(error)) return;
+      // The next round tries again; a server that is gone shows in the other parts of the page.
+    } finally {
+      isBusy = false;
+    }
+  };
+  const timer = setInterval(step, milliseconds);
+  return () => {
+    clearInterval(timer);
+    abort.abort();
+  };
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+const POINTS_MAX = 90;
+const WIDTH = 240;
+const HEIGHT = 32;
+
+/** A small line of recent values. */
+export class Sparkline {
+  /** @type {Array<{at: number, value: number}>} */
+  #points = [];
+
+  /** @param {string} label */
+  constructor(label) {
+    this.svg = document.createElementNS(SVG, 'svg');
+    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${HEIGHT}`);
+    this.svg.setAttribute('class', 'spark');
+    this.svg.setAttribute('role', 'img');
+    this.svg.setAttribute('aria-label', label);
+    this.line = document.createElementNS(SVG, 'path');
+    this.svg.appendChild(this.line);
+    this.element = h('span', {}, this.svg);
+  }
+
+  /**
+   * Adds a value; returns the change per second over the last few.
+   * @param {number} value
+   */
+  add(value) {
+    const now = performance.now();
+    this.#points.push({ at: now, value });
+    if (this.#points.length > POINTS_MAX) this.#points.shift();
+    this.#draw();
+    const before = this.#points.at(-6) ?? this.#points[0];
+    const seconds = before ? (now - before.at) / 1000 : 0;
+    return before && seconds > 0.5 ? (value - before.value) / seconds : 0;
+  }
+
+  #draw() {
+    const values = this.#points.map((point) => point.value);
+    const most = Math.max(1, ...values);
+    const step = WIDTH / (POINTS_MAX - 1);
+    const start = WIDTH - (values.length - 1) * step;
+    const path = values.map((value, index) => `${index ? 'L' : 'M'}${(start + index * step).toFixed(1)} ${(HEIGHT - 2 - (value / most) * (HEIGHT - 4)).toFixed(1)}`);
+    this.line.setAttribute('d', path.join(''));
+  }
+}

@@ -1,0 +1,50 @@
+//! What processes that share a content store agree on: which of them writes to which stream.
+//!
+//! A store whose bytes lie elsewhere, such as an object store, needs an engine with transactions for this. It asks the engine
+//! that holds the rows.
+//!
+//! What must stay true:
+//! - A number of a stream is given out once, to one process.
+//! - A stream that was given up, or fenced, is never written to again under its number.
+
+use super::Spot;
+use crate::EngineFuture;
+
+/// The streams of all processes.
+pub trait Ledger: Send + Sync + 'static {
+    /// A place for a piece of at most `length` bytes, in a stream of this process.
+    fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
+
+    /// Takes a stream whose pieces come from another store. `false` if a process that may be alive has it, or if this
+    /// process writes new pieces to it.
+    fn claim(&self, stream: u64) -> EngineFuture<'_, bool>;
+
+    /// Counts bytes of a stream that were stored, or released if the number is negative. The sum is an estimate: a
+    /// sweep corrects it.
+    fn count(&self, stream: u64, bytes: i64);
+
+    /// Streams, at most `max`, that no process can name new pieces of. Those that were never swept come first. A process
+    /// that was taken for dead and comes back finds that it has lost its streams.
+    fn left(&self, max: usize) -> EngineFuture<'_, Left>;
+
+    /// All streams of which no process can name new pieces. Changes nothing.
+    fn unowned(&self) -> EngineFuture<'_, Vec<u64>>;
+
+    /// Does the stream still belong to nobody?
+    fn is_free(&self, stream: u64) -> EngineFuture<'_, bool>;
+
+    /// A sweep has looked at the whole stream, of which `live` bytes are in use. An empty one is forgotten.
+    fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()>;
+
+    /// Bytes in all streams, by the last counts and sweeps.
+    fn live(&self) -> EngineFuture<'_, u64>;
+}
+
+/// Streams that a sweep can cover.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Their numbers.
+    pub streams: Vec<u64>,
+    /// There are more that no sweep has covered yet.
+    pub is_partial: bool,
+}

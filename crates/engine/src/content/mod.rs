@@ -1,0 +1,128 @@
+//! Large content: bytes that are too many for a row. Rows hold the names of the bytes, the content store holds the bytes.
+//!
+//! The store never knows what is in use: only rows do. So bytes are freed when the owner of the rows releases them, and by
+//! a [`Sweep`], which frees bytes of earlier processes that no row names.
+//!
+//! What must stay true:
+//! - Bytes are durable before their names leave [`ContentWriter::seal`]; a commit can then name them.
+//! - A name is never reused. Releasing the same piece again, even years later, cannot hit another piece.
+//! - Nothing is freed that a row names, that a reader or a copy has pinned, or that an upload of a running process has written.
+//! - No byte leaves a reader before its checksum was verified.
+
+mod audit;
+pub mod checksum;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod copy;
+mod ledger;
+mod memory;
+mod naming;
+mod piece;
+mod pins;
+mod status;
+mod streams;
+mod units;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+pub use audit::{Audit, Auditor, verify};
+pub use copy::{Copied, Copy};
+pub use ledger::{Ledger, Left};
+pub use memory::MemoryContent;
+pub use naming::{NamesNothing, Naming, See, sweep};
+pub use piece::{
+    ALIGN_BYTES, CHUNK_BYTES_MAX, Extent, Listing, PIECE_BYTES_MAX, PIECE_ENCODED_BYTES, Piece,
+    STREAM_BYTES_MAX, STREAM_MAX, Spot, footprint,
+};
+pub use pins::{Pinned, Pins};
+pub use status::ContentStatus;
+pub use streams::Streams;
+pub use units::{Units, units_of};
+
+use crate::EngineFuture;
+
+/// Sees all bytes of an upload, in order, on a thread that may compute: the place for hashes of the whole.
+pub type Fold = Box<dyn FnMut(&[u8]) + Send>;
+
+/// Where large content lives.
+pub trait Content: Send + Sync + 'static {
+    /// Content of at most this many bytes belongs into a row.
+    fn inline_max(&self) -> usize;
+
+    /// Begins an upload. `expected` is the number of bytes to come, if known: a hint by which the store chooses where to
+    /// write. `fold` has seen all bytes when [`ContentWriter::seal`] returns.
+    fn begin(&self, expected: Option<u64>, fold: Option<Fold>) -> Box<dyn ContentWriter>;
+
+    /// Reads `range` of a piece; the range is cut at the end of the piece. The piece stays readable until the reader is
+    /// dropped. If the piece was released before, the first chunk is an error: read the row again, it has changed.
+    fn read(&self, piece: &Piece, range: Range<u64>) -> Box<dyn ContentReader>;
+
+    /// Keeps pieces from being freed until the result is dropped. The caller makes sure that they are not released yet:
+    /// pin first, then check that the row still names them.
+    fn pin(&self, pieces: &[Piece]) -> Pinned;
+
+    /// Keeps everything from being freed until the result is dropped, for copies of the whole store: pin first, then take
+    /// the snapshot of the rows.
+    fn pin_all(&self) -> Pinned;
+
+    /// Frees pieces that no row names any more, and returns those that are pinned: release them again later. Releasing
+    /// a piece that is gone does nothing. The row that remembers the release may be deleted when this returns.
+    fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>>;
+
+    /// Stores a piece from another store under its name. It is durable when this returns. Bytes that do not match the
+    /// piece's checksum, and a name whose place is in use by other bytes, are rejected.
+    fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()>;
+
+    /// Lists stored bytes from `from` on, whether or not a row names them. Uploads under way may be included.
+    fn list(&self, from: Spot) -> EngineFuture<'_, Listing>;
+
+    /// Begins to sweep what earlier processes stored and no row names. Call this first, then take a snapshot of all rows,
+    /// pass every piece they name to [`Sweep::keep`], then [`Sweep::finish`].
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>>;
+
+    /// How many bytes are stored, live and dead.
+    fn status(&self) -> EngineFuture<'_, ContentStatus>;
+}
+
+/// An upload under way. Dropping it without sealing it frees what it wrote.
+pub trait ContentWriter: Send {
+    /// Takes the next bytes; waits while too much is on its way to the disk. After an error the upload is lost.
+    fn write(&mut self, bytes: Bytes) -> EngineFuture<'_, ()>;
+
+    /// Makes everything durable and returns its names, in order; none if nothing was written. The caller commits a row that
+    /// names the pieces, or releases them.
+    fn seal(self: Box<Self>) -> EngineFuture<'static, Vec<Piece>>;
+}
+
+/// A read under way.
+pub trait ContentReader: Send {
+    /// The next bytes, verified; at most [`CHUNK_BYTES_MAX`], never empty. `None` at the end of the range. After an error
+    /// every further call returns an error.
+    fn next(&mut self) -> EngineFuture<'_, Option<Bytes>>;
+}
+
+/// Finds the bytes of earlier processes that no row names.
+///
+/// It covers only streams of processes that can no longer name them. So a piece that no row of the snapshot names can
+/// never be named again.
+pub trait Sweep: Send {
+    /// A row names this piece.
+    fn keep(&mut self, piece: &Piece);
+
+    /// Frees everything that the sweep covers and that was not kept. Dropping the sweep instead frees nothing.
+    fn finish(self: Box<Self>) -> EngineFuture<'static, Swept>;
+}
+
+/// The outcome of a sweep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Bytes that were kept.
+    pub kept_bytes: u64,
+    /// Bytes that were freed.
+    pub freed_bytes: u64,
+    /// All bytes of earlier processes are accounted for. Otherwise another sweep is needed: something was pinned, or there
+    /// was too much to look at in one sweep.
+    pub is_complete: bool,
+}

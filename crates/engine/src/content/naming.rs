@@ -1,0 +1,48 @@
+//! Which pieces rows name: the knowledge that a sweep, a copy and a check need, and that only the services have.
+
+use super::{Content, Piece, Swept};
+use crate::types::{RowView, TableId};
+use crate::{Engine, Result};
+
+/// Bytes of rows that are read at a time.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Tells which pieces rows name. It sees all rows of an engine in the order of a dump, the system table first.
+pub trait Naming: Send {
+    /// Passes every piece that the row names to `see`. A row that cannot be understood is an error: whoever frees content
+    /// must stop then.
+    fn pieces(&mut self, table: TableId, row: RowView<'_>, see: &mut See<'_>) -> Result<()>;
+}
+
+/// Takes a piece that a row names. The flag says that the piece must be stored; otherwise it may have been released, because
+/// the row is about to be removed.
+pub type See<'a> = dyn FnMut(Piece, bool) + 'a;
+
+/// Rows without content.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NamesNothing;
+
+impl Naming for NamesNothing {
+    fn pieces(&mut self, _: TableId, _: RowView<'_>, _: &mut See<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Sweeps the content of an engine: frees what earlier processes stored and no row names. Nothing is freed if a row cannot
+/// be read or understood.
+pub async fn sweep(engine: &dyn Engine, content: &dyn Content, naming: &mut dyn Naming) -> Result<Swept> {
+    // In this order: what is stored from now on is not covered.
+    let mut sweep = content.sweep().await?;
+    let mut dump = engine.dump().await?;
+    loop {
+        let rows = dump.next(PAGE_BYTES).await?;
+        if rows.is_empty() {
+            break;
+        }
+        for row in &rows {
+            naming.pieces(row.table, row.row.view(), &mut |piece, _| sweep.keep(&piece))?;
+        }
+    }
+    drop(dump);
+    sweep.finish().await
+}

@@ -1,0 +1,115 @@
+//! Sources of copies, and the state of a copy that the destination shows.
+
+use crate::blob::condition::Conditions;
+use crate::blob::name::{BlobName, ContainerName};
+use crate::blob::operation::Revision;
+use crate::blob::range::ByteRange;
+use crate::blob::write::Digested;
+use crate::{DateTime, Guid};
+
+/// The source of a copy or of a `…FromURL` operation.
+#[derive(Clone, PartialEq)]
+pub struct CopySource {
+    /// The URL as it was sent, with its shared access signature.
+    pub url: String,
+    /// The blob that it names, if it has the form of a blob's URL.
+    pub blob: Option<SourceBlob>,
+    /// `x-ms-copy-source-authorization`, without `Bearer`.
+    pub bearer: Option<String>,
+    /// `x-ms-source-if-*`.
+    pub conditions: Conditions,
+    /// `x-ms-source-range`.
+    pub range: Option<ByteRange>,
+    /// The checksums that the bytes must have.
+    pub expected: Digested,
+}
+
+/// A blob that the URL of a source names.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SourceBlob {
+    /// Host and port of the URL.
+    pub authority: String,
+    /// Is that the host that the request itself was sent to? Otherwise only the operator's settings can tell whether this
+    /// server is meant.
+    pub is_same_host: bool,
+    /// The account.
+    pub account: String,
+    /// The container.
+    pub container: ContainerName,
+    /// The blob.
+    pub blob: BlobName,
+    /// The version or snapshot.
+    pub revision: Revision,
+    /// The query of the URL as it was sent: a shared access signature, perhaps.
+    pub query: String,
+}
+
+// URLs of sources contain signatures: they must not reach a log.
+impl std::fmt::Debug for CopySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CopySource")
+            .field("url", &without_query(&self.url))
+            .field("conditions", &self.conditions)
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SourceBlob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.authority, self.account, self.container, self.blob)
+    }
+}
+
+/// The URL without its query.
+pub fn without_query(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(path, _)| path)
+}
+
+/// The state of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyStatus {
+    /// It continues.
+    Pending,
+    /// It is complete.
+    Success,
+    /// It was aborted.
+    Aborted,
+    /// It failed.
+    Failed,
+}
+
+impl CopyStatus {
+    /// The name in headers and listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CopyStatus::Pending => "pending",
+            CopyStatus::Success => "success",
+            CopyStatus::Aborted => "aborted",
+            CopyStatus::Failed => "failed",
+        }
+    }
+}
+
+/// The last copy to a blob. It goes away with the next change of the blob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyInfo {
+    /// Its id.
+    pub id: Guid,
+    /// The URL of the source, without signature.
+    pub source: String,
+    /// Its state.
+    pub status: CopyStatus,
+    /// The bytes that were copied.
+    pub copied: u64,
+    /// The bytes to copy.
+    pub total: u64,
+    /// When it ended.
+    pub completed: Option<DateTime>,
+    /// Why it failed.
+    pub description: Option<String>,
+    /// Is it incremental?
+    pub is_incremental: bool,
+    /// The snapshot that an incremental copy made last.
+    pub destination_snapshot: Option<DateTime>,
+}

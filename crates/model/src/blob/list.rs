@@ -1,0 +1,177 @@
+//! Listings of containers and blobs: the options of requests and the pages of responses.
+
+use crate::blob::container::ContainerProperties;
+use crate::blob::operation::Revision;
+use crate::blob::properties::{BlobKind, BlobProperties};
+use crate::blob::tag::{TagQuery, Tags};
+
+/// Which containers to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListContainers {
+    /// Only names that start so.
+    pub prefix: String,
+    /// Start at the first name that is not less than this one.
+    pub from: Option<String>,
+    /// Maximum entries returned per page, 1 to 5000.
+    pub max_results: u32,
+    /// With metadata.
+    pub has_metadata: bool,
+    /// Also deleted ones that can be restored.
+    pub has_deleted: bool,
+    /// Also those of the system.
+    pub has_system: bool,
+}
+
+/// A container in a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerItem {
+    /// Its name.
+    pub name: String,
+    /// Its properties. Metadata only counts if the request asks for it.
+    pub properties: ContainerProperties,
+}
+
+/// A page of containers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContainerPage {
+    /// The containers in the order of their names.
+    pub items: Vec<ContainerItem>,
+    /// The name at which the next page starts.
+    pub next: Option<String>,
+}
+
+/// The parts of a listing besides blobs and their properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Include {
+    /// Snapshots.
+    pub snapshots: bool,
+    /// Metadata.
+    pub metadata: bool,
+    /// Blobs that have only uncommitted blocks.
+    pub uncommitted: bool,
+    /// The last copy.
+    pub copy: bool,
+    /// Deleted blobs and snapshots that can be restored.
+    pub deleted: bool,
+    /// Tags.
+    pub tags: bool,
+    /// Versions.
+    pub versions: bool,
+    /// Blobs that are deleted but have versions.
+    pub deleted_with_versions: bool,
+    /// Immutability policies.
+    pub immutability: bool,
+    /// Legal holds.
+    pub legal_hold: bool,
+    /// Owners and permissions, which only a hierarchical namespace has.
+    pub permissions: bool,
+}
+
+/// A place in the order of a container: by name, and within a name snapshots by time, versions by time, then the blob
+/// itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobPosition {
+    /// The name. It need not be that of a blob that exists, nor a legal one.
+    pub name: String,
+    /// The entry of that name; `None` for the first one.
+    pub revision: Option<Revision>,
+}
+
+/// Which blobs to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListBlobs {
+    /// Only names that start so.
+    pub prefix: String,
+    /// Names are cut after the first occurrence of this text behind the prefix, and each result is returned once.
+    pub delimiter: Option<String>,
+    /// Start at the first entry that is not less than this one. It wins over `start_from`.
+    pub from: Option<BlobPosition>,
+    /// Only names that are not less than this one, in byte order.
+    pub start_from: Option<String>,
+    /// Maximum entries returned per page, 1 to 5000; prefixes count as entries.
+    pub max_results: u32,
+    /// Further parts to return.
+    pub include: Include,
+}
+
+/// An entry of a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlobEntry {
+    /// A blob, snapshot or version.
+    Blob(BlobItem),
+    /// All blobs whose names start so, delimiter included.
+    Prefix(String),
+}
+
+/// A blob in a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlobItem {
+    /// Its name.
+    pub name: String,
+    /// Which of the entries of that name.
+    pub revision: Revision,
+    /// Its state.
+    pub state: ListedState,
+    /// Its tags, if the request asks for them.
+    pub tags: Option<Tags>,
+}
+
+/// The state of a blob in a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ListedState {
+    /// It has properties. Those that the request does not ask for do not count.
+    Committed(Box<BlobProperties>),
+    /// It has only uncommitted blocks.
+    Uncommitted(BlobKind),
+}
+
+/// A page of blobs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlobPage {
+    /// Blobs and prefixes in one order.
+    pub entries: Vec<BlobEntry>,
+    /// Where the next page starts. A page may end early, even without entries.
+    pub next: Option<BlobPosition>,
+}
+
+/// A search by tags, in one container or in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindBlobs {
+    /// The expression.
+    pub query: TagQuery,
+    /// Start at the first blob that is not less than this one.
+    pub from: Option<FoundPosition>,
+    /// Maximum entries returned per page, 1 to 5000.
+    pub max_results: u32,
+}
+
+/// A place in the order of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPosition {
+    /// The container.
+    pub container: String,
+    /// The value of the tag by which the search reads; `None` for the start of the container.
+    pub value: Option<String>,
+    /// The blob.
+    pub blob: String,
+}
+
+/// A blob that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundBlob {
+    /// Its container.
+    pub container: String,
+    /// Its name.
+    pub blob: String,
+    /// The tags that the expression names.
+    pub tags: Tags,
+}
+
+/// A page of a search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundPage {
+    /// The blobs by container and name; by container, tag value and name if the expression has no `=`.
+    pub items: Vec<FoundBlob>,
+    /// Where the next page starts.
+    pub next: Option<FoundPosition>,
+}

@@ -1,0 +1,397 @@
+//! The operations of the Blob service.
+//!
+//! Content never stands in an operation. A body is declared as [`Body`] and streamed beside the operation; a source to copy
+//! from is declared as [`CopySource`] and fetched by the server.
+
+use crate::blob::block::{BlockId, BlockListFilter, BlockRef};
+use crate::blob::condition::{AppendConditions, Conditions, SequenceConditions};
+use crate::blob::container::ContainerRequest;
+use crate::blob::copy::CopySource;
+use crate::blob::lease::LeaseAction;
+use crate::blob::list::{FindBlobs, ListContainers};
+use crate::blob::name::{BlobName, ContainerName};
+use crate::blob::properties::{BlobKind, ContentHeaders};
+use crate::blob::protection::{Encryption, Immutability, ImmutabilityPolicy};
+use crate::blob::range::ByteRange;
+use crate::blob::tag::Tags;
+use crate::blob::tier::{AccessTier, RehydratePriority};
+use crate::blob::write::{Body, DeleteSnapshots, Digests, SequenceAction, Settings, TagOption};
+pub use crate::delegation::KeyPeriod;
+
+use crate::{DateTime, Guid, Metadata, OperationKind, PropertiesUpdate};
+
+/// An operation of the Blob service.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Read the properties of the service.
+    GetProperties,
+    /// Change some properties of the service.
+    SetProperties(Box<PropertiesUpdate>),
+    /// How far the secondary is behind.
+    GetStats,
+    /// Read the kind of the account, through any of its resources.
+    GetAccountInformation(AccountScope),
+    /// Get a key by which a user signs.
+    GetUserDelegationKey(KeyPeriod),
+    /// List the containers.
+    ListContainers(ListContainers),
+    /// Find blobs by their tags, in one container or in all.
+    FindBlobs(Option<ContainerName>, Box<FindBlobs>),
+    /// An operation on a container.
+    Container(Box<ContainerRequest>),
+    /// An operation on a blob.
+    Blob(Box<BlobRequest>),
+}
+
+/// The resource through which account information is read. It need not exist; rights are checked against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountScope {
+    /// The service.
+    Service,
+    /// A container.
+    Container(ContainerName),
+    /// A blob.
+    Blob(ContainerName, BlobName),
+}
+
+/// Which state of a blob is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Revision {
+    /// The blob itself.
+    #[default]
+    Current,
+    /// The snapshot of that time.
+    Snapshot(DateTime),
+    /// The version of that time.
+    Version(DateTime),
+}
+
+/// A request for one blob.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlobRequest {
+    /// The container.
+    pub container: ContainerName,
+    /// The blob.
+    pub blob: BlobName,
+    /// Which state of it. Writes other than deletion only take the blob itself.
+    pub revision: Revision,
+    /// The id of its lease, if it was sent. Empty for lease actions, which carry their ids.
+    pub lease: Option<Guid>,
+    /// Conditions. Empty for actions that accept none.
+    pub conditions: Conditions,
+    /// The encryption that the request names.
+    pub encryption: Encryption,
+    /// The operation.
+    pub action: BlobAction,
+}
+
+/// An operation on a blob.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlobAction {
+    /// Read its content.
+    Get(GetBlob),
+    /// Read its properties.
+    GetProperties,
+    /// Read its metadata.
+    GetMetadata,
+    /// Read its blocks.
+    GetBlockList(BlockListFilter),
+    /// Read its tags.
+    GetTags,
+    /// Read the ranges of a page blob that were written.
+    GetPageRanges(GetPageRanges),
+
+    /// Create or replace a block blob by the streamed body.
+    PutBlob(Body, Box<Settings>),
+    /// Create or replace a block blob by the content of a source.
+    PutBlobFromUrl(Box<PutFromUrl>),
+    /// Upload a block.
+    PutBlock(BlockId, Body),
+    /// Upload a block by the content of a source.
+    PutBlockFromUrl(BlockId, Box<CopySource>, Digests),
+    /// Create or replace a block blob by uploaded and present blocks.
+    PutBlockList(Vec<BlockRef>, Box<Settings>),
+
+    /// Create an empty append blob.
+    CreateAppend(Box<Settings>),
+    /// Append the streamed body.
+    AppendBlock(Body, AppendConditions),
+    /// Append the content of a source.
+    AppendBlockFromUrl(Box<CopySource>, Digests, AppendConditions),
+    /// Let an append blob take no more, if it has this length.
+    Seal(AppendConditions),
+
+    /// Create a page blob of zeros.
+    CreatePage {
+        /// Its size.
+        size: u64,
+        /// Its sequence number.
+        sequence: u64,
+        /// Its settings.
+        settings: Box<Settings>,
+    },
+    /// Write pages from the streamed body.
+    PutPage(PageSpan, Body, SequenceConditions),
+    /// Write pages from a source.
+    PutPageFromUrl(PageSpan, Box<CopySource>, Digests, SequenceConditions),
+    /// Clear pages.
+    ClearPage(PageSpan, SequenceConditions),
+    /// Copy what has changed since the last snapshot of a page blob.
+    IncrementalCopy(Box<CopySource>),
+
+    /// Copy a blob, now or later.
+    Copy(Box<CopyBlob>),
+    /// Stop a copy.
+    AbortCopy(Guid),
+
+    /// Set HTTP headers, size or sequence number.
+    SetProperties(Box<SetProperties>),
+    /// Replace the metadata.
+    SetMetadata(Metadata),
+    /// Replace the tags.
+    SetTags(Tags),
+    /// Move it to another tier.
+    SetTier(AccessTier, RehydratePriority),
+    /// Delete it when its time has come.
+    SetExpiry(Expiry),
+    /// Set an immutability policy.
+    SetImmutability(ImmutabilityPolicy),
+    /// Remove the immutability policy.
+    DeleteImmutability,
+    /// Set or clear the legal hold.
+    SetLegalHold(bool),
+
+    /// Make a snapshot, with other metadata perhaps.
+    Snapshot(Option<Metadata>),
+    /// Delete it or its snapshots.
+    Delete {
+        /// Which snapshots.
+        snapshots: DeleteSnapshots,
+        /// Also if it could be restored.
+        is_permanent: bool,
+    },
+    /// Restore it and its snapshots.
+    Undelete,
+    /// Change its lease.
+    Lease(LeaseAction),
+}
+
+/// How to read the content of a blob.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GetBlob {
+    /// Which bytes.
+    pub range: Option<ByteRange>,
+    /// Checksums of those bytes that the response contains. Fails with `OutOfRangeInput` if the range of the blob is longer
+    /// than [`crate::blob::limits::CHECKED_RANGE_BYTES_MAX`]; only ranges without end can be.
+    pub digests: Digests,
+    /// May the range of an empty blob be answered with 200? Versions before 2013-08-15 did.
+    pub allows_empty_range: bool,
+}
+
+/// Which page ranges to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GetPageRanges {
+    /// Which bytes.
+    pub range: Option<ByteRange>,
+    /// Only what has changed since this snapshot.
+    pub previous: Option<DateTime>,
+    /// The first byte of the page of results.
+    pub from: Option<u64>,
+    /// Maximum ranges returned per page.
+    pub max_results: Option<u32>,
+}
+
+/// Pages: both ends are multiples of 512.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageSpan {
+    /// The first byte.
+    pub offset: u64,
+    /// The number of bytes.
+    pub length: u64,
+}
+
+/// A block blob to create from a source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PutFromUrl {
+    /// The source.
+    pub source: CopySource,
+    /// The settings of the new blob. Without metadata, it gets that of the source.
+    pub settings: Settings,
+    /// Do HTTP headers come from the source where the request names none?
+    pub copies_headers: bool,
+    /// Where tags come from.
+    pub tags: TagOption,
+    /// The checksums for the response.
+    pub digests: Digests,
+}
+
+/// A blob to copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyBlob {
+    /// The source.
+    pub source: CopySource,
+    /// Must the copy be complete before the response?
+    pub is_sync: bool,
+    /// The metadata of the copy; `None` for that of the source.
+    pub metadata: Option<Metadata>,
+    /// The tags of the copy.
+    pub tags: Tags,
+    /// Where tags come from.
+    pub tag_option: TagOption,
+    /// The tier of the copy.
+    pub tier: Option<AccessTier>,
+    /// How urgently the copy of an archived blob is to be readable.
+    pub priority: RehydratePriority,
+    /// Is the copy of an append blob to be sealed?
+    pub seals: Option<bool>,
+    /// Immutability policy and legal hold of the copy.
+    pub immutability: Immutability,
+    /// The checksums for the response of a synchronous copy.
+    pub digests: Digests,
+}
+
+/// The changes of Set Blob Properties.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetProperties {
+    /// All HTTP headers, if the request names any of them.
+    pub headers: Option<ContentHeaders>,
+    /// The new size of a page blob.
+    pub size: Option<u64>,
+    /// The change of its sequence number.
+    pub sequence: Option<SequenceAction>,
+}
+
+/// When a blob deletes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// Never.
+    Never,
+    /// This number of milliseconds after its creation.
+    AfterCreation(u64),
+    /// This number of milliseconds from now.
+    FromNow(u64),
+    /// At that time.
+    At(DateTime),
+}
+
+impl Operation {
+    /// The kind of the operation, for logs and metrics.
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            Operation::GetProperties => OperationKind::GetBlobServiceProperties,
+            Operation::SetProperties(_) => OperationKind::SetBlobServiceProperties,
+            Operation::GetStats => OperationKind::GetBlobServiceStats,
+            Operation::GetAccountInformation(_) => OperationKind::GetAccountInformation,
+            Operation::GetUserDelegationKey(_) => OperationKind::GetUserDelegationKey,
+            Operation::ListContainers(_) => OperationKind::ListContainers,
+            Operation::FindBlobs(..) => OperationKind::FindBlobsByTags,
+            Operation::Container(request) => request.action.kind(),
+            Operation::Blob(request) => request.action.kind(),
+        }
+    }
+
+    /// The container that it is about.
+    pub fn container(&self) -> Option<&ContainerName> {
+        match self {
+            Operation::GetAccountInformation(
+                AccountScope::Container(container) | AccountScope::Blob(container, _),
+            ) => Some(container),
+            Operation::FindBlobs(container, _) => container.as_ref(),
+            Operation::Container(request) => Some(&request.container),
+            Operation::Blob(request) => Some(&request.container),
+            _ => None,
+        }
+    }
+
+    /// The blob that it is about.
+    pub fn blob(&self) -> Option<&BlobName> {
+        match self {
+            Operation::GetAccountInformation(AccountScope::Blob(_, blob)) => Some(blob),
+            Operation::Blob(request) => Some(&request.blob),
+            _ => None,
+        }
+    }
+}
+
+impl BlobAction {
+    /// The kind of the operation, for logs and metrics.
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            BlobAction::Get(_) => OperationKind::GetBlob,
+            BlobAction::GetProperties => OperationKind::GetBlobProperties,
+            BlobAction::GetMetadata => OperationKind::GetBlobMetadata,
+            BlobAction::GetBlockList(_) => OperationKind::GetBlockList,
+            BlobAction::GetTags => OperationKind::GetBlobTags,
+            BlobAction::GetPageRanges(_) => OperationKind::GetPageRegions,
+            BlobAction::PutBlob(..) | BlobAction::CreateAppend(_) | BlobAction::CreatePage { .. } => {
+                OperationKind::PutBlob
+            }
+            BlobAction::PutBlobFromUrl(_) => OperationKind::PutBlobFromUrl,
+            BlobAction::PutBlock(..) => OperationKind::PutBlock,
+            BlobAction::PutBlockFromUrl(..) => OperationKind::PutBlockFromUrl,
+            BlobAction::PutBlockList(..) => OperationKind::PutBlockList,
+            BlobAction::AppendBlock(..) => OperationKind::AppendBlock,
+            BlobAction::AppendBlockFromUrl(..) => OperationKind::AppendBlockFromUrl,
+            BlobAction::Seal(_) => OperationKind::SealBlob,
+            BlobAction::PutPage(..) => OperationKind::PutPage,
+            BlobAction::PutPageFromUrl(..) => OperationKind::PutPageFromUrl,
+            BlobAction::ClearPage(..) => OperationKind::ClearPage,
+            BlobAction::IncrementalCopy(_) => OperationKind::IncrementalCopyBlob,
+            BlobAction::Copy(copy) if copy.is_sync => OperationKind::CopyBlobFromUrl,
+            BlobAction::Copy(_) => OperationKind::CopyBlob,
+            BlobAction::AbortCopy(_) => OperationKind::AbortCopyBlob,
+            BlobAction::SetProperties(_) => OperationKind::SetBlobProperties,
+            BlobAction::SetMetadata(_) => OperationKind::SetBlobMetadata,
+            BlobAction::SetTags(_) => OperationKind::SetBlobTags,
+            BlobAction::SetTier(..) => OperationKind::SetBlobTier,
+            BlobAction::SetExpiry(_) => OperationKind::SetBlobExpiry,
+            BlobAction::SetImmutability(_) => OperationKind::SetBlobImmutabilityPolicy,
+            BlobAction::DeleteImmutability => OperationKind::DeleteBlobImmutabilityPolicy,
+            BlobAction::SetLegalHold(_) => OperationKind::SetBlobLegalHold,
+            BlobAction::Snapshot(_) => OperationKind::SnapshotBlob,
+            BlobAction::Delete { .. } => OperationKind::DeleteBlob,
+            BlobAction::Undelete => OperationKind::UndeleteBlob,
+            BlobAction::Lease(LeaseAction::Acquire { .. }) => OperationKind::AcquireBlobLease,
+            BlobAction::Lease(LeaseAction::Renew { .. }) => OperationKind::RenewBlobLease,
+            BlobAction::Lease(LeaseAction::Change { .. }) => OperationKind::ChangeBlobLease,
+            BlobAction::Lease(LeaseAction::Release { .. }) => OperationKind::ReleaseBlobLease,
+            BlobAction::Lease(LeaseAction::Break { .. }) => OperationKind::BreakBlobLease,
+        }
+    }
+
+    /// The body that is streamed beside the operation.
+    pub fn body(&self) -> Option<&Body> {
+        match self {
+            BlobAction::PutBlob(body, _)
+            | BlobAction::PutBlock(_, body)
+            | BlobAction::AppendBlock(body, _)
+            | BlobAction::PutPage(_, body, _) => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The source that the server fetches.
+    pub fn source(&self) -> Option<&CopySource> {
+        match self {
+            BlobAction::PutBlobFromUrl(put) => Some(&put.source),
+            BlobAction::Copy(copy) => Some(&copy.source),
+            BlobAction::PutBlockFromUrl(_, source, _)
+            | BlobAction::AppendBlockFromUrl(source, ..)
+            | BlobAction::PutPageFromUrl(_, source, ..)
+            | BlobAction::IncrementalCopy(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The kind of blob that it creates.
+    pub fn creates(&self) -> Option<BlobKind> {
+        match self {
+            BlobAction::PutBlob(..) | BlobAction::PutBlobFromUrl(_) | BlobAction::PutBlockList(..) => {
+                Some(BlobKind::Block)
+            }
+            BlobAction::CreateAppend(_) => Some(BlobKind::Append),
+            BlobAction::CreatePage { .. } => Some(BlobKind::Page),
+            _ => None,
+        }
+    }
+}

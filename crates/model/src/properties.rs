@@ -1,0 +1,191 @@
+//! The properties of a service of an account: request logs, metrics, CORS rules; for Blob also soft delete and website.
+
+/// Most CORS rules. More is `InvalidXmlDocument`.
+pub const CORS_RULES_MAX: usize = 5;
+/// All texts of all CORS rules together.
+pub const CORS_BYTES_MAX: usize = 2048;
+/// Most origins of a rule.
+pub const CORS_ORIGINS_MAX: usize = 64;
+/// Longest origin or header name of a rule.
+pub const CORS_TEXT_CHARS_MAX: usize = 256;
+/// Most header names of a rule that are spelt out, in each of its two lists.
+pub const CORS_HEADERS_MAX: usize = 64;
+/// Most header names of a rule that end in `*`, in each of its two lists.
+pub const CORS_PREFIXES_MAX: usize = 2;
+/// The verbs that a rule may name.
+pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "PATCH", "OPTIONS", "PUT"];
+/// Longest path of a document of a static website.
+pub const STATIC_PATH_CHARS_MAX: usize = 1024;
+/// Longest retention of logs, metrics and deleted blobs.
+pub const RETENTION_DAYS_MAX: u16 = 365;
+
+/// All properties. A new account has everything off.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Logging, ServiceProperties};
+///
+/// let properties = ServiceProperties::default();
+/// assert_eq!(properties.logging, Logging::default());
+/// assert!(properties.cors.is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceProperties {
+    /// What is logged.
+    pub logging: Logging,
+    /// What is measured by the hour.
+    pub hour_metrics: Metrics,
+    /// What is measured by the minute.
+    pub minute_metrics: Metrics,
+    /// Which web pages may call the service, in the order in which the rules are tried.
+    pub cors: Vec<CorsRule>,
+    /// The version of requests that name none: `YYYY-MM-DD`.
+    pub default_version: Option<String>,
+    /// How long deleted blobs can be restored. Only for Blob.
+    pub delete_retention: DeleteRetention,
+    /// The website in the container `$web`. Only for Blob.
+    pub static_website: StaticWebsite,
+}
+
+/// Some of the properties: what is left out stays as it is.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{Logging, PropertiesUpdate};
+///
+/// let logging = Logging { delete: true, ..Logging::default() };
+/// let update = PropertiesUpdate { logging: Some(logging), ..PropertiesUpdate::default() };
+/// assert_eq!(update.cors, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PropertiesUpdate {
+    /// What is logged.
+    pub logging: Option<Logging>,
+    /// What is measured by the hour.
+    pub hour_metrics: Option<Metrics>,
+    /// What is measured by the minute.
+    pub minute_metrics: Option<Metrics>,
+    /// All CORS rules.
+    pub cors: Option<Vec<CorsRule>>,
+    /// The version of requests that name none.
+    pub default_version: Option<String>,
+    /// How long deleted blobs can be restored.
+    pub delete_retention: Option<DeleteRetention>,
+    /// The website.
+    pub static_website: Option<StaticWebsite>,
+}
+
+impl ServiceProperties {
+    /// The properties after an update.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// use lazuli_client::{CorsRule, PropertiesUpdate, ServiceProperties};
+    ///
+    /// let before = ServiceProperties { default_version: Some("2019-02-02".into()), ..ServiceProperties::default() };
+    /// let rules = vec![CorsRule { origins: vec!["*".into()], ..CorsRule::default() }];
+    /// let after = before.updated(PropertiesUpdate { cors: Some(rules), ..PropertiesUpdate::default() });
+    /// assert_eq!(after.cors.len(), 1);
+    /// assert_eq!(after.default_version, before.default_version);
+    /// ```
+    pub fn updated(&self, update: PropertiesUpdate) -> Self {
+        Self {
+            logging: update.logging.unwrap_or(self.logging),
+            hour_metrics: update.hour_metrics.unwrap_or(self.hour_metrics),
+            minute_metrics: update.minute_metrics.unwrap_or(self.minute_metrics),
+            cors: update.cors.unwrap_or_else(|| self.cors.clone()),
+            default_version: update.default_version.or_else(|| self.default_version.clone()),
+            delete_retention: update.delete_retention.unwrap_or(self.delete_retention),
+            static_website: update.static_website.unwrap_or_else(|| self.static_website.clone()),
+        }
+    }
+}
+
+/// Which requests are logged.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::Logging;
+///
+/// let changes = Logging { write: true, delete: true, retention_days: Some(7), ..Logging::default() };
+/// assert!(!changes.read);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// Those that read.
+    pub read: bool,
+    /// Those that write.
+    pub write: bool,
+    /// Those that delete.
+    pub delete: bool,
+    /// For how many days the log is kept; `None` for ever.
+    pub retention_days: Option<u16>,
+}
+
+/// What is measured.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::Metrics;
+///
+/// let by_operation = Metrics { include_apis: Some(true), retention_days: Some(30) };
+/// assert_ne!(by_operation, Metrics::default());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// `None`: nothing. Else whether each operation is measured by itself, too.
+    pub include_apis: Option<bool>,
+    /// For how many days the figures are kept; `None` for ever.
+    pub retention_days: Option<u16>,
+}
+
+/// How long deleted blobs can be restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeleteRetention {
+    /// The number of days; `None` deletes at once.
+    pub days: Option<u16>,
+    /// Whether a client may delete a deleted blob for good before the days are over.
+    pub allow_permanent_delete: bool,
+}
+
+/// The website that is served from the container `$web`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StaticWebsite {
+    /// Whether it is served.
+    pub enabled: bool,
+    /// The name of the blob that is served for each directory.
+    pub index_document: Option<String>,
+    /// The path of the blob that is served instead of a missing one.
+    pub error_document: Option<String>,
+    /// The path of the blob that is served for the root.
+    pub default_index_document: Option<String>,
+}
+
+/// A rule of cross-origin resource sharing.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::CorsRule;
+///
+/// let shop = CorsRule {
+///     origins: vec!["https://*.example.com".into()],
+///     methods: vec!["GET".into(), "POST".into()],
+///     allowed_headers: vec!["x-ms-*".into(), "content-type".into()],
+///     max_age_seconds: 600,
+///     ..CorsRule::default()
+/// };
+/// assert!(shop.exposed_headers.is_empty());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CorsRule {
+    /// The origins it is for: spelt out, `*`, or with a wildcard for sub-domains.
+    pub origins: Vec<String>,
+    /// The verbs it is for.
+    pub methods: Vec<String>,
+    /// The request headers that a page may send; `x*` stands for all that start with `x`.
+    pub allowed_headers: Vec<String>,
+    /// The response headers that a page may see.
+    pub exposed_headers: Vec<String>,
+    /// How long a browser may remember the response to a preflight.
+    pub max_age_seconds: u32,
+}

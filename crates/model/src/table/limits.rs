@@ -1,0 +1,41 @@
+//! Every limit of the data model, each with its unit and where it comes from.
+
+/// Shortest table name. Shorter is `OutOfRangeInput`.
+pub const TABLE_NAME_CHARS_MIN: usize = 3;
+/// Longest table name.
+pub const TABLE_NAME_CHARS_MAX: usize = 63;
+
+/// Longest PartitionKey or RowKey in UTF-16 code units. Longer is `KeyValueTooLarge`.
+pub const KEY_UNITS_MAX: usize = 1024;
+
+/// Longest property name in characters. Longer is `PropertyNameTooLong`.
+pub const PROPERTY_NAME_CHARS_MAX: usize = 255;
+/// Most properties that a user may give an entity; three more are the system's.
+pub const PROPERTIES_MAX: usize = 252;
+/// Longest string value in UTF-16 code units (64 KiB).
+pub const STRING_UNITS_MAX: usize = 32 * 1024;
+/// Longest binary value.
+pub const BINARY_BYTES_MAX: usize = 64 * 1024;
+/// Largest entity by the service's own measure: see [`crate::table::entity::entity_bytes`].
+pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Most rows in one response, and the largest `$top`.
+pub const PAGE_ROWS_MAX: usize = 1000;
+/// Entity data in one response: names and values counted, markup not.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most operations in one change set.
+pub const BATCH_OPERATIONS_MAX: usize = 100;
+/// Largest request body. Larger is `RequestBodyTooLarge`.
+pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most names in `$select`.
+pub const SELECT_NAMES_MAX: usize = 255;
+
+/// Most comparisons in one `$filter`. The documents say 15, real filters have many more; this bounds our work.
+pub const FILTER_COMPARISONS_MAX: usize = 512;
+/// Deepest nesting of one `$filter`: parsing, printing and evaluation recurse this deep at most.
+pub const FILTER_DEPTH_MAX: usize = 128;
+
+const _: () = assert!(ENTITY_BYTES_MAX < PAGE_BYTES_MAX);
+const _: () = assert!(BINARY_BYTES_MAX < ENTITY_BYTES_MAX);

@@ -1,0 +1,250 @@
+//! Requests and their outcomes: the only types that `protocol` and `service` share.
+
+use std::sync::Arc;
+
+use crate::kind::{Effort, OperationKind};
+use crate::policy::SignedIdentifier;
+use crate::properties::{PropertiesUpdate, ServiceProperties};
+use crate::table::filter::Expr;
+use crate::{DateTime, EntityKey, PackedRow, Properties, TableName};
+
+/// One request, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// List the tables of the account.
+    QueryTables(TableQuery),
+    /// Look one table up.
+    GetTable(TableName),
+    /// Create a table.
+    CreateTable(TableName),
+    /// Delete a table with all that is in it.
+    DeleteTable(TableName),
+    /// Read one entity.
+    GetEntity {
+        /// The table.
+        table: TableName,
+        /// The entity.
+        key: EntityKey,
+    },
+    /// Read a page of entities.
+    QueryEntities {
+        /// The table.
+        table: TableName,
+        /// Which of them.
+        query: EntityQuery,
+    },
+    /// Change one entity.
+    Write {
+        /// The table.
+        table: TableName,
+        /// The change.
+        write: Write,
+    },
+    /// Change several entities of one partition together or not at all.
+    Batch {
+        /// The table.
+        table: TableName,
+        /// The changes, in order; all keys have the same partition, no key stands twice.
+        writes: Vec<Write>,
+    },
+    /// Read the stored access policies of a table.
+    GetAcl(TableName),
+    /// Give a table other stored access policies.
+    SetAcl(TableName, Vec<SignedIdentifier>),
+    /// Read the properties of the service.
+    GetProperties,
+    /// Change some properties of the service.
+    SetProperties(Box<PropertiesUpdate>),
+    /// How far the secondary is behind.
+    GetStats,
+}
+
+impl Operation {
+    /// What it is called where requests are counted and logged.
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            Operation::QueryTables(_) => OperationKind::QueryTables,
+            Operation::GetTable(_) => OperationKind::QueryTable,
+            Operation::CreateTable(_) => OperationKind::CreateTable,
+            Operation::DeleteTable(_) => OperationKind::DeleteTable,
+            Operation::GetEntity { .. } => OperationKind::QueryEntity,
+            Operation::QueryEntities { .. } => OperationKind::QueryEntities,
+            Operation::Write { write, .. } => write.kind(),
+            Operation::Batch { .. } => OperationKind::EntityGroupTransaction,
+            Operation::GetAcl(_) => OperationKind::GetTableAcl,
+            Operation::SetAcl(..) => OperationKind::SetTableAcl,
+            Operation::GetProperties => OperationKind::GetTableServiceProperties,
+            Operation::SetProperties(_) => OperationKind::SetTableServiceProperties,
+            Operation::GetStats => OperationKind::GetTableServiceStats,
+        }
+    }
+}
+
+/// Which tables to list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableQuery {
+    /// Only those for which it holds; its one property is `TableName`.
+    pub filter: Option<Expr>,
+    /// Maximum tables in this response.
+    pub top: Option<usize>,
+    /// Resume at this name, in lower case.
+    pub from: Option<String>,
+}
+
+/// Which entities to read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntityQuery {
+    /// Only those for which it holds.
+    pub filter: Option<Expr>,
+    /// Maximum entities in this response.
+    pub top: Option<usize>,
+    /// Resume at the first entity that is not before this one.
+    pub from: Option<Position>,
+    /// Bytes that each entity adds to the response whatever it holds: names that are selected come back as null where they
+    /// are missing, and count towards the size of a page.
+    pub row_bytes: usize,
+}
+
+/// A place in the order of a table. It need not name an entity that exists, and its texts need not be legal keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// PartitionKey.
+    pub partition: String,
+    /// RowKey; empty is the start of the partition.
+    pub row: String,
+}
+
+/// A change of one entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// The entity.
+    pub key: EntityKey,
+    /// What to do to it.
+    pub change: Change,
+}
+
+/// What to do to an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// It must not exist.
+    Insert(Properties),
+    /// It must exist and match; what is not given goes.
+    Replace(Properties, Match),
+    /// It must exist and match; what is not given stays.
+    Merge(Properties, Match),
+    /// Whether it exists or not; what is not given goes.
+    InsertOrReplace(Properties),
+    /// Whether it exists or not; what is not given stays.
+    InsertOrMerge(Properties),
+    /// It must exist and match.
+    Delete(Match),
+}
+
+impl Write {
+    /// What it is called where requests are counted and logged.
+    pub fn kind(&self) -> OperationKind {
+        match self.change {
+            Change::Insert(_) => OperationKind::InsertEntity,
+            Change::Replace(..) => OperationKind::UpdateEntity,
+            Change::Merge(..) => OperationKind::MergeEntity,
+            Change::InsertOrReplace(_) => OperationKind::InsertOrReplaceEntity,
+            Change::InsertOrMerge(_) => OperationKind::InsertOrMergeEntity,
+            Change::Delete(_) => OperationKind::DeleteEntity,
+        }
+    }
+}
+
+/// The condition that `If-Match` sets on an entity that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// `*`: any version.
+    Any,
+    /// The version with this Timestamp.
+    Version(DateTime),
+    /// A well-formed ETag that cannot be one of ours.
+    Nothing,
+}
+
+/// What came of an operation that did not fail.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A page of table names, in order.
+    Tables {
+        /// The names as created.
+        names: Vec<String>,
+        /// Where to continue.
+        next: Option<String>,
+    },
+    /// The table exists.
+    Table(String),
+    /// The table was created.
+    TableCreated(String),
+    /// The table was deleted.
+    TableDeleted,
+    /// The entity.
+    Entity(Stored),
+    /// A page of entities, in order.
+    Page(Page),
+    /// The entity was changed.
+    Written(Written),
+    /// All entities were changed, in this order.
+    Batch(Vec<Written>),
+    /// The stored access policies of a table.
+    Acl(Vec<SignedIdentifier>),
+    /// They were replaced.
+    AclSet,
+    /// The properties of the service.
+    Properties(Arc<ServiceProperties>),
+    /// They were changed.
+    PropertiesSet,
+    /// The secondary is not behind: it reads the same rows.
+    Stats,
+}
+
+/// A page of entities.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The entities, in order.
+    pub rows: Vec<Stored>,
+    /// Where to continue.
+    pub next: Option<Position>,
+    /// How much reading it took.
+    pub effort: Effort,
+}
+
+impl Page {
+    /// How many bytes the entities take where they are stored: a measure of the work that is left.
+    pub fn stored_bytes(&self) -> usize {
+        self.rows.iter().map(Stored::bytes).sum()
+    }
+}
+
+/// An entity as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// PartitionKey.
+    pub partition: Box<str>,
+    /// RowKey.
+    pub row: Box<str>,
+    /// Timestamp, from which the ETag follows.
+    pub timestamp: DateTime,
+    /// The other properties.
+    pub properties: PackedRow,
+}
+
+impl Stored {
+    fn bytes(&self) -> usize {
+        self.partition.len() + self.row.len() + self.properties.as_bytes().len()
+    }
+}
+
+/// What a change of an entity left behind.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// Inserted; the entity as stored, for clients that want it back.
+    Inserted(Stored),
+    /// Changed; the new Timestamp.
+    Updated(DateTime),
+    /// Deleted.
+    Deleted,
+}

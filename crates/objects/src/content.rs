@@ -1,0 +1,337 @@
+//! Content in an object store: the parts that uploads, downloads and sweeps share.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lazuli_engine::content::checksum::{Summing, table_bytes, verify_piece};
+use lazuli_engine::content::{
+    ALIGN_BYTES, Content, ContentReader, ContentStatus, ContentWriter, Extent, Fold, Ledger, Listing, Piece,
+    Pinned, Pins, Spot, Sweep, Units, units_of,
+};
+use lazuli_engine::{EngineFuture, Error, Result};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::bucket::Bucket;
+use crate::name::Names;
+use crate::reader::ObjectReader;
+use crate::store::{Failure, Objects};
+use crate::sweep::ObjectSweep;
+use crate::writer::ObjectWriter;
+
+/// Content of at most this many bytes belongs into a row.
+const INLINE_BYTES_MAX: usize = 64 * 1024;
+/// Largest object of an upload. Each is held in memory until the store has acknowledged it.
+pub const OBJECT_BYTES_MAX: u32 = 8 * 1024 * 1024;
+/// Objects of one upload that are on their way at the same time.
+pub const UPLOAD_OBJECTS_MAX: usize = 2;
+/// Bytes that all uploads together gather. Beyond it, each of them stores what it gets at once, in small objects.
+const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// What one unit of that bound stands for.
+pub const GATHERED_UNIT_BYTES: usize = 1024;
+/// Memory of everything else: responses on their way, and objects of uploads that found no room to gather.
+const OTHER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Requests under way at the same time, downloads excepted: those are bounded by the connections of clients.
+const REQUESTS_MAX: usize = 64;
+/// Longest time for a request with all its retries. It includes waiting for one of the permits.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(45);
+/// Locks that keep adoptions of the same piece apart. Pieces of a usual size spread evenly over a prime.
+const ADOPTIONS_MAX: usize = 61;
+/// Adopted streams whose places are remembered; each takes up to 128 KiB of memory.
+const ADOPTED_STREAMS_MAX: usize = 64;
+
+/// Content in an object store.
+#[derive(Clone)]
+pub struct ObjectContent {
+    inner: Arc<Inner>,
+}
+
+/// What uploads, downloads and the content store itself share.
+pub struct Inner {
+    pub(crate) store: Arc<dyn Objects>,
+    pub(crate) names: Names,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) pins: Pins,
+    /// Room for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
+    pub(crate) gathered: Arc<Semaphore>,
+    requests: Semaphore,
+    /// Pieces that are being deleted.
+    leaving: Mutex<HashSet<Spot>>,
+    /// Held while a piece is adopted: the same piece is adopted once at a time.
+    adoptions: [tokio::sync::Mutex<()>; ADOPTIONS_MAX],
+    /// The places of streams that were adopted lately.
+    adopted: tokio::sync::Mutex<HashMap<u64, Units>>,
+    pub(crate) writing: AtomicU64,
+    pub(crate) freed: AtomicU64,
+}
+
+impl ObjectContent {
+    /// Content in a bucket, in streams of this ledger.
+    pub fn new(bucket: Bucket, ledger: Arc<dyn Ledger>) -> Self {
+        let Bucket { store, names } = bucket;
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                names,
+                ledger,
+                pins: Pins::default(),
+                gathered: Arc::new(Semaphore::new(GATHERED_BYTES_MAX / GATHERED_UNIT_BYTES)),
+                requests: Semaphore::new(REQUESTS_MAX),
+                leaving: Mutex::default(),
+                adoptions: std::array::from_fn(|_| tokio::sync::Mutex::default()),
+                adopted: tokio::sync::Mutex::default(),
+                writing: AtomicU64::new(0),
+                freed: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Upper bound of its memory.
+    pub fn memory_bytes_max() -> u64 {
+        GATHERED_BYTES_MAX as u64 + OTHER_BYTES_MAX
+    }
+}
+
+/// The object of a piece: the table of its checksums, then its bytes.
+pub fn payload(table: Vec<u8>, bytes: Bytes) -> Vec<Bytes> {
+    [Bytes::from(table), bytes].into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+impl Inner {
+    pub(crate) fn leaving(&self) -> MutexGuard<'_, HashSet<Spot>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a request, once there is a permit for it, in bounded time.
+    pub(crate) async fn request<T>(
+        &self,
+        request: impl Future<Output = std::result::Result<T, Failure>>,
+    ) -> std::result::Result<T, Failure> {
+        let permitted = async {
+            // It is never closed.
+            let _permit = self.requests.acquire().await.ok();
+            request.await
+        };
+        timeout(REQUEST_TIME_MAX, permitted).await.unwrap_or(Err(Failure::Late))
+    }
+
+    /// Stores an object. Its name is new, so that it can be sent again if a response is lost.
+    pub(crate) async fn put(&self, spot: Spot, parts: Vec<Bytes>) -> Result<()> {
+        let name = self.names.object(spot);
+        let stored = self.request(self.store.put(&name, parts, false)).await;
+        stored.map_err(|failure| failure.during("storing content"))
+    }
+
+    /// Is there an object at a place?
+    async fn has(&self, spot: Spot) -> Result<bool> {
+        let name = self.names.object(spot);
+        match self.request(self.store.head(&name)).await {
+            Ok(_) => Ok(true),
+            Err(Failure::Missing) => Ok(false),
+            Err(failure) => Err(failure.during("looking for content")),
+        }
+    }
+
+    /// Deletes the object at a place. It may be gone already.
+    pub(crate) async fn delete(&self, spot: Spot) -> Result<()> {
+        let name = self.names.object(spot);
+        let deleted = self.request(self.store.delete(&name)).await;
+        deleted.map_err(|failure| failure.during("deleting content"))
+    }
+
+    /// Deletes the object of a piece, and counts it as freed if it was there.
+    async fn delete_piece(&self, piece: &Piece) -> Result<()> {
+        if !piece.is_valid() || !self.has(piece.spot()).await? {
+            return Ok(());
+        }
+        self.delete(piece.spot()).await?;
+        self.ledger.count(piece.stream, -signed(piece.footprint()));
+        self.freed.fetch_add(piece.footprint(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Deletes pieces that nobody has pinned; returns the others.
+    async fn release(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
+        let mut leaving = Leaving { inner: self, pieces: Vec::new() };
+        // Whoever pins one of them later finds that it is leaving.
+        let pinned = self.pins.free(pieces, |piece| {
+            self.leaving().insert(piece.spot());
+            leaving.pieces.push(piece);
+        });
+        for piece in &leaving.pieces {
+            self.delete_piece(piece).await?;
+        }
+        Ok(pinned)
+    }
+
+    async fn adopt(&self, piece: Piece, bytes: Bytes) -> Result<()> {
+        if !piece.is_valid() {
+            return Err(Error::Corrupt(format!("{piece} is not possible")));
+        }
+        verify_piece(piece, &bytes)?;
+        // A copy brings a piece again if several rows name it, perhaps while the first one is on its way.
+        let stripe = (piece.stream + piece.offset / ALIGN_BYTES) % ADOPTIONS_MAX as u64;
+        let _alone = self.adoptions[stripe as usize].lock().await;
+        if self.has(piece.spot()).await? {
+            let mut stored = ObjectReader::new(self, piece, 0..u64::MAX);
+            return if stored.has(&bytes).await? { Ok(()) } else { Err(in_use(&piece)) };
+        }
+        if !self.ledger.claim(piece.stream).await? {
+            return Err(in_use(&piece));
+        }
+        let mut adopted = self.adopted.lock().await;
+        if !adopted.contains_key(&piece.stream) {
+            let taken = self.taken(piece.stream).await?;
+            if adopted.len() >= ADOPTED_STREAMS_MAX {
+                adopted.clear();
+            }
+            adopted.insert(piece.stream, taken);
+        }
+        let taken = adopted.entry(piece.stream).or_default();
+        let units = units_of(piece.offset, piece.footprint());
+        if taken.has_any(units.clone()) {
+            return Err(in_use(&piece));
+        }
+        taken.add(units);
+        drop(adopted);
+        let mut summing = Summing::default();
+        summing.add(&bytes);
+        self.put(piece.spot(), payload(summing.finish().1, bytes)).await?;
+        self.ledger.count(piece.stream, signed(piece.footprint()));
+        Ok(())
+    }
+
+    /// The places of a stream where something is stored.
+    async fn taken(&self, stream: u64) -> Result<Units> {
+        let mut taken = Units::default();
+        let mut from = Some(Spot { stream, offset: 0 });
+        while let Some(start) = from {
+            let (extents, next) = self.page(start).await?;
+            for extent in extents.iter().filter(|extent| extent.start.stream == stream) {
+                taken.add(units_of(extent.start.offset, extent.bytes));
+            }
+            from = next.filter(|next| next.stream == stream);
+        }
+        Ok(taken)
+    }
+
+    /// A page of objects from a place on, and where the next one starts.
+    pub(crate) async fn page(&self, from: Spot) -> Result<(Vec<Extent>, Option<Spot>)> {
+        let mut after = self.names.before(from);
+        let page = loop {
+            let listed = self.request(self.store.list(self.names.prefix(), &after)).await;
+            let page = listed.map_err(|failure| failure.during("listing content"))?;
+            // A page of objects that are not ours says nothing of what follows.
+            match page.objects.last().filter(|_| page.is_truncated) {
+                Some((last, _)) if !page.objects.iter().any(|(name, _)| self.names.spot(name).is_some()) => {
+                    after.clone_from(last);
+                }
+                _ => break page,
+            }
+        };
+        let extents = page.objects.iter().filter_map(|(name, size)| {
+            let start = self.names.spot(name).filter(|spot| *spot >= from)?;
+            Some(Extent { start, bytes: footprint_of(*size) })
+        });
+        let mut extents: Vec<Extent> = extents.collect();
+        // Stores list in this order; nothing relies on it.
+        extents.sort_unstable();
+        let last = extents.last().filter(|_| page.is_truncated);
+        let next = last.map(|last| Spot { offset: last.start.offset + 1, ..last.start });
+        Ok((extents, next))
+    }
+}
+
+/// What an object of this size takes up of its stream.
+fn footprint_of(size: u64) -> u64 {
+    size.next_multiple_of(ALIGN_BYTES)
+}
+
+/// Bytes of an object before those of its piece.
+pub fn table_of(piece: &Piece) -> u64 {
+    table_bytes(piece.blocks()) as u64
+}
+
+/// Counts in a ledger are signed.
+pub fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+fn in_use(piece: &Piece) -> Error {
+    Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
+}
+
+/// Pieces that are being deleted. Dropping it ends that, whatever came of it.
+struct Leaving<'a> {
+    inner: &'a Inner,
+    pieces: Vec<Piece>,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let mut leaving = self.inner.leaving();
+        for piece in &self.pieces {
+            leaving.remove(&piece.spot());
+        }
+    }
+}
+
+impl Content for ObjectContent {
+    fn inline_max(&self) -> usize {
+        INLINE_BYTES_MAX
+    }
+
+    fn begin(&self, _: Option<u64>, fold: Option<Fold>) -> Box<dyn ContentWriter> {
+        Box::new(ObjectWriter::new(&self.inner, fold))
+    }
+
+    fn read(&self, piece: &Piece, range: Range<u64>) -> Box<dyn ContentReader> {
+        Box::new(ObjectReader::new(&self.inner, *piece, range))
+    }
+
+    fn pin(&self, pieces: &[Piece]) -> Pinned {
+        self.inner.pins.pin(pieces)
+    }
+
+    fn pin_all(&self) -> Pinned {
+        self.inner.pins.pin_all()
+    }
+
+    fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
+        Box::pin(self.inner.release(pieces))
+    }
+
+    fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
+        Box::pin(self.inner.adopt(piece, bytes))
+    }
+
+    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+        Box::pin(async move {
+            let (extents, next) = self.inner.page(from).await?;
+            Ok(Listing { extents, next })
+        })
+    }
+
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+        Box::pin(async {
+            let sweep = ObjectSweep::begin(&self.inner).await?;
+            Ok(Box::new(sweep) as Box<dyn Sweep>)
+        })
+    }
+
+    fn status(&self) -> EngineFuture<'_, ContentStatus> {
+        Box::pin(async {
+            Ok(ContentStatus {
+                live: self.inner.ledger.live().await?,
+                writing: self.inner.writing.load(Ordering::Relaxed),
+                freed: self.inner.freed.load(Ordering::Relaxed),
+                ..ContentStatus::default()
+            })
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! The suite that every content store runs.
+
+use std::sync::Arc;
+
+use lazuli_engine::content::conformance::{Factory, Home};
+use lazuli_engine::{Content, content_conformance_tests};
+use lazuli_objects::{Bucket, ObjectContent};
+
+use crate::ledger::{Book, Own};
+use crate::memory::InMemory;
+
+/// Front ends on one bucket, one after the other.
+struct Place {
+    bucket: Bucket,
+    book: Book,
+    open: Option<Arc<Own>>,
+}
+
+impl Home for Place {
+    async fn open(&mut self) -> Arc<dyn Content> {
+        if let Some(own) = self.open.take() {
+            own.leave();
+        }
+        let own = self.book.join();
+        self.open = Some(own.clone());
+        Arc::new(ObjectContent::new(self.bucket.clone(), own))
+    }
+}
+
+struct Buckets;
+
+impl Factory for Buckets {
+    type Home = Place;
+
+    async fn home(&self) -> Place {
+        Place {
+            bucket: Bucket::over(Arc::new(InMemory::default()), "some/prefix"),
+            book: Book::default(),
+            open: None,
+        }
+    }
+}
+
+content_conformance_tests!(Buckets);

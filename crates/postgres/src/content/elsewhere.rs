@@ -1,0 +1,34 @@
+//! What an engine does for content that is stored elsewhere, in an object store: its streams, and the number of that store.
+
+use std::sync::Arc;
+
+use lazuli_engine::content::Ledger;
+use lazuli_engine::{Error, Result};
+
+use crate::engine::Postgres;
+
+impl Postgres {
+    /// Takes all content over from processes that are certainly gone.
+    pub(crate) async fn take_over_content(&self) -> Result<()> {
+        self.ledger.take_over().await
+    }
+
+    /// The streams of all front ends, for content that is stored elsewhere.
+    pub fn ledger(&self) -> Arc<dyn Ledger> {
+        self.ledger.clone()
+    }
+
+    /// Notes that content is in an object store with a new number, if it is nowhere yet. Returns the number of the store
+    /// with the content; content in the database itself is an error.
+    pub async fn mark_objects(&self) -> Result<u64> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| Error::Unavailable(error.to_string()))?;
+        // Numbers in a database are signed, and 0 stands for chunks.
+        self.ledger.mark_objects((u64::from_be_bytes(random) >> 1).max(1)).await
+    }
+
+    /// The number of the object store with the content, if there is one.
+    pub async fn object_store(&self) -> Result<Option<u64>> {
+        self.ledger.object_store().await
+    }
+}

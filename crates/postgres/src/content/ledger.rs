@@ -1,0 +1,286 @@
+//! Which streams belong to which front end, as `lazuli_stream` says, and where the next piece goes.
+//!
+//! Content in an object store uses the same streams: then `lazuli_meta` has the number of that store under `objects`. With
+//! content in chunks it is 0 there, so that two front ends never store content in two places.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lazuli_engine::content::{Ledger, Left, STREAM_MAX, Spot, Streams};
+use lazuli_engine::{EngineFuture, Error, Result};
+use tokio::sync::Semaphore;
+use tokio_postgres::types::Type;
+
+use super::calls::{Parameter, signed, unsigned};
+use crate::engine::{Core, incomplete};
+
+/// Nobody has the stream, or a front end that was not seen for a day: that does not come back.
+const UNOWNED: &str = "holder = '' OR seen < now() - interval '86400 seconds'";
+/// Where content is if it is in chunks.
+const IN_CHUNKS: i64 = 0;
+
+/// A number for a stream that nobody ever had.
+const NEXT: &str = "UPDATE lazuli_meta SET value = value + 1 WHERE name = 'streams' RETURNING value";
+
+const TAKE: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swept) VALUES ($1, $2, now(), 0, false) \
+     ON CONFLICT (stream) DO UPDATE SET holder = excluded.holder, seen = excluded.seen";
+
+const RENEW: &str = "UPDATE lazuli_stream SET seen = now() WHERE holder = $1 RETURNING stream";
+
+const COUNT: &str = "UPDATE lazuli_stream SET live = live + $2 WHERE stream = $1 RETURNING stream";
+
+const LEAVE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder = $1";
+
+const LIVE: &str = "SELECT coalesce(sum(live), 0)::int8 FROM lazuli_stream";
+
+/// The number is used up.
+const REACH: &str = "UPDATE lazuli_meta SET value = greatest(value, $1) WHERE name = 'streams'";
+
+/// From now on until it leaves, the stream is kept from sweeps by this front end, unless another one has it.
+const CLAIM: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swept) VALUES ($1, $2, now(), 0, false) \
+     ON CONFLICT (stream) DO UPDATE SET holder = excluded.holder, seen = excluded.seen, swept = false \
+     WHERE lazuli_stream.holder = '' OR lazuli_stream.holder = excluded.holder RETURNING stream";
+
+const TAKE_OVER: &str = "UPDATE lazuli_stream SET holder = $1, seen = now() WHERE holder <> $1";
+
+/// A front end that comes back finds that it has lost its streams, and takes new ones.
+const FENCE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder <> '' AND stream = ANY($1)";
+
+const FREE: &str = "SELECT 1 FROM lazuli_stream WHERE stream = $1 AND holder = ''";
+
+const SETTLE: &str = "UPDATE lazuli_stream SET live = $2, swept = true WHERE stream = $1";
+
+const FORGET: &str = "DELETE FROM lazuli_stream WHERE stream = $1 AND holder = ''";
+
+/// Content of databases that are older than the mark is in chunks.
+const MARK: &str = "INSERT INTO lazuli_meta (name, value) SELECT 'objects', $1 \
+     WHERE $1 = 0 OR NOT EXISTS (SELECT 1 FROM lazuli_stream) ON CONFLICT (name) DO NOTHING";
+
+const MARKED: &str = "SELECT value FROM lazuli_meta WHERE name = 'objects'";
+
+/// The streams of this front end, and of all.
+pub struct StreamLedger {
+    core: Arc<Core>,
+    /// Connections that content may use at the same time: rows need some as well.
+    pub(super) connections: Semaphore,
+    /// The stream in use. It is taken once at a time.
+    current: tokio::sync::Mutex<Streams>,
+    /// Streams that uploads of this process have written to.
+    own: Mutex<HashSet<u64>>,
+    /// This process has taken over streams of other stores.
+    has_adopted: AtomicBool,
+    /// The database says that content is in the place where this process stores it.
+    is_marked: AtomicBool,
+    /// Bytes of each stream that were stored, less those released, since they were last told to the database.
+    changes: Mutex<HashMap<u64, i64>>,
+}
+
+impl StreamLedger {
+    /// The streams next to the rows of an engine.
+    pub fn new(core: &Arc<Core>) -> Self {
+        Self {
+            core: Arc::clone(core),
+            connections: Semaphore::new((core.pool.url.pool / 2).max(1)),
+            current: tokio::sync::Mutex::default(),
+            own: Mutex::default(),
+            has_adopted: AtomicBool::new(false),
+            is_marked: AtomicBool::new(false),
+            changes: Mutex::default(),
+        }
+    }
+
+    /// What all parts of the engine work with.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn own(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changes(&self) -> MutexGuard<'_, HashMap<u64, i64>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There are streams to renew and to give up.
+    fn has_any(&self) -> bool {
+        self.has_adopted.load(Ordering::Relaxed) || !self.own().is_empty()
+    }
+
+    /// The number of the object store with the content; `None` if content is in chunks, or nowhere yet.
+    pub async fn object_store(&self) -> Result<Option<u64>> {
+        let rows = self.call(MARKED, &[]).await?;
+        rows.first()
+            .map(|row| unsigned(row.get(0)))
+            .transpose()
+            .map(|found| found.filter(|number| *number > 0))
+    }
+
+    /// Notes that content is in the object store with this number, if it is nowhere yet. Returns the number of the store
+    /// with the content.
+    pub async fn mark_objects(&self, number: u64) -> Result<u64> {
+        self.call(MARK, &[(&signed(number), Type::INT8)]).await?;
+        let found = self.object_store().await?.ok_or_else(|| {
+            Error::Unavailable(
+                "the content of this database is in the database itself; move it with lazuli engine copy"
+                    .into(),
+            )
+        })?;
+        self.is_marked.store(true, Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// Before anything is stored: content of this database is in chunks.
+    async fn mark_chunks(&self) -> Result<()> {
+        if self.is_marked.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.call(MARK, &[(&IN_CHUNKS, Type::INT8)]).await?;
+        if self.object_store().await?.is_some() {
+            return Err(in_objects());
+        }
+        self.is_marked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn take_place(&self, length: u32) -> Result<Spot> {
+        let mut streams = self.current.lock().await;
+        if let Some(spot) = streams.place(length) {
+            return Ok(spot);
+        }
+        self.mark_chunks().await?;
+        let row = self.call(NEXT, &[]).await?;
+        let number = unsigned(row.first().ok_or_else(incomplete)?.get(0))?;
+        if number > STREAM_MAX {
+            return Err(Error::Unavailable("there are no more numbers for streams".into()));
+        }
+        let parameters: [Parameter<'_>; 2] = [(&signed(number), Type::INT8), (&self.core.holder, Type::TEXT)];
+        self.call(TAKE, &parameters).await?;
+        self.own().insert(number);
+        streams.enter(number);
+        streams.place(length).ok_or_else(|| Error::Unavailable("a new stream has no room".into()))
+    }
+
+    async fn take_claim(&self, stream: u64) -> Result<bool> {
+        self.mark_chunks().await?;
+        let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&self.core.holder, Type::TEXT)];
+        self.call(REACH, &parameters[..1]).await?;
+        if self.own().contains(&stream) || self.call(CLAIM, &parameters).await?.is_empty() {
+            return Ok(false);
+        }
+        self.has_adopted.store(true, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Takes all streams over from processes that are certainly gone.
+    pub async fn take_over(&self) -> Result<()> {
+        self.call(TAKE_OVER, &[(&self.core.holder, Type::TEXT)]).await?;
+        self.has_adopted.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Says that this front end is alive, and how much it has stored and released.
+    pub async fn renew(&self) -> Result<()> {
+        if self.has_any() {
+            let held = self.call(RENEW, &[(&self.core.holder, Type::TEXT)]).await?;
+            let held: HashSet<u64> = held.iter().map(|row| unsigned(row.get(0))).collect::<Result<_>>()?;
+            let mut streams = self.current.lock().await;
+            if !self.own().is_subset(&held) {
+                // Someone has swept it: this process was away for a day.
+                streams.leave();
+            }
+        }
+        let changes = std::mem::take(&mut *self.changes());
+        for (stream, change) in changes {
+            let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&change, Type::INT8)];
+            // A sweep corrects what is lost here.
+            self.call(COUNT, &parameters).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives up all streams.
+    pub async fn leave(&self) -> Result<()> {
+        self.current.lock().await.leave();
+        let told = self.renew().await;
+        if self.has_any() {
+            self.call(LEAVE, &[(&self.core.holder, Type::TEXT)]).await?;
+        }
+        told
+    }
+
+    async fn cover(&self, max: usize) -> Result<Left> {
+        let covered = format!(
+            "SELECT stream, swept FROM lazuli_stream WHERE {UNOWNED} ORDER BY swept, stream LIMIT $1"
+        );
+        let rows = self.call(&covered, &[(&signed(max as u64 + 1), Type::INT8)]).await?;
+        let is_partial = rows.get(max).is_some_and(|row| !row.get::<_, bool>(1));
+        let numbers: Vec<i64> = rows.iter().take(max).map(|row| row.get(0)).collect();
+        self.call(FENCE, &[(&numbers, Type::INT8_ARRAY)]).await?;
+        let streams = numbers.into_iter().map(unsigned).collect::<Result<_>>()?;
+        Ok(Left { streams, is_partial })
+    }
+
+    async fn all_unowned(&self) -> Result<Vec<u64>> {
+        let unowned = format!("SELECT stream FROM lazuli_stream WHERE {UNOWNED} ORDER BY stream");
+        let rows = self.call(&unowned, &[]).await?;
+        rows.iter().map(|row| unsigned(row.get(0))).collect()
+    }
+
+    async fn tell(&self, stream: u64, live: u64) -> Result<()> {
+        let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&signed(live), Type::INT8)];
+        match live {
+            0 => self.call(FORGET, &parameters[..1]).await?,
+            _ => self.call(SETTLE, &parameters).await?,
+        };
+        self.changes().remove(&stream);
+        Ok(())
+    }
+
+    async fn all_live(&self) -> Result<u64> {
+        let rows = self.call(LIVE, &[]).await?;
+        let told: i64 = rows.first().ok_or_else(incomplete)?.get(0);
+        let untold: i64 = self.changes().values().sum();
+        Ok(told.saturating_add(untold).max(0).unsigned_abs())
+    }
+}
+
+/// The error for a process that would store content in chunks.
+pub fn in_objects() -> Error {
+    Error::Unavailable("the content of this database is in an object store; name it with --content".into())
+}
+
+impl Ledger for StreamLedger {
+    fn place(&self, length: u32) -> EngineFuture<'_, Spot> {
+        Box::pin(self.take_place(length))
+    }
+
+    fn claim(&self, stream: u64) -> EngineFuture<'_, bool> {
+        Box::pin(self.take_claim(stream))
+    }
+
+    fn count(&self, stream: u64, bytes: i64) {
+        *self.changes().entry(stream).or_default() += bytes;
+    }
+
+    fn left(&self, max: usize) -> EngineFuture<'_, Left> {
+        Box::pin(self.cover(max))
+    }
+
+    fn unowned(&self) -> EngineFuture<'_, Vec<u64>> {
+        Box::pin(self.all_unowned())
+    }
+
+    fn is_free(&self, stream: u64) -> EngineFuture<'_, bool> {
+        Box::pin(async move { Ok(!self.call(FREE, &[(&signed(stream), Type::INT8)]).await?.is_empty()) })
+    }
+
+    fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()> {
+        Box::pin(self.tell(stream, live))
+    }
+
+    fn live(&self) -> EngineFuture<'_, u64> {
+        Box::pin(self.all_live())
+    }
+}

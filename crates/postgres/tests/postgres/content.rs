@@ -1,0 +1,137 @@
+//! Content as rows of chunks: the suite that every content store runs, and what several front ends share.
+
+use std::sync::Arc;
+
+use lazuli_engine::content::conformance::{Factory, Home, bytes_of, read_all, settled, write_all};
+use lazuli_engine::content::{Content, Piece};
+use lazuli_engine::{Clock, Engine, Error, content_conformance_tests};
+
+use crate::support::{client, open, schema, server, url_of};
+
+/// Front ends on one schema, one after the other.
+struct Place {
+    schema: String,
+    engine: Option<Arc<dyn Engine>>,
+}
+
+impl Home for Place {
+    async fn open(&mut self) -> Arc<dyn Content> {
+        if let Some(engine) = self.engine.take() {
+            engine.close().await.expect("the engine closes");
+        }
+        let engine = open(url_of(&server(), &self.schema), Clock::system()).await;
+        let content = engine.content().expect("it has content");
+        self.engine = Some(engine);
+        content
+    }
+}
+
+struct Database;
+
+impl Factory for Database {
+    type Home = Place;
+
+    async fn home(&self) -> Place {
+        Place { schema: schema().await, engine: None }
+    }
+}
+
+content_conformance_tests!(Database);
+
+/// Two front ends: each reads what the other stored, names never meet, and a sweep of one leaves the other's uploads alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn front_ends_share_content() {
+    let schema = schema().await;
+    let first = open(url_of(&server(), &schema), Clock::system()).await;
+    let second = open(url_of(&server(), &schema), Clock::system()).await;
+    let (one, two) = (first.content().unwrap(), second.content().unwrap());
+    let bytes = bytes_of(1, 700_000);
+    let (mine, yours) = (write_all(&*one, &bytes).await[0], write_all(&*two, &bytes).await[0]);
+    assert_ne!(mine.stream, yours.stream);
+    assert_eq!(read_all(&*one, &[yours]).await.as_ref(), Ok(&bytes));
+    assert_eq!(read_all(&*two, &[mine]).await.as_ref(), Ok(&bytes));
+    for content in [&one, &two] {
+        assert!(content.sweep().await.unwrap().finish().await.unwrap().is_complete);
+    }
+    assert_eq!(read_all(&*two, &[mine, yours]).await.map(|bytes| bytes.len()), Ok(1_400_000));
+    assert_eq!(two.release(vec![mine]).await, Ok(vec![]));
+    assert!(matches!(read_all(&*one, &[mine]).await, Err(Error::Corrupt(_))));
+    // One leaves: what it stored and no row names can go now.
+    first.close().await.unwrap();
+    assert!(two.sweep().await.unwrap().finish().await.unwrap().is_complete);
+    assert_eq!(read_all(&*two, &[yours]).await.as_ref(), Ok(&bytes));
+    second.close().await.unwrap();
+}
+
+/// Streams of a front end that was killed are swept when it was not seen for a day; if it comes back, it takes new ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_front_end_that_was_lost_is_swept() {
+    let schema = schema().await;
+    let lost = open(url_of(&server(), &schema), Clock::system()).await;
+    let other = open(url_of(&server(), &schema), Clock::system()).await;
+    let (theirs, ours) = (lost.content().unwrap(), other.content().unwrap());
+    let bytes = bytes_of(1, 300_000);
+    let pieces = [write_all(&*theirs, &bytes).await[0], write_all(&*theirs, &bytes).await[0]];
+    let sweep = async |named: &[Piece]| {
+        let mut sweep = ours.sweep().await.unwrap();
+        named.iter().for_each(|piece| sweep.keep(piece));
+        sweep.finish().await.unwrap().freed_bytes
+    };
+    assert_eq!(sweep(&[]).await, 0, "it is alive");
+    let age = format!("UPDATE {schema}.lazuli_stream SET seen = now() - interval '25 hours'");
+    client(&server()).await.batch_execute(&age).await.unwrap();
+    assert_eq!(sweep(&pieces[..1]).await, pieces[1].footprint());
+    assert_eq!(read_all(&*ours, &pieces[..1]).await.as_ref(), Ok(&bytes));
+    assert_eq!(settled(&*ours).await.live, pieces[0].footprint());
+}
+
+/// Damage in the database is found: a changed, a shortened and a missing chunk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn damaged_chunks_are_never_returned() {
+    let schema = schema().await;
+    let engine = open(url_of(&server(), &schema), Clock::system()).await;
+    let content = engine.content().unwrap();
+    for damage in [
+        "UPDATE lazuli_chunk SET val = set_byte(val, 70000, get_byte(val, 70000) # 1) WHERE $place + 262144",
+        "UPDATE lazuli_chunk SET val = set_byte(val, 3, get_byte(val, 3) # 1) WHERE $place + 600000",
+        "UPDATE lazuli_chunk SET val = substring(val FROM 1 FOR 1000) WHERE $place + 262144",
+        "DELETE FROM lazuli_chunk WHERE $place + 262144",
+        "DELETE FROM lazuli_chunk WHERE $place + 600000",
+    ] {
+        let bytes = bytes_of(1, 600_000);
+        let piece = write_all(&*content, &bytes).await[0];
+        let sql = damage
+            .replace("lazuli_chunk", &format!("{schema}.lazuli_chunk"))
+            .replace("$place", &format!("stream = {} AND pos = {}", piece.stream, piece.offset));
+        client(&server()).await.batch_execute(&sql).await.unwrap();
+        let found = read_all(&*content, &[piece]).await;
+        assert!(matches!(found, Err(Error::Corrupt(_))), "{damage}: {:?}", found.map(drop));
+    }
+}
+
+/// A database of the version before gets the tables of content, and keeps its rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_database_of_version_1_is_migrated() {
+    use lazuli_engine::TableId;
+    use lazuli_engine::conformance::upsert;
+    let name = schema().await;
+    let url = url_of(&server(), &name);
+    let engine = open(url.clone(), Clock::system()).await;
+    engine.apply(TableId(7), "p", vec![upsert("r", "kept")]).await.unwrap();
+    engine.close().await.unwrap();
+    let back = format!(
+        "DROP TABLE {name}.lazuli_chunk; DROP TABLE {name}.lazuli_stream; \
+         DELETE FROM {name}.lazuli_meta WHERE name = 'streams'; \
+         UPDATE {name}.lazuli_meta SET value = 1 WHERE name = 'schema'"
+    );
+    client(&server()).await.batch_execute(&back).await.unwrap();
+    let refused = lazuli_postgres::Postgres::open(url.clone(), Clock::system()).await.err();
+    assert!(refused.is_some_and(|why| why.to_string().contains("engine migrate")));
+    assert_eq!(lazuli_postgres::Postgres::migrate(url.clone()).await, Ok(Some(1)));
+    let engine = open(url, Clock::system()).await;
+    let content = engine.content().unwrap();
+    let bytes = bytes_of(1, 100_000);
+    let pieces = write_all(&*content, &bytes).await;
+    assert_eq!(read_all(&*content, &pieces).await, Ok(bytes));
+    assert!(engine.get(TableId(7), "p", &["r"]).await.unwrap()[0].is_some());
+}

@@ -1,0 +1,83 @@
+//! A response as it arrived. The head stays one string: a load generator rarely looks at it.
+
+use std::io;
+
+/// A response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// Status line and headers, as they arrived.
+    pub head: String,
+    /// The body, no longer chunked.
+    pub body: Vec<u8>,
+    /// Did the server ask for the body with `100 Continue`? `None` if the request did not wait for that.
+    pub continued: Option<bool>,
+}
+
+impl Response {
+    /// Takes a head: status line, headers, empty line.
+    pub fn from_head(head: String) -> io::Result<Self> {
+        let line = head.lines().next().unwrap_or_default();
+        let mut words = line.split(' ');
+        let is_http = words.next().is_some_and(|version| version.starts_with("HTTP/1."));
+        let status = words.next().and_then(|word| word.parse().ok()).filter(|_| is_http);
+        let status = status.ok_or_else(|| malformed(&format!("not a status line: {line}")))?;
+        if let Some(line) = head.lines().skip(1).find(|line| !line.is_empty() && !line.contains(':')) {
+            return Err(malformed(&format!("not a header: {line}")));
+        }
+        Ok(Self { status, head, ..Self::default() })
+    }
+
+    /// The words behind the status.
+    pub fn reason(&self) -> &str {
+        self.head.lines().next().and_then(|line| line.splitn(3, ' ').nth(2)).unwrap_or_default()
+    }
+
+    /// The headers in order, names in the case in which they arrived.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name, value.trim()))
+    }
+
+    /// The value of a header, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// Does the server close the connection?
+    pub fn closes(&self) -> bool {
+        self.header("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
+}
+
+pub(crate) fn malformed(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_read_on_demand() {
+        let head = "HTTP/1.1 404 Not Found\r\nETag: \"a:b\"\r\nX: \r\nConnection: Close\r\n\r\n";
+        let response = Response::from_head(head.to_owned()).unwrap();
+        assert_eq!((response.status, response.reason()), (404, "Not Found"));
+        assert_eq!(response.headers().collect::<Vec<_>>()[..2], [("ETag", "\"a:b\""), ("X", "")]);
+        assert_eq!(response.header("etag"), Some("\"a:b\""));
+        assert!(response.closes());
+        for bad in ["", "HTTP/2 200 OK\r\n", "HTTP/1.1 OK\r\n", "200", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"]
+        {
+            assert!(Response::from_head(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Bearer tokens: JSON Web Tokens signed by an issuer that the configuration names.
+//!
+//! Nothing that a token says is believed before its signature holds, and it is the key that decides how a signature is
+//! checked: a token cannot choose to be checked in a weaker way, or not at all.
+
+mod basic;
+mod keys;
+
+pub use keys::{JwksError, KeySet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lazuli_model::{DateTime, Permissions, Service};
+use serde_json::{Map, Value};
+
+use crate::Head;
+use keys::Algorithm;
+
+/// Longest token that is looked at.
+pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
+/// How far the clocks of issuer and server may be apart.
+pub const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
+/// Where the roles are, if nothing else is said.
+pub const ROLES_CLAIM: &str = "roles";
+
+/// The roles of each service, with the letters of a shared access signature that allows the same. For tables, the letter `w`
+/// permits setting the service properties and creating tables, nothing else. A role may be followed by a slash and the name
+/// of the one account that it is for.
+const ROLES: [(&str, Service, &str); 13] = [
+    ("Storage Table Data Reader", Service::Table, "rl"),
+    ("Storage Table Data Contributor", Service::Table, "rlaucdw"),
+    ("Table.Read", Service::Table, "rl"),
+    ("Table.Write", Service::Table, "auc"),
+    ("Table.Delete", Service::Table, "d"),
+    ("Storage Queue Data Reader", Service::Queue, "rl"),
+    ("Storage Queue Data Contributor", Service::Queue, "rlacudpw"),
+    ("Storage Queue Data Message Processor", Service::Queue, "rp"),
+    ("Storage Queue Data Message Sender", Service::Queue, "a"),
+    ("Storage Blob Data Reader", Service::Blob, "rl"),
+    ("Storage Blob Data Contributor", Service::Blob, "racwdxl"),
+    ("Storage Blob Data Owner", Service::Blob, "racwdxyltfi"),
+    ("Storage Blob Delegator", Service::Blob, ""),
+];
+
+/// The token of a request, if it carries one.
+pub fn token_of<'a>(head: &Head<'a>) -> Option<&'a str> {
+    let (scheme, token) = head.get("authorization")?.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Whose tokens are good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The issuer, exactly as its tokens name it.
+    pub issuer: String,
+    /// For whom tokens may be meant, with or without a slash at the end.
+    pub audiences: Vec<String>,
+    /// The claim that holds the roles.
+    pub roles_claim: String,
+}
+
+/// Why a token is rejected: for the log. The client only learns that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is not a token in the compact form, or says something in a way that cannot be read.
+    Malformed,
+    /// It is signed in a way that is not accepted, or not at all.
+    Algorithm,
+    /// It names a key that the issuer is not known to have.
+    UnknownKey,
+    /// The signature is not that of the token.
+    Signature,
+    /// It is somebody else's.
+    Issuer,
+    /// It is meant for somebody else.
+    Audience,
+    /// Its time is over.
+    Expired,
+    /// Its time has not come.
+    NotYetValid,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Refusal::Malformed => "it is not a token that can be read",
+            Refusal::Algorithm => "it is not signed in a way that is accepted",
+            Refusal::UnknownKey => "the issuer is not known to have its key",
+            Refusal::Signature => "its signature does not hold",
+            Refusal::Issuer => "it is of another issuer",
+            Refusal::Audience => "it is for another audience",
+            Refusal::Expired => "it has expired",
+            Refusal::NotYetValid => "it is not valid yet",
+        })
+    }
+}
+
+/// The rights that the roles of a token grant, by service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles([Permissions; Service::ALL.len()]);
+
+impl Roles {
+    /// The rights in a service, as letters of a shared access signature.
+    pub fn permissions(self, service: Service) -> Permissions {
+        self.0[service.index()]
+    }
+
+    /// The rights of all roles together.
+    fn everything() -> Self {
+        ROLES
+            .iter()
+            .map(|(_, service, letters)| Roles::of(*service, letters))
+            .fold(Roles::default(), Roles::with)
+    }
+
+    fn of(service: Service, letters: &str) -> Self {
+        let mut roles = Self::default();
+        roles.0[service.index()] = Permissions::of(letters);
+        roles
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self(std::array::from_fn(|index| self.0[index].or(other.0[index])))
+    }
+}
+
+/// A token that can be read, which says nothing about whether it is good.
+pub struct Token<'a> {
+    /// `None` if it is signed in a way that is not accepted, or not at all.
+    algorithm: Option<Algorithm>,
+    key_id: Option<String>,
+    /// What the signature covers.
+    signed: &'a str,
+    signature: Vec<u8>,
+    claims: Map<String, Value>,
+}
+
+impl<'a> Token<'a> {
+    /// Takes the compact form apart: header, claims and signature, with points between them.
+    pub fn parse(text: &'a str) -> Result<Self, Refusal> {
+        if text.len() > TOKEN_BYTES_MAX {
+            return Err(Refusal::Malformed);
+        }
+        let (signed, signature) = text.rsplit_once('.').ok_or(Refusal::Malformed)?;
+        let (header, claims) = signed.split_once('.').ok_or(Refusal::Malformed)?;
+        let header = object(header)?;
+        // What must be understood is not.
+        if header.contains_key("crit") {
+            return Err(Refusal::Malformed);
+        }
+        let algorithm = header.get("alg").and_then(Value::as_str).ok_or(Refusal::Malformed)?;
+        let algorithm = Algorithm::named(algorithm);
+        let key_id = match header.get("kid") {
+            None => None,
+            Some(Value::String(id)) => Some(id.clone()),
+            Some(_) => return Err(Refusal::Malformed),
+        };
+        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| Refusal::Malformed)?;
+        Ok(Self { algorithm, key_id, signed, signature, claims: object(claims)? })
+    }
+
+    /// What the sender may do in an account. The signature first, then the claims.
+    pub fn verify(
+        &self,
+        keys: &KeySet,
+        policy: &Policy,
+        account: &str,
+        now: DateTime,
+    ) -> Result<Roles, Refusal> {
+        let algorithm = self.algorithm.ok_or(Refusal::Algorithm)?;
+        keys.verify(self.key_id.as_deref(), algorithm, self.signed.as_bytes(), &self.signature)?;
+        if self.claims.get("iss").and_then(Value::as_str) != Some(&policy.issuer) {
+            return Err(Refusal::Issuer);
+        }
+        if !self.is_for(&policy.audiences) {
+            return Err(Refusal::Audience);
+        }
+        self.check_time(now)?;
+        Ok(self.roles(&policy.roles_claim, account))
+    }
+
+    fn is_for(&self, audiences: &[String]) -> bool {
+        let bare = |text: &str| text.strip_suffix('/').unwrap_or(text).to_owned();
+        let known = |value: &Value| {
+            value.as_str().is_some_and(|given| audiences.iter().any(|known| bare(known) == bare(given)))
+        };
+        match self.claims.get("aud") {
+            Some(Value::Array(list)) => list.iter().any(known),
+            Some(one) => known(one),
+            None => false,
+        }
+    }
+
+    /// A token without an end is not one to trust.
+    fn check_time(&self, now: DateTime) -> Result<(), Refusal> {
+        let now = now.unix_seconds();
+        let end = seconds(self.claims.get("exp").ok_or(Refusal::Malformed)?)?;
+        if now >= end.saturating_add(CLOCK_SKEW_SECONDS_MAX) {
+            return Err(Refusal::Expired);
+        }
+        match self.claims.get("nbf").map(seconds).transpose()? {
+            Some(start) if now.saturating_add(CLOCK_SKEW_SECONDS_MAX) < start => Err(Refusal::NotYetValid),
+            _ => Ok(()),
+        }
+    }
+
+    /// The object id and the tenant of the user, as far as the claims tell. Only for a token that was verified.
+    pub fn user(&self) -> (&str, &str) {
+        let claim = |name| self.claims.get(name).and_then(Value::as_str).unwrap_or_default();
+        (claim("oid"), claim("tid"))
+    }
+
+    /// The roles are a list of texts, or one text, or several with blanks between them.
+    fn roles(&self, claim: &str, account: &str) -> Roles {
+        let of = |text: &str| role(text, account);
+        match self.claims.get(claim) {
+            Some(Value::Array(list)) => {
+                list.iter().filter_map(Value::as_str).filter_map(of).fold(Roles::default(), Roles::with)
+            }
+            Some(Value::String(text)) => {
+                let several = text.split(' ').filter_map(of).fold(Roles::default(), Roles::with);
+                of(text).unwrap_or_default().with(several)
+            }
+            _ => Roles::default(),
+        }
+    }
+}
+
+fn role(text: &str, account: &str) -> Option<Roles> {
+    let name = match text.split_once('/') {
+        Some((name, of)) if of == account => name,
+        Some(_) => return None,
+        None => text,
+    };
+    ROLES.iter().find(|(known, ..)| *known == name).map(|(_, service, letters)| Roles::of(*service, letters))
+}
+
+fn object(part: &str) -> Result<Map<String, Value>, Refusal> {
+    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| Refusal::Malformed)?;
+    serde_json::from_slice(&bytes).map_err(|_| Refusal::Malformed)
+}
+
+/// A time of a token: seconds since 1970, perhaps with a fraction.
+fn seconds(value: &Value) -> Result<i64, Refusal> {
+    match (value.as_i64(), value.as_f64()) {
+        (Some(whole), _) => Ok(whole),
+        // A number beyond what an i64 holds becomes the nearest that it does.
+        (None, Some(number)) => Ok(number as i64),
+        (None, None) => Err(Refusal::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Changes of a blob besides its content: properties, metadata, tags, tier, snapshots, deletion.
+
+use lazuli_model::blob::Tags;
+use lazuli_model::blob::operation::{BlobAction, SetProperties};
+use lazuli_model::blob::write::{DeleteSnapshots, SequenceAction};
+use lazuli_model::{ErrorCode, Failure, Metadata};
+
+use super::blob::Plan;
+use super::{Ask, Document, copy, read, write};
+use crate::Head;
+use crate::blob::params::invalid;
+use crate::blob::{condition, header};
+
+/// The headers of which each one sets all six.
+const BLOB_HEADERS: [&str; 6] = [
+    "x-ms-blob-content-type",
+    "x-ms-blob-content-encoding",
+    "x-ms-blob-content-language",
+    "x-ms-blob-content-md5",
+    "x-ms-blob-content-disposition",
+    "x-ms-blob-cache-control",
+];
+
+/// Set Blob Properties. If the request names one HTTP header, all of them are set. A request that names nothing clears
+/// them; one that only resizes or counts leaves them alone.
+pub(super) fn properties(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let head = ask.head;
+    let size = write::page_size(head)?;
+    let sequence = sequence(head)?;
+    let names_headers = BLOB_HEADERS.iter().any(|name| head.get(name).is_some());
+    let sets_headers = names_headers || (size.is_none() && sequence.is_none());
+    let headers = if sets_headers { Some(write::blob_headers(head)?) } else { None };
+    let action = BlobAction::SetProperties(Box::new(SetProperties { headers, size, sequence }));
+    Ok(Plan::new(action, condition::write(head)?))
+}
+
+/// A number is required for `max` and `update`, and must not stand beside `increment`.
+fn sequence(head: &Head<'_>) -> Result<Option<SequenceAction>, Failure> {
+    const ACTION: &str = "x-ms-sequence-number-action";
+    const NUMBER: &str = "x-ms-blob-sequence-number";
+    let number = write::sequence_number(head)?;
+    let Some(action) = head.get_filled(ACTION) else {
+        return if number.is_some() { Err(header::missing(ACTION)) } else { Ok(None) };
+    };
+    match (action.to_ascii_lowercase().as_str(), number) {
+        ("max", Some(number)) => Ok(Some(SequenceAction::Max(number))),
+        ("update", Some(number)) => Ok(Some(SequenceAction::Update(number))),
+        ("increment", None) => Ok(Some(SequenceAction::Increment)),
+        ("increment", Some(number)) => Err(header::invalid(NUMBER, &number.to_string())),
+        ("max" | "update", None) => Err(header::missing(NUMBER)),
+        _ => Err(header::invalid(ACTION, action)),
+    }
+}
+
+/// Set Blob Metadata.
+pub(super) fn metadata(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let action = BlobAction::SetMetadata(header::metadata(ask.head)?);
+    Ok(Plan::new(action, condition::write(ask.head)?))
+}
+
+/// Set Blob Tags: the tags are the body.
+pub(super) fn tags(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let action = BlobAction::SetTags(Tags::default());
+    Ok(Plan { action, conditions: condition::tagged(ask.head)?, document: Some(Document::Tags) })
+}
+
+/// Set Blob Tier.
+pub(super) fn tier(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let tier = write::tier(ask.head)?.ok_or_else(|| header::missing("x-ms-access-tier"))?;
+    let action = BlobAction::SetTier(tier, copy::priority(ask.head)?);
+    Ok(Plan::new(action, read::tags_condition(ask)?))
+}
+
+/// Snapshot Blob. Metadata of the request replaces that of the blob in the snapshot.
+pub(super) fn snapshot(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let metadata = Some(header::metadata(ask.head)?).filter(|metadata: &Metadata| !metadata.is_empty());
+    Ok(Plan::new(BlobAction::Snapshot(metadata), condition::write(ask.head)?))
+}
+
+/// Delete Blob. A request for one snapshot or version cannot ask for all snapshots.
+pub(super) fn delete(ask: &Ask<'_>) -> Result<Plan, Failure> {
+    let head = ask.head;
+    let snapshots = header::value(head, "x-ms-delete-snapshots", |text| match text {
+        _ if text.eq_ignore_ascii_case("include") => Some(DeleteSnapshots::Include),
+        _ if text.eq_ignore_ascii_case("only") => Some(DeleteSnapshots::Only),
+        _ => None,
+    })?;
+    let names_one = ["snapshot", "versionid"].iter().any(|name| ask.params.filled(name).is_some());
+    if snapshots.is_some() && names_one {
+        return Err(ErrorCode::InvalidOperation.into());
+    }
+    let is_permanent = match ask.params.filled("deletetype") {
+        None => false,
+        Some(text) if text.eq_ignore_ascii_case("permanent") => true,
+        Some(text) => return Err(invalid("deletetype", text)),
+    };
+    let action = BlobAction::Delete { snapshots: snapshots.unwrap_or_default(), is_permanent };
+    Ok(Plan::new(action, condition::delete(head)?))
+}

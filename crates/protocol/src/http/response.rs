@@ -1,0 +1,86 @@
+//! A response before it is put on the socket, and what every response's look depends on.
+
+use std::borrow::Cow;
+
+use lazuli_model::{DateTime, ErrorCode};
+
+use crate::ApiVersion;
+use crate::http::url::Base;
+
+/// Header fields that most answers have room for without growing.
+const FIELDS_USUAL: usize = 12;
+
+/// A header field of a response. Names go out as they are written here: old .NET clients look for the documented case.
+pub type Field = (Cow<'static, str>, Cow<'static, str>);
+
+/// A response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// Header fields that belong to this response; those common to all are added when it is sent.
+    pub fields: Vec<Field>,
+    /// The body, perhaps empty.
+    pub body: Vec<u8>,
+    /// Length of content that is streamed in place of `body`, or that a response to HEAD announces.
+    pub content_length: Option<u64>,
+    /// Was it refused before the table service saw it? Such answers carry fewer common headers.
+    pub front_end: bool,
+    /// Why it is an error, or why the batch that it answers failed: for the log, whatever the headers say.
+    pub error: Option<ErrorCode>,
+}
+
+impl Response {
+    /// A response without body.
+    pub fn new(status: u16) -> Self {
+        Self { status, fields: Vec::with_capacity(FIELDS_USUAL), ..Self::default() }
+    }
+
+    /// A response that tells of a failure.
+    pub fn refusal(code: ErrorCode) -> Self {
+        Self { error: Some(code), ..Self::new(code.status()) }
+    }
+
+    /// Adds a header field.
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a header field if there is a value.
+    pub fn with_some(self, name: &'static str, value: Option<impl Into<Cow<'static, str>>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// Sets the body.
+    pub fn with_body(mut self, body: Vec<u8>) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// The value of a header field.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.fields
+            .iter()
+            .find(|(given, _)| given.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_ref())
+    }
+}
+
+/// Where and when a request is answered.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The account that was addressed.
+    pub account: String,
+    /// The base of generated URLs.
+    pub base: Base,
+    /// The server's time.
+    pub now: DateTime,
+    /// `x-ms-request-id`.
+    pub request_id: String,
+    /// The version that was asked for.
+    pub version: ApiVersion,
+}

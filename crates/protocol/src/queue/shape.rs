@@ -1,0 +1,28 @@
+//! The parts of a request that its response repeats.
+
+use crate::http::params::Params;
+
+/// How the response to a request looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The parameters that a listing repeats.
+    pub listing: Option<Box<Listing>>,
+}
+
+/// The parameters of List Queues as they were sent; `None` for those that were not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// `prefix`.
+    pub prefix: Option<String>,
+    /// `marker`.
+    pub marker: Option<String>,
+    /// `maxresults`.
+    pub max_results: Option<String>,
+}
+
+impl Listing {
+    pub(super) fn of(params: &Params<'_>) -> Self {
+        let sent = |name| params.filled(name).map(str::to_owned);
+        Self { prefix: sent("prefix"), marker: sent("marker"), max_results: sent("maxresults") }
+    }
+}

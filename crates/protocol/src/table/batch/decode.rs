@@ -1,0 +1,133 @@
+//! From the body of a batch to the operation that it asks for, or to the reason why there is none.
+//!
+//! Operations are looked at in order, each first by itself and then against those before it, and the first one that does
+//! not fit is reported with its index.
+
+use std::collections::HashSet;
+
+use lazuli_model::table::Operation;
+use lazuli_model::table::limits::BATCH_OPERATIONS_MAX;
+use lazuli_model::table::operation::Write;
+use lazuli_model::{ErrorCode, Failure, Key, TableName};
+
+use super::inner::{Inner, Outer};
+use super::{Batch, Plan};
+use crate::address::Address;
+use crate::http::multipart::{self, Malformed, Part, Parts};
+use crate::table;
+use crate::table::path::Resource;
+use crate::table::shape::Shape;
+use crate::{ApiVersion, Head};
+
+/// Reads a batch. Fails where the body is not one change set or one query: such a request is rejected as a whole.
+pub fn decode(
+    head: &Head<'_>,
+    address: &Address<'_>,
+    version: ApiVersion,
+    body: &[u8],
+) -> Result<Batch, Failure> {
+    let boundary = head.get("content-type").and_then(multipart::boundary).ok_or(Malformed)?;
+    // Some writers of text start with a byte order mark.
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let part = only_part(Parts::new(body, boundary)?)?;
+    let (shape, _) = table::decode::shape(head, address.query, version, &Resource::Batch);
+    let outer = Outer::new(head, address, version);
+    let kind = part.get("content-type").unwrap_or_default();
+    if is_http(kind) {
+        return Ok(lone(&outer, shape, &part));
+    }
+    let boundary = multipart::boundary(kind).ok_or(Malformed)?;
+    Ok(change_set(&outer, shape, Parts::new(part.content, boundary)?))
+}
+
+impl From<Malformed> for Failure {
+    fn from(_: Malformed) -> Self {
+        Failure::unreadable_body()
+    }
+}
+
+/// TX-06, TX-07: one change set, or one query. The documents would run the first of several change sets and refuse the
+/// others; nothing is run here, so that no client takes half of its request for all of it.
+fn only_part<'a>(mut parts: Parts<'a>) -> Result<Part<'a>, Failure> {
+    let part = parts.next().ok_or(Malformed)??;
+    match parts.next() {
+        None => Ok(part),
+        Some(_) => Err(ErrorCode::InvalidInput.into()),
+    }
+}
+
+fn is_http(content_type: &str) -> bool {
+    content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/http"))
+}
+
+/// An operation outside of a change set can only be a query (TX-08).
+fn lone(outer: &Outer<'_>, shape: Shape, part: &Part<'_>) -> Batch {
+    let Inner { part, content } = outer.query(part);
+    let plan = match content {
+        Ok(operation) => Plan::Run(operation),
+        Err(failure) => Plan::Refused(failure.at(0)),
+    };
+    Batch { plan, shape, parts: vec![part], is_query: true }
+}
+
+fn change_set(outer: &Outer<'_>, shape: Shape, parts: Parts<'_>) -> Batch {
+    let mut changes = ChangeSet::default();
+    let mut shapes = Vec::new();
+    let read = parts.enumerate().try_for_each(|(index, part)| {
+        if index == BATCH_OPERATIONS_MAX {
+            return Err(too_many().at(index - 1));
+        }
+        let Inner { part, content } = operation(outer, part);
+        shapes.push(part);
+        content.and_then(|(table, write)| changes.add(table, write)).map_err(|failure| failure.at(index))
+    });
+    let plan = match (read, changes.table) {
+        (Err(failure), _) => Plan::Refused(failure),
+        (Ok(()), None) => Plan::Nothing,
+        (Ok(()), Some(table)) => Plan::Run(Operation::Batch { table, writes: changes.writes }),
+    };
+    Batch { plan, shape, parts: shapes, is_query: false }
+}
+
+fn operation(outer: &Outer<'_>, part: Result<Part<'_>, Malformed>) -> Inner<(TableName, Write)> {
+    match part {
+        Ok(part) if part.get("content-type").is_some_and(is_http) => outer.write(&part),
+        _ => Inner { part: outer.unread(), content: Err(ErrorCode::InvalidInput.into()) },
+    }
+}
+
+/// TX-01. The original counts from another end here: it names the last operation that was still allowed.
+fn too_many() -> Failure {
+    Failure::new(
+        ErrorCode::InvalidInput,
+        "The batch request operation exceeds the maximum 100 changes per change set.",
+    )
+}
+
+/// The changes so far, which fit together.
+#[derive(Default)]
+struct ChangeSet {
+    table: Option<TableName>,
+    writes: Vec<Write>,
+    /// All in one partition.
+    rows: HashSet<Key>,
+}
+
+impl ChangeSet {
+    /// TX-03, TX-04, TX-05: one table, one partition, each entity once.
+    fn add(&mut self, table: TableName, write: Write) -> Result<(), Failure> {
+        match &self.table {
+            None => self.table = Some(table),
+            Some(first) if !first.is_same(&table) => return Err(ErrorCode::InvalidInput.into()),
+            Some(_) => {}
+        }
+        if self.writes.first().is_some_and(|first| first.key.partition != write.key.partition) {
+            return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into());
+        }
+        if !self.rows.insert(write.key.row.clone()) {
+            return Err(ErrorCode::InvalidDuplicateRow.into());
+        }
+        self.writes.push(write);
+        Ok(())
+    }
+}

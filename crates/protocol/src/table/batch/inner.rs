@@ -1,0 +1,173 @@
+//! One operation of a batch: the request in a part, read as if it had been sent alone.
+//!
+//! What the whole request says holds for its parts too: the account, the version, and the wished format where a part
+//! wishes none. Scheme and host of a part's URL are not looked at.
+
+use lazuli_model::table::filter::{Expr, Operator};
+use lazuli_model::table::operation::{EntityQuery, Write};
+use lazuli_model::table::{Operation, entity};
+use lazuli_model::{ErrorCode, Failure, TableName, Value};
+
+use super::PartShape;
+use crate::address::Address;
+use crate::http::head::Field;
+use crate::http::multipart::{Malformed, Message, Part};
+use crate::http::query::Query;
+use crate::table::decode;
+use crate::table::path::{Resource, parse_path};
+use crate::table::shape::Shape;
+use crate::{ApiVersion, Head};
+
+/// Longest `Content-ID` that is repeated.
+const CONTENT_ID_BYTES_MAX: usize = 256;
+
+/// What the operations of a batch have in common.
+pub struct Outer<'a> {
+    account: &'a str,
+    /// The account as the first segment of paths, in path style.
+    segment: Option<String>,
+    accept: Option<&'a str>,
+    version: ApiVersion,
+}
+
+/// An operation, and how its response is to look whether it can be done or not.
+pub struct Inner<T> {
+    pub part: PartShape,
+    pub content: Result<T, Failure>,
+}
+
+impl<'a> Outer<'a> {
+    /// Takes from the outer request what its parts share.
+    pub fn new(head: &Head<'a>, address: &Address<'a>, version: ApiVersion) -> Self {
+        // `multipart/mixed` is the format of the whole and says nothing about the parts.
+        let accept = head.get_filled("accept").filter(|accept| !accept.contains("multipart/"));
+        let segment = address.account_segment().map(|segment| segment.into_owned());
+        Self { account: address.account, segment, accept, version }
+    }
+
+    /// Reads a change.
+    pub fn write(&self, part: &Part<'_>) -> Inner<(TableName, Write)> {
+        self.operation(part, |operation| match operation {
+            Operation::Write { table, write } => Some((table, write)),
+            _ => None,
+        })
+    }
+
+    /// Reads a query, which must name one entity by both of its keys.
+    pub fn query(&self, part: &Part<'_>) -> Inner<Operation> {
+        self.operation(part, |operation| match &operation {
+            Operation::GetEntity { .. } => Some(operation),
+            Operation::QueryEntities { query, .. } if names_one_entity(query) => Some(operation),
+            _ => None,
+        })
+    }
+
+    /// The shape of a part that could not be read.
+    pub fn unread(&self) -> PartShape {
+        PartShape { shape: Shape::fallback(self.version), table: None, content_id: None }
+    }
+
+    fn operation<T>(&self, part: &Part<'_>, pick: impl FnOnce(Operation) -> Option<T>) -> Inner<T> {
+        let (message, method, target) = match request(part) {
+            Ok(request) => request,
+            Err(Malformed) => {
+                return Inner { part: self.unread(), content: Err(ErrorCode::InvalidInput.into()) };
+            }
+        };
+        let mut fields = message.fields;
+        self.complete(&mut fields);
+        let head = Head { method, target, fields: &fields };
+        let (path, query) = self.split_target(target);
+        let resource = parse_path(self.account, path);
+        // The resource only matters for what is no entity.
+        let (shape, refusal) =
+            decode::shape(&head, query, self.version, resource.as_ref().unwrap_or(&Resource::Service));
+        let table = match &resource {
+            Ok(resource) => resource.table().cloned(),
+            Err(refused) => refused.table.clone(),
+        };
+        let part = PartShape { shape, table, content_id: content_id(&head) };
+        let content = resource
+            .map_err(|refused| refused.failure)
+            .and_then(|resource| refusal.map_or(Ok(resource), Err))
+            .and_then(|resource| decode::intent(&head, query, self.version, resource))
+            .and_then(|intent| intent.with_body(message.body.trim_ascii()))
+            .and_then(|operation| pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into()));
+        Inner { part, content }
+    }
+
+    /// Adds what a part may leave out. The sample of 2009 merges and deletes without a condition, at a time when an
+    /// update without one did not mean anything else.
+    fn complete(&self, fields: &mut Vec<Field<'a>>) {
+        if let (Some(accept), false) = (self.accept, has(fields, "accept")) {
+            fields.push(Field { name: "Accept", value: accept });
+        }
+        if !self.version.has_upserts() && !has(fields, "if-match") && !has(fields, "if-none-match") {
+            fields.push(Field { name: "If-Match", value: "*" });
+        }
+    }
+
+    /// The path of the resource, the account taken off, and the query.
+    fn split_target<'t>(&self, target: &'t str) -> (&'t str, Query<'t>) {
+        let local = without_authority(target);
+        let (path, query) = local.split_once('?').unwrap_or((local, ""));
+        (self.without_account(path), Query(query))
+    }
+
+    /// In path style the account may be the first segment, or left out. A table may be called as the account is, so
+    /// that only a segment with another one behind it is taken for the account.
+    fn without_account<'t>(&self, path: &'t str) -> &'t str {
+        let stripped = self
+            .segment
+            .as_deref()
+            .and_then(|segment| path.strip_prefix('/').unwrap_or(path).strip_prefix(segment))
+            .filter(|rest| rest.len() > 1 && rest.starts_with('/'));
+        stripped.unwrap_or(path)
+    }
+}
+
+fn request<'a>(part: &Part<'a>) -> Result<(Message<'a>, &'a str, &'a str), Malformed> {
+    let message = Message::parse(part.content)?;
+    let (method, target) = message.request_line()?;
+    Ok((message, method, target))
+}
+
+fn has(fields: &[Field<'_>], name: &str) -> bool {
+    fields.iter().any(|field| field.name.eq_ignore_ascii_case(name) && !field.value.is_empty())
+}
+
+/// `https://host:443/T(…)` is `/T(…)`; a path stays what it is.
+fn without_authority(target: &str) -> &str {
+    match target.split_once("://") {
+        Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) => {
+            rest.find(['/', '?']).map_or("", |at| &rest[at..])
+        }
+        _ => target,
+    }
+}
+
+/// What is echoed goes into a header line.
+fn content_id(head: &Head<'_>) -> Option<String> {
+    let id = head.get_filled("content-id")?;
+    let fits = id.len() <= CONTENT_ID_BYTES_MAX && id.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+    fits.then(|| id.to_owned())
+}
+
+/// Does every match have the same two keys?
+fn names_one_entity(query: &EntityQuery) -> bool {
+    let filter = query.filter.as_ref();
+    filter.is_some_and(|filter| fixes(filter, entity::PARTITION_KEY) && fixes(filter, entity::ROW_KEY))
+}
+
+/// Does the filter hold only where the property is equal to one text? Parsing has bounded its depth.
+fn fixes(filter: &Expr, property: &str) -> bool {
+    match filter {
+        Expr::And(all) => all.iter().any(|each| fixes(each, property)),
+        Expr::Compare(comparison) => {
+            comparison.property == property
+                && comparison.operator == Operator::Eq
+                && matches!(comparison.literal, Value::String(_))
+        }
+        Expr::Or(_) | Expr::Not(_) | Expr::Flag(_) | Expr::Constant(_) => false,
+    }
+}

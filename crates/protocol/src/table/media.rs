@@ -1,0 +1,213 @@
+//! Which format a client wants, and which one it sent.
+
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::{ApiVersion, Head};
+
+/// How much JSON says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metadata {
+    /// Values only.
+    None,
+    /// Types where JSON does not show them, and the ETag.
+    Minimal,
+    /// Links as well.
+    Full,
+}
+
+/// The format of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// JSON at a metadata level.
+    Json(Metadata),
+    /// Atom, the only format before 2013-08-15.
+    Atom,
+}
+
+impl Format {
+    /// The format of responses where the client says nothing that decides it.
+    pub fn default_of(version: ApiVersion) -> Self {
+        if version.has_atom() { Format::Atom } else { Format::Json(Metadata::Minimal) }
+    }
+
+    /// The `Content-Type` of a JSON body.
+    pub fn json_content_type(level: Metadata) -> &'static str {
+        match level {
+            Metadata::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
+            Metadata::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+            Metadata::Full => "application/json;odata=fullmetadata;streaming=true;charset=utf-8",
+        }
+    }
+}
+
+/// One media range of an `Accept` header, as far as we tell them apart.
+enum Range {
+    Json(Metadata),
+    VerboseJson,
+    Atom,
+    Any,
+    Other,
+}
+
+/// Chooses the format of the response: `$format` beats `Accept`, the first media range that is understood wins.
+///
+/// `has_body` tells whether success has a body; a request that gets none is never refused for its `Accept`.
+pub fn negotiate<'a>(
+    version: ApiVersion,
+    format_parameter: Option<&'a str>,
+    accept: impl Iterator<Item = &'a str>,
+    has_body: bool,
+) -> Result<Format, Failure> {
+    let fallback = Format::default_of(version);
+    let mut refusal = None;
+    let named = format_parameter.filter(|text| !text.is_empty());
+    // Accept may come in several lines, which count as one.
+    let wanted = named.into_iter().chain(accept.filter(|_| named.is_none()));
+    let ranges = wanted.flat_map(|text| text.split(',')).map(str::trim).filter(|range| !range.is_empty());
+    for range in ranges.map(classify) {
+        match range {
+            Range::Json(level) if version.has_json() => return Ok(Format::Json(level)),
+            Range::Atom if version.has_atom() => return Ok(Format::Atom),
+            Range::Any => return Ok(fallback),
+            Range::Json(_) => refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported)),
+            Range::VerboseJson if !version.has_json() => {
+                refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported));
+            }
+            Range::VerboseJson => refusal = refusal.or(Some(ErrorCode::JsonVerboseFormatNotSupported)),
+            Range::Atom => refusal = refusal.or(Some(ErrorCode::AtomFormatNotSupported)),
+            Range::Other => refusal = refusal.or(Some(ErrorCode::MediaTypeNotSupported)),
+        }
+    }
+    match refusal {
+        Some(code) if has_body => Err(code.into()),
+        _ => Ok(fallback),
+    }
+}
+
+fn classify(range: &str) -> Range {
+    let mut parts = range.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default();
+    let is = |names: &[&str]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
+    if is(&["application/json", "json"]) {
+        json_level(parts)
+    } else if is(&["application/atom+xml", "application/xml", "text/xml", "atom"]) {
+        Range::Atom
+    } else if is(&["*/*", "application/*"]) {
+        Range::Any
+    } else {
+        Range::Other
+    }
+}
+
+fn json_level<'a>(parameters: impl Iterator<Item = &'a str>) -> Range {
+    for parameter in parameters {
+        let Some((name, value)) = parameter.split_once('=') else { continue };
+        if !name.trim().eq_ignore_ascii_case("odata") {
+            continue;
+        }
+        let value = value.trim().trim_matches('"');
+        let levels = [
+            ("nometadata", Range::Json(Metadata::None)),
+            ("minimalmetadata", Range::Json(Metadata::Minimal)),
+            ("fullmetadata", Range::Json(Metadata::Full)),
+            ("verbose", Range::VerboseJson),
+        ];
+        let found = levels.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name));
+        return found.map_or(Range::Other, |(_, level)| level);
+    }
+    Range::Json(Metadata::Minimal)
+}
+
+/// The format of a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFormat {
+    /// A JSON object.
+    Json,
+    /// An Atom entry.
+    Atom,
+}
+
+/// The format that `Content-Type` declares, if the version speaks it.
+pub fn body_format(version: ApiVersion, head: &Head<'_>) -> Result<BodyFormat, Failure> {
+    let Some(given) = head.get_filled("content-type") else {
+        return Err(ErrorCode::MediaTypeNotSupported.into());
+    };
+    match classify(given) {
+        Range::Json(_) if version.has_json() => Ok(BodyFormat::Json),
+        Range::Json(_) => Err(ErrorCode::JsonFormatNotSupported.into()),
+        Range::VerboseJson if !version.has_json() => Err(ErrorCode::JsonFormatNotSupported.into()),
+        Range::VerboseJson => Err(ErrorCode::JsonVerboseFormatNotSupported.into()),
+        Range::Atom if version.has_atom() => Ok(BodyFormat::Atom),
+        Range::Atom => Err(ErrorCode::AtomFormatNotSupported.into()),
+        Range::Any | Range::Other => Err(ErrorCode::MediaTypeNotSupported.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(version: &str, accept: Option<&str>, expected: Result<Format, ErrorCode>) {
+        let version = if version.is_empty() { ApiVersion::NONE } else { ApiVersion::parse(version).unwrap() };
+        assert_eq!(
+            negotiate(version, None, accept.into_iter(), true).map_err(|f| f.code),
+            expected,
+            "{version} {accept:?}"
+        );
+    }
+
+    /// WR-16.
+    #[test]
+    fn each_era_speaks_its_formats() {
+        let minimal = Ok(Format::Json(Metadata::Minimal));
+        check("", None, Ok(Format::Atom));
+        check("2011-08-18", Some("application/atom+xml,application/xml"), Ok(Format::Atom));
+        check("2011-08-18", Some("application/json"), Err(ErrorCode::JsonFormatNotSupported));
+        check("2012-02-12", Some("application/json;odata=verbose"), Err(ErrorCode::JsonFormatNotSupported));
+        check("2013-08-15", Some("application/json"), minimal);
+        check("2014-02-14", None, Ok(Format::Atom));
+        check("2014-02-14", Some("*/*"), Ok(Format::Atom));
+        check("2015-12-11", None, minimal);
+        check("2019-02-02", Some("*/*"), minimal);
+        check("2019-02-02", Some("application/atom+xml"), Err(ErrorCode::AtomFormatNotSupported));
+        check(
+            "2019-02-02",
+            Some("application/atom+xml, application/json;odata=nometadata"),
+            Ok(Format::Json(Metadata::None)),
+        );
+        check(
+            "2019-02-02",
+            Some("application/json;odata=fullmetadata;q=0.5"),
+            Ok(Format::Json(Metadata::Full)),
+        );
+        check(
+            "2019-02-02",
+            Some("application/json;odata=verbose"),
+            Err(ErrorCode::JsonVerboseFormatNotSupported),
+        );
+        check("2019-02-02", Some("text/plain"), Err(ErrorCode::MediaTypeNotSupported));
+    }
+
+    #[test]
+    fn the_parameter_beats_the_header() {
+        let version = ApiVersion::V2019_02_02;
+        let accept = ["application/atom+xml"].into_iter();
+        let chosen = negotiate(version, Some("application/json;odata=nometadata"), accept, true);
+        assert_eq!(chosen, Ok(Format::Json(Metadata::None)));
+    }
+
+    #[test]
+    fn several_lines_of_accept_count_as_one() {
+        let accept = ["image/png", "application/json;odata=fullmetadata"].into_iter();
+        let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, true);
+        assert_eq!(chosen, Ok(Format::Json(Metadata::Full)));
+    }
+
+    #[test]
+    fn no_body_no_refusal() {
+        let accept = ["application/atom+xml"].into_iter();
+        let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, false);
+        assert_eq!(chosen, Ok(Format::Json(Metadata::Minimal)));
+    }
+}

@@ -1,0 +1,108 @@
+//! The operations that speak XML whatever the client accepts: access policies, service properties, stats.
+//!
+//! They are named by `comp` and `restype` in the query.
+
+use lazuli_model::error::Origin;
+use lazuli_model::table::Operation;
+use lazuli_model::{ErrorCode, Failure, OperationKind, Service, TableName};
+
+use crate::address::Address;
+use crate::table::path::{Resource, parse_path};
+use crate::xml::{DOCUMENT_BYTES_MAX, acl, properties};
+use crate::{ApiVersion, Head};
+
+/// What a request asks for, as far as its head tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    /// It needs no body.
+    Ready(Operation),
+    /// The body has the policies of this table.
+    SetAcl(TableName),
+    /// The body has properties.
+    SetProperties,
+}
+
+/// Is this one of these operations?
+pub fn is_asked_for(address: &Address<'_>) -> bool {
+    address.query.get("comp").is_some() || is_of_service(address)
+}
+
+fn is_of_service(address: &Address<'_>) -> bool {
+    address.query.get("restype").is_some_and(|value| value == "service")
+}
+
+/// What the head asks for.
+pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Result<Intent, Failure> {
+    let comp = address.query.get("comp").unwrap_or_default();
+    if is_of_service(address) {
+        if !address.resource_path.trim_matches('/').is_empty() {
+            return Err(parameter().found_in(Origin::FrontEnd));
+        }
+        return of_service(head, address, &comp);
+    }
+    match comp.as_ref() {
+        "acl" if version >= ApiVersion::V2012_02_12 => of_table(head, address),
+        _ => Err(parameter()),
+    }
+}
+
+fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<Intent, Failure> {
+    match (comp, head.method) {
+        ("properties", "GET" | "HEAD") => Ok(Intent::Ready(Operation::GetProperties)),
+        ("properties", "PUT") => Ok(Intent::SetProperties),
+        ("stats", "GET" | "HEAD") if address.secondary => Ok(Intent::Ready(Operation::GetStats)),
+        ("properties", _) | ("stats", "PUT" | "POST" | "DELETE" | "MERGE" | "PATCH") => {
+            Err(ErrorCode::UnsupportedHttpVerb.into())
+        }
+        _ => Err(parameter()),
+    }
+}
+
+fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<Intent, Failure> {
+    let table = match parse_path(address.account, address.resource_path).map_err(|refused| refused.failure)? {
+        Resource::Entities(table) => table,
+        _ => return Err(parameter()),
+    };
+    match head.method {
+        "GET" | "HEAD" => Ok(Intent::Ready(Operation::GetAcl(table))),
+        "PUT" => Ok(Intent::SetAcl(table)),
+        _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
+    }
+}
+
+impl Intent {
+    /// Does the body matter?
+    pub fn needs_body(&self) -> bool {
+        !matches!(self, Intent::Ready(_))
+    }
+
+    /// What it will be once the body is there, and the table it names.
+    pub fn awaited(&self) -> Option<(OperationKind, Option<&TableName>)> {
+        match self {
+            Intent::Ready(_) => None,
+            Intent::SetAcl(table) => Some((OperationKind::SetTableAcl, Some(table))),
+            Intent::SetProperties => Some((OperationKind::SetTableServiceProperties, None)),
+        }
+    }
+
+    /// The operation, once the body is there.
+    pub fn with_body(self, body: &[u8], version: ApiVersion) -> Result<Operation, Failure> {
+        if body.len() > DOCUMENT_BYTES_MAX {
+            return Err(ErrorCode::RequestBodyTooLarge.into());
+        }
+        match self {
+            Intent::Ready(operation) => Ok(operation),
+            Intent::SetAcl(table) => Ok(Operation::SetAcl(table, acl::decode(body, Service::Table)?)),
+            Intent::SetProperties => {
+                Ok(Operation::SetProperties(Box::new(properties::decode(Service::Table, body, version)?)))
+            }
+        }
+    }
+}
+
+fn parameter() -> Failure {
+    ErrorCode::InvalidQueryParameterValue.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! The parts of reading XML that all documents share: the text of a body, and character references.
+
+use std::borrow::Cow;
+
+use quick_xml::events::BytesRef;
+
+use super::text::is_xml_char;
+
+/// Why bytes are not the text of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextError {
+    /// They are not UTF-8.
+    Encoding,
+    /// A character that XML does not allow, at this offset in bytes.
+    Character(usize),
+}
+
+/// The body as text, without its byte order mark.
+pub fn text(body: &[u8]) -> Result<&str, TextError> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let text = std::str::from_utf8(body).map_err(|_| TextError::Encoding)?;
+    match text.char_indices().find(|(_, c)| !is_xml_char(*c)) {
+        Some((at, _)) => Err(TextError::Character(at)),
+        None => Ok(text),
+    }
+}
+
+/// A character by number, or one of the five that XML itself names.
+pub fn resolve(reference: &BytesRef<'_>) -> Option<char> {
+    let name: Cow<'_, str> = reference.xml10_content();
+    match name.as_ref() {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        other => other.strip_prefix('#').and_then(character),
+    }
+}
+
+/// Any Unicode character, also one that XML cannot hold as such: our own responses refer to them so.
+fn character(number: &str) -> Option<char> {
+    let (digits, radix) = match number.strip_prefix('x') {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return None;
+    }
+    u32::from_str_radix(digits, radix).ok().and_then(char::from_u32)
+}

@@ -1,0 +1,104 @@
+//! Blob Batch: several deletions or tier changes in one request. Each part is a request of its own, with its own signature
+//! and its own response; one that fails does not stop the others.
+
+use lazuli_model::blob::ContainerName;
+use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
+use lazuli_protocol::auth::bearer;
+use lazuli_protocol::blob::{Intent, batch, decode, encode};
+use lazuli_protocol::http::head::Field;
+use lazuli_protocol::http::multipart::Message;
+use lazuli_protocol::http::response::{Context, Response};
+use lazuli_protocol::{Address, Head};
+use lazuli_service::access::blob::{authorize, authorize_batch};
+use lazuli_service::blob::Supply;
+use lazuli_service::{Grant, Scope};
+
+use super::Work;
+use crate::http::{Body, Reply, reason};
+use crate::pipeline::execute::logged;
+use crate::pipeline::note::Note;
+use crate::pipeline::{Arrival, Request, finish};
+
+/// Largest batch.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+impl Work<'_> {
+    pub(super) async fn run_batch(
+        &self,
+        container: Option<&ContainerName>,
+        body: &mut impl Body,
+        note: &mut Note,
+    ) -> Result<Reply, Failure> {
+        let Request { head, grant, .. } = self.request;
+        authorize_batch(grant, container.map(ContainerName::as_str))?;
+        let bytes = note.receive(body.collect(BATCH_BYTES_MAX)).await?;
+        let parts = batch::decode(head, &bytes)?;
+        let boundary = format!("batchresponse_{}", self.state.ids.next());
+        let mut out = Vec::new();
+        for part in &parts {
+            let response = self.run_part(&part.message, container).await;
+            batch::write_part(&mut out, &boundary, part.id, reason(response.status), &response);
+        }
+        batch::write_end(&mut out, &boundary);
+        let content_type = format!("multipart/mixed; boundary={boundary}");
+        Ok(Response::new(202).with("Content-Type", content_type).with_body(out).into())
+    }
+
+    /// One part, from its signature to its response.
+    async fn run_part(&self, message: &Message<'_>, container: Option<&ContainerName>) -> Response {
+        let Request { context: outer, .. } = self.request;
+        let mut context = Context { request_id: self.state.ids.next().to_string(), ..(*outer).clone() };
+        let mut kind = OperationKind::Unknown;
+        let host = Field { name: "host", value: self.request.address.authority };
+        let own = message.fields.iter().filter(|field| !field.name.eq_ignore_ascii_case("host")).copied();
+        let fields: Vec<Field<'_>> = std::iter::once(host).chain(own).collect();
+        let (method, target) = message.request_line().unwrap_or(("", "/"));
+        let head = Head { method, target, fields: &fields };
+        let done = self.execute_part(head, container, &mut context, &mut kind).await;
+        let response = done.unwrap_or_else(|failure| encode::failure(&context, kind, &failure));
+        finish::finish(Service::Blob, response, &context, &head)
+    }
+
+    async fn execute_part(
+        &self,
+        head: Head<'_>,
+        container: Option<&ContainerName>,
+        context: &mut Context,
+        kind: &mut OperationKind,
+    ) -> Result<Response, Failure> {
+        let state = self.state;
+        let is_account = |name: &str| state.directory.contains(name);
+        let address = Address::parse(&head, Service::Blob, is_account)?;
+        let version = context.version;
+        let (intent, shape) = decode(&head, &address, version, &is_account)?;
+        *kind = intent.kind();
+        batch::check(&intent, container)?;
+        let Intent::Ready(operation) = intent else { return Err(ErrorCode::InvalidInput.into()) };
+        let grant = self.part_grant(head, address, context).await?;
+        context.version = version;
+        authorize(&grant, &operation)?;
+        let outcome = self.blobs.execute(&grant, operation, Supply::Nothing).await;
+        let (outcome, _) = outcome.map_err(|error| logged(context, &error))?;
+        Ok(encode::outcome(context, &shape, &outcome))
+    }
+
+    /// The rights of a part: those of its own signature, or of the shared access signature or token of the whole batch.
+    async fn part_grant(
+        &self,
+        head: Head<'_>,
+        address: Address<'_>,
+        context: &mut Context,
+    ) -> Result<Grant, Failure> {
+        let Request { grant, peer, .. } = self.request;
+        let signs = head.get("authorization").is_some() || address.query.get("sig").is_some();
+        if !signs && grant.scope != Scope::Everything {
+            return Ok(grant.clone());
+        }
+        let arrival = Arrival { head, address, peer: *peer };
+        if let Some(token) = bearer::token_of(&head) {
+            // A part has the version of the batch; some clients do not repeat it.
+            return self.state.admit_bearer(Service::Blob, token, &arrival, context).await;
+        }
+        self.state.admit(Service::Blob, &arrival, &Default::default(), context).await
+    }
+}

@@ -1,0 +1,210 @@
+//! The Blob service's part of the pipeline: from an authenticated request to a response.
+//!
+//! A request with several faults is rejected for the first of them in the order that `protocol::blob` lists. Content is
+//! streamed in both directions and never held whole.
+
+mod batch;
+mod remote;
+mod source;
+mod stream;
+mod structured;
+pub(crate) mod website;
+
+use bytes::Bytes;
+use lazuli_model::blob::condition::ETags;
+use lazuli_model::blob::limits::PUT_PAGE_BYTES_MAX;
+use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::blob::{Operation, Outcome};
+use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
+use lazuli_protocol::blob::{Intent, Shape, decode, encode, is_structured};
+use lazuli_service::Grant;
+use lazuli_service::access::blob::{authorize, creates_only};
+use lazuli_service::blob::{Blobs, Supply};
+use lazuli_service::stream::{Source, Whole};
+
+use crate::http::{Body, Reply};
+use crate::pipeline::Request;
+use crate::pipeline::execute::logged;
+use crate::pipeline::note::Note;
+use crate::state::State;
+pub(crate) use remote::Background;
+use stream::{BodySource, Download};
+use structured::Unwrapped;
+
+/// Bytes that a structured message of pages has beyond the pages: clients send few segments.
+const STRUCTURED_PAGES_MORE_MAX: usize = 64 * 1024;
+
+/// A request under way.
+struct Work<'a> {
+    state: &'a State,
+    blobs: &'a Blobs,
+    request: &'a Request<'a>,
+}
+
+/// Processes an authenticated request.
+pub(crate) async fn process(
+    state: &State,
+    request: &Request<'_>,
+    body: &mut impl Body,
+    note: &mut Note,
+) -> Reply {
+    let done = match &state.blobs {
+        Some(blobs) => Work { state, blobs, request }.run(body, note).await,
+        None => Err(ErrorCode::NotImplemented.into()),
+    };
+    done.unwrap_or_else(|failure| encode::failure(request.context, note.kind, &failure).into())
+}
+
+impl Work<'_> {
+    async fn run(&self, body: &mut impl Body, note: &mut Note) -> Result<Reply, Failure> {
+        let Request { head, address, grant, context, .. } = self.request;
+        let is_account = |name: &str| self.state.directory.contains(name);
+        let (intent, mut shape) = decode(head, address, context.version, &is_account)?;
+        note.kind = intent.kind();
+        if let Intent::Batch(container) = intent {
+            return self.run_batch(container.as_ref(), body, note).await;
+        }
+        if let Some(operation) = intent.operation().filter(|found| !is_for_server(found)) {
+            authorize(grant, operation)?;
+        }
+        let bytes = if intent.needs_body() {
+            let max = usize::try_from(intent.body_max(context.version)).unwrap_or(usize::MAX);
+            note.receive(body.collect(max)).await?
+        } else {
+            Vec::new()
+        };
+        let operation = match intent {
+            Intent::Ready(operation) => operation,
+            intent => intent.with_body(head, context.version, &bytes, &mut shape)?,
+        };
+        drop(bytes);
+        if let Operation::GetUserDelegationKey(period) = operation {
+            let key = self.state.delegation_key(Service::Blob, self.request, period)?;
+            return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))).into());
+        }
+        self.execute(operation, shape, body, note).await
+    }
+
+    async fn execute(
+        &self,
+        mut operation: Operation,
+        shape: Shape,
+        body: &mut impl Body,
+        note: &mut Note,
+    ) -> Result<Reply, Failure> {
+        let Request { head, grant, context, .. } = self.request;
+        let kind = operation.kind();
+        let has_content = streams(&operation) || kind == OperationKind::GetBlob;
+        let is_structured = has_content && is_structured(head)?;
+        let must_be_new = creates_only(grant, kind);
+        if must_be_new && let Operation::Blob(request) = &mut operation {
+            request.conditions.if_none_match = Some(ETags::Any);
+        }
+        let done = match streams(&operation) {
+            // Pages become rows, so they are in memory at once: within the budget of all bodies.
+            true if kind == OperationKind::PutPage => {
+                let max = usize::try_from(PUT_PAGE_BYTES_MAX).unwrap_or(usize::MAX);
+                let framing = if is_structured { STRUCTURED_PAGES_MORE_MAX } else { 0 };
+                let bytes = note.receive(body.collect(max + framing)).await?;
+                let mut source = Whole::from(Bytes::from(bytes));
+                let mut unwrapped;
+                let source: &mut dyn Source = match is_structured {
+                    true => {
+                        unwrapped = Unwrapped::new(&mut source);
+                        &mut unwrapped
+                    }
+                    false => &mut source,
+                };
+                let done = self.blobs.execute(grant, operation, Supply::Body(source)).await;
+                done.map_err(|error| logged(context, &error))
+            }
+            true => {
+                let mut source = BodySource::new(body);
+                let overdue = source.overdue(self.state.config.limits.request_time_max);
+                let mut unwrapped;
+                let supply: &mut dyn Source = match is_structured {
+                    true => {
+                        unwrapped = Unwrapped::new(&mut source);
+                        &mut unwrapped
+                    }
+                    false => &mut source,
+                };
+                let done = tokio::select! {
+                    biased;
+                    done = self.blobs.execute(grant, operation, Supply::Body(supply)) => {
+                        done.map_err(|error| logged(context, &error))
+                    }
+                    () = overdue.passed() => Err(ErrorCode::OperationTimedOut.into()),
+                };
+                note.body_bytes = source.bytes();
+                done
+            }
+            false => self.without_body(operation).await,
+        };
+        let (outcome, reader) = done.map_err(|failure| match failure.code {
+            ErrorCode::BlobAlreadyExists if must_be_new => ErrorCode::UnauthorizedBlobOverwrite.into(),
+            _ => failure,
+        })?;
+        let response = encode::outcome(context, &shape, &outcome);
+        let content = match reader {
+            Some(reader) => Some(Download::begin(reader, context).await?),
+            None => None,
+        };
+        if is_structured { Ok(structured::reply(response, content)) } else { Ok(Reply { response, content }) }
+    }
+
+    /// An operation without a body, within the time of a request. A copy takes as long as it takes.
+    async fn without_body(
+        &self,
+        operation: Operation,
+    ) -> Result<(Outcome, Option<lazuli_service::blob::Reader>), Failure> {
+        let Request { grant, context, .. } = self.request;
+        if let Some(source) = source::of(&operation) {
+            let supply = self.supply(&operation, source).await?;
+            let done = self.blobs.execute(grant, operation, supply).await;
+            return done.map_err(|error| logged(context, &error));
+        }
+        let time = self.state.config.limits.request_time_max;
+        if changes_catalog(operation.kind()) {
+            let (blobs, grant): (Blobs, Grant) = (self.blobs.clone(), grant.clone());
+            let work = async move { blobs.execute(&grant, operation, Supply::Nothing).await };
+            return self.state.within(context, time, self.state.detached(work)).await;
+        }
+        self.state.within(context, time, self.blobs.execute(grant, operation, Supply::Nothing)).await
+    }
+}
+
+/// Is it the server that carries the operation out, with a check of its own?
+fn is_for_server(operation: &Operation) -> bool {
+    matches!(operation, Operation::GetUserDelegationKey(_))
+}
+
+/// Does the body of the request go into the content of a blob?
+fn streams(operation: &Operation) -> bool {
+    matches!(operation, Operation::Blob(request) if matches!(
+        request.action,
+        BlobAction::PutBlob(..)
+            | BlobAction::PutBlock(..)
+            | BlobAction::AppendBlock(..)
+            | BlobAction::PutPage(..)
+    ))
+}
+
+/// Does the operation change cached records? Such a change must not be dropped half way.
+fn changes_catalog(kind: OperationKind) -> bool {
+    use OperationKind as Kind;
+    matches!(
+        kind,
+        Kind::CreateContainer
+            | Kind::DeleteContainer
+            | Kind::RestoreContainer
+            | Kind::SetContainerMetadata
+            | Kind::SetContainerAcl
+            | Kind::AcquireContainerLease
+            | Kind::RenewContainerLease
+            | Kind::ChangeContainerLease
+            | Kind::ReleaseContainerLease
+            | Kind::BreakContainerLease
+            | Kind::SetBlobServiceProperties
+    )
+}

@@ -1,0 +1,122 @@
+//! Content on its way: a request body as a source for the service, and a reader of the service as the content of a response.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lazuli_model::Failure;
+use lazuli_protocol::http::response::Context;
+use lazuli_service::blob::Reader;
+use lazuli_service::stream::{NextPiece, Source};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::http::{Body, Content};
+use crate::pipeline::execute::logged;
+
+/// Bytes per second that a disk stores at least: a large upload has more time to become durable.
+const STORED_PER_SECOND_MIN: usize = 4 * 1024 * 1024;
+
+/// A request body as a source.
+pub struct BodySource<'a, B> {
+    body: &'a mut B,
+    bytes: usize,
+    turn: watch::Sender<Turn>,
+}
+
+/// Who is waited for: the client, or the server since some time and with some bytes on their way to the disk.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Client,
+    Server(Instant, usize),
+}
+
+/// Ends when the server has taken too long to store what it has.
+pub struct Overdue {
+    turn: watch::Receiver<Turn>,
+    time: Duration,
+}
+
+impl Overdue {
+    /// Waits until the server has taken longer than its time, plus what the bytes need on a slow disk. The time of the
+    /// client is not counted: its body has a deadline of its own.
+    pub async fn passed(mut self) {
+        loop {
+            let turn = *self.turn.borrow_and_update();
+            let changed = match turn {
+                Turn::Client => self.turn.changed().await,
+                Turn::Server(since, bytes) => {
+                    let more = Duration::from_secs((bytes / STORED_PER_SECOND_MIN) as u64);
+                    match timeout_at(since + self.time + more, self.turn.changed()).await {
+                        Ok(changed) => changed,
+                        Err(_) => return,
+                    }
+                }
+            };
+            if changed.is_err() {
+                // The upload has ended.
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+impl<'a, B: Body> BodySource<'a, B> {
+    pub fn new(body: &'a mut B) -> Self {
+        Self { body, bytes: 0, turn: watch::Sender::new(Turn::Server(Instant::now(), 0)) }
+    }
+
+    /// Watches that the server takes no longer than `time` for its part.
+    pub fn overdue(&self, time: Duration) -> Overdue {
+        Overdue { turn: self.turn.subscribe(), time }
+    }
+
+    /// Bytes read so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl<B: Body> Source for BodySource<'_, B> {
+    fn next(&mut self) -> NextPiece<'_> {
+        Box::pin(async {
+            self.turn.send_replace(Turn::Client);
+            let piece = self.body.next().await;
+            self.bytes += piece.as_ref().ok().and_then(Option::as_ref).map_or(0, Bytes::len);
+            self.turn.send_replace(Turn::Server(Instant::now(), self.bytes));
+            piece
+        })
+    }
+}
+
+/// The content of a blob on its way to a client.
+pub struct Download {
+    first: Option<Bytes>,
+    reader: Reader,
+    request_id: String,
+}
+
+impl Download {
+    /// Reads the first bytes. If that fails, the client gets a status that says so.
+    pub async fn begin(mut reader: Reader, context: &Context) -> Result<Box<dyn Content>, Failure> {
+        let first = reader.next().await.map_err(|error| logged(context, &error))?;
+        Ok(Box::new(Self { first, reader, request_id: context.request_id.clone() }))
+    }
+}
+
+impl Content for Download {
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>> {
+        Box::pin(async {
+            if let Some(first) = self.first.take() {
+                return Ok(Some(first));
+            }
+            self.reader.next().await.map_err(|error| {
+                // The status is on its way already: the client sees a broken connection.
+                tracing::error!(request_id = %self.request_id, ?error, "failed to read the content of a blob");
+                io::Error::other("the content of a blob cannot be read")
+            })
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! The numbers of the health page, for callers that hold a key of an account.
+//!
+//! Counters of the whole server carry no names of others; tables, partitions and queries are those of the caller's own
+//! account. Operators who do not want that turn the console off.
+
+use lazuli_model::{Failure, Service};
+use lazuli_protocol::http::response::Context;
+use lazuli_protocol::{Head, Response};
+use lazuli_service::{Grant, Scope};
+use serde_json::{Value, json};
+
+use super::{Console, guard, json_response};
+use crate::http::Peer;
+use crate::metrics::{self, SlowQuery, View};
+use crate::pipeline::Arrival;
+use crate::pipeline::finish::{finish, reject};
+
+/// The service whose form of signature a request for health uses.
+const SIGNED_AS: Service = Service::Blob;
+
+impl Console {
+    /// Answers a request for health. `path` names the account.
+    pub(super) async fn health(
+        &self,
+        head: &Head<'_>,
+        (path, query): (&str, Option<&str>),
+        peer: Peer,
+    ) -> Response {
+        if head.method != "GET" {
+            return guard::plain(405, "only GET");
+        }
+        let target = query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+        let fields = super::forwarded(head, "127.0.0.1");
+        let head = Head { method: "GET", target: &target, fields: &fields };
+        let state = &self.state;
+        let mut context = state.context();
+        let admitted = self.admit(&head, peer, &mut context).await;
+        match admitted {
+            Ok(grant) if grant.scope == Scope::Everything => {
+                let text = metrics::render(state, View::Account(&grant.account)).await;
+                let slow = state.metrics.slow().of(&grant.home);
+                let slow: Vec<Value> = slow.iter().map(described).collect();
+                json_response(&json!({ "metrics": text, "slow": slow }))
+            }
+            Ok(_) => guard::plain(403, "only a key of the account opens this page"),
+            Err(failure) => {
+                let response = reject(SIGNED_AS, &context, Some(&head), &failure);
+                finish(SIGNED_AS, response, &context, &head)
+            }
+        }
+    }
+
+    /// Who signed the request, by the same rules as on the data ports.
+    async fn admit(&self, head: &Head<'_>, peer: Peer, context: &mut Context) -> Result<Grant, Failure> {
+        let state = &self.state;
+        state.freshen().await?;
+        let address = state.locate(SIGNED_AS, head, peer, context)?;
+        let properties = state.properties(SIGNED_AS, address.account).await;
+        let arrival = Arrival { head: *head, address, peer };
+        let admitted = state.admit(SIGNED_AS, &arrival, &properties, context).await;
+        admitted.map_err(|failure| state.not_admitted(failure, state.client_address(head, peer)))
+    }
+}
+
+fn described(query: &SlowQuery) -> Value {
+    json!({
+        "at": query.at.to_string(),
+        "path": query.path,
+        "query": query.query,
+        "plan": query.effort.class.name(),
+        "ranges": query.effort.ranges,
+        "rowsRead": query.effort.rows_read,
+        "rowsReturned": query.rows_returned,
+        "micros": u64::try_from(query.time.as_micros()).unwrap_or(u64::MAX),
+    })
+}

@@ -1,0 +1,165 @@
+//! Delivers the events of blobs to a queue of the same account or to a webhook.
+//!
+//! One task delivers one event after the other, so those of one blob arrive in order. An event that cannot be delivered is
+//! tried again with growing pauses, and given up when it is a day old.
+
+mod target;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lazuli_model::blob::event::Event;
+use lazuli_model::queue::{Operation, QueueName};
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{ErrorCode, Metadata};
+use lazuli_protocol::blob::event::encode;
+use lazuli_service::blob::{Batch, Events};
+use lazuli_service::{Error, Grant};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+pub use target::{Target, Webhook};
+
+use crate::outbound::{AllowedHost, Outbound, Problem, Request, Url};
+use crate::state::State;
+
+/// Pause after the first failure; it doubles with every further one.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// Longest pause after a failure.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// How often events are looked for that only happen at a certain time.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Events older than this are given up, as in Event Grid.
+const AGE_TICKS_MAX: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
+/// Seconds after which a message with an event expires.
+const MESSAGE_SECONDS: u32 = 7 * 24 * 60 * 60;
+
+/// Delivers events to one target.
+pub(crate) struct Courier {
+    state: Arc<State>,
+    events: Events,
+    way: Way,
+    /// The URL of the Blob service without an account.
+    endpoint: String,
+}
+
+enum Way {
+    Queue(QueueName),
+    Webhook(Url, Outbound),
+}
+
+impl Courier {
+    /// A courier to the configured target; `None` if there are no events.
+    pub fn new(state: &Arc<State>, endpoint: String) -> Option<Self> {
+        let target = state.config.events.clone()?;
+        let events = state.blobs()?.events()?;
+        let way = match target {
+            Target::Queue(name) => Way::Queue(name),
+            Target::Webhook(Webhook(url)) => {
+                let allowed = vec![AllowedHost::of(&url)];
+                Way::Webhook(url, Outbound::new(allowed, state.config.limits.body_time_max))
+            }
+        };
+        Some(Self { state: state.clone(), events, way, endpoint })
+    }
+
+    /// Delivers events until `stop` turns true.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        tokio::select! {
+            () = self.work() => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    }
+
+    async fn work(&self) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            let done = match self.events.next().await {
+                Ok(Some(batch)) => self.deliver(batch).await,
+                Ok(None) => {
+                    let _ = timeout(LOOK_EVERY, self.events.wait()).await;
+                    continue;
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            match done {
+                Ok(()) => pause = PAUSE_MIN,
+                Err(why) => {
+                    tracing::warn!(%why, waiting = self.events.waiting(), "failed to deliver an event");
+                    let _ = timeout(pause, std::future::pending::<()>()).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    async fn deliver(&self, batch: Batch) -> Result<(), String> {
+        for event in &batch.events {
+            if let Err(why) = self.send(event).await {
+                self.events.failed(&batch);
+                return Err(why);
+            }
+        }
+        self.events.delivered(batch).await.map_err(|error| error.to_string())
+    }
+
+    async fn send(&self, event: &Event) -> Result<(), String> {
+        self.state.freshen().await.map_err(|failure| failure.message.into_owned())?;
+        let directory = self.state.directory();
+        let is_home = |account: &String| directory.home(account).is_some_and(|home| *home == *event.home);
+        let Some(account) = directory.names().into_iter().find(is_home) else {
+            tracing::info!(container = event.container, "dropped an event of an account that is gone");
+            return Ok(());
+        };
+        let encoded = encode(event, &account, &format!("{}/{account}", self.endpoint));
+        let sent = match &self.way {
+            Way::Queue(name) => self.put_message(name, event, &encoded).await,
+            Way::Webhook(url, outbound) => post(outbound, url, &encoded).await,
+        };
+        let age = self.state.service.now().ticks().saturating_sub(event.time.ticks());
+        if let (Err(why), true) = (&sent, age > AGE_TICKS_MAX) {
+            tracing::error!(%why, container = event.container, blob = event.blob, "gave up an event");
+            return Ok(());
+        }
+        sent
+    }
+
+    async fn put_message(&self, name: &QueueName, event: &Event, encoded: &Value) -> Result<(), String> {
+        let grant = Grant::everything(event.home.as_str());
+        let put = || Operation::PutMessage {
+            queue: name.clone(),
+            text: STANDARD.encode(encoded.to_string()).into(),
+            visibility: 0,
+            ttl: Some(MESSAGE_SECONDS),
+        };
+        let service = &self.state.service;
+        match service.execute_queue(&grant, put()).await {
+            Err(Error::Refused(failure)) if failure.code == ErrorCode::QueueNotFound => {}
+            done => return done.map(drop).map_err(|error| error.to_string()),
+        }
+        let (own, name, home) = (service.clone(), name.clone(), grant.clone());
+        let create =
+            async move { own.execute_queue(&home, Operation::CreateQueue(name, Metadata::default())).await };
+        self.state.detached(create).await.map_err(|error| error.to_string())?;
+        service.execute_queue(&grant, put()).await.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+async fn post(outbound: &Outbound, url: &Url, encoded: &Value) -> Result<(), String> {
+    let fields = vec![
+        ("Content-Type", "application/json; charset=utf-8".to_owned()),
+        ("aeg-event-type", "Notification".to_owned()),
+    ];
+    let body = json!([encoded]).to_string().into();
+    let request = Request { method: "POST", fields, body };
+    match outbound.send(url, &request).await {
+        Ok(response) if (200..300).contains(&response.status) => Ok(()),
+        Ok(response) => Err(format!("the webhook responded with status {}", response.status)),
+        Err(Problem::Failed(error)) => Err(format!("the webhook cannot be reached: {error}")),
+        Err(Problem::NotAllowed) => Err("the webhook has an address that is not allowed".into()),
+        Err(Problem::Busy) => Err("too many requests are under way".into()),
+    }
+}

@@ -1,0 +1,143 @@
+//! The last queries that took long, or read much to find little: for the health page of the console.
+//!
+//! Bounded: the last [`QUERIES_MAX`] of all accounts, each with a bounded text. Signatures are never kept.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lazuli_model::{DateTime, Effort};
+use lazuli_protocol::http::query::Query;
+
+use super::Answered;
+
+/// Queries that are remembered.
+const QUERIES_MAX: usize = 64;
+/// Bytes of a path or of the query options that are remembered.
+const TEXT_BYTES_MAX: usize = 512;
+/// A query that takes this long is slow.
+const SLOW_TIME_MIN: Duration = Duration::from_millis(100);
+/// A query that reads at least this many rows,
+const ROWS_READ_MIN: u64 = 1000;
+/// and this many for each that it returns, is wasteful.
+const ROWS_PER_RESULT_MIN: u64 = 100;
+/// The query options that are remembered. Others may carry a signature.
+const OPTIONS: [&str; 3] = ["$filter", "$select", "$top"];
+
+/// A query that took long, or read much to find little.
+#[derive(Clone, Debug)]
+pub struct SlowQuery {
+    /// When it was answered.
+    pub at: DateTime,
+    /// The home of the account whose data it read.
+    pub home: String,
+    /// The path that was asked for.
+    pub path: String,
+    /// Its filter and other options, decoded.
+    pub query: String,
+    /// What it cost.
+    pub effort: Effort,
+    /// Entities found.
+    pub rows_returned: usize,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// The last such queries.
+#[derive(Debug, Default)]
+pub struct SlowQueries(Mutex<VecDeque<SlowQuery>>);
+
+impl SlowQueries {
+    /// Is the request worth a note? Cheap, since every request is asked.
+    pub fn wants(&self, answered: &Answered) -> bool {
+        let Some(effort) = answered.effort else { return false };
+        let wasteful = (answered.rows_returned as u64).saturating_mul(ROWS_PER_RESULT_MIN);
+        answered.time >= SLOW_TIME_MIN || effort.rows_read >= ROWS_READ_MIN.max(wasteful)
+    }
+
+    /// Remembers a query, and forgets the oldest if there are too many.
+    pub fn note(&self, home: &str, target: &str, at: DateTime, answered: &Answered) {
+        let Some(effort) = answered.effort else { return };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let options = OPTIONS.iter().filter_map(|name| Some(format!("{name}={}", Query(query).get(name)?)));
+        let query = options.collect::<Vec<_>>().join("&");
+        let slow = SlowQuery {
+            at,
+            home: home.to_owned(),
+            path: shortened(path),
+            query: shortened(&query),
+            effort,
+            rows_returned: answered.rows_returned,
+            time: answered.time,
+        };
+        let mut queries = self.locked();
+        if queries.len() >= QUERIES_MAX {
+            queries.pop_front();
+        }
+        queries.push_back(slow);
+    }
+
+    /// The remembered queries of an account, the latest first.
+    pub fn of(&self, home: &str) -> Vec<SlowQuery> {
+        self.locked().iter().rev().filter(|query| query.home == home).cloned().collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, VecDeque<SlowQuery>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().map(|(at, _)| at).take_while(|at| *at <= TEXT_BYTES_MAX).last() {
+        Some(end) if text.len() > TEXT_BYTES_MAX => format!("{}…", &text[..end]),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lazuli_model::{Class, OperationKind};
+
+    fn answered(rows_read: u64, rows_returned: usize, millis: u64) -> Answered {
+        Answered {
+            kind: OperationKind::QueryEntities,
+            error: None,
+            effort: Some(Effort { class: Class::Table, rows_read, ..Effort::default() }),
+            rows_returned,
+            time: Duration::from_millis(millis),
+        }
+    }
+
+    #[test]
+    fn slow_and_wasteful_queries_are_wanted() {
+        let queries = SlowQueries::default();
+        assert!(queries.wants(&answered(1, 1, 100)));
+        assert!(queries.wants(&answered(1000, 10, 0)));
+        assert!(!queries.wants(&answered(1000, 11, 0)));
+        assert!(!queries.wants(&answered(999, 0, 99)));
+        assert!(!queries.wants(&Answered { effort: None, ..answered(0, 0, 1000) }));
+    }
+
+    #[test]
+    fn signatures_are_not_kept_and_only_the_last_queries_are() {
+        let queries = SlowQueries::default();
+        let at = DateTime::from_unix(Duration::ZERO);
+        for index in 0..=QUERIES_MAX {
+            let target = format!("/dev/T()?sig=SECRET&$filter=A%20eq%20{index}&sv=1");
+            queries.note("dev", &target, at, &answered(1, 1, 100));
+        }
+        queries.note("other", "/other/T()", at, &answered(1, 1, 100));
+        let own = queries.of("dev");
+        assert_eq!(own.len(), QUERIES_MAX - 1);
+        assert_eq!((own[0].path.as_str(), own[0].query.as_str()), ("/dev/T()", "$filter=A eq 64"));
+        assert_eq!(queries.of("other").len(), 1);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(shortened("short"), "short");
+        let long = shortened(&"ä".repeat(TEXT_BYTES_MAX));
+        assert!(long.len() <= TEXT_BYTES_MAX + '…'.len_utf8() && long.ends_with('…'));
+    }
+}

@@ -1,0 +1,301 @@
+//! Bearer tokens of a configured issuer: its keys, kept up to date, and the challenge for clients without a valid token.
+//!
+//! Anyone can send a token that names an unknown key. Such a token makes the server look for new keys, but not more
+//! often than [`REFETCH_EVERY`], and one request at a time. A key that the issuer no longer publishes is good for one
+//! period more at most: see [`keep_fresh`].
+
+pub mod development;
+mod fetch;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use lazuli_model::{DateTime, Service};
+use lazuli_protocol::auth::bearer::{KeySet, Policy, ROLES_CLAIM, Refusal, Roles, Token};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+use crate::clock::Stopwatch;
+use crate::entropy;
+use crate::tls::regular;
+pub use fetch::Url;
+
+/// New keys are looked for no more often, whatever tokens come.
+const REFETCH_EVERY: Duration = Duration::from_secs(30);
+/// How often the keys that an issuer publishes are read again, if nothing else is said.
+pub const PERIOD: Duration = Duration::from_secs(60 * 60);
+/// A set of keys takes kilobytes.
+const JWKS_BYTES_MAX: usize = 256 * 1024;
+
+/// Where the issuer's keys are: a JSON Web Key Set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Jwks {
+    /// In a file.
+    File(PathBuf),
+    /// Where the issuer publishes them.
+    Url(Url),
+    /// The key that [`development::token`] signs with.
+    Development,
+    /// Nowhere: tokens are accepted by their claims, without a look at their signatures.
+    Unchecked,
+}
+
+impl FromStr for Jwks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains("://") { text.parse().map(Jwks::Url) } else { Ok(Jwks::File(text.into())) }
+    }
+}
+
+impl fmt::Display for Jwks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Jwks::File(path) => path.display().fmt(f),
+            Jwks::Url(url) => url.fmt(f),
+            Jwks::Development => f.write_str("the development key"),
+            Jwks::Unchecked => f.write_str("no keys"),
+        }
+    }
+}
+
+/// Whose tokens are accepted, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What a good token says.
+    pub policy: Policy,
+    /// Where the issuer's keys are.
+    pub jwks: Jwks,
+    /// Where clients get tokens, as the challenge tells them; made from the issuer if nothing is said.
+    pub authorization_uri: Option<String>,
+    /// Accept tokens by plain HTTP, where others can read them.
+    pub allow_http: bool,
+    /// How often keys from a URL are read again, at the latest.
+    pub period: Duration,
+}
+
+impl Settings {
+    /// Accepts tokens that [`development::token`] makes, by plain HTTP too: anyone can make one, so none is a secret.
+    pub fn development() -> Self {
+        Self { jwks: Jwks::Development, allow_http: true, ..Self::basic() }
+    }
+
+    /// Accepts tokens as Azurite's `--oauth basic` does: by their claims, by https only.
+    pub fn basic() -> Self {
+        let policy = Policy {
+            issuer: development::ISSUER.into(),
+            audiences: vec![development::AUDIENCE.into()],
+            roles_claim: ROLES_CLAIM.into(),
+        };
+        Self { policy, jwks: Jwks::Unchecked, authorization_uri: None, allow_http: false, period: PERIOD }
+    }
+
+    /// Can anyone make a token that is accepted?
+    pub fn is_public(&self) -> bool {
+        matches!(self.jwks, Jwks::Development | Jwks::Unchecked)
+    }
+}
+
+/// The keeper of an issuer's keys.
+pub struct Oauth {
+    settings: Settings,
+    challenge: String,
+    keys: RwLock<Arc<KeySet>>,
+    /// When keys were last looked for because of a token. Held while they are looked for at all.
+    looked: Mutex<Option<Stopwatch>>,
+}
+
+impl Oauth {
+    /// Reads the keys. A file must be good; an issuer that does not answer now may do so later.
+    pub async fn open(settings: Settings) -> io::Result<Self> {
+        let challenge = challenge(&settings);
+        let keys = RwLock::new(Arc::new(KeySet::empty()));
+        let oauth = Self { settings, challenge, keys, looked: Mutex::new(None) };
+        match (oauth.reload().await, &oauth.settings.jwks) {
+            (Err(error), Jwks::Url(_)) => {
+                tracing::warn!(%error, "no keys for bearer tokens yet");
+            }
+            (Err(error), _) => return Err(error),
+            (Ok(()), _) => {}
+        }
+        Ok(oauth)
+    }
+
+    /// Are the keys to be had? Only files are looked at: an issuer may be away for a while.
+    pub fn check(jwks: &Jwks) -> io::Result<()> {
+        match jwks {
+            Jwks::File(path) => keys_of(jwks, read_small(path)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// The `WWW-Authenticate` of a rejection.
+    pub fn challenge(&self) -> &str {
+        &self.challenge
+    }
+
+    /// May tokens come by plain HTTP?
+    pub fn allows_http(&self) -> bool {
+        self.settings.allow_http
+    }
+
+    /// What the sender of a token may do in an account.
+    pub async fn verify(
+        &self,
+        token: &str,
+        service: Service,
+        account: &str,
+        now: DateTime,
+    ) -> Result<Roles, Refusal> {
+        let token = Token::parse(token)?;
+        if self.settings.jwks == Jwks::Unchecked {
+            return token.verify_claims(service, account, now);
+        }
+        let keys = self.keys();
+        match token.verify(&keys, &self.settings.policy, account, now) {
+            Err(Refusal::UnknownKey) => {}
+            decided => return decided,
+        }
+        self.look_for_new(&keys).await;
+        token.verify(&self.keys(), &self.settings.policy, account, now)
+    }
+
+    /// Reads the keys again. If that fails, those from before stay.
+    pub async fn reload(&self) -> io::Result<()> {
+        let _looked = self.looked.lock().await;
+        self.read().await
+    }
+
+    /// Reads the keys again if nobody else has done so meanwhile, or not long ago.
+    async fn look_for_new(&self, seen: &Arc<KeySet>) {
+        let mut looked = self.looked.lock().await;
+        let recently = looked.is_some_and(|watch| watch.elapsed() < REFETCH_EVERY);
+        if recently || !Arc::ptr_eq(seen, &self.keys()) {
+            return;
+        }
+        *looked = Some(Stopwatch::start());
+        match self.read().await {
+            Ok(()) => {
+                tracing::info!(jwks = %self.settings.jwks, "the keys for bearer tokens were read again")
+            }
+            Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+        }
+    }
+
+    async fn read(&self) -> io::Result<()> {
+        let source = &self.settings.jwks;
+        let text = match source {
+            Jwks::File(path) => read_file(path.clone()).await,
+            Jwks::Url(url) => fetch::get(url, JWKS_BYTES_MAX).await,
+            Jwks::Development => Ok(development::jwks().into()),
+            Jwks::Unchecked => return Ok(()),
+        };
+        let keys = keys_of(source, text)?;
+        *self.keys.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(keys);
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<KeySet> {
+        self.keys.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+/// Reads the keys that an issuer publishes again and again, until the server stops: so those that it has taken back end.
+/// While it does not answer, the keys stay. Those in a file are the operator's, who says when they have changed.
+pub async fn keep_fresh(oauth: Arc<Oauth>, mut stopped: watch::Receiver<bool>) {
+    if !matches!(oauth.settings.jwks, Jwks::Url(_)) {
+        return;
+    }
+    while timeout(pause(oauth.settings.period), stopped.wait_for(|stop| *stop)).await.is_err() {
+        let read = tokio::select! {
+            read = oauth.reload() => read,
+            _ = stopped.wait_for(|stop| *stop) => return,
+        };
+        if let Err(error) = read {
+            tracing::error!(%error, "the keys for bearer tokens stay as they were");
+        }
+    }
+}
+
+/// A little less than a period, by chance: servers that were started together do not come together.
+fn pause(period: Duration) -> Duration {
+    let [chance] = entropy::random::<1>().unwrap_or_default();
+    period - period * u32::from(chance) / 1024
+}
+
+/// The keys in a text that was read; errors name where from.
+fn keys_of(source: &Jwks, text: io::Result<Vec<u8>>) -> io::Result<KeySet> {
+    let named = |why: String| io::Error::other(format!("{source}: {why}"));
+    let text = text.map_err(|error| named(error.to_string()))?;
+    KeySet::from_jwks(&text).map_err(|error| named(error.to_string()))
+}
+
+async fn read_file(path: PathBuf) -> io::Result<Vec<u8>> {
+    tokio::task::spawn_blocking(move || read_small(&path)).await.map_err(io::Error::other)?
+}
+
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    regular(path)?;
+    File::open(path)?.take(JWKS_BYTES_MAX as u64).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// SDKs split it at blanks, and take the tenant from the path of the first address and the scope from the second: its
+/// form is that of Azure.
+fn challenge(settings: &Settings) -> String {
+    let issuer = settings.policy.issuer.trim_end_matches('/');
+    let authority = issuer.strip_suffix("/v2.0").unwrap_or(issuer);
+    let made = || format!("{authority}/oauth2/authorize");
+    let uri = settings.authorization_uri.clone().unwrap_or_else(made);
+    let audience = settings.policy.audiences.first().map_or("", |audience| audience.trim_end_matches('/'));
+    format!("Bearer authorization_uri={uri} resource_id={audience}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges() {
+        let check = |issuer: &str, uri: Option<&str>, expected: &str| {
+            let policy = Policy {
+                issuer: issuer.into(),
+                audiences: vec!["https://a/".into()],
+                roles_claim: String::new(),
+            };
+            let jwks = Jwks::File("x".into());
+            let settings = Settings {
+                policy,
+                jwks,
+                authorization_uri: uri.map(str::to_owned),
+                allow_http: false,
+                period: PERIOD,
+            };
+            let expected = format!("Bearer authorization_uri={expected} resource_id=https://a");
+            assert_eq!(challenge(&settings), expected);
+        };
+        check("https://l/t/v2.0", None, "https://l/t/oauth2/authorize");
+        check("https://sts.example.org/t/", None, "https://sts.example.org/t/oauth2/authorize");
+        check("https://l/t/v2.0", Some("https://other/x"), "https://other/x");
+    }
+
+    #[test]
+    fn pauses_are_a_little_less_than_a_period() {
+        for _ in 0..100 {
+            assert!((PERIOD * 3 / 4..=PERIOD).contains(&pause(PERIOD)));
+        }
+    }
+
+    #[test]
+    fn sources() {
+        assert_eq!("keys.json".parse(), Ok(Jwks::File("keys.json".into())));
+        assert!(matches!("https://l/keys".parse(), Ok(Jwks::Url(_))));
+        assert!("ftp://l/keys".parse::<Jwks>().is_err());
+    }
+}

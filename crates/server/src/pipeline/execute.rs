@@ -1,0 +1,50 @@
+//! Runs an operation within its time and turns its errors into failures for the client.
+
+use std::future::Future;
+use std::time::Duration;
+
+use lazuli_model::{ErrorCode, Failure};
+use lazuli_protocol::http::response::Context;
+use tokio::time::timeout;
+
+use crate::state::State;
+
+impl State {
+    /// Waits for an operation, for at most `time`.
+    pub(crate) async fn within<T>(
+        &self,
+        context: &Context,
+        time: Duration,
+        work: impl Future<Output = lazuli_service::Result<T>>,
+    ) -> Result<T, Failure> {
+        match timeout(time, work).await {
+            Ok(done) => done.map_err(|error| logged(context, &error)),
+            Err(_) => Err(ErrorCode::OperationTimedOut.into()),
+        }
+    }
+
+    /// Runs a change of cached records in a task of its own. It continues when its request has run out of time: dropped
+    /// half way, it could be applied by the engine and stay unknown to the cache.
+    pub(crate) async fn detached<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = lazuli_service::Result<T>> + Send + 'static,
+    ) -> lazuli_service::Result<T> {
+        let permit = self.change_permit().await?;
+        let task = tokio::spawn(async move {
+            let _permit = permit;
+            work.await
+        });
+        task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "catalog change ended without an outcome");
+            Err(ErrorCode::InternalError.into())
+        })
+    }
+}
+
+/// The failure that the client gets. Errors of the engine are logged in full.
+pub(crate) fn logged(context: &Context, error: &lazuli_service::Error) -> Failure {
+    if let lazuli_service::Error::Engine(error) = error {
+        tracing::error!(request_id = %context.request_id, %error, "storage engine failed");
+    }
+    error.failure()
+}

@@ -1,0 +1,55 @@
+//! The line in the log that each request gets where `--log-requests` asks for it. No secrets: neither signatures nor bodies.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use lazuli_model::OperationKind;
+use lazuli_protocol::Head;
+use lazuli_protocol::http::response::{Context, Response};
+
+use super::note::Note;
+
+/// Writes the line. QY-22: it says what kind of reading a query was, so that table scans show.
+pub fn write(
+    note: &Note,
+    head: &Head<'_>,
+    context: &Context,
+    response: &Response,
+    peer: IpAddr,
+    time: Duration,
+) {
+    tracing::info!(
+        target: "lazuli::request",
+        request_id = %context.request_id,
+        account = %context.account,
+        operation = if note.kind == OperationKind::Unknown { "-" } else { note.kind.name() },
+        method = head.method,
+        path = path(head.target),
+        status = response.status,
+        error = response.error.map_or("-", |code| code.name()),
+        plan = note.effort.map_or("-", |effort| effort.class.name()),
+        rows_read = note.effort.map_or(0, |effort| effort.rows_read),
+        rows = note.rows_returned,
+        bytes = response.body.len(),
+        micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
+        client = %peer,
+    );
+}
+
+/// QY-22: warns of a query that reads much of a table to find little.
+pub fn warn(note: &Note, head: &Head<'_>, context: &Context) {
+    tracing::warn!(
+        request_id = %context.request_id,
+        account = %context.account,
+        path = path(head.target),
+        rows_read = note.effort.map_or(0, |effort| effort.rows_read),
+        rows = note.rows_returned,
+        "a query reads a whole table to find little of it; a PartitionKey in its filter would help \
+         (x-lazuli-explain: 1 tells more; this is told once a minute at most)",
+    );
+}
+
+/// The target without its query, which may carry a signature.
+fn path(target: &str) -> &str {
+    target.split_once('?').map_or(target, |(path, _)| path)
+}

@@ -1,0 +1,74 @@
+//! The Queue service's part of the pipeline: from an authenticated request to a response.
+//!
+//! A request with several faults is rejected for the first of them in the order that `protocol::queue` lists.
+
+use std::sync::Arc;
+
+use lazuli_model::queue::{Operation, Outcome};
+use lazuli_model::{ErrorCode, Failure, OperationKind, Service as ServiceKind};
+use lazuli_protocol::error;
+use lazuli_protocol::http::response::Response;
+use lazuli_protocol::http::timeout::timeout;
+use lazuli_protocol::queue::{decode, encode};
+use lazuli_service::Service;
+use lazuli_service::access::queue::authorize;
+
+use crate::http::Body;
+use crate::pipeline::Request;
+use crate::pipeline::note::Note;
+use crate::state::State;
+
+/// Processes an authenticated request.
+pub(crate) async fn process(
+    state: &State,
+    request: &Request<'_>,
+    body: &mut impl Body,
+    note: &mut Note,
+) -> Response {
+    match run(state, request, body, note).await {
+        Ok(response) => response,
+        Err(failure) => error::storage(request.context, &failure),
+    }
+}
+
+async fn run(
+    state: &State,
+    request: &Request<'_>,
+    body: &mut impl Body,
+    note: &mut Note,
+) -> Result<Response, Failure> {
+    let Request { head, address, grant, context, .. } = request;
+    let (intent, shape) = decode(head, address, context.version)?;
+    let kind = intent.kind();
+    note.kind = kind;
+    if kind != OperationKind::GetQueueUserDelegationKey {
+        authorize(grant, kind, intent.queue())?;
+    }
+    let bytes = match intent.needs_body() {
+        true => {
+            let read = note.receive(body.collect(intent.body_max())).await;
+            read.map_err(|failure| match failure.code {
+                ErrorCode::RequestBodyTooLarge => intent.body_too_large(),
+                _ => failure,
+            })?
+        }
+        false => Vec::new(),
+    };
+    let operation = intent.with_body(context.version, &bytes)?;
+    drop(bytes);
+    if let Operation::GetUserDelegationKey(period) = operation {
+        let key = state.delegation_key(ServiceKind::Queue, request, period)?;
+        return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))));
+    }
+    let longest = state.config.limits.request_time_max;
+    let time = timeout(address.query)?.map_or(longest, |wanted| wanted.min(longest));
+    let work = async {
+        if !Service::changes_queue_catalog(kind) {
+            return state.service.execute_queue(grant, operation).await;
+        }
+        let (service, grant) = (Arc::clone(&state.service), grant.clone());
+        state.detached(async move { service.execute_queue(&grant, operation).await }).await
+    };
+    let outcome = state.within(context, time, work).await?;
+    Ok(encode::outcome(context, &shape, &outcome))
+}

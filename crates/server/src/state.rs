@@ -1,0 +1,171 @@
+//! The state that all listeners share: the service, accounts, settings, counters and permits.
+
+use std::sync::Arc;
+
+use lazuli_engine::{Engine, SharedState};
+use lazuli_model::Failure;
+use lazuli_protocol::ApiVersion;
+use lazuli_protocol::http::response::Context;
+use lazuli_protocol::http::url::Base;
+use lazuli_service::blob::{BlobOptions, Blobs};
+use lazuli_service::{Options, Service};
+use tokio::sync::Semaphore;
+
+use crate::accounts::Directory;
+use crate::analytics::Analytics;
+use crate::blob::Background;
+use crate::clock::Stopwatch;
+use crate::config::Config;
+use crate::entropy::{Ids, random};
+use crate::metrics::Metrics;
+use crate::oauth::Oauth;
+use crate::outbound::Outbound;
+use crate::throttle::Throttle;
+
+/// Catalog and settings changes under way at a time, including those that outlive their request's timeout.
+const CHANGES_MAX: usize = 256;
+
+/// A copy of a blob up to this size is complete when its request is answered.
+const COPY_AT_ONCE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// The state that all listeners share.
+pub struct State {
+    pub(crate) service: Arc<Service>,
+    /// The Blob service, if the engine stores content.
+    pub(crate) blobs: Option<Blobs>,
+    pub(crate) directory: Directory,
+    pub(crate) config: Config,
+    pub(crate) ids: Ids,
+    pub(crate) metrics: Metrics,
+    pub(crate) analytics: Analytics,
+    pub(crate) oauth: Option<Arc<Oauth>>,
+    /// Requests to the servers that blobs may be copied from.
+    pub(crate) copy_sources: Arc<Outbound>,
+    pub(crate) throttle: Throttle,
+    /// Permits for pages that are being built.
+    pub(crate) pages: Arc<Semaphore>,
+    /// Permits for large pages that are being encoded.
+    pub(crate) encodings: Arc<Semaphore>,
+    /// Permits for catalog changes, which may outlive their request's timeout.
+    pub(crate) changes: Arc<Semaphore>,
+    pub(crate) watch: Stopwatch,
+}
+
+impl State {
+    /// The state of a server over a service.
+    pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
+        let ids = Ids::new()?;
+        Ok(Self::with_entropy(service, directory, config, move || random().unwrap_or_else(|_| ids.next().0)))
+    }
+
+    /// The same with random bytes of the caller's choice. A simulation repeats a run by repeating them.
+    pub fn with_entropy(
+        service: Service,
+        directory: Directory,
+        config: Config,
+        entropy: impl Fn() -> [u8; 16] + Send + Sync + 'static,
+    ) -> Self {
+        let service = Arc::new(service);
+        let ids = Ids::from_bytes(entropy());
+        let copy_sources = Arc::new(Outbound::new(config.copy_sources.clone(), config.limits.body_time_max));
+        let blobs = service.engine().content().map(|content| {
+            let options = BlobOptions {
+                entropy: Arc::new(entropy),
+                versions: config.blob.versioning.clone(),
+                container_days: config.blob.container_retention_days,
+                rehydration: config.blob.rehydration,
+                copy_at_once_max: COPY_AT_ONCE_BYTES_MAX,
+                fetch: Some(Arc::new(Background(copy_sources.clone()))),
+                events: config.events.is_some(),
+            };
+            Blobs::new(service.clone(), content, options)
+        });
+        Self {
+            service,
+            blobs,
+            directory,
+            ids,
+            metrics: Metrics::default(),
+            analytics: Analytics::default(),
+            oauth: None,
+            copy_sources,
+            throttle: Throttle::new(config.rates),
+            pages: Arc::new(Semaphore::new(config.limits.pages_max())),
+            encodings: Arc::new(Semaphore::new(config.limits.encodings_max())),
+            changes: Arc::new(Semaphore::new(CHANGES_MAX)),
+            watch: Stopwatch::start(),
+            config,
+        }
+    }
+
+    /// The state of a server over an engine, with the service between them.
+    pub fn over(engine: Arc<dyn Engine>, directory: Directory, config: Config) -> std::io::Result<Self> {
+        let watch = Stopwatch::start();
+        let options = Options {
+            clock: config.clock.clone(),
+            elapsed: Arc::new(move || watch.elapsed()),
+            query_time_max: config.query_time_max,
+            name_hold: config.name_hold,
+        };
+        Self::new(Service::new(engine, options), directory, config)
+    }
+
+    /// The same state, accepting bearer tokens.
+    pub fn with_oauth(self, oauth: Option<Arc<Oauth>>) -> Self {
+        Self { oauth, ..self }
+    }
+
+    /// The service behind the listeners.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The Blob service, if the engine stores content.
+    pub fn blobs(&self) -> Option<&Blobs> {
+        self.blobs.as_ref()
+    }
+
+    /// Where the records of an account are.
+    pub(crate) fn home(&self, account: &str) -> String {
+        self.directory.home(account).map_or_else(|| account.to_owned(), |home| home.as_ref().to_owned())
+    }
+
+    /// The server's counters.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The queue of records for the logs and metrics that service properties switch on.
+    pub fn analytics(&self) -> &Analytics {
+        &self.analytics
+    }
+
+    /// The accounts it serves.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Learns what other front ends of a shared engine have changed, before anything is decided by what is cached.
+    pub(crate) async fn freshen(&self) -> Result<Option<SharedState>, Failure> {
+        let logged = |error: lazuli_service::Error| {
+            tracing::error!(%error, "shared engine unreachable");
+            error.failure()
+        };
+        let state = self.service.freshen().await.map_err(logged)?;
+        if let Some(SharedState { changes, .. }) = state {
+            self.directory.refresh_since(changes, &self.service.accounts()).await.map_err(logged)?;
+        }
+        Ok(state)
+    }
+
+    /// The context of a request before anything is known about it.
+    pub(crate) fn context(&self) -> Context {
+        Context {
+            account: String::new(),
+            base: Base::default(),
+            now: self.service.now(),
+            request_id: self.ids.next().to_string(),
+            version: ApiVersion::NONE,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Makes answers of outcomes: small ones at once, large pages where no connection waits for the thread.
+
+use std::sync::Arc;
+
+use lazuli_model::table::Outcome;
+use lazuli_model::table::row::CorruptRow;
+use lazuli_model::{ErrorCode, Failure};
+use lazuli_protocol::http::response::{Context, Response};
+use lazuli_protocol::table::encode;
+use lazuli_protocol::table::shape::Shape;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+
+/// Stored bytes of a page that is encoded on a thread that serves connections. The least favourable rows, floating point
+/// numbers all of them, take some 15 ns a byte: two milliseconds here, and fifty for the largest page there can be.
+const INLINE_BYTES_MAX: usize = 128 * 1024;
+
+/// The response to an operation on `table`. The page keeps its place until it is encoded, even if nobody waits for it any more.
+/// A large one waits for its turn: as a response it can be many times longer than its rows, which its place does not count. The
+/// wait is short, since those before it have places too.
+pub async fn response(
+    context: &Context,
+    shape: &Shape,
+    table: &str,
+    outcome: Outcome,
+    place: Option<OwnedSemaphorePermit>,
+    turns: &Arc<Semaphore>,
+) -> Result<Response, Failure> {
+    if !is_large(&outcome) {
+        return encode::outcome(context, shape, table, &outcome).map_err(|error| unreadable(context, &error));
+    }
+    let turn = Arc::clone(turns).acquire_owned().await;
+    let (owned, shape, table) = (context.clone(), shape.clone(), table.to_owned());
+    let encoded = spawn_blocking(move || {
+        let _held = (place, turn);
+        encode::outcome(&owned, &shape, &table, &outcome)
+    });
+    match encoded.await {
+        Ok(encoded) => encoded.map_err(|error| unreadable(context, &error)),
+        Err(error) => {
+            tracing::error!(request_id = %context.request_id, %error, "failed to encode a page");
+            Err(ErrorCode::InternalError.into())
+        }
+    }
+}
+
+/// The failure for a stored row that cannot be read.
+pub fn unreadable(context: &Context, corrupt: &CorruptRow) -> Failure {
+    tracing::error!(request_id = %context.request_id, error = %corrupt, "failed to read a stored row");
+    ErrorCode::InternalError.into()
+}
+
+fn is_large(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Page(page) if page.stored_bytes() > INLINE_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use lazuli_model::table::operation::{Page, Stored};
+    use lazuli_model::{DateTime, PackedRow, Properties};
+    use lazuli_protocol::ApiVersion;
+    use lazuli_protocol::http::url::Base;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn page(rows: usize) -> Outcome {
+        let stored = |number: usize| Stored {
+            partition: "p".repeat(500).into(),
+            row: format!("{number:012}").into(),
+            timestamp: DateTime::STORABLE_MIN,
+            properties: PackedRow::pack(&Properties::default()),
+        };
+        Outcome::Page(Page { rows: (0..rows).map(stored).collect(), ..Page::default() })
+    }
+
+    fn context() -> Context {
+        Context {
+            account: "account".into(),
+            base: Base::default(),
+            now: DateTime::STORABLE_MIN,
+            request_id: "id".into(),
+            version: ApiVersion::V2019_02_02,
+        }
+    }
+
+    #[test]
+    fn only_large_pages_leave_the_thread() {
+        for (outcome, expected) in
+            [(Outcome::Stats, false), (page(0), false), (page(200), false), (page(300), true)]
+        {
+            assert_eq!(is_large(&outcome), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_are_the_same_on_either_thread_and_give_their_place_back() {
+        let (places, turns) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
+        let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
+        for rows in [3, 1000] {
+            let place = Arc::clone(&places).try_acquire_owned().unwrap();
+            let answered =
+                response(&context, &shape, "Table", page(rows), Some(place), &turns).await.unwrap();
+            let expected = encode::outcome(&context, &shape, "Table", &page(rows)).unwrap();
+            assert_eq!((answered.status, answered.body), (expected.status, expected.body));
+            assert_eq!((places.available_permits(), turns.available_permits()), (1, 1));
+        }
+    }
+
+    /// The clock stands still while a page is being encoded: only one that waits for its turn runs out of time.
+    #[tokio::test(start_paused = true)]
+    async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
+        let turns = Arc::new(Semaphore::new(1));
+        let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
+        let turn = Arc::clone(&turns).try_acquire_owned().unwrap();
+        let small = response(&context, &shape, "Table", page(3), None, &turns).await.unwrap();
+        let mut large = pin!(response(&context, &shape, "Table", page(1000), None, &turns));
+        assert!(timeout(Duration::from_secs(60), &mut large).await.is_err());
+        drop(turn);
+        assert_eq!((small.status, large.await.unwrap().status), (200, 200));
+    }
+}

@@ -1,0 +1,225 @@
+//! The rights of a caller.
+//!
+//! An account's key permits everything. A shared access signature permits the operations that its letters stand for, on
+//! the kinds of resources or on the one table, queue, container or blob that it names. A SAS of a table may be limited to
+//! a range of keys: entities outside cannot be read, and writing them is rejected.
+//!
+//! Each service has a table of the letters that its operations need.
+
+pub mod blob;
+pub mod queue;
+pub mod table;
+
+use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_model::error::Origin;
+use lazuli_model::kind::Access;
+use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
+
+pub use table::{Announced, authorize, authorize_announced, authorize_batch};
+
+/// The rights of an authenticated request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The account it acts in.
+    pub account: String,
+    /// Where the account's records are. It differs between two accounts of one name that existed one after the other.
+    pub home: String,
+    /// Only reads: the request came to the secondary endpoint.
+    pub read_only: bool,
+    /// The resources it may touch, and the operations on them.
+    pub scope: Scope,
+    /// Missing rights are reported as a missing resource, as before 2015-04-05.
+    pub hides_refusals: bool,
+}
+
+/// The resources that a request may touch, and the operations on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything in the account: the request was signed with its key.
+    Everything,
+    /// The scope of an account SAS. The service it is for is checked before.
+    Account {
+        /// The kinds of resources: letters of `sco`.
+        resources: Permissions,
+        /// The operations.
+        permissions: Permissions,
+    },
+    /// The roles of a bearer token: no role permits stored access policies.
+    Roles {
+        /// The operations.
+        permissions: Permissions,
+    },
+    /// Anonymous reads of a public blob container.
+    Public {
+        /// The container.
+        container: String,
+        /// Whether its blobs may be listed, too.
+        lists: bool,
+    },
+    /// The scope of a service SAS or a user delegation SAS.
+    Resource {
+        /// The service.
+        service: Service,
+        /// The table, queue or container, in lower case.
+        name: String,
+        /// The operations.
+        permissions: Permissions,
+        /// The part of it.
+        part: Part,
+    },
+}
+
+/// The part of a table, queue or container that a SAS is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The entities of a table in a range of keys.
+    Entities(KeyRange),
+    /// One blob of a container.
+    Blob {
+        /// The name of the blob.
+        name: String,
+        /// The snapshot or version, if it is for one alone.
+        instance: Option<String>,
+    },
+    /// The blobs of a container whose names start with this directory, and the blob of that name.
+    Directory(String),
+}
+
+/// The ends of a range of keys, as a SAS gives them: each a PartitionKey and perhaps a RowKey in it. Empty texts set no
+/// limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RangeEnds<'a> {
+    /// The first PartitionKey and RowKey.
+    pub first: (&'a str, &'a str),
+    /// The last PartitionKey and RowKey.
+    pub last: (&'a str, &'a str),
+}
+
+impl RangeEnds<'_> {
+    /// The keys between the ends, both included.
+    pub fn window(&self) -> KeyRange {
+        let place = |(partition, row): (&str, &str)| Place { partition: partition.into(), row: row.into() };
+        KeyRange {
+            start: match self.first {
+                ("", _) => Bound::Open,
+                first => Bound::Included(place(first)),
+            },
+            end: match self.last {
+                ("", _) => Bound::Open,
+                (partition, "") => Bound::AfterPartition(partition.into()),
+                last => Bound::Included(place(last)),
+            },
+        }
+    }
+}
+
+impl Grant {
+    /// Everything in the account whose home is `home`. An account that was not created in the engine has its name as
+    /// its home.
+    pub fn everything(home: impl Into<String>) -> Self {
+        let home = home.into();
+        let account = crate::keyspace::account_of(&home).to_owned();
+        Self { account, home, read_only: false, scope: Scope::Everything, hides_refusals: false }
+    }
+
+    /// May the client learn anything about this table, queue or container? `folded` is its name in lower case.
+    pub fn covers_resource(&self, service: Service, folded: &str) -> bool {
+        match &self.scope {
+            Scope::Everything | Scope::Account { .. } | Scope::Roles { .. } => true,
+            Scope::Public { container, .. } => service == Service::Blob && container == folded,
+            Scope::Resource { service: own, name, .. } => *own == service && name == folded,
+        }
+    }
+
+    /// The failure of a request without the right.
+    pub fn refusal(&self, code: ErrorCode) -> Failure {
+        let hidden =
+            matches!(code, ErrorCode::AuthorizationFailure | ErrorCode::AuthorizationPermissionMismatch);
+        let code = if self.hides_refusals && hidden { ErrorCode::ResourceNotFound } else { code };
+        Failure::from(code).found_in(Origin::FrontEnd)
+    }
+}
+
+/// The rights that an operation needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs {
+    /// The kind of resource for an account SAS, a letter of `sco`; `None` if only a key will do.
+    resource: Option<&'static str>,
+    /// Whether a SAS of the table, queue, container or blob can permit it.
+    by_service_sas: bool,
+    /// Sets of letters, one of which must be granted.
+    permissions: &'static [&'static str],
+}
+
+impl Needs {
+    /// Only the account's key permits it.
+    pub const KEY: Needs = Needs { resource: None, by_service_sas: false, permissions: &[] };
+
+    /// An operation on the service.
+    pub const fn service(permissions: &'static [&'static str]) -> Self {
+        Self { resource: Some("s"), by_service_sas: false, permissions }
+    }
+
+    /// An operation on a table, queue or container, or on the list of tables.
+    pub const fn container(permissions: &'static [&'static str]) -> Self {
+        Self { resource: Some("c"), by_service_sas: false, permissions }
+    }
+
+    /// An operation on entities, messages or blobs.
+    pub const fn object(permissions: &'static [&'static str]) -> Self {
+        Self { resource: Some("o"), by_service_sas: true, permissions }
+    }
+}
+
+/// Checks that the grant has the rights that an operation on a table, queue or container needs. The part of it that the
+/// grant is for is checked by the service.
+pub(crate) fn check(
+    grant: &Grant,
+    service: Service,
+    needs: &Needs,
+    folded: Option<&str>,
+) -> Result<(), Failure> {
+    let permissions = match &grant.scope {
+        Scope::Everything => return Ok(()),
+        Scope::Public { .. } => return Err(grant.refusal(ErrorCode::ResourceNotFound)),
+        Scope::Account { resources, permissions } => {
+            let resource = needs.resource.ok_or_else(|| grant.refusal(ErrorCode::AuthorizationFailure))?;
+            if !resources.allow(resource) {
+                return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+            }
+            permissions
+        }
+        Scope::Roles { permissions } => {
+            // Azure's Table service reports stored access policies as missing, after it has accepted the token.
+            needs.resource.ok_or_else(|| match service {
+                Service::Table => Failure::from(ErrorCode::ResourceNotFound),
+                Service::Blob | Service::Queue => grant.refusal(ErrorCode::AuthorizationFailure),
+            })?;
+            permissions
+        }
+        Scope::Resource { permissions, .. } => {
+            let covered = folded.is_some_and(|folded| grant.covers_resource(service, folded));
+            if !needs.by_service_sas || !covered {
+                return Err(grant.refusal(ErrorCode::AuthorizationFailure));
+            }
+            permissions
+        }
+    };
+    if needs.permissions.iter().any(|letters| permissions.allow(letters)) {
+        return Ok(());
+    }
+    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+}
+
+/// The secondary endpoint is for reading.
+pub(crate) fn reject_writes(grant: &Grant, kind: OperationKind) -> Result<(), Failure> {
+    if grant.read_only && kind.access() != Access::Read {
+        return Err(Failure::new(
+            ErrorCode::InsufficientAccountPermissions,
+            "Write operations are not allowed.",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! The operations of the Table service against a grant.
+
+use lazuli_filter::KeyRange;
+use lazuli_model::error::Origin;
+use lazuli_model::kind::Access;
+use lazuli_model::table::Operation;
+use lazuli_model::table::operation::{Change, Write};
+use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, Service, TableName};
+
+use super::{Grant, Needs, Part, Scope, check, reject_writes};
+
+/// Checks that the grant permits the operation.
+pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
+    if changes_metrics(operation) {
+        return Err(ErrorCode::InsufficientAccountPermissions.into());
+    }
+    match operation {
+        Operation::Batch { table, writes } => writes.iter().enumerate().try_for_each(|(index, write)| {
+            authorize_write(grant, table, write).map_err(|failure| failure.at(index))
+        })?,
+        Operation::Write { table, write } => authorize_write(grant, table, write)?,
+        _ => check_table(grant, operation.kind(), table_of(operation))?,
+    }
+    reject_writes(grant, operation.kind())
+}
+
+/// Everything that is known of an operation before its body is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Announced<'a> {
+    /// Its kind.
+    pub kind: OperationKind,
+    /// The table it names.
+    pub table: Option<&'a TableName>,
+    /// The entity it names.
+    pub key: Option<&'a EntityKey>,
+}
+
+/// Checks that the grant can permit the operation at all, before its body is read. A client without permission learns
+/// nothing about the quality of its body, and cannot make the server read it. [`authorize`] still decides.
+pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(), Failure> {
+    let Announced { kind, table, key } = *announced;
+    if kind.access() == Access::Write && table.is_some_and(TableName::is_of_metrics) {
+        return Err(ErrorCode::InsufficientAccountPermissions.into());
+    }
+    check_table(grant, kind, table)?;
+    if let Some(key) = key {
+        check_window(grant, key)?;
+    }
+    reject_writes(grant, kind)
+}
+
+/// Checks that the grant can permit a batch at all, before its body, which alone tells its content, is read.
+pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
+    let permissions = match &grant.scope {
+        Scope::Everything => return Ok(()),
+        Scope::Public { .. } => return Err(grant.refusal(ErrorCode::ResourceNotFound)),
+        Scope::Account { resources, .. } if !resources.allow("o") => {
+            return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+        }
+        Scope::Account { permissions, .. }
+        | Scope::Roles { permissions }
+        | Scope::Resource { permissions, .. } => permissions,
+    };
+    if ["r", "a", "u", "d"].iter().any(|letter| permissions.allow(letter)) {
+        return Ok(());
+    }
+    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+}
+
+impl Grant {
+    /// May the client learn anything about the table? With a SAS of another table it may not even learn whether the
+    /// table exists.
+    pub fn covers(&self, table: &TableName) -> bool {
+        self.covers_resource(Service::Table, &table.folded())
+    }
+
+    /// Is it good for the entities of one table alone?
+    pub fn is_for_one_table(&self) -> bool {
+        matches!(self.scope, Scope::Resource { service: Service::Table, .. })
+    }
+
+    /// Does it permit anything on the entities of some table? If not, the client does not learn which tables exist.
+    pub fn reaches_entities(&self) -> bool {
+        authorize_batch(self).is_ok()
+    }
+
+    /// The only entities that can be read, if not all.
+    pub(crate) fn window(&self) -> Option<&KeyRange> {
+        match &self.scope {
+            Scope::Resource { part: Part::Entities(window), .. } => Some(window),
+            _ => None,
+        }
+    }
+}
+
+/// Does the key lie in the window?
+pub(crate) fn contains(window: &KeyRange, key: &EntityKey) -> bool {
+    window.contains(key.partition.as_str(), key.row.as_str())
+}
+
+fn authorize_write(grant: &Grant, table: &TableName, write: &Write) -> Result<(), Failure> {
+    check_table(grant, write.kind(), Some(table))?;
+    check_window(grant, &write.key)
+}
+
+fn check_table(grant: &Grant, kind: OperationKind, table: Option<&TableName>) -> Result<(), Failure> {
+    let needs = needs(kind).unwrap_or(Needs::KEY);
+    check(grant, Service::Table, &needs, table.map(TableName::folded).as_deref())
+}
+
+fn check_window(grant: &Grant, key: &EntityKey) -> Result<(), Failure> {
+    if grant.window().is_some_and(|window| !contains(window, key)) {
+        let failure = grant.refusal(ErrorCode::AuthorizationFailure);
+        return Err(failure.found_in(Origin::Operation));
+    }
+    Ok(())
+}
+
+/// Section 6.5 of the protocol. `None` for kinds that are not of this service.
+pub(super) fn needs(kind: OperationKind) -> Option<Needs> {
+    Some(match kind {
+        OperationKind::QueryTables | OperationKind::QueryTable => Needs::container(&["l"]),
+        OperationKind::CreateTable => Needs::container(&["c", "w"]),
+        OperationKind::DeleteTable => Needs::container(&["d"]),
+        OperationKind::QueryEntity | OperationKind::QueryEntities => Needs::object(&["r"]),
+        OperationKind::InsertEntity => Needs::object(&["a"]),
+        OperationKind::InsertOrReplaceEntity | OperationKind::InsertOrMergeEntity => Needs::object(&["au"]),
+        OperationKind::UpdateEntity | OperationKind::MergeEntity => Needs::object(&["u"]),
+        OperationKind::DeleteEntity => Needs::object(&["d"]),
+        // A batch needs the permissions of its operations.
+        OperationKind::EntityGroupTransaction => Needs::object(&[""]),
+        OperationKind::GetTableServiceProperties | OperationKind::GetTableServiceStats => {
+            Needs::service(&["r"])
+        }
+        OperationKind::SetTableServiceProperties => Needs::service(&["w"]),
+        OperationKind::GetTableAcl | OperationKind::SetTableAcl => Needs::KEY,
+        _ => return None,
+    })
+}
+
+/// Would it change the service's own measurements? Clients can read and delete those, nothing else.
+fn changes_metrics(operation: &Operation) -> bool {
+    let deletes = |write: &Write| matches!(write.change, Change::Delete(_));
+    match operation {
+        Operation::CreateTable(name) | Operation::DeleteTable(name) | Operation::SetAcl(name, _) => {
+            name.is_of_metrics()
+        }
+        Operation::Write { table, write } => table.is_of_metrics() && !deletes(write),
+        Operation::Batch { table, writes } => table.is_of_metrics() && !writes.iter().all(deletes),
+        Operation::QueryTables(_)
+        | Operation::GetTable(_)
+        | Operation::GetEntity { .. }
+        | Operation::QueryEntities { .. }
+        | Operation::GetAcl(_)
+        | Operation::GetProperties
+        | Operation::SetProperties(_)
+        | Operation::GetStats => false,
+    }
+}
+
+fn table_of(operation: &Operation) -> Option<&TableName> {
+    match operation {
+        Operation::GetEntity { table, .. }
+        | Operation::QueryEntities { table, .. }
+        | Operation::Write { table, .. }
+        | Operation::Batch { table, .. } => Some(table),
+        Operation::QueryTables(_)
+        | Operation::GetTable(_)
+        | Operation::CreateTable(_)
+        | Operation::DeleteTable(_)
+        | Operation::GetAcl(_)
+        | Operation::SetAcl(..)
+        | Operation::GetProperties
+        | Operation::SetProperties(_)
+        | Operation::GetStats => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! Blocks: uploaded one by one, then committed as a list.
+//!
+//! Uncommitted blocks are rows of a table of their own, so that they do not stand in the way of listings. No commit covers
+//! both tables. Therefore the head says which uncommitted blocks count: those with a version beyond its horizon.
+
+mod commit;
+mod gather;
+mod list;
+mod segments;
+mod stage;
+
+use lazuli_engine::{Bound, KeyRange, Row, Scan, Verdict};
+use lazuli_model::blob::BlockId;
+
+pub use segments::slice;
+
+use super::core::{At, Core};
+use super::keyspace::{self, Generation};
+use super::record::Staged;
+use crate::Result;
+
+/// Rows read together.
+const PAGE_ROWS_MAX: usize = 20_000;
+/// Bytes read together.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// An uncommitted block as it is stored.
+pub struct StagedRow {
+    /// Its id.
+    pub id: BlockId,
+    /// The upload that made it.
+    pub upload: Generation,
+    /// The version of its row: the time of the upload.
+    pub version: u64,
+    /// Its content.
+    pub block: Staged,
+}
+
+impl StagedRow {
+    /// Reads a row.
+    pub fn of(row: Row) -> Result<Self> {
+        let corrupt =
+            || lazuli_engine::Error::Corrupt("the key of an uncommitted block cannot be read".into());
+        let (id, upload) = keyspace::staged_of(&row.row).ok_or_else(corrupt)?;
+        Ok(Self { id, upload, version: row.version.0, block: Staged::decode(row.value)? })
+    }
+
+    /// Its row.
+    pub fn key(&self) -> String {
+        keyspace::staged(&self.id, self.upload)
+    }
+}
+
+/// Reads all uncommitted blocks of a blob in the order of their ids, page by page.
+pub struct StagedRows<'a> {
+    core: &'a Core,
+    at: &'a At,
+    range: Option<KeyRange>,
+}
+
+impl Core {
+    /// All rows of uncommitted blocks of a blob, whether or not they count.
+    pub fn staged_rows<'a>(&'a self, at: &'a At) -> StagedRows<'a> {
+        StagedRows { core: self, at, range: Some(KeyRange::partition(&at.name)) }
+    }
+}
+
+impl StagedRows<'_> {
+    /// The next page; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<StagedRow>>> {
+        let Some(range) = self.range.take() else { return Ok(None) };
+        let end = range.end.clone();
+        let scan = Scan {
+            table: self.at.tables.staged,
+            ranges: vec![range],
+            rows_max: PAGE_ROWS_MAX,
+            bytes_max: PAGE_BYTES_MAX,
+            judge: Box::new(|_| Ok(Verdict::Keep)),
+        };
+        let page = self.core.engine().scan(scan).await?;
+        self.range = page.next.map(|next| KeyRange { start: Bound::Included(next), end });
+        page.rows.into_iter().map(StagedRow::of).collect::<Result<Vec<_>>>().map(Some)
+    }
+}

@@ -1,0 +1,118 @@
+//! Put Block.
+//!
+//! The block is stored first and announced in the head afterwards. If the second step does not happen, the request fails
+//! and a scan finds the block.
+
+use lazuli_engine::Applied;
+use lazuli_model::blob::operation::BlobRequest;
+use lazuli_model::blob::write::Body;
+use lazuli_model::blob::{BlobKind, BlockId, Outcome};
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::blob::commit::{Step, insert, remove};
+use crate::blob::core::{At, Core};
+use crate::blob::guard::{Guard, not_pending, of_kind};
+use crate::blob::keyspace;
+use crate::blob::record::Head;
+use crate::blob::upload::Received;
+use crate::stream::Source;
+use crate::{Grant, Result};
+
+impl Core {
+    /// Put Block with a body.
+    pub async fn put_block(
+        &self,
+        grant: &Grant,
+        request: BlobRequest,
+        id: BlockId,
+        body: Body,
+        source: &mut dyn Source,
+    ) -> Result<Outcome> {
+        let at = self.locate(&grant.home, &request.container, &request.blob).await?;
+        self.may_stage(&at, &request, &id).await?;
+        let received = self.receive(&at, source, &body).await?;
+        self.still_there(&grant.home, &request.container, &at).await?;
+        let digested = received.digested;
+        self.stage(&at, &id, received).await?;
+        Ok(Outcome::BlockPut(digested, request.encryption.view()))
+    }
+
+    /// Can a block be uploaded to this blob? Asked before the body is read.
+    pub async fn may_stage(&self, at: &At, request: &BlobRequest, id: &BlockId) -> Result<()> {
+        let Some(head) = self.head(at).await? else {
+            return Guard::of(request, self.clock()).stage(None);
+        };
+        Guard::of(request, self.clock()).stage(head.blob.as_ref())?;
+        if let Some(blob) = &head.blob {
+            not_pending(blob)?;
+            of_kind(blob, BlobKind::Block)?;
+        }
+        fits(&head, id)
+    }
+
+    /// Stores a block that was received, and announces it.
+    pub async fn stage(&self, at: &At, id: &BlockId, received: Received) -> Result<()> {
+        let Received { mut body, .. } = received;
+        let row = keyspace::staged(id, self.fresh_generation());
+        let writes = vec![insert(row.clone(), body.staged().encode())];
+        body.committing(self.clock().ticks());
+        let applied = self.engine().apply(at.tables.staged, &at.name, writes).await;
+        let applied = match applied {
+            Ok(Applied::Done { .. }) => Ok(()),
+            Ok(Applied::Refused { .. }) => Err(Failure::from(ErrorCode::ServerBusy).into()),
+            Err(error) => Err(error.into()),
+        };
+        body.settle(&applied);
+        applied?;
+        let announced = self.announce(at, id).await;
+        if matches!(announced, Err(crate::Error::Refused(_))) {
+            // The sweep frees its content, since no row names it any more.
+            self.engine().apply(at.tables.staged, &at.name, vec![remove(row)]).await?;
+        }
+        announced
+    }
+
+    /// Makes sure that the head tells of uncommitted blocks.
+    async fn announce(&self, at: &At, id: &BlockId) -> Result<()> {
+        if let Some(head) = self.head(at).await?
+            && is_announced(&head, id)
+        {
+            return Ok(());
+        }
+        let id = id.clone();
+        self.change(at, move |head, _| {
+            let mut head = head.unwrap_or_default();
+            fits(&head, &id)?;
+            if is_announced(&head, &id) {
+                return Ok((Step::Keep, ()));
+            }
+            let mut marks = head.marks.staged.unwrap_or_default();
+            marks.is_live = head.blob.is_none();
+            marks.id_bytes = length(&id);
+            head.marks.staged = Some(marks);
+            Ok((Step::Put(Box::new(head)), ()))
+        })
+        .await
+    }
+}
+
+/// All ids of a blob have the same length.
+fn fits(head: &Head, id: &BlockId) -> Result<()> {
+    match head.marks.staged {
+        Some(marks) if ![0, length(id)].contains(&marks.id_bytes) => {
+            Err(ErrorCode::InvalidBlobOrBlock.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_announced(head: &Head, id: &BlockId) -> bool {
+    head.marks
+        .staged
+        .is_some_and(|marks| marks.id_bytes == length(id) && (marks.is_live || head.blob.is_some()))
+}
+
+/// Ids have at most 64 bytes.
+fn length(id: &BlockId) -> u8 {
+    u8::try_from(id.as_bytes().len()).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,241 @@
+//! Primitives of the blob records: numbers of variable length, bytes with their length, fields with a tag.
+//!
+//! What must stay true: no count or length from a record is trusted beyond the bytes that are left.
+
+use bytes::Bytes;
+use lazuli_engine::content::{PIECE_ENCODED_BYTES, Piece};
+use lazuli_engine::{Error, Result};
+
+/// The error for bytes that are no record.
+pub fn corrupt(what: &str) -> Error {
+    Error::Corrupt(format!("a record of the blob service cannot be read: {what}"))
+}
+
+/// Builds a record.
+#[derive(Default)]
+pub struct Encoder(Vec<u8>);
+
+impl Encoder {
+    /// A record that starts with these bytes.
+    pub fn starting_with(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+
+    /// Seven bits per byte, the lowest first.
+    pub fn number(&mut self, mut number: u64) -> &mut Self {
+        while number >= 0x80 {
+            self.0.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+        self
+    }
+
+    /// Bytes with their length in front.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64);
+        self.raw(bytes)
+    }
+
+    /// Bytes without their length.
+    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// The name of stored bytes.
+    pub fn piece(&mut self, piece: &Piece) -> &mut Self {
+        self.raw(&piece.encode())
+    }
+
+    /// A field: tag, length, value. Fields with default values are left out by the callers.
+    pub fn field(&mut self, tag: u8, write: impl FnOnce(&mut Encoder)) -> &mut Self {
+        let mut value = Encoder::default();
+        write(&mut value);
+        self.0.push(tag);
+        self.bytes(&value.0)
+    }
+
+    /// A field with a text, if there is one.
+    pub fn text_field(&mut self, tag: u8, text: Option<&str>) -> &mut Self {
+        if let Some(text) = text {
+            self.0.push(tag);
+            self.bytes(text.as_bytes());
+        }
+        self
+    }
+
+    /// A field with a number, unless it is 0.
+    pub fn number_field(&mut self, tag: u8, number: u64) -> &mut Self {
+        if number == 0 {
+            self
+        } else {
+            self.field(tag, |value| {
+                value.number(number);
+            })
+        }
+    }
+
+    /// Number of bytes so far.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The record.
+    pub fn finish(self) -> Bytes {
+        self.0.into()
+    }
+}
+
+/// Reads a record. Parts of it share its memory.
+#[derive(Clone)]
+pub struct Decoder(Bytes);
+
+impl Decoder {
+    /// Reads these bytes.
+    pub fn new(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    /// Was everything read?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One byte.
+    pub fn byte(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    /// See [`Encoder::number`].
+    pub fn number(&mut self) -> Result<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(corrupt("a number is too large"))
+    }
+
+    /// A number that fits a smaller type.
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T> {
+        T::try_from(self.number()?).map_err(|_| corrupt("a number is too large"))
+    }
+
+    /// A count of items, each of which takes at least one byte.
+    pub fn count(&mut self) -> Result<usize> {
+        let count: usize = self.small()?;
+        if count > self.0.len() { Err(corrupt("a count is too large")) } else { Ok(count) }
+    }
+
+    /// See [`Encoder::bytes`].
+    pub fn bytes(&mut self) -> Result<Bytes> {
+        let length = self.small()?;
+        self.take(length)
+    }
+
+    /// Bytes with their length in front, as text.
+    pub fn text(&mut self) -> Result<String> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| corrupt("a text is not UTF-8"))
+    }
+
+    /// The name of stored bytes.
+    pub fn piece(&mut self) -> Result<Piece> {
+        let bytes = self.take(PIECE_ENCODED_BYTES)?;
+        let bytes = bytes.first_chunk().ok_or_else(|| corrupt("the name of a piece is too short"))?;
+        Piece::decode(bytes).ok_or_else(|| corrupt("the name of a piece is not possible"))
+    }
+
+    /// A fixed number of bytes.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.first_chunk().copied().ok_or_else(|| corrupt("it is too short"))
+    }
+
+    /// Everything that is left.
+    pub fn rest(&mut self) -> Bytes {
+        self.0.split_off(0)
+    }
+
+    /// Reads fields up to the end. Each tag stands once and in ascending order, so that a record has one form.
+    pub fn fields(&mut self, mut read: impl FnMut(u8, &mut Decoder) -> Result<()>) -> Result<()> {
+        let mut last = None;
+        while !self.is_empty() {
+            let tag = self.byte()?;
+            if last.is_some_and(|last| tag <= last) {
+                return Err(corrupt("its fields are not in order"));
+            }
+            last = Some(tag);
+            let mut value = Decoder(self.bytes()?);
+            read(tag, &mut value)?;
+            value.finish()?;
+        }
+        Ok(())
+    }
+
+    /// There must be nothing left.
+    pub fn finish(&self) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { Err(corrupt("it is too long")) }
+    }
+
+    fn take(&mut self, length: usize) -> Result<Bytes> {
+        if length > self.0.len() {
+            return Err(corrupt("it is too short"));
+        }
+        Ok(self.0.split_to(length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for number in [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+            let mut encoder = Encoder::default();
+            encoder.number(number);
+            let bytes = encoder.finish();
+            assert!(bytes.len() <= 10);
+            let mut decoder = Decoder::new(bytes.clone());
+            assert_eq!(decoder.number(), Ok(number));
+            decoder.finish().unwrap();
+            assert!(Decoder::new(bytes.slice(..bytes.len() - 1)).number().is_err(), "{number}");
+        }
+        assert!(Decoder::new(Bytes::from_static(&[0xff; 11])).number().is_err());
+    }
+
+    #[test]
+    fn fields_stand_once_and_in_order() {
+        let record = |tags: &[u8]| {
+            let mut encoder = Encoder::default();
+            tags.iter().for_each(|tag| {
+                encoder.number_field(*tag, 7);
+            });
+            let mut seen = vec![];
+            Decoder::new(encoder.finish()).fields(|tag, value| {
+                seen.push((tag, value.number()?));
+                Ok(())
+            })?;
+            Ok::<_, Error>(seen)
+        };
+        assert_eq!(record(&[1, 3]), Ok(vec![(1, 7), (3, 7)]));
+        assert!(record(&[3, 1]).is_err());
+        assert!(record(&[1, 1]).is_err());
+    }
+
+    #[test]
+    fn lengths_are_checked() {
+        let mut encoder = Encoder::default();
+        encoder.number(u64::MAX);
+        let bytes = encoder.finish();
+        assert!(Decoder::new(bytes.clone()).bytes().is_err());
+        assert!(Decoder::new(bytes).count().is_err());
+    }
+}

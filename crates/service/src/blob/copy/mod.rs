@@ -1,0 +1,153 @@
+//! Copies: from a blob of this server, or from elsewhere through the server.
+//!
+//! Every piece of content belongs to one blob, so a copy copies bytes. Only a copy within one blob, such as the promotion
+//! of a snapshot, shares its generation.
+
+mod abort;
+mod blob;
+mod from_url;
+mod pending;
+mod remote;
+
+use bytes::Bytes;
+use lazuli_model::blob::condition::{Facts, Purpose, Unmet};
+use lazuli_model::blob::copy::CopySource;
+use lazuli_model::blob::{BlobKind, Conditions, Stamp, Tags};
+use lazuli_model::{ErrorCode, Failure};
+
+use super::core::{At, Core};
+use super::guard::not_archived;
+use super::pins::Pin;
+use super::reader::Reader;
+use super::record::{Revision, Stored};
+use super::upload::{Draft, Installed};
+use crate::stream::{NextPiece, Source};
+use crate::{Error, Grant, Result};
+
+pub use pending::{Copies, pending};
+pub use remote::{Fetch, Opener, Opening, Remote};
+
+/// What comes with an operation: its body, or access to the source that it names.
+pub enum Supply<'a> {
+    /// Nothing.
+    Nothing,
+    /// The body of the request.
+    Body(&'a mut dyn Source),
+    /// The source is a blob of this server, and this grant permits reading it.
+    Local(Grant),
+    /// The source is on another server, and this opens it.
+    Remote(Box<dyn Opener + 'a>),
+}
+
+/// A source on this server.
+pub struct Opened {
+    /// Where it is.
+    pub at: At,
+    /// Its state.
+    pub revision: Revision,
+    /// Keeps its content.
+    pub pin: Pin,
+}
+
+/// How failures of the source's conditions are reported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Copy Blob.
+    Copy,
+    /// The operations that end in `FromURL`.
+    FromUrl,
+}
+
+impl Core {
+    /// Opens a source on this server and checks its conditions.
+    pub async fn open_source(&self, grant: &Grant, source: &CopySource, style: Style) -> Result<Opened> {
+        let blob = source.blob.as_ref().ok_or(ErrorCode::CopySourceNotFound)?;
+        let opened = async {
+            let at = self.locate(&grant.home, &blob.container, &blob.blob).await?;
+            let (revision, pin) = self.open(&at, blob.revision).await?;
+            Ok(Opened { at, revision, pin })
+        };
+        let opened = opened.await.map_err(|error| match error {
+            Error::Refused(failure) if failure.code.status() == 404 => ErrorCode::CopySourceNotFound.into(),
+            error => error,
+        })?;
+        let Revision { tags, .. } = &opened.revision;
+        meets(&source.conditions, opened.revision.stamp(), tags, style)?;
+        Ok(opened)
+    }
+
+    /// The rows of a copy, cut into the blocks of its source, which must be pinned.
+    async fn install_copy(&self, at: &At, draft: &Draft, from: &At, source: &Revision) -> Result<Installed> {
+        match source.kind {
+            BlobKind::Append => Ok(self.install_runs(at, draft)),
+            _ if has_blocks(&source.content) => self.install_blocks(at, draft, from, &source.content).await,
+            _ => Ok(self.install(at, draft)),
+        }
+    }
+
+    /// The bytes of a source on this server, perhaps of a range only.
+    fn source_reader(&self, opened: Opened, source: &CopySource) -> Result<(Reader, u64)> {
+        not_archived(&opened.revision)?;
+        let size = opened.revision.size;
+        let (offset, length) = match source.range {
+            None => (0, size),
+            Some(range) if range.first >= size => {
+                return Err(Failure::from(ErrorCode::InvalidRange).into());
+            }
+            Some(range) => {
+                let last = range.last.unwrap_or(u64::MAX).min(size - 1);
+                (range.first, last - range.first + 1)
+            }
+        };
+        let Opened { at, revision, pin } = opened;
+        Ok((Reader::new(self, &at, revision.content, pin, offset, length), length))
+    }
+}
+
+fn meets(conditions: &Conditions, stamp: Stamp, tags: &Tags, style: Style) -> Result<()> {
+    let facts = Facts { stamp, tags, holds_lease: false };
+    let Err(unmet) = conditions.check(Purpose::Read, Some(facts)) else { return Ok(()) };
+    let fails_by_tags = conditions.if_tags.as_ref().is_some_and(|expression| !expression.matches(tags));
+    Err(Error::from(match (style, unmet) {
+        (_, Unmet::Failed) if fails_by_tags => ErrorCode::ConditionNotMet,
+        (Style::Copy, _) => ErrorCode::SourceConditionNotMet,
+        (Style::FromUrl, Unmet::NotModified) => ErrorCode::CopySourceNotModified,
+        (Style::FromUrl, _) => ErrorCode::CopySourceConditionNotMet,
+    }))
+}
+
+/// The supply does not fit the operation: the server could not open the source.
+pub fn unsupplied() -> Error {
+    ErrorCode::CopySourceUnreachable.into()
+}
+
+/// Counts the bytes that pass, so that the progress of a copy is known.
+struct Counted<'a> {
+    source: &'a mut dyn Source,
+    passed: u64,
+}
+
+impl<'a> Counted<'a> {
+    fn new(source: &'a mut dyn Source) -> Self {
+        Self { source, passed: 0 }
+    }
+}
+
+impl Source for Counted<'_> {
+    fn next(&mut self) -> NextPiece<'_> {
+        Box::pin(async {
+            let piece: Option<Bytes> = self.source.next().await?;
+            self.passed += piece.as_ref().map_or(0, |bytes| bytes.len() as u64);
+            Ok(piece)
+        })
+    }
+}
+
+/// Was the content committed from blocks?
+fn has_blocks(stored: &Stored) -> bool {
+    match stored {
+        Stored::Inline { blocks, .. } => !blocks.is_empty(),
+        Stored::Generation(named) => named.blocks > 0,
+        Stored::Runs(_) | Stored::Pages(_) => false,
+    }
+}

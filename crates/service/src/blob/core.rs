@@ -1,0 +1,190 @@
+//! The state that all operations on blobs share.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_engine::content::Content;
+use lazuli_engine::{Clock, Engine, Row};
+use lazuli_model::blob::{BlobName, ContainerName};
+use lazuli_model::{DateTime, ErrorCode, Guid};
+
+use super::append::Folds;
+use super::copy::Fetch;
+use super::event::{Origin, Outbox};
+use super::figures::Counters;
+use super::keep::Keeps;
+use super::keyspace::{self, Generation, Tables};
+use super::pins::Pins;
+use super::record::{Head, time};
+use super::todo::Todo;
+use crate::catalog::{Live, Name};
+use crate::record::ContainerRecord;
+use crate::{Result, Service};
+
+/// Settings of the blob service.
+#[derive(Clone)]
+pub struct BlobOptions {
+    /// Sixteen random bytes at each call.
+    pub entropy: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
+    /// The accounts in which every write makes a version of the state that it replaces.
+    pub versions: Versioning,
+    /// How many days a deleted container can be restored; 0 deletes at once.
+    pub container_days: u16,
+    /// How long a blob takes to leave the archive.
+    pub rehydration: Duration,
+    /// A copy of a blob up to this size is complete when its request returns. Larger ones continue in the background.
+    pub copy_at_once_max: u64,
+    /// Opens the sources of pending copies from other servers.
+    pub fetch: Option<Arc<dyn Fetch>>,
+    /// Changes of blobs leave events, which a task is to deliver.
+    pub events: bool,
+}
+
+/// The accounts that keep versions of their blobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Versioning {
+    /// None.
+    #[default]
+    Off,
+    /// All accounts.
+    All,
+    /// These accounts.
+    Accounts(Vec<String>),
+}
+
+impl Versioning {
+    /// Does this account keep versions?
+    pub fn applies_to(&self, account: &str) -> bool {
+        match self {
+            Self::Off => false,
+            Self::All => true,
+            Self::Accounts(names) => names.iter().any(|name| name == account),
+        }
+    }
+}
+
+/// The state that all operations share.
+pub struct Core {
+    pub service: Arc<Service>,
+    pub content: Arc<dyn Content>,
+    pub pins: Pins,
+    pub todo: Arc<Todo>,
+    pub counters: Counters,
+    pub folds: Folds,
+    /// Events that are to be delivered, if there are to be any.
+    pub outbox: Option<Outbox>,
+    pub options: BlobOptions,
+}
+
+/// A blob in its container, whether or not it exists. Compared by where it is.
+#[derive(Clone, Debug)]
+pub struct At {
+    /// The tables of the container.
+    pub tables: Tables,
+    /// The name of the blob.
+    pub name: Arc<str>,
+    /// What its account keeps.
+    pub keeps: Keeps,
+    /// Its account and container, if events need them.
+    pub origin: Option<Arc<Origin>>,
+}
+
+impl PartialEq for At {
+    fn eq(&self, other: &Self) -> bool {
+        self.tables == other.tables && self.name == other.name
+    }
+}
+
+impl Eq for At {}
+
+impl Hash for At {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.tables.hash(state);
+        self.name.hash(state);
+    }
+}
+
+impl At {
+    /// A blob for work that changes nothing which is kept.
+    pub fn new(tables: Tables, name: &str) -> Self {
+        Self { tables, name: name.into(), keeps: Keeps::default(), origin: None }
+    }
+}
+
+impl Core {
+    pub fn engine(&self) -> &dyn Engine {
+        &**self.service.engine()
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.service.options.clock
+    }
+
+    pub fn now(&self) -> DateTime {
+        time(self.clock().ticks())
+    }
+
+    /// A random identifier.
+    pub fn fresh_id(&self) -> Guid {
+        Guid((self.options.entropy)())
+    }
+
+    /// An identifier for an upload. The row that it names must not exist, so even a repetition does no harm.
+    pub fn fresh_generation(&self) -> Generation {
+        let [a, b, c, d, e, f, g, h, ..] = (self.options.entropy)();
+        Generation(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
+
+    /// The record of a container.
+    pub async fn container(&self, home: &str, container: &ContainerName) -> Result<Arc<Live>> {
+        let found = self.service.catalog.find(name_of(home, container)).await?;
+        Ok(found.ok_or(ErrorCode::ContainerNotFound)?)
+    }
+
+    /// A blob in a container that exists.
+    pub async fn locate(&self, home: &str, container: &ContainerName, blob: &BlobName) -> Result<At> {
+        let tables = tables_of(&*self.container(home, container).await?)?;
+        let origin = self
+            .outbox
+            .as_ref()
+            .map(|_| Arc::new(Origin { home: home.to_owned(), container: container.as_str().to_owned() }));
+        Ok(At { tables, name: blob.as_str().into(), keeps: self.keeps(home).await?, origin })
+    }
+
+    /// After an upload, which can take long: is the container still the one in which the blob was located?
+    pub async fn still_there(&self, home: &str, container: &ContainerName, at: &At) -> Result<()> {
+        let tables = tables_of(&*self.container(home, container).await?)?;
+        if tables == at.tables { Ok(()) } else { Err(ErrorCode::ContainerNotFound.into()) }
+    }
+
+    /// The head of a blob as it is now.
+    pub async fn head(&self, at: &At) -> Result<Option<Head>> {
+        let mut head = self.row(at, keyspace::HEAD).await?.map(|row| Head::decode(&row.value)).transpose()?;
+        head.iter_mut().for_each(|head| head.settle(self.clock().ticks()));
+        Ok(head)
+    }
+
+    /// One row of a blob as it is now.
+    pub async fn row(&self, at: &At, row: &str) -> Result<Option<Row>> {
+        let found = self.engine().get(at.tables.blobs, &at.name, &[row]).await?;
+        Ok(found.into_iter().next().flatten())
+    }
+}
+
+/// The name of a container in the catalog.
+pub fn name_of<'a>(home: &'a str, container: &'a ContainerName) -> Name<'a> {
+    Name { service: lazuli_model::Service::Blob, home, folded: container.as_str() }
+}
+
+/// The engine tables of a container.
+pub fn tables_of(live: &Live) -> Result<Tables> {
+    tables_in(&live.record)
+}
+
+/// The engine tables in the record of a container.
+pub fn tables_in(record: &ContainerRecord) -> Result<Tables> {
+    let ids: Vec<_> = record.ids().collect();
+    let wrong = || lazuli_engine::Error::Corrupt("a container has a wrong number of tables".into());
+    Ok(Tables::of(&ids).ok_or_else(wrong)?)
+}

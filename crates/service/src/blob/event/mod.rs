@@ -1,0 +1,340 @@
+//! Events of blobs: created, deleted, moved to another tier.
+//!
+//! The commit that changes a blob writes the event as a row of the same blob, so an acknowledged change is never without
+//! its event. A background task delivers the events of one blob after the other and removes their rows.
+//!
+//! What must stay true:
+//! - A row goes away only after its event was delivered, or when it is known not to happen.
+//! - Events of one blob are delivered in the order of their commits: one task delivers them, sorted by time.
+//! - Without events, nothing here costs anything: there is no outbox.
+
+mod outbox;
+mod record;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use lazuli_engine::{Applied, Change, Condition, Next, Rejected, Scan, Update, Verdict, Version, Write};
+use lazuli_model::blob::copy::CopyStatus;
+use lazuli_model::blob::event::{Event, EventKind};
+use lazuli_model::time::TICKS_PER_SECOND;
+use lazuli_model::{Guid, OperationKind};
+
+pub use outbox::Outbox;
+use record::Waiting;
+
+use super::commit::{Decided, Step, remove};
+use super::core::{At, Core};
+use super::keyspace;
+use super::record::{Head, Revision, time};
+use crate::{Error, Result};
+
+/// Events that are delivered before their rows are removed.
+const BATCH_MAX: usize = 64;
+/// A commit whose outcome is not known has arrived after this time, or never will.
+const GRACE_TICKS: u64 = 120 * TICKS_PER_SECOND;
+/// The container of request logs: its blobs have no events.
+const LOGS: &str = "$logs";
+
+/// The names that an event needs and that the tables of a container do not tell.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Where the records of the account are.
+    pub home: String,
+    /// The container.
+    pub container: String,
+}
+
+/// The event of one commit, written beside the change if there is one.
+struct Notice {
+    id: Guid,
+    kind: OperationKind,
+    origin: Arc<Origin>,
+    blob: Arc<str>,
+    value: Mutex<Option<Bytes>>,
+}
+
+impl Notice {
+    /// Notes what a rule has decided. It may run several times; the last run counts.
+    fn note(&self, before: Option<&Revision>, after: Option<&Revision>, version: u64) {
+        let waiting = self.waiting(before, after, version);
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = waiting.map(|waiting| waiting.encode());
+    }
+
+    fn is_set(&self) -> bool {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn waiting(&self, before: Option<&Revision>, after: Option<&Revision>, version: u64) -> Option<Waiting> {
+        let event = |kind, of: &Revision, ticks: u64| Event {
+            id: self.id,
+            kind,
+            api: self.kind.name().to_owned(),
+            home: self.origin.home.clone(),
+            container: self.origin.container.clone(),
+            blob: self.blob.to_string(),
+            time: time(ticks),
+            etag: of.stamp().etag,
+            size: of.size,
+            content_type: of.headers.content_type.clone(),
+            blob_kind: of.kind,
+            tier: of.tier.tier,
+        };
+        let now = |event| Some(Waiting { event, is_planned: false });
+        match (self.kind, before, after) {
+            (OperationKind::DeleteBlob, Some(before), None) => {
+                now(event(EventKind::Deleted, before, version))
+            }
+            (OperationKind::DeleteBlob, ..) => None,
+            (OperationKind::SetBlobTier, Some(before), Some(after)) => {
+                let begins = before.tier.rehydrating.is_none();
+                match after.tier.rehydrating {
+                    Some((tier, _)) if begins => {
+                        let event = event(EventKind::TierChanged, after, after.rehydrated);
+                        Some(Waiting { event: Event { tier, ..event }, is_planned: true })
+                    }
+                    None if before.tier.tier != after.tier.tier => {
+                        now(event(EventKind::TierChanged, after, version))
+                    }
+                    _ => None,
+                }
+            }
+            (OperationKind::SetBlobTier, ..) => None,
+            (_, _, Some(after)) => {
+                let is_pending = after.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
+                if is_pending { None } else { now(event(EventKind::Created, after, version)) }
+            }
+            (_, _, None) => None,
+        }
+    }
+}
+
+impl Update for Notice {
+    fn next(&self, _: Option<&Bytes>, _: Version) -> std::result::Result<Next, Rejected> {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(value.map_or(Next::Keep, Next::Put))
+    }
+}
+
+/// Remembers a blob whose commit was given up half way: it may have an event.
+struct Doubt<'a> {
+    core: &'a Core,
+    outbox: &'a Outbox,
+    at: &'a At,
+    is_settled: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.outbox.add_later(self.at, self.core.clock().ticks().saturating_add(GRACE_TICKS));
+        }
+    }
+}
+
+/// Does an operation of this kind have events?
+fn has_events(kind: OperationKind) -> bool {
+    use OperationKind as Kind;
+    matches!(
+        kind,
+        Kind::PutBlob
+            | Kind::PutBlobFromUrl
+            | Kind::PutBlockList
+            | Kind::CopyBlob
+            | Kind::CopyBlobFromUrl
+            | Kind::DeleteBlob
+            | Kind::SetBlobTier
+    )
+}
+
+impl Core {
+    /// The same as [`Core::decide`], with the event of the operation in the same commit.
+    pub async fn decide_with_event<T: Send + 'static>(
+        &self,
+        at: &At,
+        kind: OperationKind,
+        rule: impl Fn(Option<Head>, u64) -> Result<(Step, T)> + Send + Sync + 'static,
+        more: Vec<Write>,
+    ) -> Result<Decided<T>> {
+        let origin = at.origin.as_ref().filter(|origin| has_events(kind) && origin.container != LOGS);
+        let (Some(outbox), Some(origin)) = (&self.outbox, origin) else {
+            return self.decide(at, rule, more).await;
+        };
+        let notice = Arc::new(Notice {
+            id: self.fresh_id(),
+            kind,
+            origin: origin.clone(),
+            blob: at.name.clone(),
+            value: Mutex::new(None),
+        });
+        let noted = notice.clone();
+        let rule = move |head: Option<Head>, version: u64| {
+            let before = head.as_ref().and_then(|head| head.blob.clone());
+            let (step, result) = rule(head, version)?;
+            let after = match &step {
+                Step::Put(head) => head.blob.as_ref(),
+                Step::Delete => None,
+                Step::Keep => before.as_ref(),
+            };
+            noted.note(before.as_ref(), after, version);
+            Ok((step, result))
+        };
+        let row = keyspace::event(self.fresh_generation()).into();
+        let write = Write { row, condition: Condition::Absent, change: Change::Update(notice.clone()) };
+        let mut doubt = Doubt { core: self, outbox, at, is_settled: false };
+        let decided = self.decide(at, rule, more.into_iter().chain([write]).collect()).await;
+        doubt.is_settled = match &decided {
+            Ok(_) | Err(Error::Refused(_) | Error::Engine(lazuli_engine::Error::Conflict)) => true,
+            Err(Error::Engine(_)) => false,
+        };
+        if matches!(decided, Ok(Decided::Done(_))) && notice.is_set() && !outbox.add(at) {
+            self.todo.overflow();
+        }
+        decided
+    }
+}
+
+/// The events of one blob, in order.
+pub struct Batch {
+    at: At,
+    rows: Vec<String>,
+    has_more: bool,
+    /// The events.
+    pub events: Vec<Event>,
+}
+
+/// The events that wait to be delivered. One task at a time may take them.
+#[derive(Clone)]
+pub struct Events(Arc<Core>);
+
+impl Events {
+    pub(super) fn new(core: Arc<Core>) -> Option<Self> {
+        core.outbox.is_some().then_some(Self(core))
+    }
+
+    /// The events of the blob that has waited longest; `None` if no blob waits. [`Events::delivered`] or [`Events::failed`]
+    /// must follow.
+    pub async fn next(&self) -> Result<Option<Batch>> {
+        let core = &self.0;
+        let Some(at) = core.outbox.as_ref().and_then(|outbox| outbox.next(core.clock().ticks())) else {
+            return Ok(None);
+        };
+        match core.batch(&at).await {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => {
+                self.put_back(&at);
+                Err(error)
+            }
+        }
+    }
+
+    /// The events of a batch were delivered: forgets them.
+    pub async fn delivered(&self, batch: Batch) -> Result<()> {
+        let Batch { at, rows, has_more, .. } = batch;
+        let writes: Vec<Write> = rows.into_iter().map(remove).collect();
+        let removed = if writes.is_empty() {
+            Ok(())
+        } else {
+            match self.0.engine().apply(at.tables.blobs, &at.name, writes).await {
+                Ok(Applied::Done { .. }) => Ok(()),
+                Ok(Applied::Refused { .. }) => Err(lazuli_engine::Error::Conflict),
+                Err(error) => Err(error),
+            }
+        };
+        if has_more || removed.is_err() {
+            self.put_back(&at);
+        } else if let Some(outbox) = &self.0.outbox {
+            outbox.end();
+        }
+        Ok(removed?)
+    }
+
+    /// A batch could not be delivered: it waits again.
+    pub fn failed(&self, batch: &Batch) {
+        self.put_back(&batch.at);
+    }
+
+    /// Waits for an event.
+    pub async fn wait(&self) {
+        if let Some(outbox) = &self.0.outbox {
+            outbox.wait().await;
+        }
+    }
+
+    /// Waits until all events were delivered.
+    pub async fn drained(&self) {
+        if let Some(outbox) = &self.0.outbox {
+            outbox.drained().await;
+        }
+    }
+
+    /// Number of blobs whose events wait.
+    pub fn waiting(&self) -> usize {
+        self.0.outbox.as_ref().map_or(0, Outbox::len)
+    }
+
+    fn put_back(&self, at: &At) {
+        if let Some(outbox) = &self.0.outbox {
+            if !outbox.add(at) {
+                self.0.todo.overflow();
+            }
+            outbox.end();
+        }
+    }
+}
+
+impl Core {
+    /// The first events of a blob, by time. Those that turn out not to happen are to be removed as well.
+    async fn batch(&self, at: &At) -> Result<Batch> {
+        let now = self.clock().ticks();
+        let mut found = self.event_rows(at).await?;
+        // A commit can be ahead of the clock, so only the plan tells what is still to happen.
+        let is_later = |waiting: &Waiting| waiting.is_planned && waiting.event.time.ticks() > now;
+        let later = found.iter().filter(|(_, waiting)| is_later(waiting));
+        let next = later.map(|(_, waiting)| waiting.event.time.ticks()).min();
+        if let (Some(outbox), Some(next)) = (&self.outbox, next) {
+            outbox.add_later(at, next);
+        }
+        found.retain(|(_, waiting)| !is_later(waiting));
+        found.sort_by_key(|(_, waiting)| waiting.event.time);
+        let has_more = found.len() > BATCH_MAX;
+        found.truncate(BATCH_MAX);
+        let mut batch = Batch { at: at.clone(), rows: Vec::new(), has_more, events: Vec::new() };
+        for (row, waiting) in found {
+            batch.rows.push(row);
+            if !waiting.is_planned || self.has_happened(at, &waiting.event).await? {
+                batch.events.push(waiting.event);
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Is the blob in the tier that it was on its way to, and has been since?
+    async fn has_happened(&self, at: &At, event: &Event) -> Result<bool> {
+        let blob = self.head(at).await?.and_then(|head| head.blob);
+        Ok(blob.is_some_and(|blob| blob.tier.tier == event.tier && blob.tier.changed == Some(event.time)))
+    }
+
+    async fn event_rows(&self, at: &At) -> Result<Vec<(String, Waiting)>> {
+        let mut found = Vec::new();
+        let mut next = Some(keyspace::events(&at.name));
+        while let Some(range) = next {
+            let end = range.end.clone();
+            let scan = Scan {
+                table: at.tables.blobs,
+                ranges: vec![range],
+                rows_max: 1_000,
+                bytes_max: 1024 * 1024,
+                judge: Box::new(|_| Ok(Verdict::Keep)),
+            };
+            let page = self.engine().scan(scan).await?;
+            for row in page.rows {
+                found.push((row.row.to_string(), Waiting::decode(&at.name, &row.value)?));
+            }
+            next = page
+                .next
+                .map(|place| lazuli_engine::KeyRange { start: lazuli_engine::Bound::Included(place), end });
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,56 @@
+//! Figures by which the blob service is watched.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::Figure;
+
+use super::core::Core;
+
+/// Counters of this process.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Bytes of content released.
+    pub released_bytes: AtomicU64,
+    /// Blobs that the sweep has looked at.
+    pub swept_blobs: AtomicU64,
+    /// Scans of all rows that were completed.
+    pub scans: AtomicU64,
+}
+
+impl Core {
+    pub fn figures(&self) -> Vec<Figure> {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counters { released_bytes, swept_blobs, scans } = &self.counters;
+        let events = self.outbox.as_ref().map(|outbox| {
+            Figure::gauge(
+                "blob_events_waiting",
+                "Blobs with events that are not delivered yet.",
+                outbox.len() as u64,
+            )
+        });
+        let mut figures = vec![
+            Figure::gauge(
+                "blob_sweep_waiting",
+                "Blobs that wait to be searched for unused content.",
+                self.todo.len() as u64,
+            ),
+            Figure::counter(
+                "blob_swept_total",
+                "Blobs that were searched for unused content.",
+                read(swept_blobs),
+            ),
+            Figure::counter(
+                "blob_sweep_scans_total",
+                "Searches of all rows for unused content.",
+                read(scans),
+            ),
+            Figure::counter(
+                "blob_released_bytes_total",
+                "Content that was given to the content store to be freed.",
+                read(released_bytes),
+            ),
+        ];
+        figures.extend(events);
+        figures
+    }
+}

@@ -1,0 +1,257 @@
+//! The checks that every operation on a blob shares: lease, conditions, encryption key, pending copies, archive.
+//!
+//! The lease is checked before the conditions: its holder may create over what exists in spite of `If-None-Match: *`.
+
+use lazuli_engine::Clock;
+use lazuli_model::blob::condition::{Facts, Purpose};
+use lazuli_model::blob::copy::CopyStatus;
+use lazuli_model::blob::lease::{self, Keep, Leased, Use};
+use lazuli_model::blob::operation::BlobRequest;
+use lazuli_model::blob::{AccessTier, BlobKind, Conditions};
+use lazuli_model::{DateTime, ErrorCode, Guid, OperationKind};
+
+use super::record::{Revision, time};
+use crate::{Grant, Result, access};
+
+/// The part of a request that decides whether it may continue.
+#[derive(Clone)]
+pub struct Guard {
+    /// The id of the lease that was sent.
+    pub lease: Option<Guid>,
+    conditions: Conditions,
+    key_sha256: Option<[u8; 32]>,
+    /// The rights suffice for a blob that does not exist yet only.
+    creates_only: bool,
+    clock: Clock,
+}
+
+impl Guard {
+    /// The guard of a request.
+    pub fn of(request: &BlobRequest, clock: &Clock) -> Self {
+        Self {
+            lease: request.lease,
+            conditions: request.conditions.clone(),
+            key_sha256: request.encryption.key.as_ref().map(|key| key.sha256),
+            creates_only: false,
+            clock: clock.clone(),
+        }
+    }
+
+    /// The guard of the server's own work: nothing is demanded.
+    pub fn none(clock: &Clock) -> Self {
+        Self {
+            lease: None,
+            conditions: Conditions::default(),
+            key_sha256: None,
+            creates_only: false,
+            clock: clock.clone(),
+        }
+    }
+
+    /// The guard of a request that creates a blob or replaces it.
+    pub fn creating(grant: &Grant, request: &BlobRequest, kind: OperationKind, clock: &Clock) -> Self {
+        Self { creates_only: access::blob::creates_only(grant, kind), ..Self::of(request, clock) }
+    }
+
+    /// The time by which leases are judged.
+    pub fn now(&self) -> DateTime {
+        time(self.clock.ticks())
+    }
+
+    /// Checks a read of a state that exists. A lease id that is sent must be that of the active lease.
+    pub fn read(&self, blob: &Revision) -> Result<()> {
+        self.inspect(blob)?;
+        self.has_key(blob)
+    }
+
+    /// Checks a read that returns no content, so that it needs no key.
+    pub fn inspect(&self, blob: &Revision) -> Result<()> {
+        self.lease_of(Some(blob), Use::Read)?;
+        self.meets(Purpose::Read, blob)
+    }
+
+    /// Checks a read that shows no content, such as that of page ranges: it needs no key.
+    pub fn read_without_key(&self, blob: &Revision) -> Result<()> {
+        self.lease_of(Some(blob), Use::Read)?;
+        self.meets(Purpose::Read, blob)
+    }
+
+    /// Checks a change that everyone may make in spite of a lease, such as a snapshot.
+    pub fn shared_change(&self, blob: Option<&Revision>) -> Result<()> {
+        let blob = self.existing(blob)?;
+        self.lease_of(Some(blob), Use::Read)?;
+        self.meets(Purpose::Change, blob)
+    }
+
+    /// Checks a change of a blob that must exist. If the lease no longer locks, the change removes it.
+    pub fn change(&self, blob: Option<Revision>) -> Result<Revision> {
+        self.existing(blob.as_ref())?;
+        // It exists.
+        let mut blob = blob.ok_or(ErrorCode::BlobNotFound)?;
+        if self.lease_of(Some(&blob), Use::Write)? == Keep::Nothing {
+            blob.lease = None;
+        }
+        self.meets(Purpose::Change, &blob)?;
+        Ok(blob)
+    }
+
+    /// Checks a write that creates the blob or replaces it. Returns the lease that the new blob keeps.
+    pub fn create(&self, blob: Option<&Revision>) -> Result<Option<lease::Lease>> {
+        if self.creates_only && blob.is_some() {
+            return Err(ErrorCode::UnauthorizedBlobOverwrite.into());
+        }
+        let keep = self.lease_of(blob, Use::Write)?;
+        match blob {
+            None => self.conditions.check(Purpose::Create, None).map_err(lazuli_model::Failure::from)?,
+            Some(blob) => {
+                self.meets(Purpose::Create, blob)?;
+                not_pending(blob)?;
+                not_archived(blob)?;
+                not_immutable(blob, self.now())?;
+            }
+        }
+        Ok(blob.and_then(|blob| blob.lease).filter(|_| keep == Keep::Lease))
+    }
+
+    /// Checks an upload that is independent of the committed state, such as a block.
+    pub fn stage(&self, blob: Option<&Revision>) -> Result<()> {
+        self.lease_of(blob, Use::Write).map(drop)
+    }
+
+    /// Checks the conditions alone: for lease operations, which carry their ids.
+    pub fn conditions(&self, blob: Option<&Revision>) -> Result<()> {
+        let blob = self.existing(blob)?;
+        self.meets(Purpose::Change, blob)
+    }
+
+    /// The client's key must be the one that the blob was written with.
+    pub fn has_key(&self, blob: &Revision) -> Result<()> {
+        if blob.encryption.key_sha256 == self.key_sha256 {
+            return Ok(());
+        }
+        Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into())
+    }
+
+    /// A block list replaces the content: a blob with a key needs that key, a blob without one can get one.
+    pub fn may_replace(&self, blob: &Revision) -> Result<()> {
+        if blob.encryption.key_sha256.is_none() { Ok(()) } else { self.has_key(blob) }
+    }
+
+    fn existing<'a>(&self, blob: Option<&'a Revision>) -> Result<&'a Revision> {
+        if blob.is_none() {
+            self.conditions.check(Purpose::Change, None).map_err(lazuli_model::Failure::from)?;
+        }
+        Ok(blob.ok_or(ErrorCode::BlobNotFound)?)
+    }
+
+    fn lease_of(&self, blob: Option<&Revision>, usage: Use) -> Result<Keep> {
+        let lease = blob.and_then(|blob| blob.lease.as_ref());
+        Ok(lease::check(Leased::Blob, lease, usage, self.lease, self.now())?)
+    }
+
+    fn meets(&self, purpose: Purpose, blob: &Revision) -> Result<()> {
+        let holds_lease =
+            self.lease.is_some() && blob.lease.is_some_and(|lease| Some(lease.id) == self.lease);
+        if !self.conditions.tier.met_by(blob.tier.changed) {
+            return Err(ErrorCode::ConditionNotMet.into());
+        }
+        let facts = Facts { stamp: blob.stamp(), tags: &blob.tags, holds_lease };
+        Ok(self.conditions.check(purpose, Some(facts)).map_err(lazuli_model::Failure::from)?)
+    }
+}
+
+/// The blob must be of this kind.
+pub fn of_kind(blob: &Revision, kind: BlobKind) -> Result<()> {
+    if blob.kind == kind { Ok(()) } else { Err(ErrorCode::InvalidBlobType.into()) }
+}
+
+/// No copy to the blob may be pending.
+pub fn not_pending(blob: &Revision) -> Result<()> {
+    let is_pending = blob.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
+    if is_pending { Err(ErrorCode::PendingCopyOperation.into()) } else { Ok(()) }
+}
+
+/// The destination of incremental copies can be neither read nor changed: only its snapshots can be read.
+pub fn not_incremental(blob: &Revision) -> Result<()> {
+    let is_incremental = blob.copy.as_ref().is_some_and(|copy| copy.is_incremental);
+    if is_incremental { Err(ErrorCode::OperationNotAllowedOnIncrementalCopyBlob.into()) } else { Ok(()) }
+}
+
+/// The content of an archived blob cannot be used.
+pub fn not_archived(blob: &Revision) -> Result<()> {
+    if blob.tier.tier == AccessTier::Archive { Err(ErrorCode::BlobArchived.into()) } else { Ok(()) }
+}
+
+/// A policy or a legal hold may protect the blob.
+pub fn not_immutable(blob: &Revision, now: DateTime) -> Result<()> {
+    let is_protected = blob.legal_hold || blob.immutability.is_some_and(|policy| policy.until > now);
+    if is_protected { Err(ErrorCode::BlobImmutableDueToPolicy.into()) } else { Ok(()) }
+}
+
+/// Does the operation give the blob a new ETag and a new time of its last change? The one table of this rule.
+pub const fn renews(kind: OperationKind) -> bool {
+    match kind {
+        OperationKind::PutBlob
+        | OperationKind::PutBlobFromUrl
+        | OperationKind::PutBlockList
+        | OperationKind::AppendBlock
+        | OperationKind::AppendBlockFromUrl
+        | OperationKind::SealBlob
+        | OperationKind::PutPage
+        | OperationKind::PutPageFromUrl
+        | OperationKind::ClearPage
+        | OperationKind::SetBlobProperties
+        | OperationKind::SetBlobMetadata
+        | OperationKind::SetBlobExpiry
+        | OperationKind::CopyBlob
+        | OperationKind::CopyBlobFromUrl
+        | OperationKind::AbortCopyBlob
+        | OperationKind::IncrementalCopyBlob => true,
+        // Blocks are not visible, leases, tags and tiers are no part of the state, and a snapshot changes nothing.
+        _ => false,
+    }
+}
+
+impl Revision {
+    /// Notes a change by an operation of this kind in the commit `version`.
+    pub fn touch(&mut self, kind: OperationKind, version: u64) {
+        if renews(kind) {
+            self.changed = version;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// BL-01, BL-08: section 3.3.
+    #[test]
+    fn operations_that_renew_the_etag() {
+        use OperationKind as Kind;
+        for kind in [
+            Kind::PutBlob,
+            Kind::PutBlockList,
+            Kind::SetBlobProperties,
+            Kind::SetBlobMetadata,
+            Kind::CopyBlob,
+        ] {
+            assert!(renews(kind), "{kind:?}");
+        }
+        for kind in [
+            Kind::PutBlock,
+            Kind::AcquireBlobLease,
+            Kind::RenewBlobLease,
+            Kind::ChangeBlobLease,
+            Kind::ReleaseBlobLease,
+            Kind::BreakBlobLease,
+            Kind::SnapshotBlob,
+            Kind::SetBlobTier,
+            Kind::SetBlobTags,
+            Kind::GetBlob,
+            Kind::GetBlobProperties,
+        ] {
+            assert!(!renews(kind), "{kind:?}");
+        }
+    }
+}

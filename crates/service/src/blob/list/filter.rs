@@ -1,0 +1,127 @@
+//! Judges the rows of a listing one by one.
+
+use lazuli_engine::types::Judge;
+use lazuli_engine::{RowView, Verdict};
+use lazuli_model::blob::list::ListBlobs;
+
+use crate::blob::keyspace::{self, RowKind};
+use crate::blob::order::compare;
+use crate::blob::record::Head;
+
+/// After this many unwanted rows in a run the scan ends, so that it can continue behind them.
+const UNWANTED_ROWS_MAX: usize = 16;
+/// After this many unwanted bytes in a run the scan ends, so that it can continue behind them.
+const UNWANTED_BYTES_MAX: usize = 64 * 1024;
+
+/// Which rows a listing needs.
+pub struct Filter {
+    prefix_bytes: usize,
+    delimiter: Option<String>,
+    start_from: Option<String>,
+    has_marker: bool,
+    has_snapshots: bool,
+    has_uncommitted: bool,
+    has_deleted: bool,
+    has_versions: bool,
+    /// The prefix that was returned last: everything with it is known.
+    known: Option<String>,
+    unwanted_rows: usize,
+    unwanted_bytes: usize,
+}
+
+impl Filter {
+    pub fn new(list: &ListBlobs) -> Self {
+        Self {
+            prefix_bytes: list.prefix.len(),
+            delimiter: list.delimiter.clone(),
+            start_from: list.start_from.clone(),
+            has_marker: list.from.is_some(),
+            has_snapshots: list.include.snapshots,
+            has_uncommitted: list.include.uncommitted,
+            has_deleted: list.include.deleted,
+            has_versions: list.include.versions,
+            known: None,
+            unwanted_rows: 0,
+            unwanted_bytes: 0,
+        }
+    }
+
+    pub fn judge(mut self) -> Judge {
+        Box::new(move |row| {
+            if !self.is_wanted(&row) {
+                return Ok(self.pass_over(&row));
+            }
+            (self.unwanted_rows, self.unwanted_bytes) = (0, 0);
+            let delimiter = self.delimiter.as_deref();
+            self.known = group(row.partition, self.prefix_bytes, delimiter).map(str::to_owned);
+            Ok(Verdict::Keep)
+        })
+    }
+
+    fn is_wanted(&self, row: &RowView<'_>) -> bool {
+        if self.is_too_early(row.partition) || self.is_known(row) {
+            return false;
+        }
+        if row.row == keyspace::HEAD {
+            return Head::is_blob(row.value)
+                || (self.has_uncommitted && Head::is_uncommitted(row.value))
+                || (self.has_deleted && (self.has_snapshots || Head::has_deleted(row.value)))
+                || (self.has_versions && Head::has_versions(row.value));
+        }
+        match RowKind::of(row.row) {
+            Some(RowKind::Snapshot(_)) => self.has_snapshots,
+            Some(RowKind::Version(_)) => self.has_versions,
+            _ => false,
+        }
+    }
+
+    /// Does the name come before the one to start from, by bytes? A marker wins over that, so on later pages only names
+    /// count that the order of the scan has put behind it.
+    fn is_too_early(&self, name: &str) -> bool {
+        self.start_from
+            .as_ref()
+            .is_some_and(|from| name < from.as_str() && (!self.has_marker || compare(name, from).is_ge()))
+    }
+
+    /// Only content and known prefixes can be left behind; of anything else the next row may be wanted.
+    fn pass_over(&mut self, row: &RowView<'_>) -> Verdict {
+        if row.row < keyspace::CONTENT && !self.is_known(row) {
+            return Verdict::Skip;
+        }
+        self.unwanted_rows += 1;
+        self.unwanted_bytes += row.value.len();
+        let is_enough = self.unwanted_rows > UNWANTED_ROWS_MAX || self.unwanted_bytes > UNWANTED_BYTES_MAX;
+        if is_enough { Verdict::Stop } else { Verdict::Skip }
+    }
+
+    fn is_known(&self, row: &RowView<'_>) -> bool {
+        self.known.as_ref().is_some_and(|known| row.partition.starts_with(known.as_str()))
+    }
+}
+
+/// The part of a name up to and including the first delimiter behind the prefix.
+pub fn group<'a>(name: &'a str, prefix_bytes: usize, delimiter: Option<&str>) -> Option<&'a str> {
+    let delimiter = delimiter.filter(|text| !text.is_empty())?;
+    let at = name.get(prefix_bytes..)?.find(delimiter)?;
+    name.get(..prefix_bytes + at + delimiter.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups() {
+        for (name, prefix, delimiter, expected) in [
+            ("a/b/c", "", "/", Some("a/")),
+            ("a/b/c", "a/", "/", Some("a/b/")),
+            ("a/b/c", "a/b/", "/", None),
+            ("a//c", "a/", "/", Some("a//")),
+            ("//", "", "/", Some("/")),
+            ("a--b--c", "a", "--", Some("a--")),
+            ("abc", "", "", None),
+        ] {
+            assert_eq!(group(name, prefix.len(), Some(delimiter)), expected, "{name} {prefix} {delimiter}");
+        }
+    }
+}

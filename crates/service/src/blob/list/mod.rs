@@ -1,0 +1,239 @@
+//! List Blobs, flat and by delimiter.
+//!
+//! A page costs what it returns: the scan leaves a blob that has much content, and a prefix that was returned, and goes on
+//! behind it. One entry more than asked is looked for, so that the last page has no marker.
+
+mod filter;
+
+use lazuli_engine::{Bound, KeyRange, Place, Row, Scan};
+use lazuli_model::blob::list::{BlobEntry, BlobItem, BlobPage, BlobPosition, ListBlobs, ListedState};
+use lazuli_model::blob::operation::Revision as Which;
+use lazuli_model::blob::{BlobKind, BlobProperties, ContainerName, Outcome};
+
+use super::core::{Core, tables_of};
+use super::keep::{Life, life_of};
+use super::keyspace::{self, RowKind, Tables};
+use super::order::{after_prefix, compare, start_for_bytes};
+use super::read::shown;
+use super::record::{Head, time};
+use crate::Result;
+use filter::Filter;
+
+/// Bytes of rows read together. Rows contain small content.
+const SCAN_BYTES_MAX: usize = 1024 * 1024;
+/// The least name after a name: no name contains U+0000.
+const NEXT_NAME: char = '\0';
+
+impl Core {
+    /// List Blobs.
+    pub async fn list_blobs(
+        &self,
+        home: &str,
+        container: &ContainerName,
+        list: ListBlobs,
+    ) -> Result<Outcome> {
+        let tables = tables_of(&*self.container(home, container).await?)?;
+        let lister = Lister::new(self, tables, list);
+        Ok(Outcome::Blobs(lister.run().await?))
+    }
+}
+
+/// A listing under way.
+struct Lister<'a> {
+    core: &'a Core,
+    tables: Tables,
+    list: ListBlobs,
+    /// The name at which to go on.
+    from: String,
+    /// The first entry of that name that is wanted.
+    entry: Which,
+    end: Bound,
+    /// Entries with their places; one more than the page takes.
+    entries: Vec<(BlobEntry, BlobPosition)>,
+    /// A blob whose snapshots and versions come first.
+    held: Option<(String, Head)>,
+    /// The time of the listing, in ticks.
+    now: u64,
+}
+
+/// Stands before every snapshot.
+const FIRST: Which = Which::Snapshot(lazuli_model::DateTime::MIN);
+
+impl<'a> Lister<'a> {
+    fn new(core: &'a Core, tables: Tables, list: ListBlobs) -> Self {
+        let end = after_prefix(&list.prefix)
+            .map_or(Bound::Open, |partition| Bound::Excluded(Place { partition, row: String::new() }));
+        let (from, entry) = match (&list.from, &list.start_from) {
+            (Some(from), _) => (from.name.clone(), from.revision.unwrap_or(FIRST)),
+            (None, Some(from)) => (start_for_bytes(from).to_owned(), FIRST),
+            (None, None) => (String::new(), FIRST),
+        };
+        let is_before = compare(&from, &list.prefix).is_lt();
+        let (from, entry) = if is_before { (list.prefix.clone(), FIRST) } else { (from, entry) };
+        let now = core.clock().ticks();
+        Self { core, tables, list, from, entry, end, entries: Vec::new(), held: None, now }
+    }
+
+    async fn run(mut self) -> Result<BlobPage> {
+        let wanted = usize::try_from(self.list.max_results).unwrap_or(usize::MAX);
+        let options = &self.core.service.options;
+        let started = (options.elapsed)();
+        let mut next = None;
+        while self.entries.len() <= wanted {
+            // A head is read again whenever the scan goes on within its snapshots, so at least two rows make progress.
+            let page = self.core.engine().scan(self.scan(wanted + 2 - self.entries.len())).await?;
+            for row in page.rows {
+                self.take(row)?;
+            }
+            let Some(place) = page.next else {
+                self.release();
+                break;
+            };
+            self.go_on_at(place);
+            if (options.elapsed)().saturating_sub(started) >= options.query_time_max {
+                let revision = Some(self.entry).filter(|entry| *entry != FIRST);
+                next = Some(BlobPosition { name: self.from.clone(), revision });
+                break;
+            }
+        }
+        if self.entries.len() > wanted {
+            next = Some(self.entries.swap_remove(wanted).1);
+            self.entries.truncate(wanted);
+        }
+        Ok(BlobPage { entries: self.entries.into_iter().map(|(entry, _)| entry).collect(), next })
+    }
+
+    fn scan(&self, rows_max: usize) -> Scan {
+        let place = |row: String| Bound::Included(Place { partition: self.from.clone(), row });
+        let mut ranges = vec![KeyRange { start: place(String::new()), end: self.end.clone() }];
+        // Within a name, the head is read first whatever comes next.
+        let later = match self.entry {
+            Which::Snapshot(time) if time > lazuli_model::DateTime::MIN => {
+                Some(keyspace::snapshot(time.ticks()))
+            }
+            Which::Version(time) => Some(keyspace::version(time.ticks())),
+            Which::Current => Some(keyspace::CONTENT.to_owned()),
+            _ => None,
+        };
+        if let Some(row) = later {
+            ranges[0].end = place(String::new());
+            ranges.push(KeyRange { start: place(row), end: self.end.clone() });
+        }
+        Scan {
+            table: self.tables.blobs,
+            ranges,
+            rows_max,
+            bytes_max: SCAN_BYTES_MAX,
+            judge: Filter::new(&self.list).judge(),
+        }
+    }
+
+    /// Goes on at the row at which a scan has ended, or behind everything that is not wanted.
+    fn go_on_at(&mut self, place: Place) {
+        let Place { partition, row } = place;
+        if let Some((group, _)) = self.group_of(&partition)
+            && matches!(self.entries.last(), Some((BlobEntry::Prefix(last), _)) if *last == group)
+        {
+            self.release();
+            self.from = after_prefix(&group).unwrap_or_else(|| format!("{partition}{NEXT_NAME}"));
+            self.entry = FIRST;
+            return;
+        }
+        match RowKind::of(&row) {
+            Some(RowKind::Head) => (self.from, self.entry) = (partition, FIRST),
+            Some(RowKind::Snapshot(ticks)) if self.list.include.snapshots => {
+                (self.from, self.entry) = (partition, Which::Snapshot(time(ticks)));
+            }
+            Some(RowKind::Version(ticks)) if self.list.include.versions => {
+                (self.from, self.entry) = (partition, Which::Version(time(ticks)));
+            }
+            // The head was judged already.
+            _ => {
+                self.release();
+                (self.from, self.entry) = (format!("{partition}{NEXT_NAME}"), FIRST);
+            }
+        }
+    }
+
+    fn take(&mut self, row: Row) -> Result<()> {
+        let Row { partition, row, value, .. } = row;
+        if self.held.as_ref().is_some_and(|(name, _)| **name != *partition) {
+            self.release();
+        }
+        if let Some((group, position)) = self.group_of(&partition) {
+            let is_known =
+                matches!(self.entries.last(), Some((BlobEntry::Prefix(last), _)) if *last == group);
+            if !is_known {
+                self.entries.push((BlobEntry::Prefix(group), position));
+            }
+            return Ok(());
+        }
+        match RowKind::of(&row) {
+            Some(RowKind::Head) => {
+                let mut head = Head::decode(&value)?;
+                head.settle(self.now);
+                self.held = Some((partition.into(), head));
+                if !self.list.include.snapshots && !self.list.include.versions {
+                    self.release();
+                }
+            }
+            Some(RowKind::Snapshot(ticks)) => {
+                self.take_revision(&partition, Which::Snapshot(time(ticks)), &value)?;
+            }
+            Some(RowKind::Version(ticks)) => {
+                self.take_revision(&partition, Which::Version(time(ticks)), &value)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns a snapshot or version, if it exists or if deleted ones are wanted.
+    fn take_revision(&mut self, name: &str, which: Which, value: &bytes::Bytes) -> Result<()> {
+        let Some((_, head)) = &self.held else { return Ok(()) };
+        let Some(mut revision) = Head::decode(value)?.blob else { return Ok(()) };
+        match life_of(which, head, &revision, self.now) {
+            Life::Live => revision.deleted = None,
+            Life::Deleted(deleted) if self.list.include.deleted => revision.deleted = Some(deleted),
+            Life::Deleted(_) | Life::Gone => return Ok(()),
+        }
+        revision.settle(self.now);
+        self.push(name, which, revision);
+        Ok(())
+    }
+
+    /// Returns the blob whose snapshots and versions are all there.
+    fn release(&mut self) {
+        let Some((name, head)) = self.held.take() else { return };
+        let is_staged = head.marks.staged.is_some_and(|marks| marks.is_live);
+        let deleted = head.restorable(self.now).filter(|_| self.list.include.deleted).cloned();
+        match head.blob.or(deleted) {
+            Some(revision) => self.push(&name, Which::Current, revision),
+            None if is_staged && self.list.include.uncommitted => {
+                let state = ListedState::Uncommitted(BlobKind::Block);
+                let item = BlobItem { name: name.clone(), revision: Which::Current, state, tags: None };
+                let position = BlobPosition { name, revision: Some(Which::Current) };
+                self.entries.push((BlobEntry::Blob(item), position));
+            }
+            None => {}
+        }
+    }
+
+    fn push(&mut self, name: &str, which: Which, revision: super::record::Revision) {
+        let tags = self.list.include.tags.then(|| revision.tags.clone());
+        let deleted = revision.deleted.map(|deleted| deleted.info(self.now));
+        let properties = shown(revision, which, self.core.now());
+        let version = properties.version.filter(|_| self.list.include.versions);
+        let state = ListedState::Committed(Box::new(BlobProperties { deleted, version, ..properties }));
+        let item = BlobItem { name: name.into(), revision: which, state, tags };
+        let position = BlobPosition { name: name.into(), revision: Some(which) };
+        self.entries.push((BlobEntry::Blob(item), position));
+    }
+
+    /// The prefix that stands for this name, if the delimiter occurs in it, and its place.
+    fn group_of(&self, name: &str) -> Option<(String, BlobPosition)> {
+        let group = filter::group(name, self.list.prefix.len(), self.list.delimiter.as_deref())?;
+        let position = BlobPosition { name: group.to_owned(), revision: None };
+        Some((group.to_owned(), position))
+    }
+}

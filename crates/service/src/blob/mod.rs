@@ -1,0 +1,273 @@
+//! The rules of the Blob service: containers, blobs, blocks, snapshots, leases and copies as rows and content.
+//!
+//! | what | where |
+//! |---|---|
+//! | row keys, records | `keyspace`, `record/`, `segment`, `codec` |
+//! | commits that decide on the state they find | `commit`, `guard` |
+//! | content in use, content to reclaim | `pins`, `todo`, `sweep/` |
+//! | tags and their index | `tags/` |
+//! | deleted states that can be restored, versions | `keep/` |
+//! | events | `event/` |
+//! | the server's own logs, and how much an account holds | `logs`, `append/log`, `capacity` |
+//! | operations | `container`, `put`, `blocks/`, `append/`, `page/`, `read`, `reader`, `list/`, `lease`, `snapshot`, `protect`, `delete`, `copy/` |
+//!
+//! What must stay true:
+//! - Content is durable before a row names it. A head names a generation; the pieces of a generation are in rows that no
+//!   update overwrites.
+//! - A commit that names a generation writes its rows or demands that they exist.
+//! - Every piece belongs to one blob. Generations, snapshots and blocks of that blob may share it.
+//! - The sweep makes content unnameable, then releases it, then forgets it. Each step may be repeated after a crash.
+
+mod append;
+mod blocks;
+mod capacity;
+mod codec;
+mod commit;
+mod container;
+mod copy;
+mod core;
+mod delete;
+mod event;
+mod figures;
+mod guard;
+mod keep;
+mod keyspace;
+mod lease;
+mod list;
+mod logs;
+pub mod names;
+mod naming;
+mod order;
+mod page;
+mod pins;
+mod protect;
+mod put;
+mod read;
+mod reader;
+mod record;
+mod segment;
+mod snapshot;
+mod sweep;
+mod tags;
+mod todo;
+mod upload;
+
+use std::sync::Arc;
+
+use lazuli_engine::Figure;
+use lazuli_engine::content::Content;
+use lazuli_model::blob::container::PublicAccess;
+use lazuli_model::blob::operation::{BlobAction, BlobRequest, Operation};
+use lazuli_model::blob::outcome::AccountInformation;
+use lazuli_model::blob::{ContainerName, Outcome};
+use lazuli_model::{ErrorCode, Service as Kind};
+
+pub use append::Annotate;
+pub use capacity::{Capacity, Held};
+pub use copy::{Copies, Fetch, Opener, Opening, Remote, Supply};
+pub use core::{BlobOptions, Versioning};
+pub use event::{Batch, Events};
+pub use logs::LogPage;
+pub(crate) use naming::{Holds, pieces_of};
+pub use reader::Reader;
+pub use sweep::Reclaim;
+
+use crate::{Grant, Result, Service, access};
+use core::Core;
+
+/// Checks a row of the first table of a container, and returns the number of blobs that it is: the head of a blob that is
+/// committed is one.
+pub fn check_row(row: lazuli_engine::RowView<'_>) -> std::result::Result<u64, String> {
+    if row.row != keyspace::HEAD {
+        return Ok(0);
+    }
+    let head =
+        record::Head::decode(&bytes::Bytes::copy_from_slice(row.value)).map_err(|error| error.to_string())?;
+    Ok(u64::from(head.blob.is_some()))
+}
+use guard::Guard;
+
+/// The Blob service over a storage engine and a content store.
+#[derive(Clone)]
+pub struct Blobs(Arc<Core>);
+
+impl Blobs {
+    /// A blob service with the catalog and the properties of `service`.
+    pub fn new(service: Arc<Service>, content: Arc<dyn Content>, options: BlobOptions) -> Self {
+        Self(Arc::new(Core {
+            service,
+            content,
+            pins: Default::default(),
+            todo: Default::default(),
+            counters: Default::default(),
+            folds: Default::default(),
+            outbox: options.events.then(Default::default),
+            options,
+        }))
+    }
+
+    /// Carries out an operation, if the grant permits it. Content follows from the reader.
+    pub async fn execute(
+        &self,
+        grant: &Grant,
+        operation: Operation,
+        supply: Supply<'_>,
+    ) -> Result<(Outcome, Option<Reader>)> {
+        access::blob::authorize(grant, &operation)?;
+        let core = &self.0;
+        let home = grant.home.as_str();
+        let outcome = match operation {
+            // The futures of operations are large, and each caller's future would contain them: they go to the heap.
+            Operation::Blob(request) => return Box::pin(self.on_blob(grant, *request, supply)).await,
+            Operation::Container(request) => Box::pin(core.on_container(grant, *request)).await?,
+            Operation::ListContainers(list) => core.list_containers(home, list).await?,
+            Operation::GetProperties => Outcome::Properties(core.service.properties(Kind::Blob, home).await?),
+            Operation::SetProperties(update) => {
+                core.service.properties.update(Kind::Blob, home, *update).await?;
+                Outcome::PropertiesSet
+            }
+            Operation::GetStats => Outcome::Stats,
+            Operation::GetAccountInformation(_) => Outcome::AccountInformation(AccountInformation::default()),
+            // The server has the secret that keys are derived from.
+            Operation::GetUserDelegationKey(_) => return Err(ErrorCode::NotImplemented.into()),
+            Operation::FindBlobs(container, find) => {
+                Box::pin(core.find_blobs(home, container, *find)).await?
+            }
+        };
+        Ok((outcome, None))
+    }
+
+    async fn on_blob(
+        &self,
+        grant: &Grant,
+        mut request: BlobRequest,
+        supply: Supply<'_>,
+    ) -> Result<(Outcome, Option<Reader>)> {
+        let core = &self.0;
+        let action = std::mem::replace(&mut request.action, BlobAction::GetProperties);
+        let outcome = match (action, supply) {
+            (BlobAction::Get(get), _) => {
+                let (outcome, reader) = Box::pin(core.get_blob(grant, request, get)).await?;
+                return Ok((outcome, Some(reader)));
+            }
+            (BlobAction::GetProperties, _) => Box::pin(core.get_properties(grant, request)).await?,
+            (BlobAction::GetMetadata, _) => Box::pin(core.get_metadata(grant, request)).await?,
+            (BlobAction::GetTags, _) => Box::pin(core.get_tags(grant, request)).await?,
+            (BlobAction::GetBlockList(filter), _) => {
+                Box::pin(core.get_block_list(grant, request, filter)).await?
+            }
+            (BlobAction::PutBlob(body, settings), Supply::Body(source)) => {
+                Box::pin(core.put_blob(grant, request, body, *settings, source)).await?
+            }
+            (BlobAction::PutBlobFromUrl(put), supply) => {
+                Box::pin(core.put_blob_from_url(grant, request, *put, supply)).await?
+            }
+            (BlobAction::PutBlock(id, body), Supply::Body(source)) => {
+                Box::pin(core.put_block(grant, request, id, body, source)).await?
+            }
+            (BlobAction::PutBlockFromUrl(id, source, digests), supply) => {
+                Box::pin(core.put_block_from_url(grant, request, id, *source, digests, supply)).await?
+            }
+            (BlobAction::PutBlockList(list, settings), _) => {
+                Box::pin(core.put_block_list(grant, request, list, *settings)).await?
+            }
+            (BlobAction::Copy(copy), supply) => {
+                Box::pin(core.copy_blob(grant, request, *copy, supply)).await?
+            }
+            (BlobAction::CreateAppend(settings), _) => {
+                Box::pin(core.create_append(grant, request, *settings)).await?
+            }
+            (BlobAction::AppendBlock(body, conditions), Supply::Body(source)) => {
+                Box::pin(core.append_block(grant, request, body, conditions, source)).await?
+            }
+            (BlobAction::AppendBlockFromUrl(source, digests, conditions), supply) => {
+                Box::pin(core.append_from_url(grant, request, *source, digests, conditions, supply)).await?
+            }
+            (BlobAction::GetPageRanges(get), _) => {
+                Box::pin(core.get_page_ranges(grant, request, get)).await?
+            }
+            (BlobAction::CreatePage { size, sequence, settings }, _) => {
+                Box::pin(core.create_page(grant, request, (size, sequence), *settings)).await?
+            }
+            (BlobAction::PutPage(span, body, sequence), Supply::Body(source)) => {
+                Box::pin(core.put_page(grant, request, span, body, sequence, source)).await?
+            }
+            (BlobAction::PutPageFromUrl(span, source, digests, sequence), supply) => {
+                Box::pin(core.put_page_from_url(grant, request, (span, sequence), *source, digests, supply))
+                    .await?
+            }
+            (BlobAction::IncrementalCopy(source), supply) => {
+                Box::pin(core.incremental_copy(grant, request, *source, supply)).await?
+            }
+            (BlobAction::Delete { snapshots, is_permanent }, _) => {
+                Box::pin(core.delete(grant, request, snapshots, is_permanent)).await?
+            }
+            (action, _) => Box::pin(self.change_blob(grant, request, action)).await?,
+        };
+        Ok((outcome, None))
+    }
+
+    /// Operations that need one commit of the head and no content.
+    async fn change_blob(&self, grant: &Grant, request: BlobRequest, action: BlobAction) -> Result<Outcome> {
+        let core = &self.0;
+        let at = core.locate(&grant.home, &request.container, &request.blob).await?;
+        let guard = Guard::of(&request, core.clock());
+        let which = request.revision;
+        match action {
+            BlobAction::SetProperties(change) => Box::pin(core.set_properties(&at, guard, *change)).await,
+            BlobAction::SetMetadata(metadata) => Box::pin(core.set_metadata(&at, guard, metadata)).await,
+            BlobAction::SetTags(tags) => Box::pin(core.set_tags(&at, guard, which, tags)).await,
+            BlobAction::SetTier(tier, priority) => {
+                Box::pin(core.set_tier(&at, guard, which, tier, priority)).await
+            }
+            BlobAction::SetImmutability(policy) => {
+                Box::pin(core.set_immutability(&at, guard, which, policy)).await
+            }
+            BlobAction::DeleteImmutability => Box::pin(core.delete_immutability(&at, guard, which)).await,
+            BlobAction::SetLegalHold(has_hold) => {
+                Box::pin(core.set_legal_hold(&at, guard, which, has_hold)).await
+            }
+            BlobAction::Lease(action) => Box::pin(core.lease(&at, guard, action)).await,
+            BlobAction::Snapshot(metadata) => Box::pin(core.snapshot(&at, guard, metadata)).await,
+            BlobAction::AbortCopy(id) => Box::pin(core.abort_copy(&at, guard, id)).await,
+            BlobAction::Undelete => Box::pin(core.undelete(&at)).await,
+            // Only accounts with a hierarchical namespace have it.
+            BlobAction::SetExpiry(_) => Err(ErrorCode::HierarchicalNamespaceNotEnabled.into()),
+            BlobAction::ClearPage(span, sequence) => {
+                Box::pin(core.clear_page(&at, guard, span, sequence)).await
+            }
+            BlobAction::Seal(conditions) => Box::pin(core.seal(&at, guard, conditions)).await,
+            _ => Err(ErrorCode::NotImplemented.into()),
+        }
+    }
+
+    /// Anonymous access to a container; none if there is no such container.
+    pub async fn public_access(&self, home: &str, container: &ContainerName) -> Result<PublicAccess> {
+        self.0.public_access(home, container).await
+    }
+
+    /// The background work of copying large blobs within this server.
+    pub fn copies(&self) -> Copies {
+        Copies::new(self.0.clone(), false)
+    }
+
+    /// The background work of copying large blobs from other servers.
+    pub fn remote_copies(&self) -> Copies {
+        Copies::new(self.0.clone(), true)
+    }
+
+    /// The events that wait to be delivered, if there are to be any.
+    pub fn events(&self) -> Option<Events> {
+        Events::new(self.0.clone())
+    }
+
+    /// The background work of reclaiming content that nothing uses any more.
+    pub fn reclaim(&self) -> Reclaim {
+        Reclaim::new(self.0.clone())
+    }
+
+    /// Figures by which the service is watched.
+    pub fn figures(&self) -> Vec<Figure> {
+        self.0.figures()
+    }
+}

@@ -1,0 +1,28 @@
+//! Page blobs: a fixed size, and pages of 512 bytes that can be written in any order.
+//!
+//! | what | where |
+//! |---|---|
+//! | rows: a cell of 32 pages per epoch | `cell`, `scan` |
+//! | create, write, clear, resize | `create`, `write`, `properties` |
+//! | large clears | `clears` |
+//! | written ranges, differences between snapshots | `ranges` |
+//! | copies | `copy`, `incremental` |
+//!
+//! Pages that were never written have no row and read as zeros. A snapshot raises the epoch, so it copies nothing, and
+//! writes after it go to rows of their own.
+//!
+//! What must stay true:
+//! - A write is one commit of the head and the cells that it touches. All are updates, so concurrent writes never conflict.
+//! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no state tells apart.
+
+pub mod cell;
+mod clears;
+mod copy;
+mod create;
+mod incremental;
+mod properties;
+mod ranges;
+pub mod scan;
+mod write;
+
+pub use write::PageWrite;

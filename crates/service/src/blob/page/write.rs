@@ -1,0 +1,246 @@
+//! Put Page and Clear Page.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use lazuli_digest::Fold;
+use lazuli_engine::{Change, Condition, Next, Rejected, Update, Version, Write};
+use lazuli_model::blob::condition::SequenceConditions;
+use lazuli_model::blob::limits::PUT_PAGE_BYTES_MAX;
+use lazuli_model::blob::operation::{BlobRequest, PageSpan};
+use lazuli_model::blob::outcome::Written;
+use lazuli_model::blob::write::Body;
+use lazuli_model::blob::{BlobKind, Outcome};
+use lazuli_model::{ErrorCode, OperationKind};
+
+use super::cell::{CELL_BYTES, Cell, Mask, mask_of};
+use super::create::Target;
+use crate::blob::commit::{Decided, Step};
+use crate::blob::core::{At, Core};
+use crate::blob::guard::{Guard, not_archived, not_immutable, not_incremental, not_pending, of_kind};
+use crate::blob::keyspace::{self, CellKey};
+use crate::blob::record::{Head, Pages, Revision, stamp};
+use crate::blob::upload::collect;
+use crate::stream::Source;
+use crate::{Error, Grant, Result};
+
+/// Attempts while a snapshot is made or the blob is replaced between reading and committing. Other writes are no reason
+/// to try again.
+const ATTEMPTS_MAX: usize = 16;
+
+/// Everything about a write of pages but its bytes.
+#[derive(Clone)]
+pub struct PageWrite {
+    /// The operation.
+    pub kind: OperationKind,
+    /// The checks that every change shares.
+    pub guard: Guard,
+    /// The pages.
+    pub span: PageSpan,
+    /// Conditions on the sequence number.
+    pub sequence: SequenceConditions,
+}
+
+/// The pages of the blob, as the head has them in the commit. The updates of cells need them.
+pub type SharedPages = Arc<Mutex<Option<Pages>>>;
+
+impl Core {
+    /// Put Page with a body.
+    pub async fn put_page(
+        &self,
+        grant: &Grant,
+        request: BlobRequest,
+        span: PageSpan,
+        body: Body,
+        sequence: SequenceConditions,
+        source: &mut dyn Source,
+    ) -> Result<Outcome> {
+        let at = self.locate(&grant.home, &request.container, &request.blob).await?;
+        let guard = Guard::of(&request, self.clock());
+        let write = PageWrite { kind: OperationKind::PutPage, guard, span, sequence };
+        self.may_write(&at, &write).await?;
+        let bytes = collect(source, body.length).await?;
+        self.still_there(&grant.home, &request.container, &at).await?;
+        self.put_pages(&at, write, &body, bytes).await
+    }
+
+    /// Checks the bytes of pages against their checksums and writes them.
+    pub async fn put_pages(&self, at: &At, write: PageWrite, body: &Body, bytes: Bytes) -> Result<Outcome> {
+        let mut fold = Fold::new(body.computed());
+        fold.update(&bytes);
+        let digested = fold.finish();
+        lazuli_digest::verify(&body.expected, &digested)?;
+        let (written, sequence_number) = self.write_pages(at, &write, Some(bytes)).await?;
+        let written = Box::new(Written { digested, ..written });
+        Ok(Outcome::PagesWritten { written, sequence_number })
+    }
+
+    /// Clear Page.
+    pub async fn clear_page(
+        &self,
+        at: &At,
+        guard: Guard,
+        span: PageSpan,
+        sequence: SequenceConditions,
+    ) -> Result<Outcome> {
+        let write = PageWrite { kind: OperationKind::ClearPage, guard, span, sequence };
+        let (written, sequence_number) = self.write_pages(at, &write, None).await?;
+        Ok(Outcome::PagesCleared { stamp: written.stamp, sequence_number })
+    }
+
+    /// Rejects a write that cannot succeed before its body is read.
+    pub async fn may_write(&self, at: &At, write: &PageWrite) -> Result<()> {
+        let head = self.head(at).await?.unwrap_or_default();
+        let blob = write.guard.change(head.blob)?;
+        write.check(&blob)
+    }
+
+    /// Writes or clears pages in one commit.
+    async fn write_pages(&self, at: &At, write: &PageWrite, bytes: Option<Bytes>) -> Result<(Written, u64)> {
+        for _ in 0..ATTEMPTS_MAX {
+            let target = self.page_target(at).await?;
+            let is_large = bytes.is_none() && write.span.length > PUT_PAGE_BYTES_MAX;
+            if is_large && target.pages.is_full() {
+                self.settle_clears(at).await?;
+                continue;
+            }
+            let shared = SharedPages::default();
+            let mut writes = target.writes();
+            if !is_large {
+                writes.extend(cell_writes(&target, write.span, bytes.as_ref(), &shared));
+            }
+            let rule = page_rule(write.clone(), target, shared, is_large);
+            match self.decide(at, rule, writes).await {
+                Ok(Decided::Done(done)) => {
+                    if is_large {
+                        self.todo.blob(at);
+                    }
+                    return Ok(done);
+                }
+                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+}
+
+impl PageWrite {
+    /// Checks everything but lease and conditional headers, which come first.
+    fn check(&self, blob: &Revision) -> Result<()> {
+        of_kind(blob, BlobKind::Page)?;
+        not_incremental(blob)?;
+        not_pending(blob)?;
+        self.guard.has_key(blob)?;
+        not_archived(blob)?;
+        not_immutable(blob, self.guard.now())?;
+        if !self.sequence.met_by(blob.sequence_number) {
+            return Err(ErrorCode::SequenceNumberConditionNotMet.into());
+        }
+        if self.span.offset.saturating_add(self.span.length) > blob.size {
+            return Err(ErrorCode::InvalidPageRange.into());
+        }
+        Ok(())
+    }
+}
+
+/// Decides on the head. A large clear is noted there; the rows follow later.
+fn page_rule(
+    write: PageWrite,
+    target: Target,
+    shared: SharedPages,
+    is_large: bool,
+) -> impl Fn(Option<Head>, u64) -> Result<(Step, (Written, u64))> + Send + Sync + 'static {
+    move |head, version| {
+        let mut head = head.unwrap_or_default();
+        let mut blob = write.guard.change(head.blob.take())?;
+        write.check(&blob)?;
+        let pages = target.pages_of(&mut blob, &mut head.marks, version)?;
+        if is_large {
+            pages.clear(write.span.offset, write.span.offset + write.span.length)?;
+        }
+        *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(pages.clone());
+        blob.touch(write.kind, version);
+        let written = Written { encryption: blob.encryption.clone(), ..Written::new(stamp(version)) };
+        let done = (written, blob.sequence_number);
+        head.blob = Some(blob);
+        Ok((Step::Put(Box::new(head)), done))
+    }
+}
+
+/// One update for each cell that a span touches.
+fn cell_writes(target: &Target, span: PageSpan, bytes: Option<&Bytes>, shared: &SharedPages) -> Vec<Write> {
+    let end = span.offset + span.length;
+    let cells = span.offset / CELL_BYTES..end.div_ceil(CELL_BYTES);
+    let writes = cells.map(|cell| {
+        let (first, last) = ((cell * CELL_BYTES).max(span.offset), ((cell + 1) * CELL_BYTES).min(end));
+        // Both lie within the span, which is in memory.
+        let part = |bytes: &Bytes| bytes.slice((first - span.offset) as usize..(last - span.offset) as usize);
+        let cell = u32::try_from(cell).unwrap_or(u32::MAX);
+        let update = CellUpdate {
+            cell,
+            mask: mask_of(cell, first, last),
+            change: bytes.map_or(PageChange::Clear, |bytes| PageChange::Write(part(bytes))),
+            shared: shared.clone(),
+        };
+        update.write(&target.pages)
+    });
+    writes.collect()
+}
+
+/// What becomes of pages.
+#[derive(Clone, Debug)]
+pub enum PageChange {
+    /// They get these bytes.
+    Write(Bytes),
+    /// They are cleared.
+    Clear,
+    /// Those that the current epoch has not touched are cleared.
+    Hide,
+}
+
+/// Writes or clears some pages of a cell, inside a commit whose rule has provided the pages of the blob.
+pub struct CellUpdate {
+    /// The cell.
+    pub cell: u32,
+    /// The pages.
+    pub mask: Mask,
+    /// What becomes of them.
+    pub change: PageChange,
+    /// The pages of the blob.
+    pub shared: SharedPages,
+}
+
+impl CellUpdate {
+    /// The write of its row.
+    pub fn write(self, pages: &Pages) -> Write {
+        let row = keyspace::cell(pages.generation, CellKey { cell: self.cell, epoch: pages.epoch });
+        Write { row: row.into(), condition: Condition::Any, change: Change::Update(Arc::new(self)) }
+    }
+}
+
+impl Update for CellUpdate {
+    fn next(&self, current: Option<&Bytes>, _: Version) -> std::result::Result<Next, Rejected> {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let pages = shared.ok_or(Rejected(0))?;
+        let mut cell = match current {
+            Some(row) => Cell::decode(row.clone()).map_err(|_| Rejected(0))?,
+            None => Cell::at(pages.epoch_serial),
+        };
+        cell.refresh(self.cell, &pages.clears);
+        match &self.change {
+            PageChange::Write(bytes) => cell.write(self.mask, bytes),
+            PageChange::Clear => cell.clear(self.mask),
+            PageChange::Hide => cell.hide(self.mask),
+        }
+        cell.serial = pages.serial;
+        if pages.epoch == 0 {
+            cell.forget_cleared();
+        }
+        Ok(match current {
+            None if cell.is_empty() => Next::Keep,
+            Some(_) if cell.is_empty() => Next::Delete,
+            _ => Next::Put(cell.encode()),
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Reads of a blob or snapshot: content, properties, metadata, tags.
+
+use lazuli_digest::Fold;
+use lazuli_model::blob::operation::{BlobRequest, GetBlob, Revision as Which};
+use lazuli_model::blob::outcome::Content;
+use lazuli_model::blob::protection::VersionInfo;
+use lazuli_model::blob::write::Digested;
+use lazuli_model::blob::{BlobKind, BlobProperties, Extent, Lease, Outcome};
+use lazuli_model::{DateTime, ErrorCode};
+
+use super::core::{At, Core};
+use super::guard::{Guard, not_archived, not_incremental};
+use super::keep::{life_of, row_of};
+use super::keyspace;
+use super::pins::Pin;
+use super::reader::Reader;
+use super::record::{Head, Revision, time};
+use crate::{Grant, Result};
+
+impl Core {
+    /// Finds the state that a request means, pinned so that its content stays.
+    pub async fn open(&self, at: &At, which: Which) -> Result<(Revision, Pin)> {
+        let pin = self.pins.blob(at.tables.blobs, &at.name);
+        Ok((self.find(at, which).await?, pin))
+    }
+
+    /// Finds the state that a request means.
+    pub async fn find(&self, at: &At, which: Which) -> Result<Revision> {
+        let found = match which {
+            Which::Current => self.head(at).await?.and_then(|head| head.blob),
+            Which::Snapshot(_) | Which::Version(_) => self.revision_at(at, which).await?,
+        };
+        Ok(found.ok_or(ErrorCode::BlobNotFound)?)
+    }
+
+    /// A snapshot or version that is not deleted. Head and row are read together: the head knows which are deleted.
+    async fn revision_at(&self, at: &At, which: Which) -> Result<Option<Revision>> {
+        let Some(row) = row_of(which) else { return Ok(None) };
+        let found = self.engine().get(at.tables.blobs, &at.name, &[keyspace::HEAD, &row]).await?;
+        let [head, row] = &found[..] else { return Ok(None) };
+        let now = self.clock().ticks();
+        let head = head.as_ref().map(|row| Head::decode(&row.value)).transpose()?.unwrap_or_default();
+        if let (Which::Version(time), Some(blob)) = (which, &head.blob)
+            && blob.version > 0
+            && blob.version == time.ticks()
+        {
+            let mut blob = blob.clone();
+            blob.settle(now);
+            return Ok(Some(blob));
+        }
+        let Some(mut found) =
+            row.as_ref().map(|row| Head::decode(&row.value)).transpose()?.and_then(|row| row.blob)
+        else {
+            return Ok(None);
+        };
+        found.settle(now);
+        Ok(Some(found).filter(|found| life_of(which, &head, found, now).is_live()))
+    }
+
+    /// Finds the state that a request reads, and checks that it may.
+    async fn opened(&self, grant: &Grant, request: &mut BlobRequest) -> Result<(At, Revision, Pin)> {
+        let at = self.locate(&grant.home, &request.container, &request.blob).await?;
+        // A version that is the blob itself is shown as such.
+        request.revision = self.other_than_current(&at, request.revision).await?.unwrap_or_default();
+        let (revision, pin) = self.open(&at, request.revision).await?;
+        Guard::of(request, self.clock()).read(&revision)?;
+        Ok((at, revision, pin))
+    }
+
+    /// Get Blob.
+    pub async fn get_blob(
+        &self,
+        grant: &Grant,
+        mut request: BlobRequest,
+        get: GetBlob,
+    ) -> Result<(Outcome, Reader)> {
+        let (at, revision, pin) = self.opened(grant, &mut request).await?;
+        not_archived(&revision)?;
+        if request.revision == Which::Current {
+            not_incremental(&revision)?;
+        }
+        let range = get.range.filter(|_| revision.size > 0 || !get.allows_empty_range);
+        let extent =
+            Extent::resolve(range, revision.size).ok_or_else(|| Extent::unsatisfiable(revision.size))?;
+        let (offset, length) = extent.span(revision.size);
+        let mut digested = Digested::default();
+        let mut fold = Fold::new(get.digests);
+        if !fold.is_idle() {
+            // The range is small. Reading it twice takes no memory.
+            let pin = self.pins.blob(at.tables.blobs, &at.name);
+            let mut reader = Reader::new(self, &at, revision.content.clone(), pin, offset, length);
+            while let Some(bytes) = reader.next().await? {
+                fold.update(&bytes);
+            }
+            digested = fold.finish();
+        }
+        let reader = Reader::new(self, &at, revision.content.clone(), pin, offset, length);
+        let properties = self.shown(revision, request.revision);
+        Ok((Outcome::Content(Box::new(Content { properties, extent, digested })), reader))
+    }
+
+    /// Get Blob Properties.
+    pub async fn get_properties(&self, grant: &Grant, mut request: BlobRequest) -> Result<Outcome> {
+        let (_, revision, _pin) = self.opened(grant, &mut request).await?;
+        Ok(Outcome::Blob(Box::new(self.shown(revision, request.revision))))
+    }
+
+    /// Get Blob Metadata.
+    pub async fn get_metadata(&self, grant: &Grant, mut request: BlobRequest) -> Result<Outcome> {
+        let (_, revision, _pin) = self.opened(grant, &mut request).await?;
+        Ok(Outcome::Metadata(revision.stamp(), revision.metadata))
+    }
+
+    /// Get Blob Tags.
+    pub async fn get_tags(&self, grant: &Grant, mut request: BlobRequest) -> Result<Outcome> {
+        let at = self.locate(&grant.home, &request.container, &request.blob).await?;
+        request.revision = self.other_than_current(&at, request.revision).await?.unwrap_or_default();
+        let (revision, _pin) = self.open(&at, request.revision).await?;
+        let guard = Guard::of(&request, self.clock());
+        guard.shared_change(Some(&revision))?;
+        guard.has_key(&revision)?;
+        Ok(Outcome::Tags(revision.tags))
+    }
+
+    /// The properties that clients see.
+    pub fn shown(&self, revision: Revision, which: Which) -> BlobProperties {
+        shown(revision, which, self.now())
+    }
+}
+
+/// The properties that clients see at that time.
+pub fn shown(revision: Revision, which: Which, now: DateTime) -> BlobProperties {
+    let stamp = revision.stamp();
+    let is_block = revision.kind == BlobKind::Block;
+    BlobProperties {
+        created: time(revision.created),
+        headers: revision.headers,
+        metadata: revision.metadata,
+        tier: (is_block || !revision.tier.is_inferred).then_some(revision.tier),
+        lease: (which == Which::Current).then(|| Lease::view(revision.lease.as_ref(), now)),
+        copy: revision.copy,
+        sequence_number: (revision.kind == BlobKind::Page).then_some(revision.sequence_number),
+        committed_blocks: (revision.kind == BlobKind::Append).then_some(revision.appends),
+        is_sealed: revision.is_sealed,
+        tag_count: revision.tags.len(),
+        encryption: revision.encryption,
+        immutability: revision.immutability,
+        legal_hold: revision.legal_hold,
+        version: Some(revision.version)
+            .filter(|version| *version > 0)
+            .map(|version| VersionInfo { id: time(version), is_current: which == Which::Current }),
+        ..BlobProperties::new(revision.kind, revision.size, stamp)
+    }
+}

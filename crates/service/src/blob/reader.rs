@@ -1,0 +1,308 @@
+//! Reads the content of a blob piece by piece, as it was when the read began.
+//!
+//! What must stay true: the generation is pinned as long as the reader lives, so that overwriting or deleting the blob does
+//! not disturb it. At most a bounded number of rows and one chunk are in memory.
+//!
+//! The pages of a page blob are the exception: they are changed in place, so a read returns each page as it is when the read
+//! gets there.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::content::{CHUNK_BYTES_MAX, Content, ContentReader};
+use lazuli_engine::{Engine, Error, Scan, Verdict};
+use lazuli_model::blob::limits::PAGE_BYTES;
+
+use super::core::{At, Core};
+use super::keyspace::{self, Generation, Slot};
+use super::page::cell::{CELL_BYTES, CELL_PAGES, Cell};
+use super::page::scan::read_cells;
+use super::pins::Pin;
+use super::record::{Named, Pages, Stored};
+use super::segment::{Part, Segment};
+use crate::Result;
+use crate::stream::{NextPiece, Source};
+
+/// Zeros for ranges that were never written.
+static ZEROS: [u8; CHUNK_BYTES_MAX] = [0; CHUNK_BYTES_MAX];
+
+/// Runs of an append blob read together.
+const RUNS_MAX: usize = 8;
+/// Bytes of runs read together.
+const RUNS_BYTES_MAX: usize = 256 * 1024;
+
+/// A run of bytes to return.
+#[derive(Clone, Debug)]
+struct Run {
+    part: Part,
+    start: u64,
+    length: u64,
+}
+
+/// The rows that hold content.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// The segments of a block blob.
+    Segments(Generation),
+    /// The runs of an append blob.
+    Runs(Generation),
+    /// The cells of a page blob.
+    Pages(Pages),
+}
+
+/// Returns the bytes of a range, in order, in chunks of at most 256 KiB.
+pub struct Reader {
+    engine: Arc<dyn Engine>,
+    content: Arc<dyn Content>,
+    at: At,
+    /// Where the rows of the content are, if it has any. The pin of their generation goes with the reader.
+    rows: Option<(Rows, Pin)>,
+    /// The next byte to plan, and the end of the range.
+    offset: u64,
+    end: u64,
+    /// The index of segments, once it was read.
+    starts: Option<Vec<u64>>,
+    runs: VecDeque<Run>,
+    current: Option<Box<dyn ContentReader>>,
+    /// Bytes that are still to come.
+    left: u64,
+}
+
+impl Rows {
+    fn generation(&self) -> Generation {
+        match self {
+            Rows::Segments(generation) | Rows::Runs(generation) => *generation,
+            Rows::Pages(pages) => pages.generation,
+        }
+    }
+}
+
+impl Reader {
+    /// Reads `length` bytes from `offset` on. The pin must cover the generation of the content.
+    pub(super) fn new(core: &Core, at: &At, stored: Stored, pin: Pin, offset: u64, length: u64) -> Self {
+        let mut reader = Self {
+            engine: core.service.engine().clone(),
+            content: core.content.clone(),
+            at: at.clone(),
+            rows: None,
+            offset,
+            end: offset.saturating_add(length),
+            starts: None,
+            runs: VecDeque::new(),
+            current: None,
+            left: length,
+        };
+        let rows = match stored {
+            Stored::Inline { bytes, .. } => {
+                reader.plan(&[Part::Bytes(bytes)], 0);
+                reader.offset = reader.end;
+                return reader;
+            }
+            Stored::Generation(Named { generation, direct, .. }) => {
+                if let Some(direct) = direct {
+                    direct.entries.iter().fold(0, |start, entry| reader.plan(&entry.parts, start));
+                    reader.offset = reader.end;
+                }
+                Rows::Segments(generation)
+            }
+            Stored::Runs(generation) => Rows::Runs(generation),
+            Stored::Pages(pages) => Rows::Pages(pages),
+        };
+        let pin = pin.narrow(rows.generation());
+        reader.rows = Some((rows, pin));
+        reader
+    }
+
+    /// Number of bytes that are still to come.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next bytes, verified; `None` at the end of the range. After an error nothing more may be sent.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if let Some(reader) = &mut self.current {
+                match reader.next().await? {
+                    Some(bytes) => return Ok(Some(self.returned(bytes))),
+                    None => self.current = None,
+                }
+            }
+            match self.runs.pop_front() {
+                Some(run) => {
+                    if let Some(bytes) = self.begin(run) {
+                        return Ok(Some(self.returned(bytes)));
+                    }
+                }
+                None if self.offset < self.end => self.load().await?,
+                None if self.left > 0 => return Err(damaged("its content is shorter than its size").into()),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn returned(&mut self, bytes: Bytes) -> Bytes {
+        self.left = self.left.saturating_sub(bytes.len() as u64);
+        bytes
+    }
+
+    /// Begins a run; bytes that need not be fetched are returned in chunks.
+    fn begin(&mut self, run: Run) -> Option<Bytes> {
+        let Run { part, start, length } = run;
+        let now = length.min(CHUNK_BYTES_MAX as u64);
+        let rest = |part| Run { part, start: start + now, length: length - now };
+        let bytes = match part {
+            Part::Whole(piece) => {
+                self.current = Some(self.content.read(&piece, start..start + length));
+                return None;
+            }
+            Part::Slice { piece, start: first, .. } => {
+                let start = u64::from(first) + start;
+                self.current = Some(self.content.read(&piece, start..start + length));
+                return None;
+            }
+            // Chunks are small, and runs lie within their parts.
+            Part::Bytes(bytes) => {
+                let chunk = bytes.slice(start as usize..(start + now) as usize);
+                if now < length {
+                    self.runs.push_front(rest(Part::Bytes(bytes)));
+                }
+                chunk
+            }
+            Part::Zeros(all) => {
+                if now < length {
+                    self.runs.push_front(rest(Part::Zeros(all)));
+                }
+                Bytes::from_static(&ZEROS[..now as usize])
+            }
+        };
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// Loads rows from the one on in which the next byte lies.
+    async fn load(&mut self) -> Result<()> {
+        match self.rows.as_ref().map(|(rows, _)| rows.clone()) {
+            None => Err(damaged("its content is shorter than its size").into()),
+            Some(Rows::Segments(generation)) => self.load_segment(generation).await,
+            Some(Rows::Runs(generation)) => self.load_runs(generation).await,
+            Some(Rows::Pages(pages)) => self.load_pages(&pages).await,
+        }
+    }
+
+    async fn load_segment(&mut self, generation: Generation) -> Result<()> {
+        if self.starts.is_none() {
+            let first = read_segment(&*self.engine, &self.at, generation, 0).await?;
+            if first.find(self.offset).0 == 0 {
+                self.starts = Some(first.starts.clone());
+                return self.take(&first, 0);
+            }
+            self.starts = Some(first.starts);
+        }
+        let index = Segment { starts: self.starts.take().unwrap_or_default(), entries: Vec::new() };
+        let (n, start) = index.find(self.offset);
+        self.starts = Some(index.starts);
+        let segment = read_segment(&*self.engine, &self.at, generation, n).await?;
+        self.take(&segment, start)
+    }
+
+    /// Loads some runs. Runs of a generation that other processes have made unnameable meanwhile are read from there.
+    async fn load_runs(&mut self, generation: Generation) -> Result<()> {
+        for range in keyspace::runs(&self.at.name, generation, self.offset) {
+            let before = self.offset;
+            let scan = Scan {
+                table: self.at.tables.blobs,
+                ranges: vec![range],
+                rows_max: RUNS_MAX,
+                bytes_max: RUNS_BYTES_MAX,
+                judge: Box::new(|_| Ok(Verdict::Keep)),
+            };
+            for row in self.engine.scan(scan).await?.rows {
+                let run = Segment::decode(row.value)?;
+                let start = run.starts.first().copied().unwrap_or(u64::MAX);
+                if start > self.offset || self.offset >= self.end {
+                    break;
+                }
+                self.take(&run, start)?;
+            }
+            if self.offset > before {
+                return Ok(());
+            }
+        }
+        Err(damaged("a run is missing").into())
+    }
+
+    /// Loads some cells. Whatever has no row reads as zeros.
+    async fn load_pages(&mut self, pages: &Pages) -> Result<()> {
+        let cell_of = |offset: u64| u32::try_from(offset / CELL_BYTES).unwrap_or(u32::MAX);
+        let (first, last) = (cell_of(self.offset), cell_of(self.end.saturating_sub(1)));
+        let found = read_cells(&*self.engine, &self.at, pages, first, last).await?;
+        let until = found.next.map_or(self.end, |next| u64::from(next) * CELL_BYTES);
+        self.take_cells(&found.cells, until);
+        Ok(())
+    }
+
+    /// Plans cells, and zeros between them, up to an offset.
+    fn take_cells(&mut self, cells: &[(u32, Cell)], until: u64) {
+        let mut planned = self.offset;
+        for (cell, merged) in cells {
+            let start = u64::from(*cell) * CELL_BYTES;
+            if planned < start {
+                self.plan(&[Part::Zeros(start - planned)], planned);
+            }
+            let page = |n| merged.page_at(n).map_or(Part::Zeros(PAGE_BYTES), Part::Bytes);
+            let parts: Vec<Part> = (0..CELL_PAGES).map(page).collect();
+            planned = self.plan(&parts, start);
+        }
+        if planned < until {
+            self.plan(&[Part::Zeros(until - planned)], planned);
+        }
+        self.offset = until;
+    }
+
+    fn take(&mut self, segment: &Segment, start: u64) -> Result<()> {
+        let planned = segment.entries.iter().fold(start, |start, entry| self.plan(&entry.parts, start));
+        if planned <= self.offset {
+            return Err(damaged("a segment of its content is too short").into());
+        }
+        self.offset = planned;
+        Ok(())
+    }
+
+    /// Plans the bytes of these parts, of which the first byte is at `start`. Returns where they end.
+    fn plan(&mut self, parts: &[Part], mut start: u64) -> u64 {
+        for part in parts {
+            let end = start.saturating_add(part.length());
+            let (from, to) = (self.offset.max(start), self.end.min(end));
+            if from < to {
+                self.runs.push_back(Run { part: part.clone(), start: from - start, length: to - from });
+            }
+            start = end;
+        }
+        start
+    }
+}
+
+/// A segment of a pinned generation. Meanwhile it may have become unnameable, but it cannot be gone.
+pub async fn read_segment(engine: &dyn Engine, at: &At, generation: Generation, n: u32) -> Result<Segment> {
+    let slot = Slot::Segment(n);
+    let rows = [keyspace::named(generation, slot), keyspace::unnamed(generation, slot)];
+    let found = engine.get(at.tables.blobs, &at.name, &[&rows[0], &rows[1]]).await?;
+    let row = found.into_iter().flatten().next().ok_or_else(|| damaged("a segment is missing"))?;
+    Ok(Segment::decode(row.value)?)
+}
+
+impl Source for Reader {
+    fn next(&mut self) -> NextPiece<'_> {
+        Box::pin(async { Reader::next(self).await.map_err(|error| error.failure()) })
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("at", &self.at).field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Corrupt(format!("a blob cannot be read: {what}"))
+}

@@ -1,0 +1,152 @@
+//! Reclaims content that nothing uses any more, in the background: unname, release, forget.
+//!
+//! 1. Unname: one commit turns the segments of a generation into rows that nothing can name, if no state of the blob
+//!    names the generation.
+//! 2. Release: the content store frees the pieces that no other row of the blob has.
+//! 3. Forget: the rows are deleted.
+//!
+//! Each step may be repeated after a crash: names of pieces are never reused, so releasing twice is harmless.
+//!
+//! What must stay true: only this work deletes rows that name pieces, and it does one thing at a time. So a piece that is
+//! named when a scan of all rows begins is still named in a row when the scan gets there.
+
+mod blob;
+mod dropped;
+mod pages;
+mod partition;
+mod scan;
+mod staged;
+mod tags;
+
+pub use partition::each_row;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lazuli_engine::content::Piece;
+use lazuli_model::time::TICKS_PER_SECOND;
+
+use super::core::{At, Core};
+use super::todo::Doubt;
+use crate::Result;
+
+/// Blobs looked at in one round.
+const ROUND_BLOBS_MAX: usize = 256;
+/// A commit whose outcome is not known has arrived after this time, or never will.
+const GRACE: Duration = Duration::from_secs(120);
+/// Everything is looked at again after this time.
+const SCAN_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+/// With several processes: readers of another process are done after this time.
+const SHARED_READ_GRACE: Duration = Duration::from_secs(60 * 60);
+/// With several processes: uploads of another process are done after this time.
+const SHARED_UPLOAD_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The background work of reclaiming content.
+pub struct Reclaim {
+    core: Arc<Core>,
+    /// When the last scan of all rows was complete, in ticks.
+    scanned: Option<u64>,
+    /// Several processes use the engine.
+    is_shared: bool,
+}
+
+/// Whether everything that could be done was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Done,
+    /// Something is in use, or was changed meanwhile.
+    Again,
+}
+
+impl Reclaim {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core, scanned: None, is_shared: false }
+    }
+
+    /// One round of bounded length; `true` if there is more to do at once. To be called now and then.
+    pub async fn round(&mut self) -> Result<bool> {
+        let now = self.core.clock().ticks();
+        let is_due = self.scanned.is_none_or(|at| now.saturating_sub(at) >= ticks(SCAN_PERIOD));
+        if is_due || (self.core.todo.len() == 0 && self.core.todo.take_overflow()) {
+            self.is_shared = self.core.engine().shared_state().await?.is_some();
+            self.scan().await?;
+            self.scanned = Some(now);
+        }
+        self.settle_doubts(now).await?;
+        let has_tags = self.clean_tags(now).await?;
+        self.core.todo.turn_to_due(now);
+        let mut again = Vec::new();
+        for _ in 0..ROUND_BLOBS_MAX {
+            let Some(at) = self.core.todo.next_blob() else { break };
+            match self.sweep_blob(&at).await {
+                Ok(Progress::Done) => {}
+                Ok(Progress::Again) => again.push(at),
+                Err(error) => {
+                    again.push(at);
+                    again.iter().for_each(|at| self.core.todo.blob(at));
+                    return Err(error);
+                }
+            }
+            self.core.counters.swept_blobs.fetch_add(1, Ordering::Relaxed);
+        }
+        let has_more = has_tags || self.core.todo.len() > 0;
+        again.iter().for_each(|at| self.core.todo.blob(at));
+        Ok(has_more)
+    }
+
+    /// Releases pieces of failed uploads that no row names.
+    async fn settle_doubts(&self, now: u64) -> Result<()> {
+        let doubts = self.core.todo.ripe_doubts(now.saturating_sub(ticks(GRACE)));
+        let mut doubts = doubts.into_iter();
+        while let Some(Doubt { at, pieces, since }) = doubts.next() {
+            let mut loose: HashSet<Piece> = pieces.iter().copied().collect();
+            let settled = async {
+                self.keep_named(&at, None, &mut loose).await?;
+                self.keep_staged(&at, &mut loose).await?;
+                self.release(loose.iter().copied().collect()).await
+            };
+            let settled = settled.await;
+            if !matches!(settled, Ok(Progress::Done)) {
+                self.core.todo.doubt(Doubt { at, pieces, since });
+            }
+            if let Err(error) = settled {
+                doubts.for_each(|doubt| self.core.todo.doubt(doubt));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees pieces that no row names any more.
+    async fn release(&self, pieces: Vec<Piece>) -> Result<Progress> {
+        release(&self.core, pieces).await
+    }
+
+    /// The age of a row by its version, in ticks.
+    fn age(&self, version: u64) -> u64 {
+        self.core.clock().ticks().saturating_sub(version)
+    }
+}
+
+/// Frees pieces that no row names any more.
+async fn release(core: &Core, pieces: Vec<Piece>) -> Result<Progress> {
+    if pieces.is_empty() {
+        return Ok(Progress::Done);
+    }
+    let bytes: u64 = pieces.iter().map(|piece| u64::from(piece.length)).sum();
+    let pinned = core.content.release(pieces).await?;
+    let kept: u64 = pinned.iter().map(|piece| u64::from(piece.length)).sum();
+    core.counters.released_bytes.fetch_add(bytes.saturating_sub(kept), Ordering::Relaxed);
+    Ok(if pinned.is_empty() { Progress::Done } else { Progress::Again })
+}
+
+fn ticks(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(TICKS_PER_SECOND)
+}
+
+/// A blob by its tables and name.
+fn at(tables: super::keyspace::Tables, name: &str) -> At {
+    At::new(tables, name)
+}

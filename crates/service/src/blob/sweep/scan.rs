@@ -1,0 +1,207 @@
+//! Looks at every row of every container: after the start, and then once a day.
+//!
+//! It tells the content store which pieces of earlier processes are named, so that the store frees all others. On the way
+//! it notes blobs that have something to sweep, and copies that are pending.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use lazuli_engine::content::Sweep;
+use lazuli_engine::{KeyRange, RowView, TableId};
+use lazuli_model::Service;
+use lazuli_model::blob::operation::Revision as Which;
+
+use super::pages::needs_tidying;
+use super::partition::{Names, each_row};
+use super::{Reclaim, at};
+use crate::blob::core::{At, Core};
+use crate::blob::event::{Origin, Outbox};
+use crate::blob::keep::{Life, life_of};
+use crate::blob::keyspace::{RowKind, Tables};
+use crate::blob::record::{Head, Staged, time};
+use crate::blob::segment::Segment;
+use crate::record::{ContainerRecord, DroppedRecord, KeptRecord};
+use crate::{Result, keyspace};
+
+/// The tables of a container.
+#[derive(Clone)]
+struct Found {
+    tables: Tables,
+    is_live: bool,
+    /// Its name, if it is not deleted and events need it.
+    origin: Option<Arc<Origin>>,
+}
+
+impl Reclaim {
+    /// Looks at every row.
+    pub(super) async fn scan(&self) -> Result<()> {
+        // First the sweep, then the rows: whatever is named from now on was stored by a process that still lives.
+        let sweep = self.core.content.sweep().await?;
+        self.core.outbox.iter().for_each(Outbox::scanning);
+        let scanner = Scanner::new(self.core.clone(), sweep);
+        for found in containers(&self.core).await? {
+            // Pieces move from uncommitted blocks to segments, so the blocks come first.
+            for table in [found.tables.staged, found.tables.blobs] {
+                let (rows, found) = (scanner.clone(), found.clone());
+                let see = move |row: &RowView<'_>| rows.lock().see(&found, table, row);
+                each_row(&self.core, table, KeyRange::ALL, see).await?;
+                scanner.lock().end_blob();
+            }
+            if found.is_live {
+                self.scan_tags(found.tables).await?;
+            }
+        }
+        let sweep = scanner.lock().sweep.take();
+        if let Some(sweep) = sweep {
+            sweep.finish().await?;
+        }
+        self.core.outbox.iter().for_each(Outbox::scanned);
+        self.core.counters.scans.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The tables of all containers, deleted ones included.
+async fn containers(core: &Core) -> Result<Vec<Found>> {
+    let found: Arc<Mutex<Vec<Found>>> = Arc::default();
+    let (seen, has_events) = (found.clone(), core.outbox.is_some());
+    let see = move |row: &RowView<'_>| {
+        let mut origin = None;
+        let (ids, is_live): (Vec<TableId>, bool) = if let Some(name) = keyspace::name_of(row.row) {
+            origin = has_events.then(|| Origin {
+                home: keyspace::home_of(row.partition).to_owned(),
+                container: name.to_owned(),
+            });
+            (ContainerRecord::decode(row.value)?.ids().collect(), true)
+        } else if keyspace::is_kept(row.row) {
+            (KeptRecord::decode(row.value)?.record.ids().collect(), true)
+        } else if keyspace::is_dropped(row.row) {
+            (DroppedRecord::decode(row.value)?.ids().collect(), false)
+        } else {
+            return Ok(());
+        };
+        if let Some(tables) = Tables::of(&ids) {
+            let found = Found { tables, is_live, origin: origin.map(Arc::new) };
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+        }
+        Ok(())
+    };
+    each_row(core, TableId::SYSTEM, keyspace::all_containers(Service::Blob), see).await?;
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *found))
+}
+
+/// The state of a scan, shared with the judges of its rows.
+#[derive(Clone)]
+struct Scanner(Arc<Mutex<State>>);
+
+struct State {
+    core: Arc<Core>,
+    sweep: Option<Box<dyn Sweep>>,
+    /// The blob whose rows are being looked at.
+    current: Option<At>,
+    named: Names,
+    /// Its head.
+    head: Head,
+    is_dirty: bool,
+}
+
+impl Scanner {
+    fn new(core: Arc<Core>, sweep: Box<dyn Sweep>) -> Self {
+        let (named, head, is_dirty) = Default::default();
+        let state = State { core, sweep: Some(sweep), current: None, named, head, is_dirty };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn see(&mut self, found: &Found, table: TableId, row: &RowView<'_>) -> lazuli_engine::Result<()> {
+        if self.current.as_ref().is_none_or(|current| *current.name != *row.partition) {
+            self.end_blob();
+            self.current = Some(At { origin: found.origin.clone(), ..at(found.tables, row.partition) });
+            self.head = Head::default();
+        }
+        let value = || Bytes::copy_from_slice(row.value);
+        if table == found.tables.staged {
+            Staged::decode(value())?.pieces().iter().for_each(|piece| self.keep(piece));
+            self.is_dirty = found.is_live;
+            return Ok(());
+        }
+        match RowKind::of(row.row) {
+            Some(RowKind::Head) => self.see_head(found, Head::decode(&value())?),
+            Some(RowKind::Snapshot(ticks)) => {
+                self.see_revision(found, Which::Snapshot(time(ticks)), &value())?
+            }
+            Some(RowKind::Version(ticks)) => {
+                self.see_revision(found, Which::Version(time(ticks)), &value())?
+            }
+            Some(RowKind::Named(generation, _)) => {
+                Segment::decode(value())?.pieces().for_each(|piece| self.keep(piece));
+                self.is_dirty |= found.is_live && !self.named.has(generation);
+            }
+            Some(RowKind::Unnamed(..)) => {
+                Segment::decode(value())?.pieces().for_each(|piece| self.keep(piece));
+                self.is_dirty |= found.is_live;
+            }
+            Some(RowKind::Event(_)) => self.see_event(),
+            // Pages name no content, and go with their generation.
+            Some(RowKind::Cell(..)) | None => {}
+        }
+        Ok(())
+    }
+
+    fn see_head(&mut self, found: &Found, head: Head) {
+        for blob in head.blob.iter().chain(head.deleted.as_deref()) {
+            self.named.add(&blob.content);
+            self.is_dirty |= found.is_live && needs_tidying(&blob.content);
+        }
+        let pending = head.blob.as_ref().and_then(|blob| blob.copying.as_ref()).filter(|_| found.is_live);
+        if let (Some(at), Some(task)) = (&self.current, pending) {
+            self.core.todo.copy(at.clone(), task.remote.is_some());
+        }
+        // The sweep looks at everything that is kept, and notes when it expires.
+        self.is_dirty |= found.is_live && (head.blob.is_none() || head.deleted.is_some());
+        self.head = head;
+    }
+
+    /// Events of a deleted container are delivered, too.
+    fn see_event(&mut self) {
+        if let (Some(outbox), Some(at)) = (&self.core.outbox, &self.current)
+            && !outbox.add(at)
+        {
+            self.core.todo.overflow();
+        }
+    }
+
+    fn see_revision(&mut self, found: &Found, which: Which, value: &Bytes) -> lazuli_engine::Result<()> {
+        let Some(revision) = Head::decode(value)?.blob else { return Ok(()) };
+        let life = life_of(which, &self.head, &revision, self.core.clock().ticks());
+        self.is_dirty |= found.is_live && life != Life::Live;
+        if life != Life::Gone {
+            self.named.add(&revision.content);
+        }
+        Ok(())
+    }
+
+    /// All rows of the blob were seen.
+    fn end_blob(&mut self) {
+        if let Some(at) = self.current.take()
+            && self.is_dirty
+        {
+            self.core.todo.blob(&at);
+        }
+        self.named.clear();
+        self.is_dirty = false;
+    }
+
+    fn keep(&mut self, piece: &lazuli_engine::content::Piece) {
+        if let Some(sweep) = &mut self.sweep {
+            sweep.keep(piece);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Find Blobs by Tags, in one container or in all containers of an account.
+//!
+//! A search reads the rows of one tag in the index, and the head of each blob that they name. So it costs what the most
+//! selective comparison returns, and one look-up for each container.
+
+use std::time::Duration;
+
+use lazuli_engine::{Row, Scan, Verdict};
+use lazuli_model::Service;
+use lazuli_model::blob::list::{FindBlobs, FoundBlob, FoundPage, FoundPosition};
+use lazuli_model::blob::{ContainerName, Outcome, Tags};
+
+use super::key::{self, Span};
+use crate::blob::core::{At, Core, tables_in, tables_of};
+use crate::blob::keyspace::Tables;
+use crate::catalog::Name;
+use crate::{Result, keyspace};
+
+/// Rows of the index read together.
+const ROWS_MAX: usize = 256;
+/// Containers looked up together.
+const CONTAINERS_MAX: usize = 256;
+
+/// A search under way.
+struct Search<'a> {
+    core: &'a Core,
+    find: FindBlobs,
+    span: Span,
+    wanted: usize,
+    started: Duration,
+    found: Vec<(FoundBlob, FoundPosition)>,
+    /// Where to resume, if the search took too long.
+    cut: Option<FoundPosition>,
+}
+
+impl Core {
+    /// Find Blobs by Tags.
+    pub async fn find_blobs(
+        &self,
+        home: &str,
+        container: Option<ContainerName>,
+        find: FindBlobs,
+    ) -> Result<Outcome> {
+        let Some(span) = Span::of(&find.query) else { return Ok(Outcome::Found(FoundPage::default())) };
+        let wanted = usize::try_from(find.max_results).unwrap_or(usize::MAX);
+        let started = (self.service.options.elapsed)();
+        let named = find.query.container.clone();
+        let mut search = Search { core: self, find, span, wanted, started, found: Vec::new(), cut: None };
+        match (container, named) {
+            (Some(own), named) => {
+                let tables = tables_of(&*self.container(home, &own).await?)?;
+                if named.is_none_or(|named| named == own.as_str()) {
+                    search.container(own.as_str(), tables).await?;
+                }
+            }
+            (None, Some(named)) => {
+                let name = Name { service: Service::Blob, home, folded: &named };
+                if let Some(live) = self.service.catalog.find(name).await? {
+                    search.container(&named, tables_of(&live)?).await?;
+                }
+            }
+            (None, None) => search.account(home).await?,
+        }
+        Ok(Outcome::Found(search.page()))
+    }
+}
+
+impl Search<'_> {
+    /// Searches all containers of an account, in the order of their names.
+    async fn account(&mut self, home: &str) -> Result<()> {
+        let mut from = self.find.from.as_ref().map_or_else(String::new, |from| from.container.clone());
+        loop {
+            let range = keyspace::live_between(Service::Blob, home, &from, None);
+            let judge = Box::new(|_: lazuli_engine::RowView<'_>| Ok(Verdict::Keep));
+            let page = self.core.service.catalog.list(range, CONTAINERS_MAX, judge).await?;
+            for (record, _) in &page.containers {
+                self.container(&record.name, tables_in(record)?).await?;
+                if self.is_done() {
+                    return Ok(());
+                }
+            }
+            let Some(next) = page.next else { return Ok(()) };
+            if self.is_late() {
+                self.cut = Some(FoundPosition { container: next, value: None, blob: String::new() });
+                return Ok(());
+            }
+            from = next;
+        }
+    }
+
+    /// Searches one container.
+    async fn container(&mut self, container: &str, tables: Tables) -> Result<()> {
+        let from = self.find.from.as_ref().filter(|from| from.container == container);
+        let position = from.and_then(|from| Some((from.value.clone()?, from.blob.clone())));
+        let mut range =
+            self.span.from(position.as_ref().map(|(value, blob)| (value.as_str(), blob.as_str())));
+        loop {
+            let scan = Scan {
+                table: tables.tags,
+                ranges: vec![range.clone()],
+                rows_max: (self.wanted + 1).saturating_sub(self.found.len()).clamp(1, ROWS_MAX),
+                bytes_max: usize::MAX,
+                judge: Box::new(|_| Ok(Verdict::Keep)),
+            };
+            let page = self.core.engine().scan(scan).await?;
+            for row in page.rows {
+                self.take(container, tables, &row).await?;
+                if self.is_done() {
+                    return Ok(());
+                }
+            }
+            let Some(next) = page.next else { return Ok(()) };
+            if self.is_late() {
+                self.cut = position_of(container, &next.row);
+                return Ok(());
+            }
+            range.start = lazuli_engine::Bound::Included(next);
+        }
+    }
+
+    /// Returns the blob that a row of the index names, if the blob has the tag still and matches.
+    async fn take(&mut self, container: &str, tables: Tables, row: &Row) -> Result<()> {
+        let Some((name, value, blob)) = key::parse(&row.row) else { return Ok(()) };
+        let at = At::new(tables, blob);
+        let tags = self.core.head(&at).await?.and_then(|head| head.blob).map(|blob| blob.tags);
+        match tags {
+            Some(tags) if tags.get(name) == Some(value) => {
+                if self.find.query.matches(&tags) {
+                    let tags = self.shown(&tags)?;
+                    let found = FoundBlob { container: container.into(), blob: blob.into(), tags };
+                    let value = Some(value.to_owned());
+                    let position = FoundPosition { container: container.into(), value, blob: blob.into() };
+                    self.found.push((found, position));
+                }
+            }
+            // The row is out of date.
+            _ => self.core.retire(&at, vec![(name.into(), value.into())]),
+        }
+        Ok(())
+    }
+
+    /// The tags that the expression names.
+    fn shown(&self, tags: &Tags) -> Result<Tags> {
+        let mut shown = Tags::default();
+        for (name, value) in tags.iter() {
+            if self.find.query.comparisons.iter().any(|comparison| comparison.name == name) {
+                shown.insert(name, value)?;
+            }
+        }
+        Ok(shown)
+    }
+
+    fn is_done(&self) -> bool {
+        self.found.len() > self.wanted || self.cut.is_some()
+    }
+
+    fn is_late(&self) -> bool {
+        let options = &self.core.service.options;
+        (options.elapsed)().saturating_sub(self.started) >= options.query_time_max
+    }
+
+    fn page(mut self) -> FoundPage {
+        let mut next = self.cut.take();
+        if self.found.len() > self.wanted {
+            next = self.found.pop().map(|(_, position)| position);
+        }
+        FoundPage { items: self.found.into_iter().map(|(found, _)| found).collect(), next }
+    }
+}
+
+fn position_of(container: &str, row: &str) -> Option<FoundPosition> {
+    let (_, value, blob) = key::parse(row)?;
+    Some(FoundPosition { container: container.into(), value: Some(value.into()), blob: blob.into() })
+}

@@ -1,0 +1,126 @@
+//! Tags of blobs: Set Blob Tags, and the index that searches use.
+//!
+//! The index of a container is an engine table of its own, because a commit touches one partition. It is kept by three
+//! rules, so that no crash leaves a wrong answer behind (see docs/decisions/0012-tag-index.md):
+//!
+//! 1. Announce: the rows of new tags are durable before the commit that gives the blob those tags.
+//! 2. Verify: a search reads the head of each blob that the index names, and returns those whose tags match.
+//! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be under way, and the
+//!    row has not been announced again meanwhile.
+//!
+//! So the index may name too much, never too little.
+
+mod find;
+pub mod key;
+
+use std::sync::Arc;
+
+use lazuli_engine::{Change, Clock, Condition, Write};
+use lazuli_model::OperationKind;
+use lazuli_model::blob::operation::Revision as Which;
+use lazuli_model::blob::{Outcome, Tags};
+
+use super::commit::Step;
+use super::core::{At, Core};
+use super::guard::{Guard, not_pending};
+use super::pins::Pin;
+use super::record::Revision;
+use super::todo::Todo;
+use crate::Result;
+
+/// Names and values of tags.
+pub type Pairs = Vec<(Box<str>, Box<str>)>;
+
+/// Tags that are in the index, and about to be given to a blob. If that does not happen, dropping it tells the sweep.
+#[must_use = "dropping it means that the tags were not set"]
+pub struct Announced {
+    at: At,
+    pairs: Pairs,
+    todo: Arc<Todo>,
+    clock: Clock,
+    /// Keeps the sweep away from the rows.
+    _pin: Option<Pin>,
+}
+
+impl Announced {
+    /// The blob has the tags, and no longer has those that are retired.
+    pub fn committed(mut self, retired: Pairs) {
+        // What is dropped now is for the sweep.
+        self.pairs = retired;
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if !self.pairs.is_empty() {
+            let pairs = std::mem::take(&mut self.pairs);
+            self.todo.tags(&self.at, pairs, self.clock.ticks());
+        }
+    }
+}
+
+impl Core {
+    /// Puts tags into the index, before the commit that gives them to the blob.
+    pub async fn announce_tags(&self, at: &At, tags: &Tags) -> Result<Announced> {
+        let pairs = pairs(tags);
+        let pin = (!pairs.is_empty()).then(|| self.pins.blob(at.tables.blobs, &at.name));
+        let (todo, clock) = (self.todo.clone(), self.clock().clone());
+        let announced = Announced { at: at.clone(), pairs, todo, clock, _pin: pin };
+        if !announced.pairs.is_empty() {
+            let put = |(name, value): &(Box<str>, Box<str>)| Write {
+                row: key::row(name, value, &at.name).into(),
+                condition: Condition::Any,
+                change: Change::Put(key::VALUE),
+            };
+            let writes = announced.pairs.iter().map(put).collect();
+            self.engine().apply(at.tables.tags, key::PARTITION, writes).await?;
+        }
+        Ok(announced)
+    }
+
+    /// The blob no longer has these tags.
+    pub fn retire(&self, at: &At, retired: Pairs) {
+        if !retired.is_empty() {
+            self.todo.tags(at, retired, self.clock().ticks());
+        }
+    }
+
+    /// Set Blob Tags.
+    pub async fn set_tags(&self, at: &At, guard: Guard, which: Which, tags: Tags) -> Result<Outcome> {
+        if let Some(which) = self.other_than_current(at, which).await? {
+            // Searches only look at the blob itself, so the index is not concerned.
+            let kind = OperationKind::SetBlobTags;
+            let change = move |row: &mut Revision, _| {
+                row.tags = tags.clone();
+                Ok(Outcome::TagsSet)
+            };
+            return self.amend(at, guard, which, kind, change).await;
+        }
+        // Announcing tags for a blob that does not exist would only leave work for the sweep.
+        let head = self.head(at).await?;
+        guard.change(head.and_then(|head| head.blob))?;
+        let announced = self.announce_tags(at, &tags).await?;
+        let retired = self.change(at, move |head, _| {
+            let mut head = head.unwrap_or_default();
+            let mut blob = guard.change(head.blob.take())?;
+            not_pending(&blob)?;
+            let retired = retired(Some(&blob), &tags);
+            blob.tags = tags.clone();
+            head.blob = Some(blob);
+            Ok((Step::Put(Box::new(head)), retired))
+        });
+        announced.committed(retired.await?);
+        Ok(Outcome::TagsSet)
+    }
+}
+
+/// The tags that a blob had and that these do not contain.
+pub fn retired(old: Option<&Revision>, new: &Tags) -> Pairs {
+    let Some(old) = old else { return Pairs::new() };
+    let gone = old.tags.iter().filter(|(name, value)| new.get(name) != Some(*value));
+    gone.map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn pairs(tags: &Tags) -> Pairs {
+    tags.iter().map(|(name, value)| (name.into(), value.into())).collect()
+}

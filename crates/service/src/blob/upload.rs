@@ -1,0 +1,228 @@
+//! Takes a body into storage: small ones into memory for a row, large ones into the content store.
+//!
+//! What must stay true: memory is bounded whatever the length of the body, content is durable before a row names it, and
+//! content that no row names in the end is given to the sweep.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use lazuli_digest::Fold;
+use lazuli_engine::Write;
+use lazuli_engine::content::Piece;
+use lazuli_model::Failure;
+use lazuli_model::blob::write::{Body, Digested, Digests};
+
+use super::commit::insert;
+use super::core::{At, Core};
+use super::keyspace::{self, Generation, Slot};
+use super::pins::Pin;
+use super::record::{Named, Staged, Stored};
+use super::segment::{Entry, Part, Segment};
+use super::todo::{Doubt, Todo};
+use crate::stream::Source;
+use crate::{Error, Result};
+
+/// A copy of the only segment stands in the head if it has at most this many pieces.
+const DIRECT_PIECES_MAX: usize = 4;
+
+/// A body that was received.
+pub struct Received {
+    /// Where it is.
+    pub body: Draft,
+    /// Its length.
+    pub length: u64,
+    /// Its checksums.
+    pub digested: Digested,
+}
+
+/// Content that is durable, or small, and that no row names yet.
+pub enum Draft {
+    /// Small: the bytes.
+    Inline(Bytes),
+    /// Large: pieces of the content store.
+    Pieces(Loose),
+}
+
+/// Pieces that no row names yet. Dropping them hands them to the sweep.
+pub struct Loose {
+    at: At,
+    pieces: Vec<Piece>,
+    todo: Arc<Todo>,
+    /// Ticks since which a commit that names them may be under way; 0 before there is one.
+    since: u64,
+}
+
+impl Loose {
+    /// The pieces in order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// A commit that names them is about to be sent.
+    pub fn committing(&mut self, now: u64) {
+        self.since = now.max(1);
+    }
+
+    /// The commit was rejected: nothing names them.
+    pub fn rejected(&mut self) {
+        self.since = 0;
+    }
+
+    /// A row names them.
+    pub fn named(mut self) {
+        self.pieces.clear();
+    }
+}
+
+impl Drop for Loose {
+    fn drop(&mut self) {
+        if !self.pieces.is_empty() {
+            let pieces = std::mem::take(&mut self.pieces);
+            self.todo.doubt(Doubt { at: self.at.clone(), pieces, since: self.since });
+        }
+    }
+}
+
+impl Draft {
+    /// The record of an uncommitted block.
+    pub fn staged(&self) -> Staged {
+        match self {
+            Draft::Inline(bytes) => Staged::Inline(bytes.clone()),
+            Draft::Pieces(loose) => Staged::Pieces(loose.pieces.clone()),
+        }
+    }
+
+    /// See [`Loose::committing`].
+    pub fn committing(&mut self, now: u64) {
+        if let Draft::Pieces(loose) = self {
+            loose.committing(now);
+        }
+    }
+
+    /// The outcome of the commit that was to name it.
+    pub fn settle<T>(self, outcome: &Result<T>) {
+        if let Draft::Pieces(mut loose) = self {
+            match outcome {
+                Ok(_) => loose.named(),
+                // Nothing was applied, and nothing will be.
+                Err(Error::Refused(_)) => loose.rejected(),
+                Err(Error::Engine(_)) => {}
+            }
+        }
+    }
+}
+
+/// The content of a new blob: for its head, and the rows to write with it.
+pub struct Installed {
+    /// For the head.
+    pub stored: Stored,
+    /// The rows that hold it.
+    pub writes: Vec<Write>,
+    /// Keeps the sweep away until the head names it.
+    pub pin: Option<Pin>,
+}
+
+impl Core {
+    /// Receives a body of the declared length.
+    pub async fn receive(&self, at: &At, source: &mut dyn Source, body: &Body) -> Result<Received> {
+        let Digests { md5, crc64 } = body.needed;
+        let fold = Fold::new(Digests {
+            md5: md5 || body.expected.md5.is_some(),
+            crc64: crc64 || body.expected.crc64.is_some(),
+        });
+        let inline_max = self.content.inline_max() as u64;
+        let (draft, digested) = if body.length <= inline_max {
+            let bytes = collect(source, body.length).await?;
+            let mut fold = fold;
+            fold.update(&bytes);
+            (Draft::Inline(bytes), fold.finish())
+        } else {
+            self.store(at, source, body.length, fold).await?
+        };
+        lazuli_digest::verify(&body.expected, &digested)?;
+        Ok(Received { body: draft, length: body.length, digested })
+    }
+
+    async fn store(
+        &self,
+        at: &At,
+        source: &mut dyn Source,
+        length: u64,
+        fold: Fold,
+    ) -> Result<(Draft, Digested)> {
+        let shared = Arc::new(Mutex::new(fold));
+        let folding = shared.clone();
+        let fold: lazuli_engine::content::Fold =
+            Box::new(move |bytes| folding.lock().unwrap_or_else(PoisonError::into_inner).update(bytes));
+        let mut writer = self.content.begin(Some(length), Some(fold));
+        let mut left = length;
+        while let Some(bytes) = source.next().await? {
+            left = left.checked_sub(bytes.len() as u64).ok_or_else(Failure::unreadable_body)?;
+            writer.write(bytes).await?;
+        }
+        if left > 0 {
+            return Err(Failure::unreadable_body().into());
+        }
+        let loose = self.loose(at, writer.seal().await?);
+        let fold = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((Draft::Pieces(loose), fold.finish()))
+    }
+
+    /// Pieces that were written for a blob.
+    pub fn loose(&self, at: &At, pieces: Vec<Piece>) -> Loose {
+        Loose { at: at.clone(), pieces, todo: self.todo.clone(), since: 0 }
+    }
+
+    /// The rows of content that was written as a whole.
+    pub fn install(&self, at: &At, draft: &Draft) -> Installed {
+        match draft {
+            Draft::Inline(bytes) => Installed {
+                stored: Stored::Inline { bytes: bytes.clone(), blocks: Vec::new() },
+                writes: Vec::new(),
+                pin: None,
+            },
+            Draft::Pieces(loose) => {
+                let parts = loose.pieces.iter().copied().map(Part::Whole).collect();
+                let segment = Segment { starts: Vec::new(), entries: vec![Entry { id: None, parts }] };
+                self.install_segment(at, segment, 0)
+            }
+        }
+    }
+
+    /// The rows of content that fits one segment.
+    pub fn install_segment(&self, at: &At, segment: Segment, blocks: u32) -> Installed {
+        let generation = self.fresh_generation();
+        let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
+        let writes = vec![insert(keyspace::named(generation, Slot::Segment(0)), segment.encode())];
+        let stored = Stored::Generation(named(generation, 1, blocks, segment));
+        Installed { stored, writes, pin: Some(pin) }
+    }
+}
+
+/// The reference of a head to a generation.
+pub fn named(generation: Generation, segments: u32, blocks: u32, first: Segment) -> Named {
+    let is_small = segments == 1 && first.entries.len() <= 1 && first.pieces().count() <= DIRECT_PIECES_MAX;
+    Named { generation, segments, blocks, direct: is_small.then_some(first) }
+}
+
+/// The whole of a small body. A body that arrives in one piece is not copied.
+pub async fn collect(source: &mut dyn Source, length: u64) -> Result<Bytes> {
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(bytes) = source.next().await? {
+        if (first.len() + joined.len() + bytes.len()) as u64 > length {
+            return Err(Failure::unreadable_body().into());
+        }
+        if first.is_empty() && joined.is_empty() {
+            first = bytes;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut first));
+            joined.extend_from_slice(&bytes);
+        }
+    }
+    let whole = if joined.is_empty() { first } else { joined.freeze() };
+    if (whole.len() as u64) < length {
+        return Err(Failure::unreadable_body().into());
+    }
+    Ok(whole)
+}

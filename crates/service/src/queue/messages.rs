@@ -1,0 +1,233 @@
+//! Messages: put, get, peek, update, delete.
+//!
+//! Every change is one commit. Each row that it replaces is named with its version, and no row that it puts may exist.
+//! So a message has one holder at a time, and none replaces another: of two clients that take a message, or that use its
+//! receipt, one commit is rejected.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::{Applied, Change, Condition, Reason, Row, Scan, TableId, Verdict, Write};
+use lazuli_model::ErrorCode;
+use lazuli_model::queue::operation::Target;
+use lazuli_model::queue::{Dequeued, Enqueued, Outcome, QueueName};
+use lazuli_model::time::TICKS_PER_SECOND;
+
+use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, time, visible};
+use super::update::{Removal, count};
+use super::window::{Reading, Window};
+use crate::{ATTEMPTS_MAX, Result, Service};
+
+/// Bytes of messages that Peek Messages reads at most.
+const PEEK_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+impl Service {
+    /// The front of a queue, once the time of the queue is known.
+    pub(super) async fn window(&self, queue: TableId) -> Result<Arc<Window>> {
+        self.queues.window(&*self.engine, queue, (self.options.elapsed)(), self.is_shared()).await
+    }
+
+    pub(super) async fn put_message(
+        &self,
+        home: &str,
+        queue: &QueueName,
+        text: Box<str>,
+        visibility: u32,
+        ttl: Option<u32>,
+    ) -> Result<Outcome> {
+        let live = self.find_queue(home, queue).await?;
+        let window = self.window(live.record.id).await?;
+        let delay = ticks(visibility);
+        for _ in 0..ATTEMPTS_MAX {
+            let (now, _placing) = window.place(delay, || self.queues.tickets.next());
+            let record = MessageRecord {
+                expires: ttl.map_or(u64::MAX, |ttl| now.saturating_add(ticks(ttl))),
+                inserted: now,
+                id: self.queues.tickets.id(),
+                dequeue_count: 0,
+                nonce: self.queues.tickets.nonce(),
+                text: text.clone(),
+            };
+            // The time is unique in this process. Another front end may have chosen the same.
+            let writes = vec![put(now + delay, now, &record), count(now, 1)];
+            if self.apply_messages(live.record.id, now, writes).await? {
+                let receipt = record.receipt(now + delay, now)?;
+                let (inserted, expires) = (time(now)?, time(record.expires)?);
+                return Ok(Outcome::MessagePut(Enqueued { id: record.id, inserted, expires, receipt }));
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// QU-01, QU-02: returns messages and hides them.
+    pub(super) async fn get_messages(
+        &self,
+        home: &str,
+        queue: &QueueName,
+        count: u32,
+        visibility: u32,
+    ) -> Result<Outcome> {
+        let live = self.find_queue(home, queue).await?;
+        let table = live.record.id;
+        let window = self.window(table).await?;
+        let delay = ticks(visibility);
+        for _ in 0..ATTEMPTS_MAX {
+            let reading = self.reading(table);
+            let next = || self.queues.tickets.next();
+            let mut taken = window.take(reading, count as usize, &next).await?;
+            let Some(version) = taken.rows.iter().map(|row| row.version).max() else {
+                return Ok(Outcome::Messages(Vec::new()));
+            };
+            self.queues.tickets.observe(version);
+            let (now, _placing) = window.place(delay, next);
+            let (writes, dequeued) = self.dequeue(&taken.rows, now + delay)?;
+            // Otherwise somebody with a receipt, or another front end, was faster: read again.
+            if self.apply_messages(table, now, writes).await? {
+                taken.settled = true;
+                return Ok(Outcome::Messages(dequeued));
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    pub(super) fn reading(&self, queue: TableId) -> Reading<'_> {
+        Reading {
+            engine: &*self.engine,
+            queue,
+            is_shared: self.is_shared(),
+            elapsed: (self.options.elapsed)(),
+            random: self.queues.tickets.nonce(),
+        }
+    }
+
+    /// The writes that hide messages until a time, and the messages as their new holder sees them.
+    fn dequeue(&self, rows: &[Row], next_visible: u64) -> Result<(Vec<Write>, Vec<Dequeued>)> {
+        let mut writes = Vec::with_capacity(2 * rows.len());
+        let mut dequeued = Vec::with_capacity(rows.len());
+        // One tick apart: they keep their order, and two messages from different front ends with the same sequence
+        // number get different keys.
+        for (row, next_visible) in rows.iter().zip(next_visible..) {
+            let (_, sequence) = parse_key(&row.row).ok_or_else(corrupt)?;
+            let mut record = MessageRecord::decode(&row.value)?;
+            record.dequeue_count = record.dequeue_count.saturating_add(1);
+            record.nonce = self.queues.tickets.nonce();
+            writes.push(remove(row));
+            writes.push(put(next_visible, sequence, &record));
+            let receipt = record.receipt(next_visible, sequence)?;
+            dequeued.push(Dequeued { message: record.message()?, receipt });
+        }
+        Ok((writes, dequeued))
+    }
+
+    pub(super) async fn peek_messages(&self, home: &str, queue: &QueueName, count: u32) -> Result<Outcome> {
+        let live = self.find_queue(home, queue).await?;
+        let window = self.window(live.record.id).await?;
+        let start =
+            window.start_for_peek(self.reading(live.record.id), &|| self.queues.tickets.next()).await?;
+        let now = self.queues.tickets.now();
+        let passed: Arc<AtomicU64> = Arc::default();
+        let counter = passed.clone();
+        let scan = Scan {
+            table: live.record.id,
+            ranges: vec![visible(&start, now)],
+            rows_max: count as usize,
+            bytes_max: PEEK_BYTES_MAX,
+            judge: Box::new(move |row| {
+                if MessageRecord::expiry_of(row.value)? > now {
+                    return Ok(Verdict::Keep);
+                }
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(Verdict::Skip)
+            }),
+        };
+        let page = self.engine.scan(scan).await?;
+        window.met_expired(passed.load(Ordering::Relaxed));
+        let messages = page.rows.iter().map(|row| MessageRecord::decode(&row.value)?.message());
+        Ok(Outcome::Peeked(messages.collect::<lazuli_engine::Result<_>>()?))
+    }
+
+    /// The receipt names the row, so nothing needs to be searched.
+    pub(super) async fn update_message(
+        &self,
+        home: &str,
+        target: &Target,
+        visibility: u32,
+        text: Option<Box<str>>,
+    ) -> Result<Outcome> {
+        let live = self.find_queue(home, &target.queue).await?;
+        let table = live.record.id;
+        let window = self.window(table).await?;
+        let sequence = target.receipt.sequence;
+        let key = message_key(target.receipt.next_visible.ticks(), sequence);
+        let delay = ticks(visibility);
+        for _ in 0..ATTEMPTS_MAX {
+            let found = self.engine.get(table, PARTITION, &[&key]).await?;
+            let row = found.into_iter().next().flatten().ok_or(ErrorCode::MessageNotFound)?;
+            self.queues.tickets.observe(row.version);
+            let mut record = MessageRecord::decode(&row.value)?;
+            let (now, _placing) = window.place(delay, || self.queues.tickets.next());
+            let matches = record.id == target.id && record.nonce == target.receipt.nonce;
+            if !matches || record.expires <= now {
+                return Err(ErrorCode::MessageNotFound.into());
+            }
+            if let Some(text) = &text {
+                record.text = text.clone();
+            }
+            record.nonce = self.queues.tickets.nonce();
+            let writes = vec![remove(&row), put(now + delay, sequence, &record)];
+            if self.apply_messages(table, now, writes).await? {
+                return Ok(Outcome::MessageUpdated { receipt: record.receipt(now + delay, sequence)? });
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// QU-03: only the receipt of the present state will do.
+    pub(super) async fn delete_message(&self, home: &str, target: &Target) -> Result<Outcome> {
+        let live = self.find_queue(home, &target.queue).await?;
+        self.window(live.record.id).await?;
+        let sequence = target.receipt.sequence;
+        let now = self.queues.tickets.now();
+        let removal = Removal { id: target.id, nonce: target.receipt.nonce, now };
+        let writes = vec![
+            Write {
+                row: message_key(target.receipt.next_visible.ticks(), sequence).into(),
+                condition: Condition::Exists,
+                change: Change::Update(Arc::new(removal)),
+            },
+            count(sequence, -1),
+        ];
+        match self.engine.apply(live.record.id, PARTITION, writes).await? {
+            Applied::Done { version, .. } => {
+                self.queues.tickets.observe(version);
+                Ok(Outcome::MessageDeleted)
+            }
+            Applied::Refused { reason: Reason::Missing | Reason::Rejected(_), .. } => {
+                Err(ErrorCode::MessageNotFound.into())
+            }
+            Applied::Refused { .. } => Err(lazuli_engine::Error::Conflict.into()),
+        }
+    }
+
+    /// Applies changes that were made at a time of the queue; `false` if somebody was faster and nothing was changed.
+    pub(super) async fn apply_messages(&self, table: TableId, now: u64, writes: Vec<Write>) -> Result<bool> {
+        let applied = self.queues.apply(&*self.engine, table, now, writes).await?;
+        Ok(matches!(applied, Applied::Done { .. }))
+    }
+}
+
+/// Seconds in ticks.
+fn ticks(seconds: u32) -> u64 {
+    u64::from(seconds) * TICKS_PER_SECOND
+}
+
+/// Puts a message where there is none.
+pub fn put(next_visible: u64, sequence: u64, record: &MessageRecord) -> Write {
+    let row = message_key(next_visible, sequence).into();
+    Write { row, condition: Condition::Absent, change: Change::Put(record.encode()) }
+}
+
+/// Removes a row as it was read.
+pub fn remove(row: &Row) -> Write {
+    Write { row: row.row.clone(), condition: Condition::Version(row.version), change: Change::Delete }
+}

@@ -1,0 +1,172 @@
+//! The Queue service: the operations on queues and their messages.
+
+mod expire;
+mod messages;
+mod queues;
+mod record;
+mod ticket;
+mod transfer;
+mod update;
+mod window;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lazuli_engine::{Applied, Engine, TableId, Version, Write};
+use lazuli_model::queue::{Operation, Outcome, QueueName};
+use lazuli_model::{ErrorCode, OperationKind};
+
+pub use expire::Keeper;
+pub use record::check_row;
+pub use ticket::Tickets;
+pub use window::{FRONTS_BYTES_MAX, Windows};
+
+use record::{PARTITION, TIME, decode_time};
+use update::raise;
+use window::Window;
+
+use crate::catalog::{Live, Name};
+use crate::{Grant, Options, Result, Service, access};
+
+/// How often the time of the other front ends is learnt.
+const LEARN_EVERY: Duration = Duration::from_secs(1);
+
+/// The state that the Queue service keeps in memory.
+pub struct QueueState {
+    /// The fronts of the queues.
+    pub windows: Windows,
+    /// Times, numbers and secrets for messages.
+    pub tickets: Tickets,
+    /// When the time of the engine was last learnt.
+    learnt: Mutex<Option<Duration>>,
+}
+
+impl QueueState {
+    /// The state of a process that has just started.
+    pub fn new(options: &Options) -> Self {
+        Self { windows: Windows::default(), tickets: Tickets::new(options), learnt: Mutex::default() }
+    }
+
+    /// Learns the time of the engine: at first use, and then now and then if others use it, too. The clock may have been
+    /// set back since the last start, or that of another front end may be ahead.
+    async fn learn_time(&self, engine: &dyn Engine, elapsed: Duration, is_shared: bool) -> Result<()> {
+        let last = *self.learnt.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let is_known = last.is_some_and(|last| !is_shared || elapsed.saturating_sub(last) < LEARN_EVERY);
+        if is_known {
+            return Ok(());
+        }
+        // An empty commit has a version, too: it is greater than that of every earlier one.
+        if let Applied::Done { version, .. } = engine.apply(TableId::SYSTEM, "", Vec::new()).await? {
+            self.tickets.observe(version);
+        }
+        *self.learnt.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(elapsed);
+        Ok(())
+    }
+
+    /// The front of a queue, once the time of the queue is known.
+    async fn window(
+        &self,
+        engine: &dyn Engine,
+        queue: TableId,
+        elapsed: Duration,
+        is_shared: bool,
+    ) -> Result<Arc<Window>> {
+        self.learn_time(engine, elapsed, is_shared).await?;
+        let window = self.windows.of(queue);
+        let learn = async || {
+            let found = engine.get(queue, PARTITION, &[TIME]).await?;
+            if let Some(row) = found.into_iter().next().flatten() {
+                self.tickets.observe(Version(decode_time(&row.value)?));
+            }
+            Ok::<(), crate::Error>(())
+        };
+        window.has_time.get_or_try_init(learn).await?;
+        Ok(window)
+    }
+
+    /// Applies changes that were made at a time of the queue.
+    async fn apply(
+        &self,
+        engine: &dyn Engine,
+        queue: TableId,
+        now: u64,
+        mut writes: Vec<Write>,
+    ) -> Result<Applied> {
+        if self.tickets.is_ahead(now) {
+            // A restart would find an earlier time, and the message would be hidden for longer.
+            writes.push(raise(now));
+        }
+        let applied = engine.apply(queue, PARTITION, writes).await?;
+        if let Applied::Done { version, .. } = applied {
+            self.tickets.observe(version);
+        }
+        Ok(applied)
+    }
+}
+
+impl Service {
+    /// Executes an operation of the Queue service, if the grant permits it.
+    pub async fn execute_queue(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
+        access::queue::authorize(grant, operation.kind(), operation.queue())?;
+        let home = grant.home.as_str();
+        let service = lazuli_model::Service::Queue;
+        match operation {
+            Operation::ListQueues(query) => self.list_queues(home, query).await,
+            Operation::CreateQueue(queue, metadata) => self.create_queue(home, &queue, metadata).await,
+            Operation::DeleteQueue(queue) => self.delete_queue(home, &queue).await,
+            Operation::GetMetadata(queue) => self.get_queue_metadata(home, &queue).await,
+            Operation::SetMetadata(queue, metadata) => self.set_queue_metadata(home, &queue, metadata).await,
+            Operation::GetAcl(queue) => {
+                let live = self.find_queue(home, &queue).await?;
+                Ok(Outcome::Acl(live.record.policies.to_vec()))
+            }
+            Operation::SetAcl(queue, policies) => self.set_queue_acl(home, &queue, policies).await,
+            Operation::PutMessage { queue, text, visibility, ttl } => {
+                self.put_message(home, &queue, text, visibility, ttl).await
+            }
+            Operation::GetMessages { queue, count, visibility } => {
+                self.get_messages(home, &queue, count, visibility).await
+            }
+            Operation::PeekMessages { queue, count } => self.peek_messages(home, &queue, count).await,
+            Operation::UpdateMessage { target, visibility, text } => {
+                self.update_message(home, &target, visibility, text).await
+            }
+            Operation::DeleteMessage(target) => self.delete_message(home, &target).await,
+            Operation::ClearMessages(queue) => self.clear_messages(home, &queue).await,
+            Operation::MoveMessages { from, to, max } => {
+                self.move_messages(grant, &from, &to, max.into()).await.map(Outcome::MessagesMoved)
+            }
+            Operation::GetProperties => Ok(Outcome::Properties(self.properties(service, home).await?)),
+            Operation::SetProperties(update) => {
+                self.properties.update(service, home, *update).await?;
+                Ok(Outcome::PropertiesSet)
+            }
+            Operation::GetStats => Ok(Outcome::Stats),
+            // The server has the secret that keys are derived from.
+            Operation::GetUserDelegationKey(_) => Err(ErrorCode::NotImplemented.into()),
+        }
+    }
+
+    /// Does the operation change cached records? Such a change must not be dropped half way.
+    pub fn changes_queue_catalog(kind: OperationKind) -> bool {
+        matches!(
+            kind,
+            OperationKind::CreateQueue
+                | OperationKind::DeleteQueue
+                | OperationKind::SetQueueMetadata
+                | OperationKind::SetQueueAcl
+                | OperationKind::ClearMessages
+                | OperationKind::SetQueueServiceProperties
+        )
+    }
+
+    async fn find_queue(&self, home: &str, queue: &QueueName) -> Result<Arc<Live>> {
+        let found = self.catalog.find(name(home, queue)).await?;
+        Ok(found.ok_or(ErrorCode::QueueNotFound)?)
+    }
+}
+
+/// The name of a queue in the catalog.
+fn name<'a>(home: &'a str, queue: &'a QueueName) -> Name<'a> {
+    Name { service: lazuli_model::Service::Queue, home, folded: queue.as_str() }
+}

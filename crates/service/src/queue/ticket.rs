@@ -1,0 +1,133 @@
+//! Times, sequence numbers and secrets for messages.
+//!
+//! The time of the queues never goes back, whatever the clock does: it is at least the clock, at least every time that
+//! was seen before plus the time that has passed since, and at least the version of every commit that was seen. So a
+//! visible message stays visible when the clock is set back, also across a restart, and a visibility timeout ends when
+//! that much time has passed.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use lazuli_engine::{Clock, Version};
+use lazuli_model::Guid;
+use lazuli_model::time::TICKS_PER_SECOND;
+
+use crate::Options;
+
+const NANOS_PER_TICK: u128 = 1_000_000_000 / TICKS_PER_SECOND as u128;
+/// The time of the queues is stored with a message if it is further ahead of the clock than this.
+const AHEAD_TICKS_MAX: u64 = TICKS_PER_SECOND;
+
+/// Gives out times, sequence numbers and secrets.
+pub struct Tickets {
+    clock: Clock,
+    elapsed: std::sync::Arc<dyn Fn() -> std::time::Duration + Send + Sync>,
+    /// The greatest difference between a time and the time that had passed when it was seen.
+    offset: AtomicI64,
+    last: AtomicU64,
+    drawn: AtomicU64,
+    secret: RandomState,
+}
+
+impl Tickets {
+    /// Tickets by these clocks.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            clock: options.clock.clone(),
+            elapsed: options.elapsed.clone(),
+            offset: AtomicI64::new(i64::MIN),
+            last: AtomicU64::new(0),
+            drawn: AtomicU64::new(0),
+            secret: RandomState::new(),
+        }
+    }
+
+    /// The time now, in ticks. Never less than a time before.
+    pub fn now(&self) -> u64 {
+        self.learn(self.clock.ticks()).max(self.last.load(Ordering::Relaxed))
+    }
+
+    /// A time in ticks that is greater than every time before. Also good as a sequence number.
+    pub fn next(&self) -> u64 {
+        let now = self.learn(self.clock.ticks());
+        let next = |last: u64| Some(now.max(last + 1));
+        match self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            Ok(last) | Err(last) => now.max(last + 1),
+        }
+    }
+
+    /// Learns a time that may lie before a restart, or may be that of another process.
+    pub fn observe(&self, version: Version) {
+        self.learn(version.0);
+    }
+
+    /// Is this time so far ahead of the clock that a restart would not find it again?
+    pub fn is_ahead(&self, time: u64) -> bool {
+        time > self.clock.ticks().saturating_add(AHEAD_TICKS_MAX)
+    }
+
+    /// Learns a time; returns the time now.
+    fn learn(&self, time: u64) -> u64 {
+        let passed = i64::try_from((self.elapsed)().as_nanos() / NANOS_PER_TICK).unwrap_or(i64::MAX);
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let offset = time.saturating_sub(passed);
+        let offset = self.offset.fetch_max(offset, Ordering::Relaxed).max(offset);
+        u64::try_from(offset.saturating_add(passed)).unwrap_or(0)
+    }
+
+    /// A number that cannot be guessed.
+    pub fn nonce(&self) -> u64 {
+        self.secret.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A random id, in the form of version 4.
+    pub fn id(&self) -> Guid {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.nonce().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.nonce().to_le_bytes());
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Guid(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn time_never_goes_back_and_passes_while_the_clock_is_behind() {
+        let (clock, passed) = (Arc::new(AtomicU64::new(1000)), Arc::new(AtomicU64::new(0)));
+        let options = Options {
+            clock: Clock::new({
+                let clock = clock.clone();
+                move || clock.load(Ordering::SeqCst)
+            }),
+            elapsed: Arc::new({
+                let passed = passed.clone();
+                move || Duration::from_nanos(passed.load(Ordering::SeqCst) * 100)
+            }),
+            query_time_max: Duration::MAX,
+            name_hold: Duration::ZERO,
+        };
+        let tickets = Tickets::new(&options);
+        assert_eq!((tickets.next(), tickets.next(), tickets.now()), (1000, 1001, 1001));
+        clock.store(50, Ordering::SeqCst);
+        assert_eq!(tickets.next(), 1002, "the clock was set back");
+        passed.store(500, Ordering::SeqCst);
+        assert_eq!(tickets.now(), 1500, "time has passed nevertheless");
+        tickets.observe(Version(2000));
+        assert_eq!(tickets.next(), 2000);
+        tickets.observe(Version(7));
+        passed.store(600, Ordering::SeqCst);
+        assert_eq!(tickets.now(), 2100);
+        clock.store(3000, Ordering::SeqCst);
+        assert_eq!(tickets.now(), 3000);
+        assert!(tickets.is_ahead(3001 + AHEAD_TICKS_MAX) && !tickets.is_ahead(3000));
+        assert_ne!(tickets.nonce(), tickets.nonce());
+        assert_ne!(tickets.id(), tickets.id());
+    }
+}

@@ -1,0 +1,311 @@
+//! Moves messages from one queue to another, such that a crash neither loses nor duplicates one.
+//!
+//! Two queues are two tables of the engine, and a commit changes one. So messages are moved in three steps:
+//!
+//! 1. In the first queue, one commit replaces some messages by a row `x/<token>` that holds them and names the second.
+//! 2. In the second queue, one commit puts the messages and a row `y/<token>`, unless there is such a row.
+//! 3. In the first queue, the row `x/<token>` is deleted.
+//!
+//! Whoever finds a row `x/<token>` can continue at step 2, also if somebody else is doing so: the row `y/<token>` makes
+//! sure that the messages are put once. It is deleted in the background when `x/<token>` is gone and no move that was in
+//! progress can still be at step 2.
+//!
+//! If the second queue was deleted or cleared before step 2, the messages return to the first.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lazuli_engine::{
+    Applied, Bound, Change, Condition, Engine, KeyRange, Place, Row, Scan, TableId, Verdict, Write,
+};
+use lazuli_model::queue::QueueName;
+use lazuli_model::queue::limits::MESSAGES_PER_GET_MAX;
+use lazuli_model::{ErrorCode, OperationKind};
+
+use super::QueueState;
+use super::expire::{Keeper, counts};
+use super::messages::{put, remove};
+use super::record::{MessageRecord, PARTITION, corrupt, parse_key};
+use crate::catalog::{Catalog, Name};
+use crate::record::{Reader, Writer};
+use crate::{ATTEMPTS_MAX, Grant, Result, Service, access, sweep};
+
+/// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
+const STEP_TIME_MAX: Duration = Duration::from_secs(60);
+const _: () = assert!(STEP_TIME_MAX.as_secs() < sweep::GRACE.as_secs());
+/// Rows of moves looked at together.
+const PAGE_ROWS_MAX: usize = 64;
+/// Traces of finished moves looked at in one visit of a queue. The others wait for a later one.
+const TRACES_MAX: usize = 10_000;
+
+/// Messages on their way to another queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The engine table of the other queue.
+    to: TableId,
+    /// The home of its account.
+    home: String,
+    /// Its name.
+    name: String,
+    /// The messages with their sequence numbers, in order.
+    messages: Vec<(u64, MessageRecord)>,
+}
+
+impl Transfer {
+    pub fn encode(&self) -> Bytes {
+        Writer::new()
+            .number(self.to.0)
+            .bytes(self.home.as_bytes())
+            .bytes(self.name.as_bytes())
+            .list(&self.messages, |writer, (sequence, message)| {
+                writer.number(*sequence).long_bytes(&message.encode())
+            })
+            .finish()
+    }
+
+    pub fn decode(bytes: &[u8]) -> lazuli_engine::Result<Self> {
+        let mut reader = Reader::new(bytes)?;
+        let transfer = Self {
+            to: TableId(reader.number()?),
+            home: reader.text()?,
+            name: reader.text()?,
+            messages: reader
+                .list(|reader| Ok((reader.number()?, MessageRecord::decode(reader.long_bytes()?)?)))?,
+        };
+        reader.finish(transfer)
+    }
+
+    /// The number of messages.
+    pub fn count(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
+    fn sequences(&self) -> impl Iterator<Item = u64> {
+        self.messages.iter().map(|(sequence, _)| *sequence)
+    }
+}
+
+/// The steps of a move, for whoever does them.
+struct Steps<'a> {
+    engine: &'a dyn Engine,
+    catalog: &'a Catalog,
+    queues: &'a QueueState,
+}
+
+impl Service {
+    /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were moved. Their
+    /// ids, texts and times of expiry stay; they count as never dequeued.
+    pub async fn move_messages(
+        &self,
+        grant: &Grant,
+        from: &QueueName,
+        to: &QueueName,
+        max: u64,
+    ) -> Result<u64> {
+        for kind in [OperationKind::GetMessages, OperationKind::DeleteMessage] {
+            access::queue::authorize(grant, kind, Some(from))?;
+        }
+        access::queue::authorize(grant, OperationKind::PutMessage, Some(to))?;
+        if from == to {
+            return Err(ErrorCode::InvalidInput.into());
+        }
+        let source = self.find_queue(&grant.home, from).await?.record.id;
+        let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
+        steps.finish_all(source).await?;
+        let mut moved = 0;
+        while moved < max {
+            let target = self.find_queue(&grant.home, to).await?.record.id;
+            self.window(target).await?;
+            let count = u64::from(MESSAGES_PER_GET_MAX).min(max - moved);
+            let started = (self.options.elapsed)();
+            let Some((row, transfer)) = self.detach(grant, source, (to, target), count).await? else { break };
+            if (self.options.elapsed)().saturating_sub(started) > STEP_TIME_MAX {
+                return Err(ErrorCode::OperationTimedOut.into());
+            }
+            moved += steps.finish(source, &row, &transfer).await?;
+        }
+        Ok(moved)
+    }
+
+    /// Step 1; returns the row of the move, or `None` if no message is visible.
+    async fn detach(
+        &self,
+        grant: &Grant,
+        source: TableId,
+        (to, target): (&QueueName, TableId),
+        count: u64,
+    ) -> Result<Option<(String, Transfer)>> {
+        let window = self.window(source).await?;
+        let next = || self.queues.tickets.next();
+        for _ in 0..ATTEMPTS_MAX {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let mut taken = window.take(self.reading(source), count, &next).await?;
+            if taken.rows.is_empty() {
+                return Ok(None);
+            }
+            let read = |row: &Row| {
+                let (_, sequence) = parse_key(&row.row).ok_or_else(corrupt)?;
+                Ok((sequence, MessageRecord::decode(&row.value)?))
+            };
+            let messages = taken.rows.iter().map(read).collect::<lazuli_engine::Result<_>>()?;
+            let (home, name) = (grant.home.clone(), to.as_str().to_owned());
+            let transfer = Transfer { to: target, home, name, messages };
+            let now = next();
+            let row = format!("x/{}", token(source, now));
+            let mut writes: Vec<Write> = taken.rows.iter().map(remove).collect();
+            writes.push(put_row(&row, transfer.encode()));
+            if self.apply_messages(source, now, writes).await? {
+                taken.settled = true;
+                return Ok(Some((row, transfer)));
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+}
+
+impl Keeper {
+    /// Finishes moves from a queue that were interrupted, and deletes the traces of moves to it.
+    pub(super) async fn finish_moves(&self, queue: TableId) -> Result<()> {
+        let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
+        steps.finish_all(queue).await?;
+        steps.forget_all(queue).await
+    }
+}
+
+impl Steps<'_> {
+    /// Finishes all moves from a queue.
+    async fn finish_all(&self, source: TableId) -> Result<()> {
+        loop {
+            let rows = self.rows(source, "x/", PAGE_ROWS_MAX).await?;
+            for row in &rows {
+                self.finish(source, &row.row, &Transfer::decode(&row.value)?).await?;
+            }
+            if rows.len() < PAGE_ROWS_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps 2 and 3; returns the number of messages that were moved.
+    async fn finish(&self, source: TableId, row: &str, transfer: &Transfer) -> Result<u64> {
+        if !self.is_delivered(row, transfer).await? {
+            let name =
+                Name { service: lazuli_model::Service::Queue, home: &transfer.home, folded: &transfer.name };
+            let live = self.catalog.read(name).await?;
+            if live.is_none_or(|live| live.record.id != transfer.to) {
+                self.give_back(source, row, transfer).await?;
+                return Ok(0);
+            }
+            self.deliver(row, transfer).await?;
+        }
+        let mut writes =
+            vec![Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }];
+        writes.extend(counts(transfer.sequences(), -1));
+        // If it is rejected, somebody else was faster.
+        self.engine.apply(source, PARTITION, writes).await?;
+        Ok(transfer.count())
+    }
+
+    async fn is_delivered(&self, row: &str, transfer: &Transfer) -> Result<bool> {
+        let marker = marker(row);
+        let found = self.engine.get(transfer.to, PARTITION, &[&marker]).await?;
+        Ok(found.into_iter().flatten().next().is_some())
+    }
+
+    /// Step 2.
+    async fn deliver(&self, row: &str, transfer: &Transfer) -> Result<()> {
+        let window = self.queues.windows.of(transfer.to);
+        for _ in 0..ATTEMPTS_MAX {
+            let (first, _placing) = window.place(0, || self.queues.tickets.next());
+            let times: Vec<u64> = std::iter::once(first)
+                .chain(std::iter::repeat_with(|| self.queues.tickets.next()))
+                .take(transfer.messages.len())
+                .collect();
+            let mut writes = vec![put_row(&marker(row), Bytes::new())];
+            for (&time, (_, message)) in times.iter().zip(&transfer.messages) {
+                let nonce = self.queues.tickets.nonce();
+                let message = MessageRecord { dequeue_count: 0, nonce, ..message.clone() };
+                writes.push(put(time, time, &message));
+            }
+            writes.extend(counts(times, 1));
+            match self.queues.apply(self.engine, transfer.to, first, writes).await? {
+                // If the first write is rejected, somebody else has put the messages.
+                Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
+                // A message of another front end has this time and sequence number.
+                Applied::Refused { .. } => {}
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// Returns messages to the queue that they come from.
+    async fn give_back(&self, source: TableId, row: &str, transfer: &Transfer) -> Result<()> {
+        let window = self.queues.windows.of(source);
+        for _ in 0..ATTEMPTS_MAX {
+            let (now, _placing) = window.place(0, || self.queues.tickets.next());
+            let delete = Write { row: row.into(), condition: Condition::Exists, change: Change::Delete };
+            let messages = transfer.messages.iter().zip(now..);
+            let back = messages.map(|((sequence, message), time)| put(time, *sequence, message));
+            let writes = std::iter::once(delete).chain(back).collect();
+            match self.queues.apply(self.engine, source, now, writes).await? {
+                // If it is rejected, somebody else has finished the move.
+                Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
+                Applied::Refused { .. } => {}
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// Deletes the rows that finished moves have left in a queue.
+    async fn forget_all(&self, target: TableId) -> Result<()> {
+        let now = self.queues.tickets.now();
+        for row in self.rows(target, "y/", TRACES_MAX).await? {
+            let origin = row.row.strip_prefix("y/").and_then(origin).ok_or_else(corrupt)?;
+            let is_old = row.version.0.saturating_add(sweep::GRACE_TICKS) < now;
+            let source_row = row.row.replacen('y', "x", 1);
+            if is_old && self.engine.get(origin, PARTITION, &[&source_row]).await?.iter().all(Option::is_none)
+            {
+                self.engine.apply(target, PARTITION, vec![remove(&row)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a queue that start with two characters.
+    async fn rows(&self, queue: TableId, prefix: &str, rows_max: usize) -> Result<Vec<Row>> {
+        let place = |row: &str| Place { partition: PARTITION.into(), row: row.into() };
+        let end = prefix.replace('/', "0");
+        let scan = Scan {
+            table: queue,
+            ranges: vec![KeyRange {
+                start: Bound::Included(place(prefix)),
+                end: Bound::Excluded(place(&end)),
+            }],
+            rows_max,
+            bytes_max: usize::MAX,
+            judge: Box::new(|_| Ok(Verdict::Keep)),
+        };
+        Ok(self.engine.scan(scan).await?.rows)
+    }
+}
+
+fn put_row(row: &str, value: Bytes) -> Write {
+    Write { row: row.into(), condition: Condition::Absent, change: Change::Put(value) }
+}
+
+/// Identifies a move from a queue.
+fn token(source: TableId, time: u64) -> String {
+    format!("{:020}/{time:020}", source.0)
+}
+
+/// The queue that a move comes from.
+pub fn origin(token: &str) -> Option<TableId> {
+    let (source, time) = token.split_once('/')?;
+    time.parse::<u64>().ok()?;
+    source.parse().ok().map(TableId)
+}
+
+/// The row that a move leaves in the second queue, given its row in the first.
+fn marker(row: &str) -> String {
+    row.replacen('x', "y", 1)
+}

@@ -1,0 +1,116 @@
+//! The tables in which the service keeps what it measures for an account.
+//!
+//! They are tables like others, but only the service writes them: see [`crate::access`]. A partition is a period.
+
+use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_model::table::Outcome;
+use lazuli_model::table::operation::{Change, EntityQuery, Match, Page, Stored, Write};
+use lazuli_model::{DateTime, EntityKey, ErrorCode, Key, Properties, TableName};
+
+use crate::{Error, Grant, Part, RangeEnds, Result, Scope, Service};
+
+/// A row of what was measured, to be written.
+#[derive(Clone, Debug)]
+pub struct MetricsRow {
+    /// RowKey.
+    pub row: String,
+    /// What it holds.
+    pub properties: Properties,
+    /// The Timestamp of the row that it replaces; `None` for a row that is not there yet.
+    pub replaces: Option<DateTime>,
+}
+
+impl Service {
+    /// The rows of a period.
+    pub async fn metrics_of(&self, home: &str, table: &TableName, period: &str) -> Result<Vec<Stored>> {
+        let ends = RangeEnds { first: (period, ""), last: (period, "") };
+        Ok(self.metrics_page(home, table, ends.window()).await?.rows)
+    }
+
+    /// Writes the rows of a period, all or none: `false` if one of them is no longer as it was read, for then another
+    /// front end has written meanwhile, and its figures would be lost. The table is made if there is none.
+    pub async fn put_metrics(
+        &self,
+        home: &str,
+        table: &TableName,
+        period: &str,
+        rows: Vec<MetricsRow>,
+    ) -> Result<bool> {
+        match self.create_table(home, table).await {
+            Ok(_) => {}
+            Err(Error::Refused(failure)) if failure.code == ErrorCode::TableAlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let partition = key(period)?;
+        let writes: Result<Vec<Write>> = rows
+            .into_iter()
+            .map(|MetricsRow { row, properties, replaces }| {
+                let key = EntityKey { partition: partition.clone(), row: key(&row)? };
+                let change = match replaces {
+                    Some(timestamp) => Change::Replace(properties, Match::Version(timestamp)),
+                    None => Change::Insert(properties),
+                };
+                Ok(Write { key, change })
+            })
+            .collect();
+        match self.batch(home, table, writes?).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(failure)) if has_changed(failure.code) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes the rows of all periods before this one.
+    pub async fn trim_metrics(&self, home: &str, table: &TableName, period: &str) -> Result<()> {
+        let end = Bound::Excluded(Place { partition: period.into(), row: String::new() });
+        loop {
+            let window = KeyRange { start: Bound::Open, end: end.clone() };
+            let page = match self.metrics_page(home, table, window).await {
+                Err(Error::Refused(failure)) if failure.code == ErrorCode::TableNotFound => return Ok(()),
+                page => page?,
+            };
+            let Some(first) = page.rows.first() else { return Ok(()) };
+            // A commit is for one partition.
+            let same = page.rows.iter().filter(|row| row.partition == first.partition);
+            let writes: Result<Vec<Write>> = same
+                .map(|row| {
+                    let key = EntityKey { partition: key(&row.partition)?, row: key(&row.row)? };
+                    Ok(Write { key, change: Change::Delete(Match::Any) })
+                })
+                .collect();
+            match self.batch(home, table, writes?).await {
+                // Someone else deletes, too.
+                Err(Error::Refused(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
+                done => drop(done?),
+            }
+        }
+    }
+
+    async fn metrics_page(&self, home: &str, table: &TableName, window: KeyRange) -> Result<Page> {
+        let scope = Scope::Resource {
+            service: lazuli_model::Service::Table,
+            name: table.folded(),
+            permissions: Default::default(),
+            part: Part::Entities(window),
+        };
+        let grant = Grant { scope, ..Grant::everything(home) };
+        let query = EntityQuery::default();
+        match self.query_entities(&grant, table, query, self.options.query_time_max).await? {
+            Outcome::Page(page) => Ok(page),
+            _ => Ok(Page::default()),
+        }
+    }
+}
+
+/// Was it refused because a row is not as it was read?
+fn has_changed(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::EntityAlreadyExists | ErrorCode::ResourceNotFound | ErrorCode::UpdateConditionNotSatisfied
+    )
+}
+
+/// The service makes its own keys, and these are legal.
+fn key(text: &str) -> Result<Key> {
+    Key::new(text).map_err(|_| ErrorCode::InternalError.into())
+}

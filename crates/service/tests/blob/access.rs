@@ -1,0 +1,51 @@
+//! The rights of signatures for directories, of roles on access policies, and of signatures that can only create.
+
+use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::blob::write::DeleteSnapshots;
+use lazuli_model::{ErrorCode, OperationKind, Permissions, Service};
+use lazuli_service::access::blob::{authorize, creates_only};
+use lazuli_service::{Grant, Part, Scope};
+
+use crate::world::{CONTAINER, World, blob, bytes_of};
+
+fn of(part: Part, letters: &str) -> Grant {
+    let scope = Scope::Resource {
+        service: Service::Blob,
+        name: CONTAINER.into(),
+        permissions: Permissions::of(letters),
+        part,
+    };
+    Grant { scope, ..Grant::everything("acct") }
+}
+
+#[test]
+fn a_directory_covers_the_blob_of_its_name_and_those_below() {
+    let delete = || BlobAction::Delete { snapshots: DeleteSnapshots::Unspecified, is_permanent: false };
+    for (directory, name, is_covered) in [
+        ("foo", "foo", true),
+        ("foo", "foo/bar", true),
+        ("foo", "foo/bar/baz", true),
+        ("foo", "foobar", false),
+        ("foo", "fo", false),
+        ("foo/bar", "foo", false),
+        ("foo/bar", "foo/bar/x", true),
+        ("", "anything", true),
+    ] {
+        let found = authorize(&of(Part::Directory(directory.into()), "d"), &blob(name, delete()));
+        let expected = if is_covered { Ok(()) } else { Err(ErrorCode::AuthorizationFailure) };
+        assert_eq!(found.map_err(|failure| failure.code), expected, "{directory} {name}");
+    }
+}
+
+/// The letter `c` permits uploading and committing blocks, as long as the blob does not exist.
+#[tokio::test]
+async fn blocks_of_a_new_blob_need_the_right_to_create_only() {
+    let mut world = World::new().await;
+    assert!(creates_only(&of(Part::Whole, "c"), OperationKind::PutBlockList));
+    world.grant = Grant { home: world.grant.home.clone(), ..of(Part::Whole, "c") };
+    world.grant.account = lazuli_service::Grant::everything(world.grant.home.clone()).account;
+    world.stage("a", "1", bytes_of(1, 10)).await.unwrap();
+    world.commit("a", &["1"]).await.unwrap();
+    world.stage("a", "2", bytes_of(2, 10)).await.unwrap();
+    assert_eq!(world.commit("a", &["2"]).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
+}

@@ -1,0 +1,207 @@
+//! Events: which changes have them, their order, and that none is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use lazuli_engine::Engine;
+use lazuli_engine::content::MemoryContent;
+use lazuli_engine::memory::Memory;
+use lazuli_model::blob::container::ContainerAction;
+use lazuli_model::blob::event::{Event, EventKind};
+use lazuli_model::blob::operation::{BlobAction, Revision};
+use lazuli_model::blob::write::DeleteSnapshots;
+use lazuli_model::blob::{AccessTier, BlobKind};
+use lazuli_service::blob::{Events, Supply};
+
+use crate::appends::{copy_of, source};
+use crate::fused::{Fault, Fuse, FusedContent, FusedEngine};
+use crate::world::{CONTAINER, Features, REHYDRATION, START_TICKS, World, blob, clock};
+
+const WITH_EVENTS: Features = Features { versions: false, events: true };
+
+async fn world() -> World {
+    World::with_features(WITH_EVENTS).await
+}
+
+fn delete() -> BlobAction {
+    BlobAction::Delete { snapshots: DeleteSnapshots::Unspecified, is_permanent: false }
+}
+
+fn to(tier: AccessTier) -> BlobAction {
+    BlobAction::SetTier(tier, Default::default())
+}
+
+/// Delivers everything that waits now.
+async fn deliver(events: &Events) -> Vec<Event> {
+    let mut all = Vec::new();
+    while let Some(batch) = events.next().await.unwrap() {
+        all.extend(batch.events.clone());
+        events.delivered(batch).await.unwrap();
+    }
+    all
+}
+
+fn told(events: &[Event]) -> Vec<(EventKind, &str, &str)> {
+    events.iter().map(|event| (event.kind, event.api.as_str(), event.blob.as_str())).collect()
+}
+
+#[tokio::test]
+async fn changes_of_blobs_have_events() {
+    use EventKind::{Created, Deleted, TierChanged};
+    let mut world = world().await;
+    let events = world.blobs.events().unwrap();
+    world.put("a", "hello").await.unwrap();
+    world.stage("a", "0", "block").await.unwrap();
+    world.commit("a", &["0"]).await.unwrap();
+    world.on("a", BlobAction::SetMetadata(Default::default())).await.unwrap();
+    world.on("a", to(AccessTier::Cool)).await.unwrap();
+    world.on("a", to(AccessTier::Cool)).await.unwrap();
+    world.on("a", delete()).await.unwrap();
+    assert!(world.on("a", delete()).await.is_err());
+    let found = deliver(&events).await;
+    let expected = [
+        (Created, "PutBlob", "a"),
+        (Created, "PutBlockList", "a"),
+        (TierChanged, "SetBlobTier", "a"),
+        (Deleted, "DeleteBlob", "a"),
+    ];
+    assert_eq!(told(&found), expected);
+    assert!(found.is_sorted_by(|a, b| a.time < b.time));
+    let first = &found[0];
+    assert_eq!((first.size, first.blob_kind, first.container.as_str()), (5, BlobKind::Block, CONTAINER));
+
+    world.put("b", "x").await.unwrap();
+    let copy = blob("c", copy_of(source("b", Revision::Current)));
+    world.run_with(copy, Supply::Local(world.grant.clone())).await.unwrap();
+    world.create_append("log").await.unwrap();
+    world.append("log", vec![1; 10]).await.unwrap();
+    let found = deliver(&events).await;
+    let expected = [(Created, "PutBlob", "b"), (Created, "CopyBlob", "c"), (Created, "PutBlob", "log")];
+    assert_eq!(told(&found), expected);
+    assert_eq!(deliver(&events).await, []);
+    world.settle().await;
+    assert_eq!(deliver(&events).await, [], "delivered events are forgotten");
+}
+
+/// Nothing is stored for events that nobody wants.
+#[tokio::test]
+async fn without_events_nothing_is_stored() {
+    let (plain, with_events) = (World::new().await, world().await);
+    for world in [&plain, &with_events] {
+        world.put("a", "x").await.unwrap();
+    }
+    assert!(plain.blobs.events().is_none());
+    assert_eq!(with_events.rows().await, plain.rows().await + 1);
+    deliver(&with_events.blobs.events().unwrap()).await;
+    assert_eq!(with_events.rows().await, plain.rows().await);
+}
+
+#[tokio::test]
+async fn a_blob_that_leaves_the_archive_has_its_event_then() {
+    let world = world().await;
+    let events = world.blobs.events().unwrap();
+    for name in ["stays", "goes"] {
+        world.put(name, "x").await.unwrap();
+        world.on(name, to(AccessTier::Archive)).await.unwrap();
+        world.on(name, to(AccessTier::Hot)).await.unwrap();
+    }
+    assert_eq!(deliver(&events).await.len(), 4);
+    world.on("goes", delete()).await.unwrap();
+    assert_eq!(deliver(&events).await.len(), 1);
+    world.pass(REHYDRATION.as_secs() + 1);
+    let found = deliver(&events).await;
+    assert_eq!(told(&found), [(EventKind::TierChanged, "SetBlobTier", "stays")]);
+    assert_eq!(found[0].tier, AccessTier::Hot);
+}
+
+#[tokio::test]
+async fn events_survive_a_restart_and_failed_deliveries() {
+    let world = world().await;
+    for n in 0..100 {
+        world.put("a", format!("{n}")).await.unwrap();
+    }
+    let batch = world.blobs.events().unwrap().next().await.unwrap().unwrap();
+    assert_eq!(batch.events.len(), 64, "a batch has a bound");
+    let mut world = world.restarted();
+    let events = world.blobs.events().unwrap();
+    assert_eq!(deliver(&events).await, [], "nothing is known before the scan");
+    world.reclaim.round().await.unwrap();
+    let failed = events.next().await.unwrap().unwrap();
+    let first = failed.events[0].clone();
+    events.failed(&failed);
+    let found = deliver(&events).await;
+    assert_eq!((found.len(), &found[0]), (100, &first));
+    assert!(found.is_sorted_by(|a, b| a.time < b.time));
+    events.drained().await;
+}
+
+/// The rows of a deleted container stay until its events are delivered.
+#[tokio::test]
+async fn a_deleted_container_keeps_its_events() {
+    let mut world = world().await;
+    world.put("a", "x").await.unwrap();
+    world.on_container(CONTAINER, ContainerAction::Delete).await.unwrap();
+    world.pass(1000);
+    world.settle().await;
+    let events = world.blobs.events().unwrap();
+    assert_eq!(told(&deliver(&events).await), [(EventKind::Created, "PutBlob", "a")]);
+    world.settle().await;
+    assert_eq!(world.rows().await, 0, "now they are erased");
+}
+
+/// Every acknowledged change has its event, wherever the process crashes; a change without an answer has one if it was made.
+#[tokio::test]
+async fn no_event_is_lost_in_a_crash() {
+    for carries_out in [false, true] {
+        let mut n = 0;
+        while crash_at(n, carries_out).await {
+            n += 1;
+        }
+        assert!(n >= 5, "every operation makes a call");
+    }
+}
+
+async fn crash_at(n: i64, carries_out: bool) -> bool {
+    let ticks = Arc::new(AtomicU64::new(START_TICKS));
+    let engine: Arc<dyn Engine> = Arc::new(Memory::new(clock(&ticks)));
+    let (memory, ids) = (MemoryContent::default(), Arc::new(AtomicU64::new(0)));
+    let fuse = Fuse { left: Arc::new(AtomicI64::new(i64::MAX)), fault: Fault::Crash, carries_out };
+    let left = fuse.left.clone();
+    let fused: Arc<dyn Engine> = Arc::new(FusedEngine(engine.clone(), fuse.clone()));
+    let content = Arc::new(FusedContent(memory.clone(), fuse));
+    let world =
+        World::over_with(fused, memory.clone(), ticks.clone(), 20, Some(content), ids.clone(), WITH_EVENTS);
+    world.create_container(CONTAINER).await.unwrap();
+    left.store(n, Ordering::SeqCst);
+    let mut acknowledged = Vec::new();
+    let long = "long enough for the content store".repeat(4);
+    for (kind, name, content) in [
+        (EventKind::Created, "a", "short"),
+        (EventKind::Created, "b", &long),
+        (EventKind::Created, "a", &long),
+        (EventKind::Deleted, "a", ""),
+        (EventKind::Deleted, "b", ""),
+    ] {
+        let done = match kind {
+            EventKind::Deleted => world.on(name, delete()).await,
+            _ => world.put(name, content.to_owned()).await,
+        };
+        if done.is_ok() {
+            acknowledged.push((kind, name));
+        }
+    }
+    let has_burnt = left.load(Ordering::SeqCst) < 0;
+    let mut world = World::over_with(engine, memory.reopened(), ticks, 20, None, ids, WITH_EVENTS);
+    world.reclaim.round().await.unwrap();
+    let found = deliver(&world.blobs.events().unwrap()).await;
+    for name in ["a", "b"] {
+        let of = |kind: &EventKind, blob: &str| (blob == name).then_some(*kind);
+        let expected: Vec<_> = acknowledged.iter().filter_map(|(kind, blob)| of(kind, blob)).collect();
+        let found: Vec<_> = found.iter().filter_map(|event| of(&event.kind, &event.blob)).collect();
+        assert!(found.starts_with(&expected), "call {n}, {name}: {found:?} without {expected:?}");
+        assert!(found.len() <= expected.len() + 1, "call {n}, {name}: {found:?} beyond {expected:?}");
+        let exists = world.read(name).await.is_ok();
+        assert_eq!(found.last() == Some(&EventKind::Created), exists, "call {n}, {name}: {found:?}");
+    }
+    has_burnt
+}

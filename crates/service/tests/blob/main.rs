@@ -1,0 +1,42 @@
+//! The rules of the blob service, over memory with a clock that the test sets.
+//!
+//! | what | where |
+//! |---|---|
+//! | rights | `access.rs` |
+//! | bodies, ranges, checksums, downloads that outlive their version | `content.rs` |
+//! | what changes an ETag, settings of a blob, what is missing | `blobs.rs` |
+//! | conditional requests, one after the other and at once | `conditions.rs` |
+//! | leases of blobs, across restarts | `leases.rs` |
+//! | listings | `listing.rs` |
+//! | tags, and searches by them | `tags.rs` |
+//! | soft delete | `deleted.rs` |
+//! | versions | `versions.rs` |
+//! | tiers and the way out of the archive | `tiers.rs` |
+//! | append blobs: concurrent appends, folding, seal | `appends.rs` |
+//! | page blobs, by example and beside a model | `pages.rs`, `page_model.rs` |
+//! | copies from other servers | `remote.rs` |
+//! | events | `events.rs` |
+//! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
+
+mod access;
+mod appends;
+mod blobs;
+mod conditions;
+mod content;
+mod crash;
+mod crash_kinds;
+mod deleted;
+mod events;
+mod fused;
+mod leases;
+mod listing;
+mod page_model;
+mod pages;
+mod remote;
+mod requests;
+mod tags;
+mod tiers;
+mod versions;
+mod world;

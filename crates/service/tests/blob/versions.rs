@@ -1,0 +1,223 @@
+//! Versions: every write makes one, reads and deletions by id, promotion, and soft delete of versions.
+
+use lazuli_model::ErrorCode;
+use lazuli_model::blob::copy::{CopySource, SourceBlob};
+use lazuli_model::blob::list::Include;
+use lazuli_model::blob::operation::{BlobAction, CopyBlob, Revision};
+use lazuli_model::blob::write::{DeleteSnapshots, TagOption};
+use lazuli_model::blob::{BlobName, ContainerName, Outcome};
+use lazuli_model::{DateTime, Metadata};
+use lazuli_service::Grant;
+use lazuli_service::blob::Supply;
+
+use crate::world::{ACCOUNT, CONTAINER, Ran, World, blob, bytes_of, tags_of, with};
+
+const DAY: u64 = 24 * 60 * 60;
+const DELETE: BlobAction =
+    BlobAction::Delete { snapshots: DeleteSnapshots::Unspecified, is_permanent: false };
+
+fn all() -> Include {
+    Include { versions: true, deleted: true, snapshots: true, ..Include::default() }
+}
+
+fn versions() -> Include {
+    Include { versions: true, ..Include::default() }
+}
+
+fn id(outcome: Outcome) -> DateTime {
+    match outcome {
+        Outcome::Created(written) | Outcome::MetadataSet(written) => written.version.unwrap(),
+        Outcome::Copied { written, .. } | Outcome::SnapshotMade { written, .. } => written.version.unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn put(world: &World, number: u64) -> DateTime {
+    world.pass(1);
+    id(world.put("a", bytes_of(number, 100)).await.unwrap())
+}
+
+async fn at(world: &World, version: DateTime, action: BlobAction) -> Ran {
+    world.run(with(blob("a", action), |request| request.revision = Revision::Version(version))).await
+}
+
+#[tokio::test]
+async fn only_the_named_accounts_keep_versions() {
+    let mut world = World::versioned().await;
+    put(&world, 1).await;
+    world.grant = Grant::everything("other");
+    world.create_container(CONTAINER).await.unwrap();
+    for number in [2, 3] {
+        world.pass(1);
+        let Ok(Outcome::Created(written)) = world.put("a", bytes_of(number, 100)).await else { panic!() };
+        assert_eq!(written.version, None);
+    }
+    assert_eq!(world.listed(versions()).await, ["a"]);
+}
+
+#[tokio::test]
+async fn every_write_makes_a_version() {
+    let mut world = World::versioned().await;
+    let first = put(&world, 1).await;
+    let second = put(&world, 2).await;
+    world.pass(1);
+    let third = id(world.on("a", BlobAction::SetMetadata(Metadata::default())).await.unwrap());
+    world.stage("a", "1", bytes_of(4, 100)).await.unwrap();
+    world.pass(1);
+    let fourth = id(world.commit("a", &["1"]).await.unwrap());
+    assert!(first < second && second < third && third < fourth);
+    world.settle().await;
+    for (version, number) in [(first, 1), (second, 2), (third, 2), (fourth, 4)] {
+        let found = world.read_of("a", Revision::Version(version)).await.unwrap();
+        assert_eq!(found, bytes_of(number, 100), "{number}");
+    }
+    let Ok(Outcome::Blob(found)) = at(&world, fourth, BlobAction::GetProperties).await else { panic!() };
+    assert!(found.version.is_some_and(|version| version.is_current && version.id == fourth));
+    let Ok(Outcome::Blob(found)) = at(&world, first, BlobAction::GetProperties).await else { panic!() };
+    assert!(found.version.is_some_and(|version| !version.is_current) && found.lease.is_none());
+    assert_eq!(world.listed(versions()).await.len(), 4);
+    assert_eq!(world.listed(versions()).await.last().map(String::as_str), Some("a*"));
+    assert_eq!(world.listed(Include::default()).await, ["a"]);
+    assert_eq!(at(&world, DateTime::MAX, BlobAction::GetProperties).await, Err(ErrorCode::BlobNotFound));
+}
+
+/// A deleted blob has no current version, but all its versions.
+#[tokio::test]
+async fn a_deleted_blob_keeps_its_versions() {
+    let mut world = World::versioned().await;
+    let first = put(&world, 1).await;
+    let second = put(&world, 2).await;
+    assert_eq!(world.on("a", DELETE).await, Ok(Outcome::Deleted { is_permanent: false }));
+    assert_eq!(world.read("a").await, Err(ErrorCode::BlobNotFound));
+    world.settle().await;
+    assert!(world.listed(Include::default()).await.is_empty());
+    assert_eq!(world.listed(versions()).await.len(), 2);
+    assert_eq!(world.read_of("a", Revision::Version(second)).await.unwrap(), bytes_of(2, 100));
+    for version in [first, second] {
+        assert_eq!(at(&world, version, DELETE).await, Ok(Outcome::Deleted { is_permanent: true }));
+        assert_eq!(at(&world, version, DELETE).await, Err(ErrorCode::BlobNotFound));
+    }
+    world.settle().await;
+    assert_eq!((world.pieces().await, world.rows().await), (0, 0));
+}
+
+#[tokio::test]
+async fn the_current_version_is_deleted_without_its_id_only() {
+    let world = World::versioned().await;
+    let current = put(&world, 1).await;
+    assert_eq!(at(&world, current, DELETE).await, Err(ErrorCode::OperationNotAllowedOnRootBlob));
+    assert!(world.read("a").await.is_ok());
+}
+
+/// With soft delete as well, a deleted version can be restored, and goes when its time is over.
+#[tokio::test]
+async fn versions_are_deleted_softly() {
+    let mut world = World::versioned().await;
+    world.retain(Some(2)).await;
+    let first = put(&world, 1).await;
+    put(&world, 2).await;
+    assert_eq!(at(&world, first, DELETE).await, Ok(Outcome::Deleted { is_permanent: false }));
+    assert_eq!(world.read_of("a", Revision::Version(first)).await, Err(ErrorCode::BlobNotFound));
+    assert_eq!(world.listed(versions()).await, ["a*"]);
+    assert_eq!(world.listed(all()).await.len(), 2);
+    world.settle().await;
+    world.on("a", BlobAction::Undelete).await.unwrap();
+    assert_eq!(world.read_of("a", Revision::Version(first)).await.unwrap(), bytes_of(1, 100));
+    at(&world, first, DELETE).await.unwrap();
+    world.pass(2 * DAY + 1);
+    world.settle().await;
+    assert_eq!((world.listed(all()).await, world.pieces().await), (vec!["a*".to_owned()], 1));
+}
+
+fn copy_from(version: DateTime) -> BlobAction {
+    let blob = SourceBlob {
+        authority: "host".into(),
+        is_same_host: true,
+        account: ACCOUNT.into(),
+        container: ContainerName::new(CONTAINER).unwrap(),
+        blob: BlobName::new("a").unwrap(),
+        revision: Revision::Version(version),
+        query: String::new(),
+    };
+    let source = CopySource {
+        url: "http://host/account/things/a".into(),
+        blob: Some(blob),
+        bearer: None,
+        conditions: Default::default(),
+        range: None,
+        expected: Default::default(),
+    };
+    BlobAction::Copy(Box::new(CopyBlob {
+        source,
+        is_sync: false,
+        metadata: None,
+        tags: Default::default(),
+        tag_option: TagOption::Replace,
+        tier: None,
+        priority: Default::default(),
+        seals: None,
+        immutability: Default::default(),
+        digests: Default::default(),
+    }))
+}
+
+#[tokio::test]
+async fn a_version_is_promoted_by_copying_it() {
+    let mut world = World::versioned().await;
+    let first = put(&world, 1).await;
+    put(&world, 2).await;
+    world.on("a", DELETE).await.unwrap();
+    world.pass(1);
+    let promote = || blob("a", copy_from(first));
+    let supply = || Supply::Local(world.grant.clone());
+    let promoted = id(world.run_with(promote(), supply()).await.unwrap());
+    assert!(promoted > first);
+    assert_eq!(world.read("a").await.unwrap(), bytes_of(1, 100));
+    world.settle().await;
+    assert_eq!(world.read_of("a", Revision::Version(first)).await.unwrap(), bytes_of(1, 100));
+    assert_eq!(world.listed(versions()).await.len(), 3);
+}
+
+#[tokio::test]
+async fn tags_of_a_version_are_its_own() {
+    let world = World::versioned().await;
+    let first = put(&world, 1).await;
+    put(&world, 2).await;
+    at(&world, first, BlobAction::SetTags(tags_of(&[("k", "1")]))).await.unwrap();
+    assert_eq!(at(&world, first, BlobAction::GetTags).await, Ok(Outcome::Tags(tags_of(&[("k", "1")]))));
+    assert!(world.tags("a").await.unwrap().is_empty());
+    assert!(world.find("k='1'").await.is_empty(), "searches look at current versions");
+}
+
+#[tokio::test]
+async fn a_snapshot_makes_a_version_too() {
+    let world = World::versioned().await;
+    let first = put(&world, 1).await;
+    world.pass(1);
+    let second = id(world.on("a", BlobAction::Snapshot(None)).await.unwrap());
+    assert!(second > first);
+    assert_eq!(world.listed(all()).await.len(), 3, "a snapshot, a version and the blob");
+    assert!(world.read_of("a", Revision::Version(first)).await.is_ok());
+}
+
+/// No version is lost when writers overtake each other.
+#[tokio::test]
+async fn concurrent_writers_make_one_version_each() {
+    let world = std::sync::Arc::new(World::versioned().await);
+    let writers: Vec<_> = (0..8)
+        .map(|number| {
+            let world = world.clone();
+            tokio::spawn(async move { id(world.put("a", number.to_string()).await.unwrap()) })
+        })
+        .collect();
+    let mut ids = Vec::new();
+    for writer in writers {
+        ids.push(writer.await.unwrap());
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!((ids.len(), world.listed(versions()).await.len()), (8, 8));
+    for id in ids {
+        assert!(world.read_of("a", Revision::Version(id)).await.is_ok());
+    }
+}

@@ -1,0 +1,20 @@
+//! The Queue service: time, concurrency, expiry, moves, and random operations against a model.
+//!
+//! | what | where |
+//! |---|---|
+//! | rights | `access.rs` |
+//! | clocks that jump, restarts | `time.rs` |
+//! | several front ends on one engine | `shared.rs` |
+//! | expired messages | `expiry.rs` |
+//! | moving messages, with crashes | `moving.rs` |
+//! | random operations against a model | `random.rs` |
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
+
+mod access;
+mod expiry;
+mod moving;
+mod random;
+mod shared;
+mod time;
+mod world;

@@ -1,0 +1,193 @@
+//! Moving messages to another queue: exactly once, whatever call of the engine is the last before a crash.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Memory, TableId, Write};
+use lazuli_model::ErrorCode;
+use lazuli_model::queue::Operation;
+use lazuli_service::Grant;
+
+use crate::world::{SECOND, Time, World, queue, texts};
+
+/// An engine whose process dies at some commit: before it is made, or after it is made and before anyone learns of it.
+struct Mortal {
+    inner: Memory,
+    commits_left: AtomicU64,
+    is_made: bool,
+}
+
+impl Layer for Mortal {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        Box::pin(async move {
+            let left = self.commits_left.load(Ordering::SeqCst);
+            if left == u64::MAX {
+                return self.inner.apply(table, partition, writes).await;
+            }
+            self.commits_left.store(left.saturating_sub(1), Ordering::SeqCst);
+            match left {
+                0 => {}
+                1 if self.is_made => drop(self.inner.apply(table, partition, writes).await?),
+                1 => {}
+                _ => return self.inner.apply(table, partition, writes).await,
+            }
+            Err(Error::Unavailable("killed".into()))
+        })
+    }
+}
+
+fn grant() -> Grant {
+    Grant::everything("acct")
+}
+
+async fn all_of(world: &World, name: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    loop {
+        let got = world.get_from(name, 32, 3600).await;
+        if got.is_empty() {
+            return all;
+        }
+        all.extend(texts(&got).iter().map(ToString::to_string));
+    }
+}
+
+async fn queues(world: &World, messages: u32) {
+    for name in ["poison", "work"] {
+        world.create(name).await;
+    }
+    for number in 0..messages {
+        world.put_into("poison", &format!("{number:03}"), 0, None).await;
+    }
+}
+
+/// QU-07: messages return from a poison queue in order, and count as never dequeued.
+#[tokio::test]
+async fn messages_are_moved_in_order() {
+    let world = World::new();
+    queues(&world, 100).await;
+    world.put_into("work", "first", 0, None).await;
+    world.put_into("poison", "hidden", 60, None).await;
+    assert_eq!(world.get_from("poison", 1, 1).await.len(), 1);
+    world.time.pass(2 * SECOND);
+    let (poison, work) = (queue("poison"), queue("work"));
+    assert_eq!(world.service.move_messages(&grant(), &poison, &work, 40).await, Ok(40));
+    assert_eq!((world.count("poison").await, world.count("work").await), (61, 41));
+    assert_eq!(world.service.move_messages(&grant(), &poison, &work, u64::MAX).await, Ok(60));
+    assert_eq!(world.service.move_messages(&grant(), &poison, &work, u64::MAX).await, Ok(0));
+    assert_eq!((world.count("poison").await, world.count("work").await), (1, 101));
+    let got = world.get_from("work", 32, 60).await;
+    assert!(got.iter().all(|dequeued| dequeued.message.dequeue_count == 1));
+    assert_eq!(texts(&got)[..3], ["first", "001", "002"]);
+    let itself = world.service.move_messages(&grant(), &work, &work, 1).await;
+    assert_eq!(itself.unwrap_err().failure().code, ErrorCode::InvalidInput);
+    let missing = world.service.move_messages(&grant(), &work, &queue("none"), 1).await;
+    assert_eq!(missing.unwrap_err().failure().code, ErrorCode::QueueNotFound);
+}
+
+/// QU-07: a crash at any commit neither loses nor duplicates a message, whether or not the commit was made.
+#[tokio::test]
+async fn a_crash_at_any_commit_loses_and_duplicates_nothing() {
+    for (last, is_made) in (1..12).flat_map(|last| [(last, false), (last, true)]) {
+        let time = Time::new();
+        let commits_left = AtomicU64::new(u64::MAX);
+        let engine = Arc::new(Mortal { inner: Memory::new(time.clock()), commits_left, is_made });
+        let world = World::over(engine.clone(), time);
+        queues(&world, 70).await;
+        engine.commits_left.store(last, Ordering::SeqCst);
+        let _ = world.service.move_messages(&grant(), &queue("poison"), &queue("work"), u64::MAX).await;
+        engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+        let world = world.again();
+        world.sweep().await;
+        let counts = (world.count("poison").await, world.count("work").await);
+        let mut all = all_of(&world, "poison").await;
+        let left = all.len() as u64;
+        all.extend(all_of(&world, "work").await);
+        assert_eq!(counts, (left, 70 - left), "commit {last}, made: {is_made}");
+        all.sort();
+        let expected: Vec<String> = (0..70).map(|number| format!("{number:03}")).collect();
+        assert_eq!(all, expected, "commit {last}, made: {is_made}");
+        // The traces of the moves go, too.
+        world.time.pass(700 * SECOND);
+        world.sweep().await;
+        world.time.pass(700 * SECOND);
+        world.sweep().await;
+        assert_eq!(traces(&world).await, 0, "commit {last}, made: {is_made}");
+    }
+}
+
+/// Rows of moves that are left in the engine.
+async fn traces(world: &World) -> usize {
+    let mut dump = world.engine.dump().await.unwrap();
+    let mut found = 0;
+    loop {
+        let rows = dump.next(1 << 20).await.unwrap();
+        if rows.is_empty() {
+            return found;
+        }
+        let is_trace = |row: &str| row.starts_with("x/") || row.starts_with("y/");
+        found += rows.iter().filter(|stored| is_trace(&stored.row.row)).count();
+    }
+}
+
+/// Interrupted moves are finished while another one is in progress, by the same and by other processes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn concurrent_moves_and_background_work_agree() {
+    let world = Arc::new(World::new());
+    queues(&world, 300).await;
+    let movers = (0..6).map(|_| {
+        let world = world.clone();
+        tokio::spawn(async move {
+            let mut moved = 0;
+            loop {
+                let once = world
+                    .service
+                    .move_messages(&grant(), &queue("poison"), &queue("work"), 10)
+                    .await
+                    .unwrap();
+                world.service.sweep().round().await.unwrap();
+                if once == 0 {
+                    return moved;
+                }
+                moved += once;
+            }
+        })
+    });
+    for mover in movers.collect::<Vec<_>>() {
+        mover.await.unwrap();
+    }
+    let mut all = all_of(&world, "work").await;
+    all.sort();
+    assert_eq!(all, (0..300).map(|number| format!("{number:03}")).collect::<Vec<_>>());
+    assert_eq!((world.count("poison").await, world.count("work").await), (0, 300));
+}
+
+/// If the second queue is deleted or cleared before the messages arrive, they return to the first.
+#[tokio::test]
+async fn messages_return_if_their_destination_is_gone() {
+    for clears in [true, false] {
+        let time = Time::new();
+        let commits_left = AtomicU64::new(u64::MAX);
+        let engine = Arc::new(Mortal { inner: Memory::new(time.clock()), commits_left, is_made: false });
+        let world = World::over(engine.clone(), time);
+        queues(&world, 5).await;
+        engine.commits_left.store(2, Ordering::SeqCst);
+        let moved = world.service.move_messages(&grant(), &queue("poison"), &queue("work"), u64::MAX).await;
+        assert!(moved.is_err());
+        engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+        assert!(world.get_from("poison", 32, 1).await.is_empty(), "they are on their way");
+        let gone = if clears { Operation::ClearMessages } else { Operation::DeleteQueue };
+        world.run(gone(queue("work"))).await.unwrap();
+        world.sweep().await;
+        assert_eq!(all_of(&world, "poison").await, ["000", "001", "002", "003", "004"]);
+        assert_eq!(world.count("poison").await, 5);
+    }
+}

@@ -1,0 +1,157 @@
+//! Several front ends on one engine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::{
+    Adopted, Applied, Dump, Engine, EngineFuture, Memory, Page, Row, Scan, SharedState, Status, TableId,
+    Write,
+};
+
+use crate::world::{JOBS, SECOND, Time, World, texts};
+
+/// An engine that several processes use.
+struct Shared {
+    inner: Memory,
+    changes: AtomicU64,
+}
+
+impl Engine for Shared {
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.inner.get(table, partition, rows)
+    }
+
+    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
+        self.inner.scan(scan)
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        if table == TableId::SYSTEM {
+            self.changes.fetch_add(1, Ordering::SeqCst);
+        }
+        Box::pin(async move {
+            // Others get their turn between reading and writing.
+            tokio::task::yield_now().await;
+            self.inner.apply(table, partition, writes).await
+        })
+    }
+
+    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
+        self.inner.adopt(table, rows)
+    }
+
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        self.inner.fresh_table()
+    }
+
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        self.inner.erase(table)
+    }
+
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        let changes = self.changes.load(Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(Some(SharedState { changes, epoch: 0 }))))
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        self.inner.status()
+    }
+
+    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
+        self.inner.dump()
+    }
+
+    fn close(&self) -> EngineFuture<'_, ()> {
+        self.inner.close()
+    }
+}
+
+async fn shared() -> World {
+    let time = Time::new();
+    let engine = Shared { inner: Memory::new(time.clock()), changes: AtomicU64::new(0) };
+    let world = World::over(Arc::new(engine), time);
+    world.create(JOBS).await;
+    world
+}
+
+/// QU-08: consumers of three front ends take every message once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn consumers_of_several_front_ends_never_share_a_message() {
+    let world = shared().await;
+    for number in 0..600 {
+        world.put(&number.to_string()).await;
+    }
+    let front_ends: Vec<Arc<World>> = (0..3).map(|_| Arc::new(world.again())).collect();
+    let consumers = (0..12).map(|number| {
+        let world = front_ends[number % 3].clone();
+        tokio::spawn(async move {
+            let mut seen = Vec::new();
+            loop {
+                let got = world.get(8, 600).await;
+                if got.is_empty() {
+                    return seen;
+                }
+                for dequeued in got {
+                    seen.push(dequeued.message.text.parse::<u32>().unwrap());
+                    world.delete(dequeued.message.id, dequeued.receipt).await.unwrap();
+                }
+            }
+        })
+    });
+    let mut all = Vec::new();
+    for consumer in consumers.collect::<Vec<_>>() {
+        all.extend(consumer.await.unwrap());
+    }
+    all.sort_unstable();
+    assert_eq!(all, (0..600).collect::<Vec<_>>());
+    assert_eq!(world.count(JOBS).await, 0);
+}
+
+/// Messages of two front ends that chose the same sequence number are two messages, also when one Get Messages returns
+/// both: none replaces the other.
+#[tokio::test]
+async fn messages_with_the_same_sequence_number_are_apart() {
+    let mut same = 0;
+    for behind in 0..40 {
+        let world = shared().await;
+        let other = world.again();
+        // Both have learnt the time of the engine.
+        assert!(world.get(1, 1).await.is_empty() && other.get(1, 1).await.is_empty());
+        let one = world.put("one").await;
+        assert_eq!(world.get(1, 1).await.len(), 1);
+        // The clock of the other front end is behind.
+        world.time.set_back(behind);
+        let two = other.put_into(JOBS, "two", 1, None).await;
+        same += u32::from(one.receipt.sequence == two.receipt.sequence);
+        for holder in [&world, &other, &world] {
+            world.time.pass(3 * SECOND);
+            let got = holder.get(32, 1).await;
+            assert_eq!(got.len(), 2, "{:?}", texts(&got));
+        }
+    }
+    assert!(same > 0, "the case never occurred");
+}
+
+/// A front end sees messages that another one puts, also below those it has read already.
+#[tokio::test]
+async fn messages_of_other_front_ends_are_found() {
+    let world = shared().await;
+    let other = world.again();
+    for round in 0..5 {
+        let text = format!("round {round}");
+        assert!(world.get(32, 60).await.is_empty());
+        other.put(&text).await;
+        world.time.pass(SECOND);
+        assert_eq!(texts(&world.get(32, 3600).await), [&text]);
+    }
+}

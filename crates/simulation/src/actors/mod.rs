@@ -1,0 +1,76 @@
+//! Clients and administrators. Each does one thing after the other, and checks every response.
+
+mod accounts;
+mod blobs;
+mod churn;
+mod crashes;
+mod queues;
+mod rows;
+
+pub use accounts::administer;
+pub use blobs::{read_blob, use_blobs};
+pub use churn::create_and_delete;
+pub use crashes::{crash_and_restart, restart, start};
+pub use queues::{drain, use_queue};
+pub use rows::{read_pair, use_rows};
+
+use lazuli_model::Service;
+use lazuli_probe::Request;
+
+use crate::ledger::Access;
+use crate::network::Answer;
+use crate::time::pass;
+use crate::world::World;
+
+/// The account that stays, with everything that is checked for long.
+pub const STEADY: &str = "steady";
+/// After this time, in milliseconds, a change of unknown outcome was made, or never will be.
+pub const SETTLED_AFTER: u64 = 200_000;
+/// Attempts to set something up.
+const ATTEMPTS_MAX: usize = 60;
+
+impl World {
+    /// Sends a request with the key of an access, and checks that the key was treated as it must be.
+    pub async fn send_as(&self, access: &Access, service: Service, request: Request) -> Answer {
+        let answer = self.send(service, &access.account, &access.key, request).await;
+        let checked = self.ledger().accounts.check(access, &answer);
+        self.expect(checked);
+        answer
+    }
+
+    /// Access to the steady account, as soon as it exists.
+    pub async fn steady(&self) -> Access {
+        loop {
+            let which = self.rng.below(2) as usize;
+            let access = self.ledger().accounts.access(STEADY, which);
+            if let Some(access) = access {
+                return access;
+            }
+            pass(50).await;
+        }
+    }
+
+    /// Creates something in the steady account that all clients use.
+    pub async fn set_up(&self, service: Service, request: impl Fn() -> Request) {
+        for _ in 0..ATTEMPTS_MAX {
+            let access = self.steady().await;
+            let status = self.send_as(&access, service, request()).await.status();
+            if matches!(status, 201 | 204 | 409) {
+                return;
+            }
+            pass(500).await;
+        }
+        self.trace.fail(format!("{} could not be set up", service.label()));
+    }
+
+    /// Waits a little.
+    pub async fn rest(&self) {
+        let time = if self.rng.chance(100) { self.rng.below(10_000) } else { self.rng.below(300) };
+        pass(time).await;
+    }
+}
+
+/// A request with the headers that every request has.
+pub fn request(method: &'static str, target: String, version: &'static str) -> Request {
+    Request::new(method, target).with("x-ms-version", version)
+}

@@ -1,0 +1,132 @@
+//! Content in memory behind calls that take time, and that never return once their server has crashed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lazuli_engine::content::{Fold, Listing, Pinned, Spot, Sweep};
+use lazuli_engine::{
+    Content, ContentReader, ContentStatus, ContentWriter, EngineFuture, MemoryContent, Piece,
+};
+
+use crate::engine::{Core, Line};
+
+/// Content of at most this many bytes stays in a row. Small, so that short bodies reach the content store.
+const INLINE_BYTES_MAX: usize = 64;
+
+/// Content as one server sees it.
+pub struct SlowContent {
+    below: MemoryContent,
+    calls: Calls,
+}
+
+#[derive(Clone)]
+struct Calls {
+    core: Arc<Core>,
+    line: Line,
+}
+
+impl Calls {
+    async fn half(&self) {
+        self.core.delay().await;
+        self.line.hold().await;
+    }
+}
+
+impl SlowContent {
+    /// Content behind a line.
+    pub fn new(below: MemoryContent, core: Arc<Core>, line: Line) -> Self {
+        Self { below, calls: Calls { core, line } }
+    }
+}
+
+impl Content for SlowContent {
+    fn inline_max(&self) -> usize {
+        INLINE_BYTES_MAX
+    }
+
+    fn begin(&self, expected: Option<u64>, fold: Option<Fold>) -> Box<dyn ContentWriter> {
+        Box::new(Writer { below: self.below.begin(expected, fold), calls: self.calls.clone() })
+    }
+
+    fn read(&self, piece: &Piece, range: Range<u64>) -> Box<dyn ContentReader> {
+        Box::new(Reader { below: self.below.read(piece, range), calls: self.calls.clone() })
+    }
+
+    fn pin(&self, pieces: &[Piece]) -> Pinned {
+        self.below.pin(pieces)
+    }
+
+    fn pin_all(&self) -> Pinned {
+        self.below.pin_all()
+    }
+
+    fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
+        Box::pin(async move {
+            self.calls.half().await;
+            let pinned = self.below.release(pieces).await;
+            self.calls.half().await;
+            pinned
+        })
+    }
+
+    fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
+        self.below.adopt(piece, bytes)
+    }
+
+    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+        Box::pin(async move {
+            self.calls.half().await;
+            self.below.list(from).await
+        })
+    }
+
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+        Box::pin(async move {
+            self.calls.half().await;
+            self.below.sweep().await
+        })
+    }
+
+    fn status(&self) -> EngineFuture<'_, ContentStatus> {
+        self.below.status()
+    }
+}
+
+struct Writer {
+    below: Box<dyn ContentWriter>,
+    calls: Calls,
+}
+
+impl ContentWriter for Writer {
+    fn write(&mut self, bytes: Bytes) -> EngineFuture<'_, ()> {
+        Box::pin(async move {
+            self.calls.half().await;
+            self.below.write(bytes).await
+        })
+    }
+
+    fn seal(self: Box<Self>) -> EngineFuture<'static, Vec<Piece>> {
+        Box::pin(async move {
+            let Self { below, calls } = *self;
+            calls.half().await;
+            let sealed = below.seal().await;
+            calls.half().await;
+            sealed
+        })
+    }
+}
+
+struct Reader {
+    below: Box<dyn ContentReader>,
+    calls: Calls,
+}
+
+impl ContentReader for Reader {
+    fn next(&mut self) -> EngineFuture<'_, Option<Bytes>> {
+        Box::pin(async move {
+            self.calls.half().await;
+            self.below.next().await
+        })
+    }
+}

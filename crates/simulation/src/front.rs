@@ -1,0 +1,100 @@
+//! A server without sockets: the endpoints, the admin calls and the background work of a real one, over the simulated engine.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lazuli_engine::Engine;
+use lazuli_model::Service;
+use lazuli_server::admin::Admin;
+use lazuli_server::{Config, Directory, Endpoint, State};
+use lazuli_service::Options;
+
+use crate::engine::Line;
+use crate::time::pass;
+use crate::world::World;
+
+/// How often each kind of background work runs, in milliseconds.
+const ROUNDS_EVERY: u64 = 5000;
+/// The time of a query after which it returns what it has.
+const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A server that runs.
+pub struct Front {
+    endpoints: [Endpoint; Service::ALL.len()],
+    /// Its admin calls.
+    pub admin: Admin,
+    line: Line,
+}
+
+impl Front {
+    /// Starts a server. It fails if the engine fails while it starts.
+    pub async fn start(world: &World) -> Result<Self, String> {
+        let handle = world.core.open();
+        let line = handle.line();
+        let engine: Arc<dyn Engine> = Arc::new(handle);
+        let time = world.time;
+        let options = Options {
+            clock: time.clock(),
+            elapsed: Arc::new(move || Duration::from_millis(time.milliseconds())),
+            query_time_max: QUERY_TIME_MAX,
+            name_hold: Duration::ZERO,
+        };
+        let rng = world.rng.clone();
+        let service = lazuli_service::Service::new(engine, options);
+        // Nothing listens at the address.
+        let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        let state = State::with_entropy(service, Directory::new(Vec::new()), config, move || rng.bytes());
+        let state = Arc::new(state);
+        let accounts = state.service().accounts();
+        state.directory().refresh(&accounts).await.map_err(|error| error.to_string())?;
+        let admin = Admin::new(state.clone()).map_err(|error| error.to_string())?;
+        keep_sweeping(&state, &line);
+        let endpoints = Service::ALL.map(|service| Endpoint::new(state.clone(), service));
+        Ok(Self { endpoints, admin, line })
+    }
+
+    /// The endpoint of a service.
+    pub fn endpoint(&self, service: Service) -> &Endpoint {
+        &self.endpoints[service.index()]
+    }
+
+    /// Ends the server without warning. Whatever it was doing stops at its next call of the engine.
+    pub fn crash(&self) {
+        self.line.cut();
+    }
+}
+
+/// The background work of a server. It ends with the simulation, or hangs when the server has crashed.
+fn keep_sweeping(state: &Arc<State>, line: &Line) {
+    let mut sweep = state.service().sweep();
+    if let Some(blobs) = state.blobs() {
+        sweep = sweep.with_release(Arc::new(blobs.clone()));
+        let (mut reclaim, mut copies) = (blobs.reclaim(), blobs.copies());
+        let held = line.clone();
+        tokio::spawn(async move {
+            loop {
+                held.hold().await;
+                // A round that failed is repeated; only what is left at the end counts.
+                let _ = reclaim.round().await;
+                pass(ROUNDS_EVERY).await;
+            }
+        });
+        let held = line.clone();
+        tokio::spawn(async move {
+            loop {
+                held.hold().await;
+                let _ = copies.round().await;
+                pass(ROUNDS_EVERY / 4).await;
+            }
+        });
+    }
+    let held = line.clone();
+    tokio::spawn(async move {
+        loop {
+            held.hold().await;
+            let _ = sweep.round().await;
+            pass(ROUNDS_EVERY).await;
+        }
+    });
+}

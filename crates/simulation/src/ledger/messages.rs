@@ -1,0 +1,100 @@
+//! Messages of a queue: each has one holder at a time, and is gone once it was deleted.
+
+use std::collections::BTreeMap;
+
+use super::Checked;
+use crate::network::Fate;
+
+/// A time during which a consumer holds a message, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// When the request was sent that got the message.
+    pub from: u64,
+    /// When its response arrived.
+    pub got: u64,
+    /// For how long the message is invisible to others.
+    pub time: u64,
+}
+
+impl Hold {
+    /// The hold lasts at least until then.
+    pub fn until(&self) -> u64 {
+        self.from + self.time
+    }
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    put: Option<Fate>,
+    holds: Vec<Hold>,
+    is_deleting: bool,
+    /// When the response to its deletion arrived.
+    deleted: Option<u64>,
+}
+
+/// All messages by their text.
+#[derive(Default)]
+pub struct Messages(BTreeMap<String, Message>);
+
+impl Messages {
+    /// A message is about to be put.
+    pub fn putting(&mut self) -> String {
+        let text = format!("m{:05}", self.0.len());
+        self.0.insert(text.clone(), Message::default());
+        text
+    }
+
+    /// What became of it.
+    pub fn put(&mut self, text: &str, fate: Fate) {
+        if let Some(message) = self.0.get_mut(text) {
+            message.put = Some(fate);
+        }
+    }
+
+    /// A consumer got a message.
+    pub fn received(&mut self, text: &str, hold: Hold) -> Checked {
+        let Some(message) = self.0.get_mut(text) else {
+            return Err(format!("message {text} was never put"));
+        };
+        if message.put == Some(Fate::Rejected) {
+            return Err(format!("message {text} was rejected, and is there"));
+        }
+        if message.deleted.is_some_and(|deleted| deleted < hold.from) {
+            return Err(format!("message {text} was deleted, and is there"));
+        }
+        // Each was granted at some time between request and response: can the grants be so far apart?
+        let other = message.holds.iter().find(|other| hold.got < other.until() && other.got < hold.until());
+        let checked = match other {
+            Some(other) => Err(format!("message {text} has two holders: {other:?} and {hold:?}")),
+            None => Ok(()),
+        };
+        message.holds.push(hold);
+        checked
+    }
+
+    /// A message is about to be deleted by its holder.
+    pub fn deleting(&mut self, text: &str) {
+        if let Some(message) = self.0.get_mut(text) {
+            message.is_deleting = true;
+        }
+    }
+
+    /// What became of the deletion, whose response arrived `now`.
+    pub fn deleted(&mut self, text: &str, hold: Hold, fate: Fate, now: u64) -> Checked {
+        let Some(message) = self.0.get_mut(text) else { return Ok(()) };
+        match fate {
+            Fate::Applied => message.deleted = Some(now),
+            Fate::Rejected if now < hold.until() => {
+                return Err(format!("message {text} was not deleted, although it was held: {hold:?}"));
+            }
+            Fate::Rejected | Fate::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Messages that must still be there.
+    pub fn remaining(&self) -> Vec<String> {
+        let is_there = |message: &Message| message.put == Some(Fate::Applied) && !message.is_deleting;
+        self.0.iter().filter(|(_, message)| is_there(message)).map(|(text, _)| text.clone()).collect()
+    }
+}

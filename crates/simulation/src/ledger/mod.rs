@@ -1,0 +1,26 @@
+//! What must be true: everything that clients were promised, and how a response can break a promise.
+//!
+//! Each register (a pair of rows, a blob) has one writer, so the values that a reader may see are exactly those between the
+//! last acknowledged write before the read and the last write that was begun when the read ended.
+
+mod accounts;
+mod messages;
+mod registers;
+
+pub use accounts::{Access, Accounts};
+pub use messages::{Hold, Messages};
+pub use registers::Registers;
+
+/// The result of a check: what is wrong, if anything.
+pub type Checked = Result<(), String>;
+
+/// What must be true.
+#[derive(Default)]
+pub struct Ledger {
+    /// Accounts, their keys, and the containers that were created in them.
+    pub accounts: Accounts,
+    /// Rows and blobs.
+    pub registers: Registers,
+    /// Messages.
+    pub messages: Messages,
+}

@@ -1,0 +1,68 @@
+//! Registers: rows and blobs with one writer each. A write has a number; what a reader may see is an interval of numbers.
+
+use std::collections::BTreeMap;
+
+use super::Checked;
+use crate::network::Fate;
+
+/// What a write leaves behind, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// The register has a value afterwards.
+    is_present: bool,
+    fate: Option<Fate>,
+}
+
+/// All registers by name.
+#[derive(Default)]
+pub struct Registers(BTreeMap<String, Vec<Written>>);
+
+impl Registers {
+    /// The names of all registers.
+    pub fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// Begins a write that leaves a value behind or none; returns its number. Numbers start at 1: 0 is a register that was
+    /// never written.
+    pub fn begin(&mut self, name: &str, is_present: bool) -> u64 {
+        let never = || vec![Written { is_present: false, fate: Some(Fate::Applied) }];
+        let writes = self.0.entry(name.into()).or_insert_with(never);
+        writes.push(Written { is_present, fate: None });
+        writes.len() as u64 - 1
+    }
+
+    /// What is known of a write after its response.
+    pub fn settle(&mut self, name: &str, number: u64, fate: Fate) {
+        let writes = self.0.get_mut(name).and_then(|writes| writes.get_mut(number as usize));
+        if let Some(write) = writes {
+            write.fate = Some(fate);
+        }
+    }
+
+    /// The number of the last acknowledged write: a read that begins now sees it or a later one.
+    pub fn floor(&self, name: &str) -> u64 {
+        let writes = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
+        writes.iter().rposition(|write| write.fate == Some(Fate::Applied)).unwrap_or(0) as u64
+    }
+
+    /// Checks what a read that began at `floor` has seen: the number of a write, or no value.
+    pub fn check(&self, name: &str, floor: u64, seen: Option<u64>) -> Checked {
+        let Some(writes) = self.0.get(name) else { return Ok(()) };
+        let may_show = |number: usize, is_present: bool| {
+            number as u64 >= floor
+                && writes
+                    .get(number)
+                    .is_some_and(|write| write.is_present == is_present && write.fate != Some(Fate::Rejected))
+        };
+        let is_possible = match seen {
+            Some(number) => may_show(number as usize, true),
+            None => (0..writes.len()).any(|number| may_show(number, false)),
+        };
+        if is_possible {
+            return Ok(());
+        }
+        let last = writes.len() - 1;
+        Err(format!("{name} shows {seen:?}, but write {floor} was acknowledged and {last} is the last one"))
+    }
+}

@@ -1,0 +1,33 @@
+//! Deterministic simulation: servers, background work, admin calls, clients and a failing engine in one thread.
+//!
+//! Everything that could differ between two runs comes from one seed: how long each call of the engine and each message
+//! of the network takes, which of them fail, when a server crashes, what each client does next. Time is simulated: it
+//! stands still until every task waits, then jumps to the next event. So a run of minutes takes milliseconds, and the same
+//! seed gives the same run, event for event.
+//!
+//! | what | where |
+//! |---|---|
+//! | random choices, the list of events, the clock | [`rng`], [`trace`], [`time`] |
+//! | an engine with delays, stalls, errors and crashes, for one server or for several | [`engine`], [`content`] |
+//! | servers that start, crash and start again | [`front`] |
+//! | requests over a network that delays, reorders and drops | [`network`] |
+//! | what must be true | [`ledger`] |
+//! | clients and administrators | [`actors`] |
+//! | a whole run | [`run`] |
+//!
+//! The servers are the real ones, from the parser of request heads' targets and signatures down to the engine's trait. Not
+//! simulated: sockets, the files of the store, PostgreSQL, threads. docs/reliability.md lists which tests cover those.
+
+pub mod actors;
+pub mod content;
+pub mod engine;
+pub mod front;
+pub mod ledger;
+pub mod network;
+pub mod rng;
+pub mod run;
+pub mod time;
+pub mod trace;
+pub mod world;
+
+pub use run::{Report, Settings, run};

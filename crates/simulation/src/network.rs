@@ -1,0 +1,217 @@
+//! Requests over a network that delays and reorders them, and that loses clients before they have their response.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lazuli_model::error::Origin;
+use lazuli_model::{ErrorCode, Failure, Service};
+use lazuli_probe::{Request, Signer};
+use lazuli_protocol::Head;
+use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::http::head::Field;
+use lazuli_server::http::{Body, Peer, Reply};
+use tokio::time::timeout;
+
+use crate::front::Front;
+use crate::rng::Rng;
+use crate::time::pass;
+use crate::world::World;
+
+/// A client waits this long for a response, unless it gives up early. Longer than any request takes.
+const TIMEOUT: Duration = Duration::from_secs(100);
+/// The same for a client that gives up early, in milliseconds.
+const EARLY_MAX: u64 = 100;
+/// How many of 1000 clients give up early.
+const EARLY_PER_MILLE: u64 = 15;
+/// Longest piece in which a body arrives.
+const PIECE_BYTES_MAX: u64 = 200;
+
+/// What a client knows about its request in the end.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It has a response.
+    Got(Got),
+    /// It has none: the request may be applied now, later or never.
+    Unknown,
+    /// The server was down: the request is not applied.
+    NotSent,
+}
+
+/// A response.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// The status.
+    pub status: u16,
+    /// The error.
+    pub error: Option<ErrorCode>,
+    /// The body, streamed content included.
+    pub body: Bytes,
+    /// The streamed content ended before its announced length.
+    pub is_broken: bool,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was made.
+    Applied,
+    /// It was not made, and will not be.
+    Rejected,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Answer {
+    /// The status; 0 if there is no response.
+    pub fn status(&self) -> u16 {
+        match self {
+            Answer::Got(got) => got.status,
+            Answer::Unknown | Answer::NotSent => 0,
+        }
+    }
+
+    /// The body as text; empty if there is none.
+    pub fn text(&self) -> String {
+        match self {
+            Answer::Got(got) => String::from_utf8_lossy(&got.body).into_owned(),
+            Answer::Unknown | Answer::NotSent => String::new(),
+        }
+    }
+
+    /// What became of a change.
+    pub fn fate(&self) -> Fate {
+        match self {
+            Answer::Got(got) if got.status < 400 => Fate::Applied,
+            Answer::Got(Got { status: 400..=499 | 503, .. }) | Answer::NotSent => Fate::Rejected,
+            Answer::Got(_) | Answer::Unknown => Fate::Unknown,
+        }
+    }
+}
+
+impl World {
+    /// Sends a request, signed with a key in Base64, and waits for what comes of it.
+    pub async fn send(&self, service: Service, account: &str, key: &str, mut request: Request) -> Answer {
+        request = request.with("Host", "127.0.0.1:10000");
+        if let Some(key) = AccountKey::from_base64(key) {
+            Signer::new(service, account, key).sign(&mut request, self.time.now());
+        }
+        self.travel().await;
+        let number = self.any_front();
+        let Some(front) = self.fronts()[number].clone() else { return Answer::NotSent };
+        let rng = self.rng.clone();
+        // Ids and receipts of messages are random, and differ between two runs of the same seed.
+        let target = request.target.split("/messages/").next().unwrap_or_default();
+        let name = format!("{} {target} to {number}", request.method);
+        let exchange = tokio::spawn(async move { exchange(&front, service, &request, rng).await });
+        let got = self.wait(exchange).await;
+        self.travel().await;
+        self.trace.note(format_args!("{name}: {}", describe(&got)));
+        got
+    }
+
+    /// Makes an admin call and waits for what comes of it.
+    pub async fn administer(&self, method: &'static str, path: String, body: String) -> Answer {
+        self.travel().await;
+        let number = self.any_front();
+        let Some(front) = self.fronts()[number].clone() else { return Answer::NotSent };
+        let name = format!("{method} {path} to admin of {number}");
+        let call = tokio::spawn(async move {
+            let (status, value) = front.admin.call(method, &path, body.as_bytes()).await;
+            Got { status, error: None, body: value.to_string().into(), is_broken: false }
+        });
+        let got = self.wait(call).await;
+        self.travel().await;
+        self.trace.note(format_args!("{name}: {}", describe(&got)));
+        got
+    }
+
+    async fn wait(&self, exchange: tokio::task::JoinHandle<Got>) -> Answer {
+        let is_early = !self.is_calm() && self.rng.chance(EARLY_PER_MILLE);
+        let time = if is_early { Duration::from_millis(self.rng.below(EARLY_MAX)) } else { TIMEOUT };
+        match timeout(time, exchange).await {
+            Ok(Ok(got)) => Answer::Got(got),
+            Ok(Err(error)) => {
+                self.trace.fail(format!("a request panicked: {error}"));
+                Answer::Unknown
+            }
+            Err(_) => Answer::Unknown,
+        }
+    }
+
+    async fn travel(&self) {
+        let time = if self.rng.chance(50) { self.rng.below(200) } else { self.rng.below(3) };
+        pass(time).await;
+    }
+}
+
+fn describe(answer: &Answer) -> String {
+    match answer {
+        Answer::Got(Got { status, error: None, body, .. }) => format!("{status}, {} bytes", body.len()),
+        Answer::Got(Got { status, error: Some(error), .. }) => format!("{status} {error:?}"),
+        Answer::Unknown => "no response".into(),
+        Answer::NotSent => "not sent".into(),
+    }
+}
+
+async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: Rng) -> Got {
+    let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
+    let head = Head { method: &request.method, target: &request.target, fields: &fields };
+    let peer = Peer { address: (Ipv4Addr::LOCALHOST, 40_000).into(), is_tls: false };
+    let mut body = Arriving { rest: request.body.clone().into(), rng: rng.clone() };
+    let Reply { response, content } = front.endpoint(service).respond(&head, peer, &mut body).await;
+    let mut got =
+        Got { status: response.status, error: response.error, body: response.body.into(), is_broken: false };
+    if let Some(mut content) = content {
+        let mut whole = Vec::new();
+        loop {
+            match content.next().await {
+                Ok(Some(piece)) => whole.extend_from_slice(&piece),
+                Ok(None) => break,
+                Err(_) => {
+                    got.is_broken = true;
+                    break;
+                }
+            }
+            // A client that reads slowly.
+            pass(if rng.chance(30) { rng.below(10_000) } else { 0 }).await;
+        }
+        got.is_broken |= response.content_length.is_some_and(|length| length != whole.len() as u64);
+        got.body = whole.into();
+    }
+    got
+}
+
+/// A body that arrives piece by piece.
+struct Arriving {
+    rest: Bytes,
+    rng: Rng,
+}
+
+impl Body for Arriving {
+    fn length(&self) -> Option<u64> {
+        Some(self.rest.len() as u64)
+    }
+
+    async fn collect(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
+        pass(self.rng.below(3)).await;
+        if self.rest.len() > max {
+            return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
+        }
+        Ok(std::mem::take(&mut self.rest).into())
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        pass(self.rng.below(3)).await;
+        let bytes = (1 + self.rng.below(PIECE_BYTES_MAX)).min(self.rest.len() as u64);
+        Ok(Some(self.rest.split_to(bytes as usize)))
+    }
+
+    fn hold(&mut self, _bytes: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+}

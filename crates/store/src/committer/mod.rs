@@ -1,0 +1,398 @@
+//! The one thread that writes: takes every commit that waits, decides each against the store and against what the same
+//! group already wrote, writes one batch, syncs once, publishes, and only then answers all.
+//!
+//! What must stay true:
+//! - Nobody learns anything that depends on a group, a rejection included, before the group is durable.
+//! - After one failed batch nothing is written, published or acknowledged any more. So a commit for which the disk may
+//!   have no room is rejected before anything is written.
+
+mod room;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fjall::{PersistMode, Slice};
+use lazuli_engine::figure::COUNTS;
+use lazuli_engine::{Adopted, Applied, Clock, Error, Result, TableId, Version, rules};
+use tokio::sync::oneshot;
+
+use crate::acknowledged::Acknowledged;
+use crate::adopt::Adoption;
+use crate::commit::{Changed, Commit, Decided};
+use crate::crash_point::{self, Point};
+use crate::error::poisoned;
+use crate::files::{Files, Log};
+use crate::group::{Answer, Group, erase_bytes};
+use crate::health::Health;
+use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, LOG_BATCH_BYTES, STALL_POLL};
+use crate::options::Durability;
+use crate::place::Place;
+use crate::queue::{Stopwatch, Taken, Waiting};
+use crate::recent::{Known, Recent, Seen};
+use crate::space::Space;
+use crate::state::State;
+use crate::view::{Published, View};
+
+/// Something for the committer to do.
+pub enum Job {
+    /// Decide and write a commit.
+    Commit {
+        /// The commit.
+        commit: Commit,
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<Applied>>,
+        /// Its place in the queue.
+        place: Place,
+    },
+    /// Decide and write rows with versions from elsewhere.
+    Adopt {
+        /// The rows.
+        adoption: Adoption,
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<Adopted>>,
+        /// Its place in the queue.
+        place: Place,
+    },
+    /// Give out a table id.
+    FreshTable {
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<TableId>>,
+        /// Its place in the queue.
+        place: Place,
+    },
+    /// Remove rows that nobody reads.
+    Erase {
+        /// Their keys.
+        keys: Vec<Bytes>,
+        /// Who waits for it.
+        answer: oneshot::Sender<Result<()>>,
+        /// Its place in the queue.
+        place: Place,
+    },
+    /// Finish what waits, then end.
+    Stop,
+}
+
+/// The thread that writes.
+pub struct Committer {
+    pub jobs: Waiting,
+    pub files: Arc<Files>,
+    pub log: Box<dyn Log>,
+    pub published: Arc<Published>,
+    pub health: Arc<Health>,
+    pub clock: Clock,
+    pub durability: Durability,
+    pub memtable_bytes: u64,
+    pub unwritten_bytes_max: u64,
+    pub state: State,
+    pub recent: Recent,
+    pub number: u64,
+    pub carried: Option<Carried>,
+    pub acknowledged: Acknowledged,
+    /// The space on the disk when the last group was begun.
+    pub space: Space,
+    /// There was too little of it for any write.
+    pub is_short: bool,
+}
+
+/// A commit that is decided and waits for the next group, because it was too large for the last one.
+pub struct Carried {
+    decided: Decided,
+    version: Version,
+    answer: oneshot::Sender<Result<Applied>>,
+    place: Place,
+}
+
+impl Committer {
+    /// Works until it is stopped.
+    pub fn run(mut self) {
+        let mut jobs = VecDeque::new();
+        // Once there is nothing left to let go of, the wait is for a job alone.
+        let (mut is_at_rest, mut is_last) = (false, false);
+        loop {
+            // Jobs that did not fit into the last group go first.
+            if jobs.is_empty() && self.carried.is_none() {
+                if is_last {
+                    return self.close();
+                }
+                let taken = self.jobs.take(&mut jobs, is_at_rest);
+                is_last = matches!(taken, Taken::Last);
+                is_at_rest = matches!(taken, Taken::Idle) && !self.rest();
+            }
+            if !jobs.is_empty() || self.carried.is_some() {
+                self.commit_group(&mut jobs);
+            }
+        }
+    }
+
+    /// Makes the next opening fast and leaves a note for it. Everything acknowledged is durable already; the sync is for
+    /// what need not be.
+    fn close(self) {
+        if self.health.poison().is_some() {
+            return;
+        }
+        if self.files.memtable_bytes() > CLOSE_MEMTABLE_BYTES_MAX {
+            self.files.write_out();
+            while self.files.is_writing_out() && !self.files.is_dead() {
+                std::thread::park_timeout(STALL_POLL);
+            }
+        }
+        if let Err(error) = self.files.db.persist(PersistMode::SyncAll) {
+            tracing::error!(%error, "the log could not be synced when the store was closed");
+            return;
+        }
+        crash_point::pass(Point::Closing);
+        // Without the note the next opening only checks less.
+        let _ = self.files.directory.mark_closed(self.state.last_version);
+    }
+
+    /// Lets go of what only a busy store needs; `false` if there was nothing. An old view keeps memory and files alive
+    /// that background work has replaced.
+    fn rest(&mut self) -> bool {
+        self.recent.clear(self.number);
+        let is_outdated = self.published.view().is_ok_and(|view| view.is_outdated());
+        if is_outdated {
+            self.published.publish(View::take(&self.files, self.number));
+        }
+        is_outdated || self.files.is_busy()
+    }
+
+    fn commit_group(&mut self, jobs: &mut VecDeque<Job>) {
+        let group = self.decide_group(jobs);
+        let stopwatch = Stopwatch::start();
+        let result = self.write(&group);
+        let time = stopwatch.elapsed();
+        self.jobs.note(group.jobs(), time);
+        if group.must_sync {
+            self.health.group_commits.record(&COUNTS, group.commits);
+            self.health.sync_time.record_time(time);
+        }
+        match &result {
+            Ok(()) => self.health.count_commits(group.commits),
+            Err(Error::Unknown(why) | Error::Poisoned(why)) => self.health.set_poison(why.clone()),
+            Err(other) => self.health.set_poison(other.to_string()),
+        }
+        crash_point::pass(Point::BeforeAnswer);
+        group.answer(&result);
+        if self.files.memtable_bytes() > self.memtable_bytes {
+            self.files.write_out();
+        }
+    }
+
+    /// Decides jobs in order until the group is full. What does not fit stays where it is, or is carried over.
+    fn decide_group(&mut self, jobs: &mut VecDeque<Job>) -> Group {
+        let mut group = Group::default();
+        self.look_at_space();
+        if let Some(Carried { decided, version, answer, place }) = self.carried.take() {
+            let has_space = self.check_space_of(&decided, 0);
+            let applied = has_space.map(|()| self.include(&mut group, decided, version));
+            group.promise(Answer::Commit(answer, applied), place);
+        }
+        let ticks = self.clock.ticks();
+        while group.has_room() && jobs.front().is_some_and(|job| group.fits(job.bytes_min())) {
+            let Some(job) = jobs.pop_front() else { break };
+            match job {
+                Job::Commit { commit, answer, place } => {
+                    self.decide_commit(&mut group, commit, answer, place, ticks);
+                    if self.carried.is_some() {
+                        break;
+                    }
+                }
+                Job::Adopt { adoption, answer, place } => {
+                    let adopted = self.adopt(&mut group, adoption, ticks);
+                    group.promise(Answer::Adopted(answer, adopted), place);
+                }
+                Job::FreshTable { answer, place } => {
+                    if let Err(error) = self.check_space(group.bytes + LOG_BATCH_BYTES, true) {
+                        drop((answer.send(Err(error)), place));
+                        continue;
+                    }
+                    self.state.last_table.0 += 1;
+                    group.must_sync = true;
+                    group.promise(Answer::Table(answer, self.state.last_table), place);
+                }
+                Job::Erase { keys, answer, place } => {
+                    if let Err(error) = self.check_space(group.bytes + erase_bytes(&keys), true) {
+                        drop((answer.send(Err(error)), place));
+                        continue;
+                    }
+                    group.erase(keys);
+                    group.promise(Answer::Erased(answer), place);
+                }
+                Job::Stop => {}
+            }
+        }
+        group
+    }
+
+    /// Decides a commit, and puts it into the group if it fits.
+    fn decide_commit(
+        &mut self,
+        group: &mut Group,
+        commit: Commit,
+        answer: oneshot::Sender<Result<Applied>>,
+        place: Place,
+        ticks: u64,
+    ) {
+        // Before anything is decided: making room in memory would write a sorted file.
+        if let Err(error) = self.check_space(group.bytes, true) {
+            return group.promise(Answer::Commit(answer, Err(error)), place);
+        }
+        let version = rules::next_version(ticks, self.state.last_version);
+        let current = |key: &[u8], seen: Option<&Seen>| self.current(key, seen);
+        // A large result waits for room while it grows, so that it is never in memory beside as many rows again.
+        let make_room = |bytes: usize| self.wait_for_room((group.bytes + bytes) as u64);
+        let applied = match commit.decide(version, current, make_room) {
+            Ok(Ok(decided)) => match self.check_space_of(&decided, group.bytes) {
+                Err(error) => Err(error),
+                Ok(()) => {
+                    self.state.last_version = version;
+                    if !group.fits(decided.bytes) {
+                        self.carried = Some(Carried { decided, version, answer, place });
+                        return;
+                    }
+                    Ok(self.include(group, decided, version))
+                }
+            },
+            Ok(Err((index, reason))) => Ok(Applied::Refused { index, reason }),
+            Err(error) => Err(error),
+        };
+        group.promise(Answer::Commit(answer, applied), place);
+    }
+
+    /// Puts a decided commit into a group.
+    fn include(&mut self, group: &mut Group, decided: Decided, version: Version) -> Applied {
+        group.bytes += decided.bytes;
+        self.change(group, decided.changes);
+        Applied::Done { version, updated: decided.updated }
+    }
+
+    /// The versions that it takes over are never given out: the last one is at least the greatest of them.
+    fn adopt(&mut self, group: &mut Group, adoption: Adoption, ticks: u64) -> Result<Adopted> {
+        let latest = Version(ticks.max(self.state.last_version.0));
+        let bytes = adoption.bytes;
+        let changes = match adoption.decide(latest, |key| self.current(key, None))? {
+            Ok(changes) => changes,
+            Err((index, reason)) => return Ok(Adopted::Refused { index, reason }),
+        };
+        self.check_space(group.bytes + bytes, false)?;
+        let versions = changes.iter().filter_map(|change| Some(change.state.as_ref()?.1.version));
+        self.state.last_version = versions.fold(self.state.last_version, Version::max);
+        if !changes.is_empty() {
+            group.bytes += bytes;
+            self.change(group, changes);
+        }
+        Ok(Adopted::Done)
+    }
+
+    fn change(&mut self, group: &mut Group, changes: Vec<Changed>) {
+        for Changed { key, state } in changes {
+            let (stored, cell) = state.unzip();
+            group.batch.insert(key.clone(), stored);
+            self.recent.put(key, cell);
+        }
+        group.must_sync = true;
+        group.commits += 1;
+    }
+
+    /// The state of a row after all that was decided so far.
+    fn current(&self, key: &[u8], seen: Option<&Seen>) -> Result<Option<crate::cell::Cell>> {
+        match self.recent.look(key, seen) {
+            Known::State(cell) => Ok(cell),
+            Known::Nothing => self.published.view()?.cell(key),
+        }
+    }
+
+    /// Makes a group durable and shows it to readers.
+    fn write(&mut self, group: &Group) -> Result<()> {
+        if !group.must_sync && group.batch.is_empty() {
+            // Only rejections, and what they rest on is published.
+            return Ok(());
+        }
+        if let Some(why) = self.health.poison() {
+            return Err(poisoned(why));
+        }
+        self.wait_for_room(group.bytes as u64)?;
+        if group.erases {
+            crash_point::pass(Point::BeforeErase);
+        }
+        crash_point::pass_while(Point::BeforeCatalog, || group.changes_catalog());
+        self.append(group)?;
+        // Only what is durable: commits that did not wait for the disk may be lost, and are no damage then.
+        if self.durability == Durability::Full {
+            self.acknowledged.note(self.state.last_version);
+        }
+        crash_point::pass(Point::AfterSync);
+        crash_point::pass_while(Point::AfterCatalog, || group.changes_catalog());
+        crash_point::pass_while(Point::WritingOut, || self.files.is_writing_out());
+        crash_point::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
+        self.number += 1;
+        // Before anyone can have the view, so that no reader of it takes older rows for its own.
+        self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
+        self.files.points.note_writes(self.number, group.batch.keys().map(|key| &**key));
+        self.published.publish(View::take(&self.files, self.number));
+        self.health.count_group(group.bytes);
+        if group.erases {
+            // Erased rows may be among those remembered.
+            self.recent.clear(self.number);
+            crash_point::pass(Point::AfterErase);
+        }
+        self.recent.trim(self.number);
+        Ok(())
+    }
+
+    fn append(&mut self, group: &Group) -> Result<()> {
+        let mut batch = fjall::OwnedWriteBatch::with_capacity(self.files.db.clone(), group.batch.len() + 1);
+        let rows = &self.files.rows;
+        for (key, stored) in &group.batch {
+            match stored {
+                Some(stored) => batch.insert(rows, Slice::from(key.clone()), Slice::from(stored.clone())),
+                None => batch.remove(rows, Slice::from(key.clone())),
+            }
+        }
+        let (key, stored) = self.state.sealed();
+        batch.insert(rows, Slice::from(key), Slice::from(stored));
+        crash_point::pass(Point::BeforeAppend);
+        if crash_point::is_due(Point::AfterAppend) {
+            let _ = self.log.commit(batch, Durability::Relaxed);
+            std::process::abort();
+        }
+        // Every batch, also one of rows that nobody misses: one that is not on the disk yet when a later one is synced could be
+        // left with a hole by a loss of power, in front of a whole batch. That is how damage looks.
+        self.log.commit(batch, self.durability).map_err(|error| match error {
+            // It rejects before it writes anything, because background work has failed.
+            fjall::Error::Poisoned => poisoned("writing sorted files has failed"),
+            other => Error::Unknown(format!("writing the log failed: {other}")),
+        })
+    }
+}
+
+impl Job {
+    /// Bytes that it is known to write before it is decided.
+    fn bytes_min(&self) -> usize {
+        match self {
+            Job::Commit { .. } | Job::FreshTable { .. } | Job::Stop => 0,
+            Job::Adopt { adoption, .. } => adoption.bytes,
+            Job::Erase { keys, .. } => erase_bytes(keys),
+        }
+    }
+}
+
+/// Poisons the store when the committer's thread ends by a panic.
+pub struct PanicGuard(pub Arc<Health>);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set_poison("the committer panicked".into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod large_tests;
+#[cfg(test)]
+mod space_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! One pack file: which of its ranges are in use, and what may become of the rest.
+//!
+//! | kind | written to | swept | removed when nothing in it is live |
+//! |---|---|---|---|
+//! | open | by uploads of this process | no | no |
+//! | closed | no | no: this process knows its ranges | yes |
+//! | former | no | yes, once | after the sweep |
+//! | adopted | by [`adopt`](super::adopt) | no, until the next start | no |
+//!
+//! What must stay true: a range is dead for good. It becomes dead before it is freed, and a reader looks at that after it
+//! has pinned its piece.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use lazuli_engine::content::{ALIGN_BYTES, Piece, Units, units_of};
+use lazuli_engine::{Error, Result};
+
+use super::disk;
+use super::due::Due;
+use super::handles::Handles;
+use super::limits::PACK_LENGTH_MAX;
+
+/// What a pack is to this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It takes new pieces.
+    Open,
+    /// It took pieces of this process, and takes no more.
+    Closed,
+    /// An earlier process wrote it.
+    Former,
+    /// This process has put pieces of another store into it.
+    Adopted,
+}
+
+/// A pack file.
+pub struct Pack {
+    /// Its number: the stream of its pieces.
+    pub number: u64,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The file, if this process made it; otherwise it is opened when it is needed.
+    own: OnceLock<Arc<File>>,
+    handles: Arc<Handles>,
+    state: Mutex<State>,
+    /// Held while ranges are freed, and by those who must not meet that.
+    pub freeing: Mutex<()>,
+}
+
+/// What is known about a pack.
+#[derive(Debug)]
+pub struct State {
+    /// What it is to this process.
+    pub kind: Kind,
+    /// Where the next piece goes, or the end of the file.
+    pub end: u64,
+    /// Units that no row can name any more.
+    pub dead: Units,
+    /// Dead units that are yet to be freed.
+    pub to_free: Units,
+    /// Dead bytes that are being freed, or could not be freed on their own.
+    pub stuck: u64,
+    /// Bytes reserved by uploads under way.
+    pub writing: u64,
+    /// A sweep has told which units of a former pack are live.
+    pub is_swept: bool,
+    /// No crash can lose the file's name any more.
+    pub is_entry_durable: bool,
+    /// Why it takes no more pieces, after a failed sync.
+    pub failed: Option<String>,
+    /// The file was removed.
+    pub is_removed: bool,
+    /// Bytes of an unswept pack that take up space.
+    pub data: Option<u64>,
+}
+
+impl Pack {
+    /// A pack that this process has made.
+    pub fn made(number: u64, path: PathBuf, file: File, kind: Kind, handles: &Arc<Handles>) -> Self {
+        let own = OnceLock::from(Arc::new(file));
+        Self::new(number, path, own, State::new(kind), handles)
+    }
+
+    /// A pack of an earlier process, with the length of its file.
+    pub fn former(number: u64, path: PathBuf, length: u64, handles: &Arc<Handles>) -> Self {
+        // What lies beyond can be no piece, and must not make the maps grow.
+        let end = length.min(PACK_LENGTH_MAX).next_multiple_of(ALIGN_BYTES);
+        let state = State { is_entry_durable: true, end, ..State::new(Kind::Former) };
+        Self::new(number, path, OnceLock::new(), state, handles)
+    }
+
+    fn new(
+        number: u64,
+        path: PathBuf,
+        own: OnceLock<Arc<File>>,
+        state: State,
+        handles: &Arc<Handles>,
+    ) -> Self {
+        let handles = Arc::clone(handles);
+        Self { number, path, own, handles, state: Mutex::new(state), freeing: Mutex::new(()) }
+    }
+
+    /// What is known about it.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The open file.
+    pub fn file(&self) -> io::Result<Arc<File>> {
+        match self.own.get() {
+            Some(file) => Ok(Arc::clone(file)),
+            None => self.handles.open(self.number, &self.path),
+        }
+    }
+
+    /// The file, if it is open already.
+    pub fn open_file(&self) -> Option<Arc<File>> {
+        self.own.get().cloned().or_else(|| self.handles.find(self.number))
+    }
+
+    /// Closes the file as soon as nobody uses it.
+    pub fn let_go(&self) {
+        self.handles.close(self.number);
+    }
+
+    /// The units that take up space on the disk; none if the file is gone.
+    pub fn data(&self) -> io::Result<Units> {
+        let file = match self.file() {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Units::default()),
+            Err(e) => return Err(e),
+        };
+        let end = self.state().end;
+        let (mut units, mut from) = (Units::default(), 0);
+        while let Some((start, stop)) = disk::next_data(&file, from, end)? {
+            units.add(units_of(start, stop - start));
+            from = stop;
+        }
+        Ok(units)
+    }
+
+    /// Is the piece, or a part of it, dead?
+    pub fn is_dead(&self, piece: &Piece) -> bool {
+        self.state().dead.has_any(units_of(piece.offset, piece.footprint()))
+    }
+}
+
+impl State {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            end: 0,
+            dead: Units::default(),
+            to_free: Units::default(),
+            stuck: 0,
+            writing: 0,
+            is_swept: false,
+            is_entry_durable: false,
+            failed: None,
+            is_removed: false,
+            data: None,
+        }
+    }
+
+    /// Marks a range as dead and to be freed. What is dead already stays as it is.
+    pub fn kill(&mut self, offset: u64, bytes: u64) {
+        // A name from nowhere must not make the maps grow.
+        let end = offset.saturating_add(bytes).min(self.end);
+        let gaps: Vec<_> = self.dead.gaps(units_of(offset, end.saturating_sub(offset))).collect();
+        for gap in gaps {
+            self.dead.add(gap.clone());
+            self.to_free.add(gap);
+        }
+    }
+
+    /// Marks a range as dead that was reserved and never written.
+    pub fn skip(&mut self, offset: u64, bytes: u64) {
+        if offset + bytes == self.end {
+            self.end = offset;
+        } else {
+            self.dead.add(units_of(offset, bytes));
+        }
+    }
+
+    /// All of it is dead, this process knows that, and nobody writes to it.
+    pub fn is_removable(&self) -> bool {
+        let is_known = match self.kind {
+            Kind::Closed => true,
+            Kind::Former => self.is_swept,
+            Kind::Open | Kind::Adopted => false,
+        };
+        is_known && !self.is_removed && self.writing == 0 && self.dead.bytes() >= self.end
+    }
+
+    /// An earlier process wrote it, and no sweep has told what is live.
+    pub fn is_unswept(&self) -> bool {
+        self.kind == Kind::Former && !self.is_swept
+    }
+
+    /// Live bytes, as far as they are known.
+    pub fn live(&self) -> u64 {
+        match self.is_unswept() {
+            true => 0,
+            false => self.end.saturating_sub(self.dead.bytes()).saturating_sub(self.writing),
+        }
+    }
+}
+
+/// A range of an open pack that belongs to one upload. Dropping it gives the range up.
+pub struct Claim {
+    /// The pack.
+    pub pack: Arc<Pack>,
+    /// Where the range starts.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// How much of it may have been written.
+    pub used: u64,
+    /// Learns of ranges that are given up.
+    pub due: Arc<Due>,
+}
+
+impl Claim {
+    /// Keeps what was used of the range: it is sealed.
+    pub fn keep(mut self) {
+        let mut state = self.pack.state();
+        self.give_back(&mut state);
+        drop(state);
+        self.bytes = 0;
+    }
+
+    /// Ends the claim and gives back what was never written; returns the length of the rest.
+    fn give_back(&self, state: &mut State) -> u64 {
+        let used = self.used.next_multiple_of(ALIGN_BYTES).min(self.bytes);
+        state.writing -= self.bytes;
+        if used < self.bytes {
+            state.skip(self.offset + used, self.bytes - used);
+        }
+        used
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let mut state = self.pack.state();
+        let used = self.give_back(&mut state);
+        state.kill(self.offset, used);
+        drop(state);
+        self.due.add(self.pack.number);
+    }
+}
+
+/// A read or write of a pack that failed.
+pub fn io_error(what: &str, path: &Path, error: &io::Error) -> Error {
+    Error::Unavailable(format!("cannot {what} {}: {error}", path.display()))
+}
+
+/// The outcome of a call of the system.
+pub fn checked<T>(what: &str, path: &Path, result: io::Result<T>) -> Result<T> {
+    result.map_err(|e| io_error(what, path, &e))
+}

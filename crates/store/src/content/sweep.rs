@@ -1,0 +1,97 @@
+//! Frees what earlier processes left behind and no row names.
+//!
+//! What must stay true: only packs are covered that were there when this process opened the store. No upload of this
+//! process writes to them, so whatever no row names now can never be named.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lazuli_engine::content::{Piece, Sweep, Swept, Units, units_of};
+use lazuli_engine::{EngineFuture, Result};
+
+use super::limits::SWEEP_PACKS_MAX;
+use super::pack::{Kind, Pack, State, checked};
+use super::packs::Packs;
+use crate::store::blocking;
+
+/// A sweep under way.
+pub struct PackSweep {
+    packs: Arc<Packs>,
+    covered: BTreeMap<u64, Covered>,
+    /// There are more packs than one sweep covers.
+    is_partial: bool,
+}
+
+/// A pack that is looked at.
+struct Covered {
+    pack: Arc<Pack>,
+    kept: Units,
+}
+
+impl PackSweep {
+    /// Begins with the packs that no sweep has covered yet, then takes those that were swept before.
+    pub fn new(packs: &Arc<Packs>) -> Self {
+        let is_former = |pack: &Arc<Pack>| pack.state().kind == Kind::Former;
+        let mut former: Vec<Arc<Pack>> = packs.from(0).into_iter().filter(is_former).collect();
+        former.sort_by_key(|pack| pack.state().is_swept);
+        let unswept = former.iter().filter(|pack| !pack.state().is_swept).count();
+        let covered = former.into_iter().take(SWEEP_PACKS_MAX);
+        Self {
+            packs: Arc::clone(packs),
+            covered: covered.map(|pack| (pack.number, Covered { pack, kept: Units::default() })).collect(),
+            is_partial: unswept > SWEEP_PACKS_MAX,
+        }
+    }
+
+    fn end(self) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let mut data = BTreeMap::new();
+        // Before the lock of the pins is taken: this reads from the disk.
+        for covered in self.covered.values() {
+            let found = checked("read", &covered.pack.path, covered.pack.data())?;
+            data.insert(covered.pack.number, found);
+        }
+        let numbers: Vec<u64> = self.covered.keys().copied().collect();
+        let is_all = self.packs.pins.free_streams(&numbers, |number| {
+            if let (Some(covered), Some(data)) = (self.covered.get(&number), data.remove(&number)) {
+                settle(&mut covered.pack.state(), &covered.kept, data, &mut swept);
+            }
+        });
+        numbers.into_iter().for_each(|number| self.packs.due.add(number));
+        swept.is_complete = is_all && !self.is_partial;
+        Ok(swept)
+    }
+}
+
+/// Marks everything as dead that was not kept.
+fn settle(state: &mut State, kept: &Units, mut data: Units, swept: &mut Swept) {
+    if state.kind != Kind::Former {
+        return;
+    }
+    let mut live = kept.clone();
+    live.subtract(&state.dead);
+    swept.kept_bytes += live.bytes();
+    let end = units_of(0, state.end);
+    let gone: Vec<_> = live.gaps(end).collect();
+    data.subtract(&state.dead);
+    data.subtract(&live);
+    gone.into_iter().for_each(|run| state.dead.add(run));
+    swept.freed_bytes += data.bytes();
+    data.runs().for_each(|run| state.to_free.add(run));
+    state.is_swept = true;
+}
+
+impl Sweep for PackSweep {
+    fn keep(&mut self, piece: &Piece) {
+        if let Some(covered) = self.covered.get_mut(&piece.stream) {
+            let end = covered.pack.state().end;
+            let units = units_of(piece.offset, piece.footprint());
+            let stop = units.end.min(units_of(0, end).end);
+            covered.kept.add(units.start.min(stop)..stop);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> EngineFuture<'static, Swept> {
+        Box::pin(blocking(move || self.end()))
+    }
+}

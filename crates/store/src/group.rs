@@ -1,0 +1,114 @@
+//! A group of commits: what is written in one batch and made durable by one sync.
+//!
+//! What must stay true: a group of several jobs stays within [`GROUP_BYTES_MAX`], so that one batch of the log is at most
+//! one large commit.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use lazuli_engine::{Adopted, Applied, Result, TableId};
+use tokio::sync::oneshot;
+
+use crate::crash_point::{self, Point};
+use crate::error::poisoned;
+use crate::keyspace;
+use crate::limits::{GROUP_BYTES_MAX, GROUP_COMMITS_MAX, WRITE_BYTES};
+use crate::place::Place;
+
+/// A group that is being put together.
+#[derive(Default)]
+pub struct Group {
+    /// The last state of each row it changes.
+    pub batch: HashMap<Bytes, Option<Bytes>>,
+    /// Upper bound of the bytes of `batch` in the log.
+    pub bytes: usize,
+    /// Someone waits for it to be durable, even if it changes no row.
+    pub must_sync: bool,
+    /// Some of the rows are erased.
+    pub erases: bool,
+    /// Commits in it.
+    pub commits: u64,
+    answers: Vec<(Answer, Place)>,
+}
+
+/// The result for a caller once the group is durable.
+pub enum Answer {
+    Commit(oneshot::Sender<Result<Applied>>, Result<Applied>),
+    Adopted(oneshot::Sender<Result<Adopted>>, Result<Adopted>),
+    Table(oneshot::Sender<Result<TableId>>, TableId),
+    Erased(oneshot::Sender<Result<()>>),
+}
+
+impl Group {
+    /// How many jobs it has.
+    pub fn jobs(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Can it take any job at all?
+    pub fn has_room(&self) -> bool {
+        self.jobs() < GROUP_COMMITS_MAX && self.bytes < GROUP_BYTES_MAX
+    }
+
+    /// Can it take a job that writes this many bytes? The first one is always taken.
+    pub fn fits(&self, bytes: usize) -> bool {
+        self.bytes == 0 || self.bytes + bytes <= GROUP_BYTES_MAX
+    }
+
+    /// Adds keys of rows to erase.
+    pub fn erase(&mut self, keys: Vec<Bytes>) {
+        self.bytes += erase_bytes(&keys);
+        self.erases = true;
+        self.batch.extend(keys.into_iter().map(|key| (key, None)));
+    }
+
+    /// Adds a result for a caller. Its permit is released with it.
+    pub fn promise(&mut self, answer: Answer, place: Place) {
+        self.answers.push((answer, place));
+    }
+
+    /// Does it change the service's own table?
+    pub fn changes_catalog(&self) -> bool {
+        let prefix = keyspace::table_prefix(TableId::SYSTEM);
+        self.batch.keys().any(|key| key.starts_with(&prefix))
+    }
+
+    /// Tells everyone what came of the group.
+    pub fn answer(self, result: &Result<()>) {
+        for (index, (answer, place)) in self.answers.into_iter().enumerate() {
+            if index == 1 {
+                crash_point::pass(Point::AmidAnswers);
+            }
+            drop(place);
+            answer.send(result);
+        }
+    }
+}
+
+/// Bytes that erasing rows adds to a group.
+pub fn erase_bytes(keys: &[Bytes]) -> usize {
+    keys.iter().map(|key| WRITE_BYTES + key.len()).sum()
+}
+
+impl Answer {
+    fn send(self, result: &Result<()>) {
+        // One who no longer waits does not want to know.
+        match self {
+            Answer::Commit(answer, applied) => drop(answer.send(match (applied, result) {
+                (applied, Ok(())) => applied,
+                // Nothing of this one was in the batch, whatever became of that.
+                (Ok(Applied::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
+                (Ok(Applied::Done { .. }), Err(error)) => Err(error.clone()),
+                (Err(error), Err(_)) => Err(error),
+            })),
+            Answer::Adopted(answer, adopted) => drop(answer.send(match (adopted, result) {
+                (adopted, Ok(())) => adopted,
+                (Ok(Adopted::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
+                (Ok(Adopted::Done), Err(error)) => Err(error.clone()),
+                (Err(error), Err(_)) => Err(error),
+            })),
+            Answer::Table(answer, table) => drop(answer.send(result.clone().map(|()| table))),
+            Answer::Erased(answer) => drop(answer.send(result.clone())),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What the committer shares with the store's callers: whether it works, and what it has counted.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lazuli_engine::figure::{COUNTS, Histogram, MICROS};
+
+/// What the committer shares with the store's callers.
+#[derive(Debug, Default)]
+pub struct Health {
+    poison: OnceLock<String>,
+    commits: AtomicU64,
+    groups: AtomicU64,
+    largest_group: AtomicU64,
+    /// How many commits shared a sync.
+    pub group_commits: Histogram<{ COUNTS.len() }>,
+    /// How long it took to make a group durable.
+    pub sync_time: Histogram<{ MICROS.len() }>,
+}
+
+impl Health {
+    /// Why no more writes are taken, if so.
+    pub fn poison(&self) -> Option<&str> {
+        self.poison.get().map(String::as_str)
+    }
+
+    /// From now on no more writes are taken.
+    pub fn set_poison(&self, why: String) {
+        // The first reason is the one to tell.
+        let _ = self.poison.set(why);
+    }
+
+    /// Counts a group that was published, by the bytes that it wrote.
+    pub fn count_group(&self, bytes: usize) {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.largest_group.fetch_max(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts commits that were made.
+    pub fn count_commits(&self, commits: u64) {
+        self.commits.fetch_add(commits, Ordering::Relaxed);
+    }
+
+    /// Commits made, and batches in which they were made durable.
+    pub fn commits_and_groups(&self) -> (u64, u64) {
+        (self.commits.load(Ordering::Relaxed), self.groups.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of the largest group.
+    pub fn largest_group(&self) -> u64 {
+        self.largest_group.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,43 @@
+//! Is all there that was acknowledged? Told by what the store has left behind, not by the data: what is gone tells nothing.
+
+use lazuli_engine::Version;
+
+use crate::acknowledged::Acknowledged;
+use crate::directory::Directory;
+use crate::error::OpenError;
+
+/// Were all files of a new store there once? Not if their loss is accepted.
+pub fn was_made(directory: &Directory, accepts_loss: bool) -> Result<bool, OpenError> {
+    if accepts_loss {
+        return Ok(false);
+    }
+    Ok(directory.closed_at()?.is_some() || Acknowledged::read(directory.path())?.is_some())
+}
+
+/// Fails if a store whose last version is `last` lacks something. If that is accepted, it is only logged.
+pub fn verify(directory: &Directory, last: Version, accepts_loss: bool) -> Result<(), OpenError> {
+    // One that is not readable does not tell; whether that will do is for the operator to say.
+    let acknowledged = match Acknowledged::read(directory.path()) {
+        Err(_) if accepts_loss => None,
+        other => other?,
+    };
+    match since(directory.closed_at()?, acknowledged, last) {
+        None => Ok(()),
+        Some(why) if accepts_loss => {
+            tracing::warn!("acknowledged data is missing, which is accepted: {why}");
+            Ok(())
+        }
+        Some(why) => Err(OpenError::Lost(why)),
+    }
+}
+
+/// What is missing in a store whose last version is `found`.
+pub fn since(closed: Option<Version>, acknowledged: Option<Version>, found: Version) -> Option<String> {
+    let is_missing = |known: &Version| found < *known;
+    let Version(last) = found;
+    if let Some(Version(closed)) = closed.filter(is_missing) {
+        return Some(format!("the store was closed at version {closed}, but only version {last} is found"));
+    }
+    let Version(acknowledged) = acknowledged.filter(is_missing)?;
+    Some(format!("version {acknowledged} was acknowledged, but only version {last} is found"))
+}

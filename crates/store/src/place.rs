@@ -1,0 +1,94 @@
+//! Places in the queue: the memory that jobs hold while they wait for the committer.
+//!
+//! What must stay true: a job takes its place before it copies or reads anything, and never waits for more while it holds
+//! some. So no two jobs can wait for each other.
+
+use std::sync::Arc;
+
+use lazuli_engine::Result;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::closed;
+use crate::limits::{COMMIT_BYTES_MIN, COMMIT_READ_BYTES_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES};
+
+/// All places together.
+#[derive(Debug)]
+pub struct Places(Arc<Semaphore>);
+
+impl Places {
+    /// Room for [`QUEUE_BYTES_MAX`].
+    pub fn new() -> Self {
+        Self(Arc::new(Semaphore::new(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES)))
+    }
+
+    /// Waits for a permit for a job of this many bytes.
+    pub async fn take(&self, bytes: usize) -> Result<Place> {
+        let room = bytes.max(COMMIT_BYTES_MIN);
+        let permit = Arc::clone(&self.0).acquire_many_owned(units(room)).await.map_err(|_| closed())?;
+        Ok(Place { all: Arc::clone(&self.0), permit, free: room - bytes, read: 0 })
+    }
+
+    /// Lets nobody in any more.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+/// The place of one job, given back when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    all: Arc<Semaphore>,
+    permit: OwnedSemaphorePermit,
+    /// Bytes of the place that nothing takes up yet.
+    free: usize,
+    /// Bytes of rows that were read for the job.
+    read: usize,
+}
+
+impl Place {
+    /// Makes room for a row that was read for the job; `false` if there is none now.
+    pub fn keep(&mut self, bytes: usize) -> bool {
+        if self.read + bytes > COMMIT_READ_BYTES_MAX {
+            return false;
+        }
+        if bytes > self.free {
+            let more = units(bytes - self.free);
+            let Ok(permit) = Arc::clone(&self.all).try_acquire_many_owned(more) else { return false };
+            self.permit.merge(permit);
+            self.free += more as usize * QUEUE_UNIT_BYTES;
+        }
+        self.free -= bytes;
+        self.read += bytes;
+        true
+    }
+}
+
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(QUEUE_UNIT_BYTES)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn rows_that_were_read_count_and_are_given_back() {
+        let places = Places::new();
+        let all = places.0.available_permits();
+        let mut place = places.take(100).await.unwrap();
+        let least = COMMIT_BYTES_MIN / QUEUE_UNIT_BYTES;
+        assert!(place.keep(COMMIT_BYTES_MIN - 100), "what is left of the least that a job takes");
+        assert_eq!(places.0.available_permits(), all - least);
+        assert!(place.keep(1));
+        assert_eq!(places.0.available_permits(), all - least - 1);
+        assert!(!place.keep(COMMIT_READ_BYTES_MAX), "one job does not take everything");
+        drop(place);
+        assert_eq!(places.0.available_permits(), all);
+
+        let full = places.take(QUEUE_BYTES_MAX - COMMIT_BYTES_MIN).await.unwrap();
+        let mut place = places.take(0).await.unwrap();
+        assert!(place.keep(COMMIT_BYTES_MIN) && !place.keep(1), "nobody waits for more");
+        drop(full);
+        assert!(place.keep(1));
+    }
+}

@@ -1,0 +1,136 @@
+//! Threads for reads that need files.
+//!
+//! Most such reads do not wait for the disk, because the system has the block in memory. Then one thread does them all, one
+//! after the other, which costs less than waking a thread for each. A read that waits for too long behind others gets a
+//! thread of its own, so that a slow disk delays the reads that need it, and others by a moment at most.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lazuli_engine::{Error, Result};
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::error::closed;
+use crate::limits::{READ_PATIENCE, READS_MAX, READS_WAITING_MAX};
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The threads, and the reads that wait for them.
+#[derive(Clone)]
+pub struct Readers(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    threads_max: usize,
+    /// A thread has ended.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Work>,
+    threads: usize,
+    is_closed: bool,
+}
+
+/// A thread at work, or on its way. Counts as ended when it is dropped, also if it never ran.
+struct Thread {
+    shared: Arc<Shared>,
+    has_ended: bool,
+}
+
+impl Readers {
+    /// Maximum number of threads.
+    pub fn new(threads_max: usize) -> Self {
+        let threads_max = threads_max.clamp(1, READS_MAX);
+        Self(Arc::new(Shared { state: Mutex::default(), threads_max, ended: Notify::new() }))
+    }
+
+    /// Has a read done by one of the threads. It must not panic.
+    pub fn begin(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut state = self.0.state();
+        if state.is_closed {
+            return Err(closed());
+        }
+        if state.waiting.len() >= READS_WAITING_MAX {
+            return Err(Error::Busy("too many reads wait for the disk".into()));
+        }
+        state.waiting.push_back(Box::new(work));
+        if state.threads == 0 {
+            self.add_thread(state);
+        }
+        Ok(())
+    }
+
+    /// Waits for something that depends on a read that was begun, and sees to it that the read is done.
+    pub async fn watch<F: Future>(&self, waiting: F) -> F::Output {
+        let mut waiting = pin!(waiting);
+        if let Ok(done) = timeout(READ_PATIENCE, waiting.as_mut()).await {
+            return done;
+        }
+        self.help();
+        waiting.await
+    }
+
+    /// Adds a thread, if there are reads that wait.
+    fn help(&self) {
+        let state = self.0.state();
+        if !state.waiting.is_empty() && state.threads < self.0.threads_max {
+            self.add_thread(state);
+        }
+    }
+
+    /// Takes no more reads, and waits until all are done.
+    pub async fn close(&self) {
+        self.0.state().is_closed = true;
+        loop {
+            let ended = self.0.ended.notified();
+            if self.0.state().threads == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn add_thread(&self, mut state: MutexGuard<'_, State>) {
+        state.threads += 1;
+        drop(state);
+        let mut thread = Thread { shared: Arc::clone(&self.0), has_ended: false };
+        spawn_blocking(move || {
+            while let Some(work) = thread.next() {
+                work();
+            }
+        });
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Thread {
+    /// The next read; the thread has ended if there is none. Both under one lock, so that no read is left behind.
+    fn next(&mut self) -> Option<Work> {
+        let mut state = self.shared.state();
+        let work = state.waiting.pop_front();
+        if work.is_none() {
+            state.threads -= 1;
+            self.has_ended = true;
+        }
+        work
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.shared.state().threads -= 1;
+        }
+        self.shared.ended.notify_waiters();
+    }
+}

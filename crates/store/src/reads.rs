@@ -1,0 +1,79 @@
+//! Reads of rows by their keys: from memory on the caller's thread, from files on a bounded number of other threads.
+//!
+//! What must stay true: a thread that serves connections never waits for the disk. So a slow disk slows down the reads that
+//! need it, and no others.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lazuli_engine::{Error, Result};
+
+use crate::cell::Cell;
+use crate::files::panic_text;
+use crate::view::View;
+
+/// Where a read may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In memory only.
+    Memory,
+    /// In files too.
+    Files,
+}
+
+/// What a read found out.
+pub enum Look<T> {
+    /// What was to be read.
+    Found(T),
+    /// It is not in memory.
+    Cold,
+}
+
+/// Why a read that is limited to memory ended without a row.
+enum Miss {
+    Cold,
+    Failed(Error),
+}
+
+impl<T> Look<T> {
+    /// The value of a look in files, which always finds out.
+    pub fn certain(self) -> Result<T> {
+        match self {
+            Look::Found(found) => Ok(found),
+            Look::Cold => Err(Error::Unavailable("a row was looked for in memory only".into())),
+        }
+    }
+}
+
+impl View {
+    /// Looks for one cell by its key.
+    pub fn look(&self, key: &[u8], source: Source) -> Result<Look<Option<Cell>>> {
+        let read = || match (self.in_memory(key).map_err(Miss::Failed)?, source) {
+            (Look::Found(cell), _) => Ok(cell),
+            (Look::Cold, Source::Memory) => Err(Miss::Cold),
+            (Look::Cold, Source::Files) => self.cell(key).map_err(Miss::Failed),
+        };
+        match self.files().points.get(key, self.number, read) {
+            Ok(cell) => Ok(Look::Found(cell)),
+            Err(Miss::Cold) => Ok(Look::Cold),
+            Err(Miss::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The same for a row that is about to be changed, which is not worth a place in the cache.
+    pub fn look_aside(&self, key: &[u8], source: Source) -> Result<Look<Option<Cell>>> {
+        if let Some(cell) = self.files().points.known(key, self.number) {
+            return Ok(Look::Found(Some(cell)));
+        }
+        match (self.in_memory(key)?, source) {
+            (Look::Cold, Source::Files) => self.cell(key).map(Look::Found),
+            (look, _) => Ok(look),
+        }
+    }
+}
+
+/// Runs a read. A panic of the sorted store, which asserts some of what it finds in its files, is an error of this read
+/// alone.
+pub fn caught<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|panic| Err(Error::Corrupt(format!("a read panicked: {}", panic_text(&*panic)))))
+}

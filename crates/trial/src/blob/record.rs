@@ -1,0 +1,261 @@
+//! The operations of a history, and what each does to a few blobs.
+
+use crate::linear;
+
+/// Blobs that histories work on.
+pub const BLOBS: usize = 3;
+
+/// What a blob must be for a write to be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Anything.
+    None,
+    /// If-Match with the ETag of this value. Every value is written at most once in a history.
+    Is(u32),
+    /// If-None-Match: *
+    Absent,
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads a blob.
+    Get {
+        /// Which one.
+        blob: usize,
+    },
+    /// Writes a blob.
+    Put {
+        /// Which one.
+        blob: usize,
+        /// Its new value.
+        value: u32,
+        /// What it must be.
+        condition: Condition,
+        /// The lease that the request names.
+        lease: Option<u32>,
+    },
+    /// Deletes a blob.
+    Delete {
+        /// Which one.
+        blob: usize,
+        /// What it must be.
+        condition: Condition,
+        /// The lease that the request names.
+        lease: Option<u32>,
+    },
+    /// Acquires an infinite lease.
+    Acquire {
+        /// Which blob.
+        blob: usize,
+        /// The proposed id.
+        id: u32,
+    },
+    /// Releases a lease.
+    Release {
+        /// Which blob.
+        blob: usize,
+        /// The id.
+        id: u32,
+    },
+    /// Breaks a lease at once.
+    Break {
+        /// Which blob.
+        blob: usize,
+    },
+}
+
+/// What a client sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The value of the blob.
+    Value(Option<u32>),
+    /// The change was applied.
+    Applied,
+    /// 404, 409 or 412: nothing changed.
+    Rejected,
+}
+
+/// The lease of a blob.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lease {
+    /// There is none.
+    #[default]
+    Free,
+    /// One is held.
+    Held(u32),
+    /// One was broken.
+    Broken(u32),
+}
+
+impl Lease {
+    /// The lease after a write: one that was broken is forgotten.
+    fn written(self) -> Self {
+        match self {
+            Lease::Broken(_) | Lease::Free => Lease::Free,
+            held => held,
+        }
+    }
+}
+
+/// A blob: its value, if it exists, and its lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Blob {
+    value: Option<u32>,
+    lease: Lease,
+}
+
+impl Operation {
+    /// Does it name a condition?
+    pub fn is_conditional(&self) -> bool {
+        match self {
+            Operation::Put { condition, .. } | Operation::Delete { condition, .. } => {
+                *condition != Condition::None
+            }
+            _ => false,
+        }
+    }
+
+    /// Which blob it is about.
+    pub fn blob(&self) -> usize {
+        match *self {
+            Operation::Get { blob }
+            | Operation::Put { blob, .. }
+            | Operation::Delete { blob, .. }
+            | Operation::Acquire { blob, .. }
+            | Operation::Release { blob, .. }
+            | Operation::Break { blob } => blob,
+        }
+    }
+
+    /// The blob after a change; `None` if the change is rejected.
+    fn change(&self, blob: Blob) -> Option<Blob> {
+        match *self {
+            Operation::Get { .. } => Some(blob),
+            Operation::Put { value, condition, lease, .. } => {
+                // The lease is checked first, and its holder may create over what exists: Azure does the same.
+                let is_holder = matches!(blob.lease, Lease::Held(id) if lease == Some(id));
+                let may_create = condition == Condition::Absent && is_holder;
+                ((may_create || holds(condition, blob.value)) && permits(&blob, lease))
+                    .then_some(Blob { value: Some(value), lease: blob.lease.written() })
+            }
+            Operation::Delete { condition, lease, .. } => {
+                (blob.value.is_some() && holds(condition, blob.value) && permits(&blob, lease))
+                    .then(Blob::default)
+            }
+            Operation::Acquire { id, .. } => {
+                let is_free =
+                    matches!(blob.lease, Lease::Free | Lease::Broken(_)) || blob.lease == Lease::Held(id);
+                (blob.value.is_some() && is_free).then_some(Blob { lease: Lease::Held(id), ..blob })
+            }
+            Operation::Release { id, .. } => {
+                let is_own = matches!(blob.lease, Lease::Held(held) | Lease::Broken(held) if held == id);
+                (blob.value.is_some() && is_own).then_some(Blob { lease: Lease::Free, ..blob })
+            }
+            Operation::Break { .. } => match (blob.value, blob.lease) {
+                (Some(_), Lease::Held(id) | Lease::Broken(id)) => {
+                    Some(Blob { lease: Lease::Broken(id), ..blob })
+                }
+                _ => None,
+            },
+        }
+    }
+}
+
+fn holds(condition: Condition, value: Option<u32>) -> bool {
+    match condition {
+        Condition::None => true,
+        Condition::Is(expected) => value == Some(expected),
+        Condition::Absent => value.is_none(),
+    }
+}
+
+/// A leased blob is written with its lease only, any other blob without one.
+fn permits(blob: &Blob, lease: Option<u32>) -> bool {
+    match blob.lease {
+        Lease::Held(id) => lease == Some(id),
+        Lease::Free | Lease::Broken(_) => lease.is_none(),
+    }
+}
+
+impl linear::Operation for Operation {
+    type State = [Blob; BLOBS];
+    type Answer = Answer;
+
+    fn apply(&self, state: &Self::State) -> (Self::State, Answer) {
+        let blob = state[self.blob()];
+        if let Operation::Get { .. } = self {
+            return (*state, Answer::Value(blob.value));
+        }
+        match self.change(blob) {
+            None => (*state, Answer::Rejected),
+            Some(changed) => {
+                let mut next = *state;
+                next[self.blob()] = changed;
+                (next, Answer::Applied)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::{Event, Verdict, check};
+
+    fn put(value: u32, condition: Condition, lease: Option<u32>) -> Operation {
+        Operation::Put { blob: 0, value, condition, lease }
+    }
+
+    fn in_order(steps: &[(Operation, Answer)]) -> Verdict {
+        let events: Vec<Event<Operation>> = steps
+            .iter()
+            .enumerate()
+            .map(|(at, (operation, answer))| Event {
+                client: 0,
+                start: 2 * at as u64,
+                end: 2 * at as u64 + 1,
+                operation: operation.clone(),
+                answer: Some(answer.clone()),
+            })
+            .collect();
+        check(&events)
+    }
+
+    /// BL-02: of two writers with the same ETag, one is rejected.
+    #[test]
+    fn lost_updates_are_found() {
+        let first = (put(1, Condition::Absent, None), Answer::Applied);
+        let second = (put(2, Condition::Is(1), None), Answer::Applied);
+        let late = |answer| (put(3, Condition::Is(1), None), answer);
+        assert_eq!(in_order(&[first.clone(), second.clone(), late(Answer::Rejected)]), Verdict::Ordered);
+        assert_eq!(in_order(&[first, second, late(Answer::Applied)]), Verdict::Impossible);
+    }
+
+    #[test]
+    fn a_second_holder_of_a_lease_is_found() {
+        let first = (put(1, Condition::None, None), Answer::Applied);
+        let acquire = |id, answer| (Operation::Acquire { blob: 0, id }, answer);
+        let one = acquire(1, Answer::Applied);
+        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Answer::Rejected)]), Verdict::Ordered);
+        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Answer::Applied)]), Verdict::Impossible);
+        let broken = (Operation::Break { blob: 0 }, Answer::Applied);
+        let release = (Operation::Release { blob: 0, id: 1 }, Answer::Applied);
+        let steps = [first.clone(), one, broken, release.clone(), acquire(2, Answer::Applied)];
+        assert_eq!(in_order(&steps), Verdict::Ordered);
+        assert_eq!(in_order(&[first, release]), Verdict::Impossible);
+    }
+
+    #[test]
+    fn writes_to_a_leased_blob_without_its_lease_are_found() {
+        let start = [
+            (put(1, Condition::None, None), Answer::Applied),
+            (Operation::Acquire { blob: 0, id: 1 }, Answer::Applied),
+        ];
+        let then = |lease, answer| [&start[..], &[(put(2, Condition::None, lease), answer)]].concat();
+        assert_eq!(in_order(&then(None, Answer::Rejected)), Verdict::Ordered);
+        assert_eq!(in_order(&then(Some(2), Answer::Rejected)), Verdict::Ordered);
+        assert_eq!(in_order(&then(Some(1), Answer::Applied)), Verdict::Ordered);
+        assert_eq!(in_order(&then(None, Answer::Applied)), Verdict::Impossible);
+    }
+}

@@ -1,0 +1,114 @@
+//! Looks for an order that explains a history (Wing and Gong's search, with the memory that Lowe added).
+//!
+//! At every point any operation may come next that started before the first response of an unplaced one; it fits if the
+//! model gives the recorded answer. Operations without a response may be placed anywhere after their start, or nowhere.
+
+mod record;
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+pub use record::{Client, Clock, Event, Recorder, Shape, print, run};
+
+/// Points of the search that are tried before giving up.
+const STEPS_MAX: usize = 5_000_000;
+
+/// An operation, and what it does to the state of the model.
+pub trait Operation: Clone + Debug {
+    /// The state of the model.
+    type State: Clone + Default + Eq + Hash;
+    /// What a client sees.
+    type Answer: Clone + Debug + PartialEq;
+
+    /// The next state, and the response that the server must give.
+    fn apply(&self, state: &Self::State) -> (Self::State, Self::Answer);
+}
+
+/// The result of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is an order.
+    Ordered,
+    /// There is none: the server was wrong.
+    Impossible,
+    /// Neither was found within the bound.
+    GaveUp,
+}
+
+/// Which events are placed, as bits.
+type Placed = Vec<u64>;
+
+/// Is there an order of these events in which the model gives all of their answers?
+pub fn check<O: Operation>(events: &[Event<O>]) -> Verdict {
+    let mut events: Vec<&Event<O>> = events.iter().collect();
+    events.sort_by_key(|event| event.start);
+    Search { events, seen: HashSet::new(), steps: 0 }.run()
+}
+
+struct Search<'a, O: Operation> {
+    events: Vec<&'a Event<O>>,
+    seen: HashSet<(Placed, O::State)>,
+    steps: usize,
+}
+
+/// A point of the search: the placed events, the state of the model, and the event to try next.
+struct Point<S> {
+    placed: Placed,
+    state: S,
+    next: usize,
+}
+
+impl<O: Operation> Search<'_, O> {
+    fn run(&mut self) -> Verdict {
+        let placed = vec![0; self.events.len().div_ceil(64)];
+        let mut path = vec![Point { placed, state: O::State::default(), next: 0 }];
+        while let Some(point) = path.last_mut() {
+            let (limit, done) = self.limit(&point.placed);
+            if done {
+                return Verdict::Ordered;
+            }
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                return Verdict::GaveUp;
+            }
+            let at = point.next;
+            if at >= self.events.len() || self.events[at].start > limit {
+                path.pop();
+                continue;
+            }
+            point.next += 1;
+            if is_placed(&point.placed, at) {
+                continue;
+            }
+            let event = self.events[at];
+            let (state, answer) = event.operation.apply(&point.state);
+            if event.answer.as_ref().is_some_and(|recorded| *recorded != answer) {
+                continue;
+            }
+            let mut placed = point.placed.clone();
+            placed[at / 64] |= 1 << (at % 64);
+            if self.seen.insert((placed.clone(), state.clone())) {
+                path.push(Point { placed, state, next: 0 });
+            }
+        }
+        Verdict::Impossible
+    }
+
+    /// The first response among the unplaced: what started later cannot come before it. Done if none is left.
+    fn limit(&self, placed: &Placed) -> (u64, bool) {
+        let waiting = self
+            .events
+            .iter()
+            .enumerate()
+            .filter(|(at, event)| event.answer.is_some() && !is_placed(placed, *at));
+        match waiting.map(|(_, event)| event.end).min() {
+            Some(end) => (end, false),
+            None => (u64::MAX, true),
+        }
+    }
+}
+
+fn is_placed(placed: &Placed, at: usize) -> bool {
+    placed[at / 64] & (1 << (at % 64)) != 0
+}

@@ -1,0 +1,172 @@
+//! What a history is made of, and how concurrent clients record it.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::sync::Arc;
+
+use lazuli_model::Service;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::{Operation, Verdict, check};
+use crate::random::Random;
+use crate::subject::{End, Subject};
+
+/// An operation with its interval. Without a response nobody knows whether it was done; if so, at any time after its start.
+#[derive(Clone, Debug)]
+pub struct Event<O: Operation> {
+    /// Who sent it.
+    pub client: usize,
+    /// When it was sent.
+    pub start: u64,
+    /// When the response arrived.
+    pub end: u64,
+    /// What was asked for.
+    pub operation: O,
+    /// What the server answered.
+    pub answer: Option<O::Answer>,
+}
+
+/// A clock that only orders: what ended before something else started has the lower number.
+#[derive(Clone, Default)]
+pub struct Clock(Arc<watch::Sender<u64>>);
+
+impl Clock {
+    /// The next moment.
+    pub fn tick(&self) -> u64 {
+        let mut now = 0;
+        self.0.send_modify(|next| {
+            now = *next;
+            *next += 1;
+        });
+        now
+    }
+
+    /// Waits for that moment.
+    pub async fn reach(&self, moment: u64) {
+        // The sender belongs to this clock, so the channel stays open while anything waits.
+        let _ = self.0.subscribe().wait_for(|next| *next > moment).await;
+    }
+}
+
+/// The size of a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Clients at a time.
+    pub clients: usize,
+    /// Operations of each.
+    pub operations: usize,
+    /// Is the server killed in the middle?
+    pub kill: bool,
+}
+
+/// What a client needs to record its part of a history.
+pub struct Recorder {
+    /// Its number.
+    pub client: usize,
+    /// Where the server listens.
+    pub authority: String,
+    /// Its choices.
+    pub random: Random,
+    /// The clock of the history.
+    pub clock: Clock,
+}
+
+/// A client of a history.
+pub trait Client<O: Operation>: Send + Sized + 'static {
+    /// Does a number of operations; ends early when the server is gone.
+    fn run(self, operations: usize) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
+
+    /// Reads everything at the end: this shows what became of operations without a response.
+    fn read_all(self) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
+}
+
+type Clients<O> = JoinSet<Result<Vec<Event<O>>, String>>;
+
+/// Records a history and checks that it has an order. An error names the seed.
+pub async fn run<O, C>(
+    subject: &mut impl Subject,
+    service: Service,
+    seed: u64,
+    shape: Shape,
+    client: impl Fn(Recorder) -> C,
+) -> Result<Vec<Event<O>>, String>
+where
+    O: Operation + Send + 'static,
+    O::Answer: Send,
+    C: Client<O>,
+{
+    let recorded = record(subject, service, seed, shape, client).await;
+    let events = recorded.map_err(|error| format!("seed {seed}: {error}"))?;
+    match check(&events) {
+        Verdict::Ordered => Ok(events),
+        Verdict::Impossible => {
+            Err(format!("seed {seed}: no order explains what the clients saw:\n{}", print(&events)))
+        }
+        Verdict::GaveUp => Err(format!("seed {seed}: too many orders to search")),
+    }
+}
+
+async fn record<O, C>(
+    subject: &mut impl Subject,
+    service: Service,
+    seed: u64,
+    shape: Shape,
+    client: impl Fn(Recorder) -> C,
+) -> Result<Vec<Event<O>>, String>
+where
+    O: Operation + Send + 'static,
+    O::Answer: Send,
+    C: Client<O>,
+{
+    let mut random = Random::from_seed(seed);
+    let clock = Clock::default();
+    let mut clients = Clients::new();
+    for number in 0..shape.clients {
+        let (authority, random) = (subject.authority(service), random.fork());
+        let recorder = Recorder { client: number, authority, random, clock: clock.clone() };
+        clients.spawn(client(recorder).run(shape.operations));
+    }
+    let mut events = Vec::new();
+    if shape.kill {
+        // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
+        let moments = shape.clients * shape.operations * 2;
+        let kill_at = (moments / 8 + random.below(moments / 2 + 1)) as u64;
+        tokio::select! {
+            () = clock.reach(kill_at) => {}
+            ended = finish(&mut clients, &mut events) => ended?,
+        }
+        subject.restart(End::Kill).await?;
+    }
+    finish(&mut clients, &mut events).await?;
+    let unanswered = events.iter().filter(|event| event.answer.is_none()).count();
+    if unanswered > 0 && !shape.kill {
+        return Err(format!("{unanswered} changes got no response from a server that was not killed"));
+    }
+    let (authority, random) = (subject.authority(service), random.fork());
+    let last = Recorder { client: shape.clients, authority, random, clock };
+    events.extend(client(last).read_all().await?);
+    Ok(events)
+}
+
+/// Waits for the clients and keeps their events, also if the wait is cancelled.
+async fn finish<O>(clients: &mut Clients<O>, events: &mut Vec<Event<O>>) -> Result<(), String>
+where
+    O: Operation + 'static,
+{
+    while let Some(ended) = clients.join_next().await {
+        events.extend(ended.map_err(|error| error.to_string())??);
+    }
+    Ok(())
+}
+
+/// A history for a person to read.
+pub fn print<O: Operation>(events: &[Event<O>]) -> String {
+    let mut sorted: Vec<&Event<O>> = events.iter().collect();
+    sorted.sort_by_key(|event| event.start);
+    let mut text = String::new();
+    for Event { client, start, end, operation, answer } in sorted {
+        let _ = writeln!(text, "{start:>5}..{end:<5} client {client}: {operation:?} -> {answer:?}");
+    }
+    text
+}

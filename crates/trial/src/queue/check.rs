@@ -1,0 +1,255 @@
+//! The rules of a queue, checked on a recorded history.
+//!
+//! Times are those of the clients, so an operation took effect at some moment between its start and its end. A rule is
+//! reported as broken only if no choice of these moments satisfies it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// How much shorter a hold may be than the client asked for: times of visibility are full seconds on the wire.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// A message as a client received it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its number.
+    pub message: u64,
+    /// The number of its last update.
+    pub version: u64,
+    /// The receipt.
+    pub receipt: String,
+    /// How often it has been received.
+    pub dequeue_count: u64,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Puts a message.
+    Put {
+        /// Its number.
+        message: u64,
+    },
+    /// Gets messages.
+    Get {
+        /// How long they are hidden.
+        seconds: u64,
+        /// The messages.
+        received: Vec<Received>,
+    },
+    /// Updates a message.
+    Update {
+        /// Its number.
+        message: u64,
+        /// The receipt that the client had.
+        receipt: String,
+        /// The new version.
+        version: u64,
+        /// How long it is hidden from now on.
+        seconds: u64,
+    },
+    /// Deletes a message.
+    Delete {
+        /// Its number.
+        message: u64,
+        /// The receipt that the client had.
+        receipt: String,
+    },
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// It was rejected and changed nothing.
+    Rejected,
+    /// There was no response: it was done or not.
+    Unknown,
+}
+
+/// An operation with its interval and outcome.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Who sent it.
+    pub client: usize,
+    /// When it was sent.
+    pub start: Duration,
+    /// When the response arrived.
+    pub end: Duration,
+    /// What was asked for, and what was received.
+    pub act: Act,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What happened to one message.
+#[derive(Default)]
+struct Life<'a> {
+    put: Option<&'a Event>,
+    gets: Vec<(&'a Event, &'a Received, u64)>,
+    updates: Vec<(&'a Event, u64, u64)>,
+    deletes: Vec<&'a Event>,
+}
+
+/// Messages that must exist: acknowledged, and never deleted, not even perhaps.
+pub fn must_exist(events: &[Event]) -> BTreeSet<u64> {
+    let lives = lives(events);
+    let exists = |life: &Life<'_>| {
+        life.put.is_some_and(|put| put.outcome == Outcome::Done)
+            && life.deletes.iter().all(|delete| delete.outcome == Outcome::Rejected)
+    };
+    lives.into_iter().filter(|(_, life)| exists(life)).map(|(message, _)| message).collect()
+}
+
+/// Checks all rules. An error says which message broke which.
+pub fn check(events: &[Event]) -> Result<(), String> {
+    let receipts = receipts(events);
+    for (message, life) in lives(events) {
+        let checked = was_put(&life)
+            .and_then(|()| stays_deleted(&life))
+            .and_then(|()| one_holder(&life))
+            .and_then(|()| counts_and_versions_grow(&life))
+            .and_then(|()| old_receipts_are_rejected(&life, events, &receipts, message));
+        checked.map_err(|error| format!("message {message} {error}"))?;
+    }
+    Ok(())
+}
+
+fn lives(events: &[Event]) -> BTreeMap<u64, Life<'_>> {
+    let mut lives: BTreeMap<u64, Life<'_>> = BTreeMap::new();
+    for event in events {
+        match &event.act {
+            Act::Put { message } => lives.entry(*message).or_default().put = Some(event),
+            Act::Get { seconds, received } => {
+                for one in received {
+                    lives.entry(one.message).or_default().gets.push((event, one, *seconds));
+                }
+            }
+            Act::Update { message, version, seconds, .. } if event.outcome != Outcome::Rejected => {
+                lives.entry(*message).or_default().updates.push((event, *version, *seconds));
+            }
+            Act::Update { .. } => {}
+            Act::Delete { message, .. } => lives.entry(*message).or_default().deletes.push(event),
+        }
+    }
+    lives
+}
+
+fn was_put(life: &Life<'_>) -> Result<(), String> {
+    match (life.put, life.gets.first()) {
+        (Some(put), Some((get, ..))) if get.end < put.start => Err("was received before it was put".into()),
+        (None, Some(_)) => Err("was received but never put".into()),
+        _ => Ok(()),
+    }
+}
+
+fn stays_deleted(life: &Life<'_>) -> Result<(), String> {
+    let deleted = life.deletes.iter().filter(|delete| delete.outcome == Outcome::Done);
+    match deleted.map(|delete| delete.end).min() {
+        Some(end) if life.gets.iter().any(|(get, ..)| get.start > end) => {
+            Err("was received after it was deleted".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn one_holder(life: &Life<'_>) -> Result<(), String> {
+    for (index, first) in life.gets.iter().enumerate() {
+        for second in &life.gets[index + 1..] {
+            if !may_follow(life, first, second) && !may_follow(life, second, first) {
+                return Err(format!(
+                    "had two holders: clients {} and {} received it",
+                    first.0.client, second.0.client
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Can the second get have come after the hold of the first had ended?
+fn may_follow(
+    life: &Life<'_>,
+    (first, _, seconds): &(&Event, &Received, u64),
+    (second, ..): &(&Event, &Received, u64),
+) -> bool {
+    if std::ptr::eq(*first, *second) || second.end < first.start {
+        return false;
+    }
+    let has_run_out = second.end + SLACK >= first.start + Duration::from_secs(*seconds);
+    // An update with a shorter time ends the hold early.
+    let was_released = life.updates.iter().any(|(update, _, shorter)| {
+        let starts_between = update.start < second.end && update.end > first.start;
+        starts_between && second.end + SLACK >= update.start + Duration::from_secs(*shorter)
+    });
+    has_run_out || was_released
+}
+
+fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
+    for (first, seen, _) in &life.gets {
+        let later = life
+            .gets
+            .iter()
+            .find(|(second, again, _)| second.start > first.end && again.dequeue_count <= seen.dequeue_count);
+        if later.is_some() {
+            return Err("was received again without a greater dequeue count".into());
+        }
+    }
+    for (update, version, _) in life.updates.iter().filter(|(update, ..)| update.outcome == Outcome::Done) {
+        if life.gets.iter().any(|(get, seen, _)| get.start > update.end && seen.version < *version) {
+            return Err(format!("lost its update to version {version}"));
+        }
+    }
+    Ok(())
+}
+
+/// The moment by which each receipt had been given out.
+fn receipts(events: &[Event]) -> HashMap<&str, Duration> {
+    let mut given = HashMap::new();
+    for event in events {
+        if let Act::Get { received, .. } = &event.act {
+            given.extend(received.iter().map(|one| (one.receipt.as_str(), event.end)));
+        }
+    }
+    given
+}
+
+fn old_receipts_are_rejected(
+    life: &Life<'_>,
+    events: &[Event],
+    given: &HashMap<&str, Duration>,
+    number: u64,
+) -> Result<(), String> {
+    for event in events.iter().filter(|event| event.outcome == Outcome::Done) {
+        let receipt = match &event.act {
+            Act::Update { message, receipt, .. } | Act::Delete { message, receipt } if *message == number => {
+                receipt
+            }
+            _ => continue,
+        };
+        let Some(given) = given.get(receipt.as_str()) else { continue };
+        let newer = life.gets.iter().any(|(get, ..)| get.start > *given && get.end < event.start);
+        if newer {
+            return Err("was changed with a receipt that a later get had replaced".into());
+        }
+    }
+    Ok(())
+}
+
+/// A history for a person to read.
+pub fn print(events: &[Event]) -> String {
+    let mut sorted: Vec<&Event> = events.iter().collect();
+    sorted.sort_by_key(|event| event.start);
+    let mut text = String::new();
+    for Event { client, start, end, act, outcome } in sorted {
+        let (start, end) = (start.as_micros(), end.as_micros());
+        let _ = writeln!(text, "{start:>9}..{end:<9} client {client}: {act:?} -> {outcome:?}");
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

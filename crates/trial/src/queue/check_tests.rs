@@ -1,0 +1,98 @@
+//! Each rule finds a history that breaks it, and accepts the nearest one that does not.
+
+use super::*;
+
+const M: u64 = 7;
+
+fn event(start: u64, end: u64, act: Act) -> Event {
+    let at = Duration::from_millis;
+    Event { client: 0, start: at(start), end: at(end), act, outcome: Outcome::Done }
+}
+
+fn put() -> Event {
+    event(0, 1, Act::Put { message: M })
+}
+
+fn get(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> Event {
+    let received = Received { message: M, version: 0, receipt: receipt.to_owned(), dequeue_count };
+    event(start, end, Act::Get { seconds: 3, received: vec![received] })
+}
+
+fn update(start: u64, end: u64, receipt: &str, seconds: u64) -> Event {
+    event(start, end, Act::Update { message: M, receipt: receipt.to_owned(), version: 1, seconds })
+}
+
+fn delete(start: u64, end: u64, receipt: &str) -> Event {
+    event(start, end, Act::Delete { message: M, receipt: receipt.to_owned() })
+}
+
+fn unknown(event: Event) -> Event {
+    Event { outcome: Outcome::Unknown, ..event }
+}
+
+#[track_caller]
+fn breaks(rule: &str, events: &[Event]) {
+    let error = check(events).expect_err("the history breaks a rule");
+    assert!(error.contains(rule), "{error}");
+}
+
+/// QU-01: a message that was received is invisible to everyone else until its time is over.
+#[test]
+fn two_holders_are_found() {
+    breaks("two holders", &[put(), get(2, 3, "a", 1), get(4, 5, "b", 2)]);
+    breaks("two holders", &[put(), get(2, 6, "a", 1), get(3, 5, "b", 2)]);
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), get(3100, 3101, "b", 2)]), Ok(()));
+}
+
+#[test]
+fn a_holder_may_release_a_message() {
+    let mut again = get(6, 7, "c", 2);
+    if let Act::Get { received, .. } = &mut again.act {
+        received[0].version = 1;
+    }
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), update(4, 5, "a", 0), again.clone()]), Ok(()));
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), unknown(update(4, 5, "a", 0)), again.clone()]), Ok(()));
+    breaks("two holders", &[put(), get(2, 3, "a", 1), update(4, 5, "a", 5), again]);
+}
+
+#[test]
+fn deleted_messages_stay_deleted() {
+    breaks("after it was deleted", &[put(), get(2, 3, "a", 1), delete(4, 5, "a"), get(9000, 9001, "b", 2)]);
+    let maybe = unknown(delete(4, 5, "a"));
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), maybe, get(9000, 9001, "b", 2)]), Ok(()));
+}
+
+#[test]
+fn messages_come_from_nowhere_only_by_mistake() {
+    breaks("never put", &[get(2, 3, "a", 1)]);
+    breaks("before it was put", &[get(2, 3, "a", 1), event(4, 5, Act::Put { message: M })]);
+}
+
+#[test]
+fn updates_are_never_lost() {
+    let events = [put(), get(2, 3, "a", 1), update(4, 5, "a", 0), get(6, 7, "b", 2)];
+    breaks("lost its update", &events);
+}
+
+#[test]
+fn dequeue_counts_grow() {
+    breaks("dequeue count", &[put(), get(2, 3, "a", 1), get(9000, 9001, "b", 1)]);
+}
+
+#[test]
+fn replaced_receipts_are_rejected() {
+    let gets = [put(), get(2, 3, "a", 1), get(9000, 9001, "b", 2)];
+    let late = delete(9002, 9003, "a");
+    breaks("later get had replaced", &[&gets[..], std::slice::from_ref(&late)].concat());
+    let rejected = Event { outcome: Outcome::Rejected, ..late };
+    assert_eq!(check(&[&gets[..], &[rejected]].concat()), Ok(()));
+}
+
+#[test]
+fn only_acknowledged_messages_that_were_never_deleted_must_exist() {
+    assert!(must_exist(&[put(), get(2, 3, "a", 1)]).contains(&M));
+    assert!(must_exist(&[unknown(put())]).is_empty());
+    for end in [delete(4, 5, "a"), unknown(delete(4, 5, "a"))] {
+        assert!(must_exist(&[put(), get(2, 3, "a", 1), end]).is_empty());
+    }
+}

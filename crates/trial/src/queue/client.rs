@@ -1,0 +1,196 @@
+//! One client of a queue's history: chooses operations, sends them, records what it saw.
+
+use lazuli_probe::{Request, Response};
+use lazuli_server::clock::Stopwatch;
+
+use super::check::{Act, Event, Outcome, Received};
+use super::wire;
+use crate::caller::Caller;
+use crate::linear::Clock;
+use crate::random::Random;
+
+/// How long messages stay hidden: long compared with a history, short enough to wait for at the end.
+const HIDDEN_SECONDS: [u64; 2] = [3, 5];
+/// Messages that a client asks for at most.
+const BATCH_MAX: usize = 8;
+/// Messages that a client puts at most; tells the messages of clients apart.
+const MESSAGES_MAX: u64 = 1_000_000;
+
+/// A message in hand.
+struct Held {
+    id: String,
+    received: Received,
+}
+
+/// The clocks of a history.
+pub struct Timing {
+    /// When things happened.
+    pub watch: Stopwatch,
+    /// How many operations have been sent.
+    pub progress: Clock,
+}
+
+/// A client.
+pub struct Client {
+    number: usize,
+    caller: Caller,
+    queue: String,
+    random: Random,
+    timing: Timing,
+    put: u64,
+    held: Vec<Held>,
+    events: Vec<Event>,
+}
+
+impl Client {
+    pub fn new(number: usize, caller: Caller, queue: String, random: Random, timing: Timing) -> Self {
+        Self { number, caller, queue, random, timing, put: 0, held: Vec::new(), events: Vec::new() }
+    }
+
+    /// Does a number of operations; ends early when the server is gone.
+    pub async fn run(mut self, operations: usize) -> Result<Vec<Event>, String> {
+        for _ in 0..operations {
+            let is_answered = match self.random.below(20) {
+                0..8 => self.put().await?,
+                8..13 => {
+                    let count = 1 + self.random.below(BATCH_MAX);
+                    self.get(count).await?
+                }
+                13..16 => self.update().await?,
+                _ => self.delete().await?,
+            };
+            if !is_answered {
+                break;
+            }
+        }
+        Ok(self.events)
+    }
+
+    /// Receives messages and deletes them. Returns their numbers.
+    pub async fn receive_and_delete(&mut self) -> Result<Vec<u64>, String> {
+        if !self.get(32).await? {
+            return Err("a get at the end got no response".into());
+        }
+        let found: Vec<u64> = self.held.iter().map(|held| held.received.message).collect();
+        while !self.held.is_empty() {
+            if !self.delete().await? {
+                return Err("a delete at the end got no response".into());
+            }
+        }
+        Ok(found)
+    }
+
+    /// What it recorded.
+    pub fn into_events(self) -> Vec<Event> {
+        self.events
+    }
+
+    async fn put(&mut self) -> Result<bool, String> {
+        self.put += 1;
+        let message = self.number as u64 * MESSAGES_MAX + self.put;
+        let request = wire::put(&self.caller, &self.queue, &text(message, 0));
+        let (index, response) = self.send(request, Act::Put { message }).await;
+        self.conclude(index, response.as_ref(), 201)
+    }
+
+    async fn get(&mut self, count: usize) -> Result<bool, String> {
+        let seconds = *self.random.pick(&HIDDEN_SECONDS);
+        let request = wire::get(&self.caller, &self.queue, count, seconds);
+        let (index, response) = self.send(request, Act::Get { seconds, received: Vec::new() }).await;
+        let is_answered = self.conclude(index, response.as_ref(), 200)?;
+        let Some(response) = response.filter(|response| response.status == 200) else {
+            return Ok(is_answered);
+        };
+        let mut all = Vec::new();
+        for message in wire::messages(&response)? {
+            let (number, version) = numbers(&message.text)?;
+            let received = Received {
+                message: number,
+                version,
+                receipt: message.receipt,
+                dequeue_count: message.dequeue_count,
+            };
+            all.push(received.clone());
+            self.held.push(Held { id: message.id, received });
+        }
+        if let Act::Get { received, .. } = &mut self.events[index].act {
+            *received = all;
+        }
+        Ok(is_answered)
+    }
+
+    async fn update(&mut self) -> Result<bool, String> {
+        let Some(held) = self.pick() else { return Ok(true) };
+        let seconds = if self.random.chance(30) { 0 } else { *self.random.pick(&HIDDEN_SECONDS) };
+        let Received { message, version, receipt, .. } = held.received.clone();
+        let version = version + 1;
+        let text = text(message, version);
+        let request = wire::update(&self.caller, &self.queue, &held.id, &receipt, &text, seconds);
+        let act = Act::Update { message, receipt, version, seconds };
+        let (index, response) = self.send(request, act).await;
+        let is_answered = self.conclude(index, response.as_ref(), 204)?;
+        if let Some(response) = response.filter(|response| response.status == 204) {
+            let receipt = response.header("x-ms-popreceipt").ok_or("an update without a receipt")?.to_owned();
+            let received = Received { version, receipt, ..held.received };
+            self.held.push(Held { id: held.id, received });
+        }
+        Ok(is_answered)
+    }
+
+    async fn delete(&mut self) -> Result<bool, String> {
+        let Some(held) = self.pick() else { return Ok(true) };
+        let Received { message, receipt, .. } = held.received;
+        let request = wire::delete(&self.caller, &self.queue, &held.id, &receipt);
+        let (index, response) = self.send(request, Act::Delete { message, receipt }).await;
+        self.conclude(index, response.as_ref(), 204)
+    }
+
+    fn pick(&mut self) -> Option<Held> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let index = self.random.below(self.held.len());
+        Some(self.held.swap_remove(index))
+    }
+
+    async fn send(&mut self, request: Request, act: Act) -> (usize, Option<Response>) {
+        self.timing.progress.tick();
+        let start = self.timing.watch.elapsed();
+        let response = self.caller.send(request).await.ok();
+        let end = self.timing.watch.elapsed();
+        // A 5xx does not say what became of the request.
+        let response = response.filter(|response| response.status < 500);
+        self.events.push(Event { client: self.number, start, end, act, outcome: Outcome::Unknown });
+        (self.events.len() - 1, response)
+    }
+
+    /// Records the outcome. `false` if there was no response: the client ends.
+    fn conclude(&mut self, index: usize, response: Option<&Response>, success: u16) -> Result<bool, String> {
+        let event = &mut self.events[index];
+        event.outcome = match response.map(|response| response.status) {
+            None => return Ok(false),
+            Some(status) if status == success => Outcome::Done,
+            // The message is gone, or the receipt is no longer the latest.
+            Some(400 | 404) if matches!(event.act, Act::Update { .. } | Act::Delete { .. }) => {
+                Outcome::Rejected
+            }
+            Some(status) => {
+                let body = response.map(Response::text).unwrap_or_default();
+                return Err(format!("{:?} got the response {status} {body}", event.act));
+            }
+        };
+        Ok(true)
+    }
+}
+
+/// The text of a message: its number and the number of its update.
+fn text(message: u64, version: u64) -> String {
+    format!("{message}:{version}")
+}
+
+fn numbers(text: &str) -> Result<(u64, u64), String> {
+    let parsed = text
+        .split_once(':')
+        .and_then(|(message, version)| Some((message.parse().ok()?, version.parse().ok()?)));
+    parsed.ok_or_else(|| format!("a message that nobody put: {text}"))
+}

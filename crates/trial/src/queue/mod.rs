@@ -1,0 +1,156 @@
+//! Trials of the Queue service.
+//!
+//! Concurrent clients put, get, update and delete messages of one queue, with kills. Every response is recorded with its
+//! interval of time, and [`check`] then looks for what must never happen: a message with two holders, an acknowledged
+//! message that is gone, a deleted one that is back, an old receipt that still works.
+
+pub mod check;
+mod client;
+pub mod soak;
+mod wire;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lazuli_model::Service;
+use lazuli_server::clock::Stopwatch;
+use tokio::task::JoinSet;
+
+pub use check::{Act, Event, Outcome, Received};
+
+use crate::caller::Caller;
+use crate::linear::{Clock, Shape};
+use crate::random::Random;
+use crate::subject::{End, Subject};
+use client::{Client, Timing};
+
+/// How long every message may stay hidden after the work has ended. Holds last a few seconds; the rest is for slow machines.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long to wait before looking again for messages that are still hidden.
+const DRAIN_EVERY: Duration = Duration::from_millis(100);
+
+/// What was seen in histories.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Messages that were put.
+    pub put: usize,
+    /// Messages that were received, each time counted.
+    pub received: usize,
+    /// Messages that were deleted.
+    pub deleted: usize,
+    /// Operations whose outcome is unknown.
+    pub unknown: usize,
+}
+
+impl Seen {
+    /// Adds what was seen in another history.
+    pub fn add(&mut self, other: Seen) {
+        self.put += other.put;
+        self.received += other.received;
+        self.deleted += other.deleted;
+        self.unknown += other.unknown;
+    }
+
+    /// Histories in which nothing happens break no rule, but prove nothing.
+    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+        match self {
+            Seen { put: 0, .. } | Seen { received: 0, .. } | Seen { deleted: 0, .. } => {
+                Err("no message was put, received and deleted".into())
+            }
+            Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted an operation".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+type Clients = JoinSet<Result<Vec<Event>, String>>;
+
+/// Records one history of this seed on a queue of its own, and checks it. An error names the seed.
+pub async fn run(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<Seen, String> {
+    let recorded = record(subject, seed, shape).await;
+    let events = recorded.map_err(|error| format!("seed {seed}: {error}"))?;
+    check::check(&events).map_err(|error| format!("seed {seed}: {error}\n{}", check::print(&events)))?;
+    Ok(seen(&events))
+}
+
+async fn record(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<Vec<Event>, String> {
+    let mut random = Random::from_seed(seed);
+    let queue = format!("history{seed:x}");
+    wire::create(&mut caller(subject), &queue).await?;
+    let (watch, clock) = (Stopwatch::start(), Clock::default());
+    let mut events = Vec::new();
+    // After a kill the clients work on the restarted server for a second phase.
+    for phase in 0..=usize::from(shape.kill) {
+        let mut clients = Clients::new();
+        for number in 0..shape.clients {
+            let number = phase * shape.clients + number;
+            let timing = Timing { watch, progress: clock.clone() };
+            let client = Client::new(number, caller(subject), queue.clone(), random.fork(), timing);
+            clients.spawn(client.run(shape.operations));
+        }
+        if shape.kill && phase == 0 {
+            // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
+            let operations = shape.clients * shape.operations;
+            let kill_at = (operations / 8 + random.below(operations / 2 + 1)) as u64;
+            tokio::select! {
+                () = clock.reach(kill_at) => {}
+                ended = finish(&mut clients, &mut events) => ended?,
+            }
+            subject.restart(End::Kill).await?;
+        }
+        finish(&mut clients, &mut events).await?;
+    }
+    if !shape.kill && events.iter().any(|event| event.outcome == Outcome::Unknown) {
+        return Err("an operation got no response from a server that was not killed".into());
+    }
+    let timing = Timing { watch, progress: clock };
+    let last = Client::new(2 * shape.clients, caller(subject), queue, random.fork(), timing);
+    drain(last, &mut events).await?;
+    Ok(events)
+}
+
+/// Waits for the clients and keeps their events, also if the wait is cancelled.
+async fn finish(clients: &mut Clients, events: &mut Vec<Event>) -> Result<(), String> {
+    while let Some(ended) = clients.join_next().await {
+        events.extend(ended.map_err(|error| error.to_string())??);
+    }
+    Ok(())
+}
+
+/// Receives and deletes every message that must still exist.
+async fn drain(mut client: Client, events: &mut Vec<Event>) -> Result<(), String> {
+    let mut left: BTreeSet<u64> = check::must_exist(events);
+    let watch = Stopwatch::start();
+    while !left.is_empty() {
+        let found = client.receive_and_delete().await?;
+        for message in &found {
+            left.remove(message);
+        }
+        if found.is_empty() {
+            if watch.elapsed() > DRAIN_TIME_MAX {
+                return Err(format!("acknowledged messages are gone: {left:?}\n{}", check::print(events)));
+            }
+            tokio::time::sleep(DRAIN_EVERY).await;
+        }
+    }
+    events.extend(client.into_events());
+    Ok(())
+}
+
+fn caller(subject: &impl Subject) -> Caller {
+    Caller::new(Service::Queue, &subject.authority(Service::Queue))
+}
+
+fn seen(events: &[Event]) -> Seen {
+    let mut seen = Seen::default();
+    for event in events {
+        match (&event.act, event.outcome) {
+            (_, Outcome::Unknown) => seen.unknown += 1,
+            (Act::Put { .. }, Outcome::Done) => seen.put += 1,
+            (Act::Get { received, .. }, Outcome::Done) => seen.received += received.len(),
+            (Act::Delete { .. }, Outcome::Done) => seen.deleted += 1,
+            _ => {}
+        }
+    }
+    seen
+}

@@ -1,0 +1,74 @@
+//! Concurrent clients on one partition: is there an order in which everything they saw makes sense?
+//!
+//! Every operation is recorded with the moment it was sent and the moment its response arrived. [`linear`] then looks for
+//! an order of all of them, each within its own interval, in which a plain map gives the same answers. Reads of the whole
+//! partition and transactions are single operations in that order, so snapshots and atomicity are checked with it.
+
+pub mod record;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use lazuli_model::Service;
+
+pub use record::{Answer, Operation, Single, State};
+
+use crate::linear::{self, Event, Shape};
+use crate::subject::Subject;
+use crate::table::wire::{Call, Caller};
+
+/// What was seen in histories.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Operations with a response.
+    pub answered: usize,
+    /// Operations whose outcome is unknown.
+    pub unknown: usize,
+    /// Transactions that were applied.
+    pub transactions: usize,
+}
+
+impl Seen {
+    /// Adds what was seen in another one.
+    pub fn add(&mut self, other: Seen) {
+        self.answered += other.answered;
+        self.unknown += other.unknown;
+        self.transactions += other.transactions;
+    }
+
+    /// Histories in which nothing happens have an order too, but prove nothing.
+    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+        match self {
+            Seen { transactions: 0, .. } => Err("no transaction was ever applied".into()),
+            Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted a change".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Records one history of this seed on a partition of its own, and checks it. An error names the seed.
+pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
+    let place = worker::Place { table: table.into(), partition: format!("h{seed:x}") };
+    let client = |recorder| worker::Worker::new(place.clone(), recorder);
+    let events = linear::run(subject, Service::Table, seed, shape, client).await?;
+    Ok(seen(&events))
+}
+
+/// Creates the table that histories use.
+pub async fn prepare(subject: &impl Subject, table: &str) -> Result<(), String> {
+    let call = Call::new("POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"));
+    let reply = Caller::new(&subject.authority(Service::Table)).call(&call).await?;
+    match reply.status {
+        201 | 409 => Ok(()),
+        other => Err(format!("the table was not created: {other}")),
+    }
+}
+
+fn seen(events: &[Event<Operation>]) -> Seen {
+    let unknown = events.iter().filter(|event| event.answer.is_none()).count();
+    let applied = |event: &&Event<Operation>| {
+        matches!(event.operation, Operation::Transaction(_)) && event.answer == Some(Answer::Applied)
+    };
+    Seen { answered: events.len() - unknown, unknown, transactions: events.iter().filter(applied).count() }
+}

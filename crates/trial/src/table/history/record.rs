@@ -1,0 +1,135 @@
+//! The operations of a history, and what each does to a plain map.
+
+use crate::linear;
+
+/// Rows of the partition that histories work on.
+pub const ROWS: usize = 4;
+
+/// The values of the rows. Every value is written at most once in a history.
+pub type State = [Option<u32>; ROWS];
+
+/// A change of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Single {
+    /// Insert, if nothing is there.
+    Insert {
+        /// Which row.
+        row: usize,
+        /// What it becomes.
+        value: u32,
+    },
+    /// Insert or replace.
+    Put {
+        /// Which row.
+        row: usize,
+        /// What it becomes.
+        value: u32,
+    },
+    /// Replace, if the row still has the value that was read before.
+    Swap {
+        /// Which row.
+        row: usize,
+        /// What it must be.
+        expected: u32,
+        /// What it becomes.
+        value: u32,
+    },
+    /// Delete, if the row still has that value.
+    Delete {
+        /// Which row.
+        row: usize,
+        /// What it must be.
+        expected: u32,
+    },
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// One row.
+    Get(usize),
+    /// The whole partition in one query.
+    Scan,
+    /// A change.
+    Write(Single),
+    /// Several changes, all or nothing.
+    Transaction(Vec<Single>),
+}
+
+/// What a client sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The value of the row.
+    Value(Option<u32>),
+    /// The values of all rows.
+    Values(State),
+    /// Done.
+    Applied,
+    /// 409.
+    Exists,
+    /// 404.
+    Missing,
+    /// 412.
+    Mismatch,
+}
+
+impl Single {
+    /// The row that it is about.
+    pub fn row(&self) -> usize {
+        match *self {
+            Single::Insert { row, .. }
+            | Single::Put { row, .. }
+            | Single::Swap { row, .. }
+            | Single::Delete { row, .. } => row,
+        }
+    }
+
+    fn apply(&self, state: &mut State) -> Answer {
+        let current = state[self.row()];
+        let (refusal, next) = match *self {
+            Single::Insert { value, .. } => (current.map(|_| Answer::Exists), Some(value)),
+            Single::Put { value, .. } => (None, Some(value)),
+            Single::Swap { expected, value, .. } => (unexpected(current, expected), Some(value)),
+            Single::Delete { expected, .. } => (unexpected(current, expected), None),
+        };
+        if let Some(refusal) = refusal {
+            return refusal;
+        }
+        state[self.row()] = next;
+        Answer::Applied
+    }
+}
+
+fn unexpected(current: Option<u32>, expected: u32) -> Option<Answer> {
+    match current {
+        None => Some(Answer::Missing),
+        Some(value) if value != expected => Some(Answer::Mismatch),
+        Some(_) => None,
+    }
+}
+
+impl linear::Operation for Operation {
+    type State = State;
+    type Answer = Answer;
+
+    fn apply(&self, state: &State) -> (State, Answer) {
+        let mut next = *state;
+        let answer = match self {
+            Operation::Get(row) => Answer::Value(state[*row]),
+            Operation::Scan => Answer::Values(*state),
+            Operation::Write(single) => single.apply(&mut next),
+            Operation::Transaction(parts) => {
+                let refusal =
+                    parts.iter().map(|part| part.apply(&mut next)).find(|answer| *answer != Answer::Applied);
+                match refusal {
+                    Some(refusal) => {
+                        next = *state;
+                        refusal
+                    }
+                    None => Answer::Applied,
+                }
+            }
+        };
+        (next, answer)
+    }
+}

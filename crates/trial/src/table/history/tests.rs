@@ -1,0 +1,72 @@
+//! The search finds what the Table service must never do.
+
+use super::record::{Answer, Operation, ROWS, Single};
+use crate::linear::{self, Verdict, check};
+
+type Event = linear::Event<Operation>;
+
+fn event(start: u64, end: u64, operation: Operation, answer: Option<Answer>) -> Event {
+    Event { client: 0, start, end, operation, answer }
+}
+
+fn put(value: u32) -> Operation {
+    Operation::Write(Single::Put { row: 0, value })
+}
+
+fn saw(value: Option<u32>) -> Option<Answer> {
+    Some(Answer::Value(value))
+}
+
+#[track_caller]
+fn expect(verdict: Verdict, events: &[Event]) {
+    assert_eq!(check(events), verdict, "{events:?}");
+}
+
+/// CS-02: what was acknowledged is seen from then on.
+#[test]
+fn stale_reads_are_found() {
+    let write = || event(0, 1, put(7), Some(Answer::Applied));
+    expect(Verdict::Ordered, &[write(), event(2, 3, Operation::Get(0), saw(Some(7)))]);
+    expect(Verdict::Impossible, &[write(), event(2, 3, Operation::Get(0), saw(None))]);
+    // While the write is on its way both are right, but not the new and then the old.
+    let slow = || event(0, 9, put(7), Some(Answer::Applied));
+    expect(Verdict::Ordered, &[slow(), event(2, 3, Operation::Get(0), saw(None))]);
+    let back =
+        [slow(), event(2, 3, Operation::Get(0), saw(Some(7))), event(4, 5, Operation::Get(0), saw(None))];
+    expect(Verdict::Impossible, &back);
+}
+
+/// ER-06: an unknown write is there or not, but does not come and go.
+#[test]
+fn unknown_writes_may_be_there_or_not() {
+    let unknown = || event(0, u64::MAX, put(7), None);
+    for value in [None, Some(7)] {
+        expect(Verdict::Ordered, &[unknown(), event(2, 3, Operation::Get(0), saw(value))]);
+    }
+    let reads = |first, second| {
+        [unknown(), event(2, 3, Operation::Get(0), saw(first)), event(4, 5, Operation::Get(0), saw(second))]
+    };
+    expect(Verdict::Ordered, &reads(None, Some(7)));
+    expect(Verdict::Impossible, &reads(Some(7), None));
+}
+
+/// TX-09, TX-11.
+#[test]
+fn parts_of_transactions_are_found() {
+    let both = vec![Single::Put { row: 0, value: 1 }, Single::Put { row: 1, value: 2 }];
+    let transaction = || event(0, 9, Operation::Transaction(both.clone()), Some(Answer::Applied));
+    let scan = |state| event(2, 3, Operation::Scan, Some(Answer::Values(state)));
+    expect(Verdict::Ordered, &[transaction(), scan([None; ROWS])]);
+    expect(Verdict::Ordered, &[transaction(), scan([Some(1), Some(2), None, None])]);
+    expect(Verdict::Impossible, &[transaction(), scan([Some(1), None, None, None])]);
+}
+
+/// CC-04: of two swaps from one value, one succeeds.
+#[test]
+fn lost_updates_are_found() {
+    let swap = |value| Operation::Write(Single::Swap { row: 0, expected: 7, value });
+    let first = || event(0, 1, put(7), Some(Answer::Applied));
+    let one = || event(2, 9, swap(8), Some(Answer::Applied));
+    expect(Verdict::Ordered, &[first(), one(), event(3, 8, swap(9), Some(Answer::Mismatch))]);
+    expect(Verdict::Impossible, &[first(), one(), event(3, 8, swap(9), Some(Answer::Applied))]);
+}

@@ -1,0 +1,234 @@
+//! One client of a history.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::record::{Answer, Operation, ROWS, Single, State};
+use crate::linear::{Client, Clock, Event, Recorder};
+use crate::random::Random;
+use crate::table::wire::{Call, Caller, Reply, batch, batch_replies, entity_path, escaped};
+
+/// Where it works.
+#[derive(Clone)]
+pub struct Place {
+    pub table: String,
+    pub partition: String,
+}
+
+pub struct Worker {
+    place: Place,
+    authority: String,
+    client: usize,
+    random: Random,
+    clock: Clock,
+    caller: Caller,
+    written: u32,
+    /// What it last saw in each row: the value and its ETag.
+    known: HashMap<usize, (u32, String)>,
+    events: Vec<Event<Operation>>,
+}
+
+impl Worker {
+    pub fn new(place: Place, recorder: Recorder) -> Self {
+        let Recorder { client, authority, random, clock } = recorder;
+        Self {
+            place,
+            caller: Caller::new(&authority),
+            authority,
+            client,
+            random,
+            clock,
+            written: 0,
+            known: HashMap::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn choose(&mut self) -> Operation {
+        match self.random.below(10) {
+            0..3 => Operation::Get(self.random.below(ROWS)),
+            3..5 => Operation::Scan,
+            5..8 => {
+                let row = self.random.below(ROWS);
+                Operation::Write(self.change(row))
+            }
+            _ => {
+                let first = self.random.below(ROWS);
+                let count = 2 + self.random.below(ROWS - 1);
+                let rows = (0..count).map(|offset| (first + offset) % ROWS);
+                Operation::Transaction(rows.map(|row| self.change(row)).collect())
+            }
+        }
+    }
+
+    fn change(&mut self, row: usize) -> Single {
+        self.written += 1;
+        let value = self.client as u32 * 1_000_000 + self.written;
+        match (self.random.below(6), self.known.get(&row)) {
+            (0..3, Some((expected, _))) => Single::Swap { row, expected: *expected, value },
+            (3, Some((expected, _))) => Single::Delete { row, expected: *expected },
+            (4, _) => Single::Insert { row, value },
+            _ => Single::Put { row, value },
+        }
+    }
+
+    /// False when there was no answer: the connection is gone, and so is this client.
+    async fn perform(&mut self, operation: Operation) -> Result<bool, String> {
+        let call = self.call(&operation);
+        let start = self.clock.tick();
+        let reply = self.caller.call(&call).await.ok();
+        let end = self.clock.tick();
+        // Whatever the server says with 5xx, it does not say what became of the request.
+        let known = reply.filter(|reply| reply.status < 500);
+        let answer = match &known {
+            Some(reply) => Some(self.answer(&operation, reply)?),
+            None => None,
+        };
+        let ended = if answer.is_some() { end } else { u64::MAX };
+        // A read without a response says nothing.
+        if answer.is_some() || !matches!(operation, Operation::Get(_) | Operation::Scan) {
+            self.events.push(Event { client: self.client, start, end: ended, operation, answer });
+        }
+        Ok(known.is_some())
+    }
+
+    fn call(&self, operation: &Operation) -> Call {
+        match operation {
+            Operation::Get(row) => Call::new("GET", self.path(*row)),
+            Operation::Scan => {
+                let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
+                Call::new("GET", format!("/{}()?$filter={filter}", self.place.table))
+            }
+            Operation::Write(single) => self.single(single),
+            Operation::Transaction(parts) => {
+                let calls: Vec<Call> = parts.iter().map(|part| self.single(part)).collect();
+                batch(&self.authority, &calls)
+            }
+        }
+    }
+
+    fn path(&self, row: usize) -> String {
+        entity_path(&self.place.table, &self.place.partition, &format!("r{row}"))
+    }
+
+    fn single(&self, single: &Single) -> Call {
+        let body = |row: usize, value: u32| {
+            json!({ "PartitionKey": self.place.partition, "RowKey": format!("r{row}"), "V": value })
+                .to_string()
+        };
+        let etag = |row: usize| self.known.get(&row).map(|(_, etag)| etag.clone()).unwrap_or_default();
+        match *single {
+            Single::Insert { row, value } => Call::new("POST", format!("/{}", self.place.table))
+                .json(body(row, value))
+                .with("Prefer", "return-no-content"),
+            Single::Put { row, value } => Call::new("PUT", self.path(row)).json(body(row, value)),
+            Single::Swap { row, value, .. } => {
+                Call::new("PUT", self.path(row)).json(body(row, value)).with("If-Match", etag(row))
+            }
+            Single::Delete { row, .. } => Call::new("DELETE", self.path(row)).with("If-Match", etag(row)),
+        }
+    }
+
+    fn answer(&mut self, operation: &Operation, reply: &Reply) -> Result<Answer, String> {
+        match operation {
+            Operation::Get(row) => match reply.status {
+                200 => self.entity(*row, &reply.json).map(|value| Answer::Value(Some(value))),
+                404 => Ok(Answer::Value(None)),
+                _ => Err(strange(operation, reply)),
+            },
+            Operation::Scan if reply.status == 200 => self.scan(&reply.json).map(Answer::Values),
+            Operation::Scan => Err(strange(operation, reply)),
+            Operation::Write(single) => self.changed(single, reply).ok_or_else(|| strange(operation, reply)),
+            Operation::Transaction(parts) => {
+                let replies = batch_replies(reply);
+                let answers: Option<Vec<Answer>> = match replies.len() {
+                    1 if replies[0].status >= 400 => refusal(&replies[0]).map(|answer| vec![answer]),
+                    count if count == parts.len() => {
+                        parts.iter().zip(&replies).map(|(part, reply)| self.changed(part, reply)).collect()
+                    }
+                    _ => None,
+                };
+                answers
+                    .and_then(|answers| answers.into_iter().next())
+                    .ok_or_else(|| strange(operation, reply))
+            }
+        }
+    }
+
+    fn changed(&mut self, single: &Single, reply: &Reply) -> Option<Answer> {
+        if reply.status != 204 {
+            return refusal(reply);
+        }
+        match (single, &reply.etag) {
+            (Single::Delete { row, .. }, _) => {
+                self.known.remove(row);
+            }
+            (
+                Single::Insert { row, value } | Single::Put { row, value } | Single::Swap { row, value, .. },
+                Some(etag),
+            ) => {
+                self.known.insert(*row, (*value, etag.clone()));
+            }
+            _ => return None,
+        }
+        Some(Answer::Applied)
+    }
+
+    fn scan(&mut self, json: &Value) -> Result<State, String> {
+        let mut state = [None; ROWS];
+        for entity in json["value"].as_array().ok_or("a page without a list")? {
+            let row =
+                entity["RowKey"].as_str().and_then(|text| text.strip_prefix('r')?.parse::<usize>().ok());
+            let row = row.filter(|row| *row < ROWS).ok_or("a row that nobody wrote")?;
+            if state[row].is_some() {
+                return Err(format!("row {row} is twice in one answer: {json}"));
+            }
+            state[row] = Some(self.entity(row, entity)?);
+        }
+        Ok(state)
+    }
+
+    fn entity(&mut self, row: usize, entity: &Value) -> Result<u32, String> {
+        let value = entity["V"].as_u64().and_then(|value| u32::try_from(value).ok());
+        let value = value.ok_or("an entity without its value")?;
+        let etag = entity["odata.etag"].as_str().ok_or("an entity without an ETag")?;
+        self.known.insert(row, (value, etag.to_owned()));
+        Ok(value)
+    }
+}
+
+impl Client<Operation> for Worker {
+    async fn run(mut self, operations: usize) -> Result<Vec<Event<Operation>>, String> {
+        for _ in 0..operations {
+            let operation = self.choose();
+            if !self.perform(operation).await? {
+                break;
+            }
+        }
+        Ok(self.events)
+    }
+
+    /// Reads the whole partition once, and then every row by its key.
+    async fn read_all(mut self) -> Result<Vec<Event<Operation>>, String> {
+        for operation in std::iter::once(Operation::Scan).chain((0..ROWS).map(Operation::Get)) {
+            if !self.perform(operation.clone()).await? {
+                return Err(format!("{operation:?} at the end got no response"));
+            }
+        }
+        Ok(self.events)
+    }
+}
+
+fn refusal(reply: &Reply) -> Option<Answer> {
+    match reply.status {
+        404 => Some(Answer::Missing),
+        409 => Some(Answer::Exists),
+        412 => Some(Answer::Mismatch),
+        _ => None,
+    }
+}
+
+fn strange(operation: &Operation, reply: &Reply) -> String {
+    format!("{operation:?} was answered with {} {}", reply.status, reply.body)
+}

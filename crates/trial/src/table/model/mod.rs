@@ -1,0 +1,242 @@
+//! What the Table service does, in maps and rules: no engine, no bytes, no concurrency.
+//!
+//! It shares nothing with the server but the protocol's words, so that the two cannot be wrong together. The one thing it
+//! cannot know is the text of an ETag: it is told (`learn`), and from then on insists on it.
+
+mod condition;
+mod datum;
+
+use std::collections::BTreeMap;
+
+pub use condition::{Condition, Operator};
+pub use datum::{Datum, Properties};
+
+/// A key, ordered as the service orders keys: by UTF-16 code units, partition first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(Vec<u16>, Vec<u16>);
+
+impl Key {
+    /// The key of this partition and row.
+    pub fn new(partition: &str, row: &str) -> Self {
+        Self(partition.encode_utf16().collect(), row.encode_utf16().collect())
+    }
+
+    /// The PartitionKey.
+    pub fn partition(&self) -> String {
+        String::from_utf16_lossy(&self.0)
+    }
+
+    /// The RowKey.
+    pub fn row(&self) -> String {
+        String::from_utf16_lossy(&self.1)
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}/{:?}", self.partition(), self.row())
+    }
+}
+
+/// An entity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Its properties without keys and Timestamp.
+    pub properties: Properties,
+    /// Its ETag as the server said it.
+    pub etag: Option<String>,
+}
+
+/// What a write wants to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// `If-Match: *`.
+    Exists,
+    /// The ETag that the row has now.
+    Current,
+    /// An ETag that no row has.
+    Stale,
+    /// An ETag that the row had before, which is what a client that comes too late shows.
+    Former,
+}
+
+/// A change of one entity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// POST; `echo` asks for the entity back.
+    Insert {
+        /// What to store.
+        properties: Properties,
+        /// Is the entity wanted in the response?
+        echo: bool,
+    },
+    /// PUT with If-Match.
+    Replace(Properties, Precondition),
+    /// MERGE with If-Match.
+    Merge(Properties, Precondition),
+    /// PUT.
+    Upsert(Properties),
+    /// MERGE.
+    UpsertMerge(Properties),
+    /// DELETE with If-Match.
+    Delete(Precondition),
+    /// DELETE without the If-Match that it must have.
+    BareDelete,
+}
+
+/// Why something is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// The error code.
+    pub code: &'static str,
+}
+
+const fn refusal(status: u16, code: &'static str) -> Refusal {
+    Refusal { status, code }
+}
+
+const TABLE_NOT_FOUND: Refusal = refusal(404, "TableNotFound");
+const TABLE_EXISTS: Refusal = refusal(409, "TableAlreadyExists");
+const NOT_FOUND: Refusal = refusal(404, "ResourceNotFound");
+const EXISTS: Refusal = refusal(409, "EntityAlreadyExists");
+const MISMATCH: Refusal = refusal(412, "UpdateConditionNotSatisfied");
+const DUPLICATE: Refusal = refusal(400, "InvalidDuplicateRow");
+const NO_CONDITION: Refusal = refusal(400, "MissingRequiredHeader");
+
+#[derive(Default)]
+struct Table {
+    /// The name as it was spelt at its creation.
+    name: String,
+    rows: BTreeMap<Key, Row>,
+    /// The ETags that rows had before.
+    former: BTreeMap<Key, String>,
+}
+
+/// All tables of an account.
+#[derive(Default)]
+pub struct Model {
+    tables: BTreeMap<String, Table>,
+}
+
+impl Model {
+    /// Creates a table.
+    pub fn create(&mut self, name: &str) -> Result<(), Refusal> {
+        let folded = name.to_lowercase();
+        if self.tables.contains_key(&folded) {
+            return Err(TABLE_EXISTS);
+        }
+        self.tables.insert(folded, Table { name: name.to_owned(), ..Table::default() });
+        Ok(())
+    }
+
+    /// Deletes a table. A table that is not there is a missing resource, not a missing table.
+    pub fn drop_table(&mut self, name: &str) -> Result<(), Refusal> {
+        self.tables.remove(&name.to_lowercase()).map(drop).ok_or(NOT_FOUND)
+    }
+
+    /// The names of all tables, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.tables.values().map(|table| table.name.clone()).collect()
+    }
+
+    /// An entity.
+    pub fn get(&self, table: &str, key: &Key) -> Result<&Row, Refusal> {
+        self.table(table)?.rows.get(key).ok_or(NOT_FOUND)
+    }
+
+    /// The entities that a filter wants, in order.
+    pub fn query(&self, table: &str, wanted: Option<&Condition>) -> Result<Vec<(&Key, &Row)>, Refusal> {
+        let rows = self.table(table)?.rows.iter();
+        Ok(rows.filter(|(key, row)| wanted.is_none_or(|wanted| wanted.wants(key, row))).collect())
+    }
+
+    /// Changes one entity; says what is stored then, if anything is.
+    pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Refusal> {
+        let Table { rows, former, .. } = self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?;
+        let before = match changed(rows.get(key), write)? {
+            Some(row) => rows.insert(key.clone(), row),
+            None => rows.remove(key),
+        };
+        if let Some(etag) = before.and_then(|row| row.etag) {
+            former.insert(key.clone(), etag);
+        }
+        Ok(rows.get(key))
+    }
+
+    /// Changes several entities of a partition, all or none. A failure names the first that failed.
+    pub fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Result<(), (Option<usize>, Refusal)> {
+        self.table(table).map_err(|refusal| (None, refusal))?;
+        let twice =
+            |(at, (key, _)): (usize, &(Key, Write))| writes[..at].iter().any(|(other, _)| other == key);
+        if writes.iter().enumerate().any(twice) {
+            return Err((None, DUPLICATE));
+        }
+        let before: Vec<_> = writes.iter().map(|(key, _)| self.get(table, key).ok().cloned()).collect();
+        for (index, (key, write)) in writes.iter().enumerate() {
+            if let Err(refusal) = self.write(table, key, write) {
+                self.undo(table, &writes[..index], &before);
+                return Err((Some(index), refusal));
+            }
+        }
+        Ok(())
+    }
+
+    fn undo(&mut self, table: &str, writes: &[(Key, Write)], before: &[Option<Row>]) {
+        let Some(table) = self.tables.get_mut(&table.to_lowercase()) else { return };
+        for ((key, _), row) in writes.iter().zip(before) {
+            match row {
+                Some(row) => table.rows.insert(key.clone(), row.clone()),
+                None => table.rows.remove(key),
+            };
+        }
+    }
+
+    /// Takes note of the ETag that the server gave a row.
+    pub fn learn(&mut self, table: &str, key: &Key, etag: &str) {
+        let table = self.tables.get_mut(&table.to_lowercase());
+        if let Some(row) = table.and_then(|table| table.rows.get_mut(key)) {
+            row.etag = Some(etag.to_owned());
+        }
+    }
+
+    /// An ETag that a row had and has no longer, if there is one.
+    pub fn former(&self, table: &str, key: &Key) -> Option<&str> {
+        let table = self.table(table).ok()?;
+        let former = table.former.get(key).map(String::as_str);
+        former.filter(|etag| table.rows.get(key).and_then(|row| row.etag.as_deref()) != Some(etag))
+    }
+
+    /// Is there such a table?
+    pub fn has(&self, table: &str) -> bool {
+        self.table(table).is_ok()
+    }
+
+    fn table(&self, name: &str) -> Result<&Table, Refusal> {
+        self.tables.get(&name.to_lowercase()).ok_or(TABLE_NOT_FOUND)
+    }
+}
+
+/// What a row becomes.
+fn changed(current: Option<&Row>, write: &Write) -> Result<Option<Row>, Refusal> {
+    let stored =
+        |properties: &Properties| Ok(Some(Row { properties: properties.without_nulls(), etag: None }));
+    match (write, current) {
+        (Write::BareDelete, _) => Err(NO_CONDITION),
+        (Write::Insert { .. }, Some(_)) => Err(EXISTS),
+        (Write::Insert { properties, .. } | Write::Upsert(properties), _) => stored(properties),
+        (Write::UpsertMerge(properties), None) => stored(properties),
+        (Write::UpsertMerge(properties), Some(row)) => stored(&row.properties.overlaid(properties)),
+        (Write::Replace(..) | Write::Merge(..) | Write::Delete(_), None) => Err(NOT_FOUND),
+        (
+            Write::Replace(_, Precondition::Stale | Precondition::Former)
+            | Write::Merge(_, Precondition::Stale | Precondition::Former)
+            | Write::Delete(Precondition::Stale | Precondition::Former),
+            Some(_),
+        ) => Err(MISMATCH),
+        (Write::Replace(properties, _), Some(_)) => stored(properties),
+        (Write::Merge(properties, _), Some(row)) => stored(&row.properties.overlaid(properties)),
+        (Write::Delete(_), Some(_)) => Ok(None),
+    }
+}

@@ -1,0 +1,113 @@
+//! Which situations a run of sequences has met: a comparison that never happens finds nothing.
+//!
+//! A situation is an operation with its precondition, alone or in a transaction, and what it met: a row, no row, no table.
+
+use std::collections::BTreeMap;
+
+use crate::table::model::{Precondition, Write};
+
+/// How often each situation was met.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage(BTreeMap<String, usize>);
+
+/// What a change meets.
+const MET: [&str; 3] = ["a row", "no row", "no table"];
+
+const PRECONDITIONS: [(Precondition, &str); 4] = [
+    (Precondition::Exists, "*"),
+    (Precondition::Current, "current"),
+    (Precondition::Stale, "stale"),
+    (Precondition::Former, "former"),
+];
+
+/// Situations besides those of single changes.
+const OTHERS: [&str; 24] = [
+    "create a table: made",
+    "create a table: refused",
+    "delete a table: gone",
+    "delete a table: refused",
+    "list tables: none",
+    "list tables: some",
+    "get: a row",
+    "get: no row",
+    "get: no table",
+    "query: no table",
+    "query: all rows",
+    "query: some rows",
+    "query: no rows",
+    "query: several pages",
+    "transaction: applied",
+    "transaction: refused at its first change",
+    "transaction: refused at a later change",
+    "transaction: a row twice",
+    "transaction: no table",
+    "restart: stop",
+    "restart: kill",
+    "delete without If-Match: a row",
+    "delete without If-Match: no row",
+    "delete without If-Match: no table",
+];
+
+impl Coverage {
+    /// Adds a situation.
+    pub fn note(&mut self, situation: impl Into<String>) {
+        *self.0.entry(situation.into()).or_default() += 1;
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: Coverage) {
+        for (situation, count) in other.0 {
+            *self.0.entry(situation).or_default() += count;
+        }
+    }
+
+    /// Situations that were met.
+    pub fn met(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Situations that should be met and were not.
+    pub fn missing(&self) -> Vec<String> {
+        situations().into_iter().filter(|situation| !self.0.contains_key(situation)).collect()
+    }
+}
+
+/// Every situation there is.
+pub fn situations() -> Vec<String> {
+    let mut changes =
+        vec!["insert".to_owned(), "insert with echo".into(), "upsert".into(), "upsert merge".into()];
+    for change in ["replace", "merge", "delete"] {
+        changes.extend(PRECONDITIONS.iter().map(|(_, name)| format!("{change} {name}")));
+    }
+    let mut all: Vec<String> = OTHERS.iter().map(|&name| name.to_owned()).collect();
+    for (change, met) in changes.iter().flat_map(|change| MET.map(|met| (change, met))) {
+        // Where there is no row, any ETag is as wrong as one that it had.
+        if met != "a row" && change.ends_with("former") {
+            continue;
+        }
+        all.push(format!("{change}: {met}"));
+        // The table of a transaction is looked for once.
+        if met != "no table" {
+            all.push(format!("transaction, {change}: {met}"));
+        }
+    }
+    all
+}
+
+/// What a change is called.
+pub(super) fn name(write: &Write) -> String {
+    let with = |change: &str, precondition: &Precondition| {
+        let found = PRECONDITIONS.iter().find(|(known, _)| known == precondition);
+        format!("{change} {}", found.map_or("", |(_, name)| name))
+    };
+    match write {
+        Write::Insert { echo: true, .. } => "insert with echo".into(),
+        Write::Insert { echo: false, .. } => "insert".into(),
+        Write::Replace(_, precondition) => with("replace", precondition),
+        Write::Merge(_, precondition) => with("merge", precondition),
+        Write::Upsert(_) => "upsert".into(),
+        Write::UpsertMerge(_) => "upsert merge".into(),
+        Write::Delete(precondition) => with("delete", precondition),
+        Write::BareDelete => "delete without If-Match".into(),
+    }
+}

@@ -1,0 +1,75 @@
+//! Tables that come and go while everybody else works.
+
+use std::sync::atomic::Ordering;
+
+use lazuli_model::Service;
+
+use crate::soak::Shared;
+use crate::table::wire::{Call, Caller, Lost, Reply};
+
+/// Rows that each table gets before it goes.
+const ROWS: usize = 40;
+
+/// Creates a table, fills it, reads it, deletes it, and begins again with the same name: what was deleted stays deleted.
+pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
+    let mut place = shared.place.borrow().clone();
+    let mut caller = Caller::new(place.authority(Service::Table));
+    while !shared.stop.load(Ordering::Relaxed) {
+        match round(&mut caller).await {
+            Ok(()) => continue,
+            Err(Broken::Wrong(why)) => return Err(why),
+            Err(Broken::Interrupted(why)) => shared.lost(place.start, &why)?,
+        }
+        // The server is gone; it comes back, or the soak is over.
+        let start = place.start;
+        match shared.place.wait_for(|now| now.start > start).await {
+            Ok(now) => place = now.clone(),
+            Err(_) => break,
+        }
+        caller.moved(place.authority(Service::Table));
+        // What the last round left behind is unknown; the table goes, whatever is in it.
+        let _ = caller.call(&Call::new("DELETE", "/Tables('churn')")).await;
+    }
+    Ok(())
+}
+
+/// Why a round came to no good end.
+enum Broken {
+    /// A response was lost on the way, or told of a failure.
+    Interrupted(String),
+    /// A response was wrong.
+    Wrong(String),
+}
+
+/// Everything that is done with one table.
+async fn round(caller: &mut Caller) -> Result<(), Broken> {
+    let create = Call::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
+    expect(caller, &create, 201).await?;
+    let list = Call::new("GET", "/churn()?$select=RowKey");
+    let reply = expect(caller, &list, 200).await?;
+    if reply.json["value"].as_array().is_none_or(|rows| !rows.is_empty()) {
+        return Err(Broken::Wrong(format!("a new table is not empty: {}", reply.body)));
+    }
+    for row in 0..ROWS {
+        let body = format!("{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row}\"}}", row % 5);
+        let insert = Call::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
+        expect(caller, &insert, 204).await?;
+    }
+    let reply = expect(caller, &list, 200).await?;
+    if reply.json["value"].as_array().map(Vec::len) != Some(ROWS) {
+        return Err(Broken::Wrong(format!("a table does not have its {ROWS} rows: {}", reply.body)));
+    }
+    expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(drop)
+}
+
+async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Reply, Broken> {
+    match caller.call(call).await {
+        Ok(reply) if reply.status == status => Ok(reply),
+        Ok(reply) if reply.status < 500 => Err(Broken::Wrong(format!(
+            "{} {} was answered with {} {}",
+            call.method, call.target, reply.status, reply.body
+        ))),
+        Ok(reply) => Err(Broken::Interrupted(reply.body)),
+        Err(Lost(error)) => Err(Broken::Interrupted(error.to_string())),
+    }
+}

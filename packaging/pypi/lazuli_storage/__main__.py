@@ -1,0 +1,5 @@
+"""`python -m lazuli_storage` is `lazuli`."""
+
+from . import lazuli
+
+lazuli()

@@ -1,0 +1,146 @@
+"""The process contract of Azurite: its names, its command line, its ready lines; and what exists at startup."""
+
+import json
+import os
+import re
+import urllib.request
+
+from common import Shell, contains, equal, run, serve, serve_memory
+from lazuli import HANG_SECONDS, NotStarted, Server
+
+
+class Azurite(Server):
+    """A server that is started as Azurite is; ready when it has printed the last of its ready lines."""
+
+    def __init__(self, binary, directory, *command, last="Table", **options):
+        self.last = last
+        super().__init__(binary, command=command, directory=directory, **options)
+
+    def wait_until_ready(self):
+        ready = re.compile(rf"Azurite {self.last} service (?:is successfully listening at|successfully listens on) (\S+)\n")
+        while not ready.search(self.output):
+            piece = os.read(self.process.stdout.fileno(), 65536).decode()
+            if not piece:
+                self.wait()
+                raise NotStarted(self.said())
+            self.output += piece
+        return self
+
+    def address(self, service):
+        return re.search(rf"Azurite {service} service .* (?:at|on) http://(\S+)\n", self.output)[1]
+
+
+FREE = ("--blobPort", "0", "--queuePort", "0", "--tablePort", "0")
+
+
+def test_all_services_print_the_ready_lines_of_azurite(binary, directory):
+    with Azurite(binary, directory, "azurite", "--silent", "--location", "work", *FREE, "--loose", "--skipApiVersionCheck",
+                 "--disableProductStyleUrl", "--disableTelemetry", "--blobKeepAliveTimeout", "5") as server:
+        lines = server.output.splitlines()
+        equal(len(lines), 6)
+        for index, service in enumerate(("Blob", "Queue", "Table")):
+            address = server.address(service)
+            equal(lines[2 * index:2 * index + 2], [
+                f"Azurite {service} service is starting at http://{address}",
+                f"Azurite {service} service is successfully listening at http://{address}"])
+        equal(server.said().count("KeepAlive") + server.said().count("idle connections"), 1, "one notice")
+        equal(os.listdir(os.path.join(directory, "work")), ["lazuli-data"])
+        equal(server.stop(), 0)
+        contains(server.output, "Azurite Blob service is closing...\n", "Azurite Table service successfully closed\n")
+
+
+def test_one_service_has_other_words(binary, directory):
+    for service in ("blob", "queue", "table"):
+        with Azurite(binary, directory, f"azurite-{service}", "--inMemoryPersistence", f"--{service}Port", "0",
+                     last=service.title()) as server:
+            address = server.address(service.title())
+            equal(server.output.splitlines(), [
+                f"Azurite {service.title()} service is starting on {address}",
+                f"Azurite {service.title()} service successfully listens on http://{address}"])
+            equal(server.stop(), 0)
+    equal(os.listdir(directory), [], "nothing is on disk")
+
+
+def test_the_name_of_the_program_decides(binary, directory):
+    os.symlink(binary, os.path.join(directory, "azurite"))
+    with Azurite(os.path.join(directory, "azurite"), directory, "-s", "-l", ".", *FREE) as server:
+        equal(os.path.isdir(os.path.join(directory, "lazuli-data")), True)
+        equal(server.stop(), 0)
+
+
+def test_the_debug_log_goes_to_a_file(binary, directory):
+    with Azurite(binary, directory, "azurite", "--inMemoryPersistence", "--debug", "debug.log", *FREE) as server:
+        urllib.request.urlopen(f"http://{server.address('Blob')}/-/health", timeout=HANG_SECONDS).close()
+        try:
+            urllib.request.urlopen(f"http://{server.address('Blob')}/devstoreaccount1/x/y", timeout=HANG_SECONDS).close()
+        except urllib.error.HTTPError as error:
+            equal(error.code in (403, 404, 409), True)
+        equal(server.stop(), 0)
+        with open(os.path.join(directory, "debug.log")) as file:
+            contains(file.read(), "/devstoreaccount1/x/y")
+        equal(server.said(), "")
+
+
+def test_every_data_port_tells_its_health(binary, directory):
+    with serve_memory(binary, directory) as server:
+        for address in re.findall(r"on (http://[0-9.:]+)", server.output):
+            with urllib.request.urlopen(f"{address}/-/health", timeout=HANG_SECONDS) as response:
+                equal((response.status, json.loads(response.read())), (200, {"status": "ok"}))
+
+
+def test_tables_queues_and_containers_exist_at_startup(binary, directory):
+    create = "table:People,queue:jobs,container:files,container:site:public"
+    for _ in range(2):
+        with serve(binary, directory, env={"LAZULI_CREATE": create}) as server:
+            shell = Shell(binary, directory, server)
+            equal(shell.rows("table", "list"), [{"TableName": "People"}])
+            equal(shell.rows("queue", "list"), [{"Name": "jobs"}])
+            listed = [(row["Name"], row.get("PublicAccess")) for row in shell.rows("container", "list")]
+            equal(listed, [("files", None), ("site", "blob")])
+            equal(server.stop(), 0)
+    code, _, errors = run(binary, directory, "serve", "--engine", "memory:", "--create", "share:x")
+    equal(code, 2)
+    contains(errors, "table:NAME")
+    code, _, errors = run(binary, directory, "serve", "--engine", "memory:", "--table-port", "0", "--create", "queue:NO")
+    equal(code, 1)
+    contains(errors, "queue NO cannot be created")
+
+
+def test_a_directory_of_seed_files_fills_the_server(binary, directory):
+    def write(name, text):
+        path = os.path.join(directory, "seed", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+
+    write("tables/People.jsonl", '{"PartitionKey":"a","RowKey":"1","Age":36}\n{"PartitionKey":"b","RowKey":"1","Age":20}\n')
+    write("tables/Birds.csv", "PartitionKey,RowKey,Name:Edm.String\r\nowls,1,Bubo\r\n")
+    write("queues/jobs.txt", "one\ntwo\n")
+    write("queues/more.jsonl", '{"MessageText":"three"}\n"four"\n')
+    write("containers/files/a/b.txt", "content")
+    write("containers/files/.hidden", "no")
+    for _ in range(2):
+        with serve(binary, directory, "--seed", "seed") as server:
+            shell = Shell(binary, directory, server)
+            equal([row["Age"] for row in shell.rows("query", "People")], [36, 20])
+            equal(shell.rows("query", "Birds")[0]["Name"], "Bubo")
+            equal(shell.rows("queue", "stats"), [{"Name": "jobs", "Messages": 2}, {"Name": "more", "Messages": 2}],
+                  "a second start adds no messages")
+            equal([row["MessageText"] for row in shell.rows("message", "peek", "more", "--count", "5")], ["three", "four"])
+            equal([row["Name"] for row in shell.rows("blob", "list", "files")], ["a/b.txt"])
+            equal(shell("blob", "download", "files/a/b.txt", "-"), "content")
+            equal(server.stop(), 0)
+    write("tables/wrong.jsonl", "nonsense\n")
+    code, _, errors = run(binary, directory, "serve", "--engine", "memory:", "--table-port", "0", "--seed", "seed")
+    equal(code, 1)
+    contains(errors, "wrong.jsonl:1")
+
+
+def test_completions_and_man_pages(binary, directory):
+    for shell in ("bash", "zsh", "fish", "elvish", "powershell"):
+        code, output, _ = run(binary, directory, "completions", shell)
+        equal(code, 0, shell)
+        contains(output, "lazuli", "conformance")
+    equal(run(binary, directory, "man", "man1")[0], 0)
+    with open(os.path.join(directory, "man1", "lazuli-blob-upload.1")) as page:
+        contains(page.read(), "overwrite")

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Slows the disk down, or stops it for a while, and checks that only the requests that need it wait.
+
+    tests/faults/slow.py --binary target/release/lazuli
+
+Each run starts the server on existing data, reads a row so that it is in memory, and closes the disk for one kind of call:
+every call is held (`stall`) or takes longer (`slow`; see shim/src/lib.rs). Requests that need the disk must wait while health
+checks, metrics and reads from memory are answered. When the disk is back, the waiting requests succeed, and nothing that was
+acknowledged is lost by a kill.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
+from run import build_shim  # noqa: E402
+
+TABLE = "slow"
+# Rows beyond what the small cache of the server holds, so that reading them needs the disk.
+COLD_ROWS, COLD_BYTES = 120, 60_000
+# Clients that need the disk at the same time: more than the server has threads for connections.
+CLIENTS = 12
+# What each kind of call holds up: new writes, or reads of rows that are not in memory.
+KINDS = {"sync-stall": "write", "sync-slow": "write", "write-stall": "write", "write-slow": "write",
+         "read-stall": "read", "read-slow": "read"}
+
+
+class Waiting:
+    """Requests in threads of their own, each of which needs the disk."""
+
+    def __init__(self, server, need):
+        self.statuses, self.threads = {}, []
+        for number in range(CLIENTS):
+            thread = threading.Thread(target=self.run, args=(server, need, number))
+            self.threads.append(thread)
+            thread.start()
+
+    def run(self, server, need, number):
+        try:
+            with Client(server) as client:
+                if need == "write":
+                    answer = client.ask("PUT", entity_path(TABLE, "new", number), {"N": number})
+                else:
+                    answer = client.ask("GET", entity_path(TABLE, "cold", number * (COLD_ROWS // CLIENTS)))
+                self.statuses[number] = answer.status
+        except (OSError, http.client.HTTPException) as error:
+            self.statuses[number] = repr(error)
+
+    def are_done(self):
+        return not any(thread.is_alive() for thread in self.threads)
+
+    def finish(self):
+        for thread in self.threads:
+            thread.join(HANG_SECONDS)
+        return self.statuses
+
+
+def fill(binary, data):
+    """A store whose rows are in sorted files."""
+    with Server(binary, "--location", data) as server, Client(server) as client:
+        assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204
+        for row in range(COLD_ROWS):
+            body = {"Text": f"{row:04}" * (COLD_BYTES // 8)}
+            assert client.ask("PUT", entity_path(TABLE, "cold", row), body).status == 204
+        assert client.ask("PUT", entity_path(TABLE, "hot", 0), {"N": 0}).status == 204
+        assert server.stop() == 0
+
+
+def plain_get(host, port, path):
+    connection = http.client.HTTPConnection(host, port, timeout=HANG_SECONDS)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    finally:
+        connection.close()
+
+
+def unaffected(server, admin_port):
+    """What must be answered without the disk. Returns what is not."""
+    problems = []
+    for port, path in ((server.port, "/-/health"), (admin_port, "/healthz"), (admin_port, "/readyz"), (admin_port, "/metrics")):
+        status = plain_get(server.host, port, path)
+        if status != 200:
+            problems.append(f"{path}: {status}")
+    with Client(server) as client:
+        answer = client.ask("GET", entity_path(TABLE, "hot", 0))
+        if answer.status != 200:
+            problems.append(f"a row in memory: {answer.status}")
+    return problems
+
+
+def try_kind(args, shim, kind):
+    """One kind of delay. Returns the problems."""
+    folder = tempfile.mkdtemp(prefix="lazuli-slow-")
+    disk, gate, seen = (os.path.join(folder, name) for name in ("disk", "gate", "seen"))
+    os.mkdir(disk)
+    data = os.path.join(disk, "data")
+    fill(args.binary, data)
+    env = {"LD_PRELOAD": shim, "LAZULI_FAULTS": f"{kind}@1+", "LAZULI_FAULTS_DIR": disk, "LAZULI_FAULTS_GATE": gate,
+           "LAZULI_FAULTS_SEEN": seen}
+    with Server(args.binary, "--location", data, "--cache-mib", "1", env=env) as server:
+        with open(os.path.join(data, "admin.json")) as file:
+            admin_port = int(json.load(file)["address"].rsplit(":", 1)[1])
+        problems = unaffected(server, admin_port)
+        open(gate, "w").close()
+        waiting = Waiting(server, KINDS[kind])
+        while not os.path.exists(seen) and not waiting.are_done():
+            pass
+        if not os.path.exists(seen):
+            problems.append("no call was held: the test reaches nothing")
+        stalls = kind.endswith("stall")
+        for _ in range(3):
+            problems += unaffected(server, admin_port)
+        if stalls and len(waiting.statuses) == CLIENTS:
+            problems.append(f"nothing waited for the disk: {waiting.statuses}")
+        os.remove(gate)
+        statuses = waiting.finish()
+        expected = 204 if KINDS[kind] == "write" else 200
+        if statuses != {number: expected for number in range(CLIENTS)}:
+            problems.append(f"requests that waited got {statuses}")
+        server.kill()
+        if "panicked" in server.said():
+            problems.append(server.said())
+    with Server(args.binary, "--location", data) as server, Client(server) as client:
+        for number in range(CLIENTS if KINDS[kind] == "write" else 0):
+            if client.ask("GET", entity_path(TABLE, "new", number)).status != 200:
+                problems.append(f"lost: row {number} was acknowledged")
+        server.stop()
+    shutil.rmtree(folder)
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("kind", nargs="*", default=list(KINDS))
+    args = parser.parse_args()
+    shim, failed = build_shim(), 0
+    for kind in args.kind:
+        problems = try_kind(args, shim, kind)
+        print(f"{'FAILED' if problems else 'ok'}: {kind}", *problems, sep="\n  ", flush=True)
+        failed += bool(problems)
+    print("passed" if not failed else f"{failed} kinds of delay failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

