@@ -68,7 +68,7 @@ def test_tokens_of_an_issuer_are_accepted_and_its_keys_read_again(binary, direct
                                                 f"resource_id={AUDIENCE}")
         publish(new)
         server.process.send_signal(signal.SIGHUP)
-        while "were read again" not in server.said():
+        while "reloaded the keys" not in server.said():
             assert server.process.poll() is None, server.said()
         equal(ask(server, new.token(**reader)).status, 200)
         equal(ask(server, old.token(**reader)).status, 401)

@@ -64,14 +64,14 @@ def test_https_with_given_files_and_a_renewed_certificate(binary, directory):
 
         put(second)
         server.process.send_signal(signal.SIGHUP)
-        wait_until_said(server, "the certificate was read again")
+        wait_until_said(server, "reloaded the certificate")
         equal(ask(server, second[0]), 200)
         assert refuses(server, first[0]), "the old one is shown no more"
         equal(open_before.ask("GET", "/Tables").status, 200, "a connection from before")
 
         put((second[0], first[1]))
         server.process.send_signal(signal.SIGHUP)
-        wait_until_said(server, "the certificate stays as it was")
+        wait_until_said(server, "failed to reload the certificate")
         equal(ask(server, second[0]), 200, "after files that do not fit")
         equal(open_before.ask("GET", "/Tables").status, 200)
         open_before.close()
@@ -88,7 +88,7 @@ def test_a_pfx_file_has_the_certificate_and_its_key(binary, directory):
             with serve_memory(binary, directory, *flags, env=env) as server:
                 equal(ask(server, certificate), 200)
                 server.process.send_signal(signal.SIGHUP)
-                wait_until_said(server, "the certificate was read again")
+                wait_until_said(server, "reloaded the certificate")
                 equal(ask(server, certificate), 200)
         code, _, errors = run(binary, directory, "serve", "--engine", "memory:", "--cert", file, "--pwd", "wrong-one")
         equal(code, 1)
@@ -154,8 +154,8 @@ def test_files_that_cannot_be_used_are_told_at_start(binary, directory):
     certificate, key = openssl_certificate(directory, "good")
     for args, why in (
             (("--tls-cert", certificate, "--tls-key", "missing.key"), "missing.key: "),
-            (("--tls-cert", key, "--tls-key", key), "holds no certificate"),
-            (("--tls-cert", certificate, "--tls-key", certificate), "holds no private key")):
+            (("--tls-cert", key, "--tls-key", key), "contains no certificate"),
+            (("--tls-cert", certificate, "--tls-key", certificate), "contains no private key")):
         code, output, errors = run(binary, directory, "serve", "-l", "data", "--table-port", "0", *args)
         equal((code, output), (1, ""), args)
         contains(errors, why)

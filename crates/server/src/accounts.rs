@@ -18,8 +18,8 @@ pub struct GivenAccount {
     pub keys: Vec<AccountKey>,
     /// One of them is so short that it can be guessed.
     pub is_weak: bool,
-    /// If the engine keeps an account of this name, that one is served: what was made with private keys does not open to
-    /// a public one.
+    /// If the engine keeps an account of this name, that one is served: data created with private keys must not become
+    /// accessible to a public one.
     pub yields: bool,
 }
 
@@ -69,7 +69,7 @@ fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     }
 }
 
-/// How many bytes a text in Base64 stands for.
+/// The number of bytes that a Base64 string encodes.
 fn bytes_in(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
 }
@@ -83,11 +83,11 @@ pub struct Entry {
     pub keys: Arc<[AccountKey]>,
     /// Requests by plain HTTP are rejected.
     pub https_only: bool,
-    /// It was given at start, and is not kept in the engine.
+    /// A static account: configured at start, not stored in the engine.
     is_given: bool,
 }
 
-/// All accounts that are served: those given at start and those kept in the engine.
+/// All accounts that are served: static accounts and those stored in the engine.
 pub struct Directory {
     given: Vec<GivenAccount>,
     entries: RwLock<HashMap<String, Entry>>,
@@ -97,7 +97,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory of the accounts given at start.
+    /// A directory of the static accounts.
     pub fn new(given: Vec<GivenAccount>) -> Self {
         let directory = Self { given, entries: RwLock::default(), known: tokio::sync::Mutex::default() };
         directory.set(&[]);
@@ -162,7 +162,7 @@ impl Directory {
         self.read().contains_key(account)
     }
 
-    /// Is the account given at start, so that it cannot be changed?
+    /// Is this a static account, which cannot be changed?
     pub fn is_given(&self, account: &str) -> bool {
         self.read().get(account).is_some_and(|entry| entry.is_given)
     }
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// The public key is not good for an account of the same name that the store keeps.
+    /// The public key does not open a stored account of the same name.
     #[test]
     fn a_kept_account_is_stronger_than_one_that_yields() {
         let kept = Account {

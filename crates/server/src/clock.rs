@@ -10,7 +10,7 @@ pub fn now() -> DateTime {
     DateTime::from_unix(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Measures time that never goes back.
+/// Measures monotonic time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 

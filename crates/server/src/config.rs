@@ -1,4 +1,4 @@
-//! What can be set about a server, and every bound that protects it.
+//! The settings of a server, and every bound that protects it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ pub struct Limits {
     pub fields_max: usize,
     /// A request body: what the service allows, and a little for the envelope of a batch.
     pub body_bytes_max: usize,
-    /// All heads and bodies of requests together that are larger than [`Limits::BODY_BYTES_FREE`], as far as they have
-    /// come; and as much again for answers that are on their way.
+    /// Received bytes of all request heads and bodies that are larger than [`Limits::BODY_BYTES_FREE`]; and the same
+    /// amount again for responses that are being sent.
     pub bodies_bytes_max: usize,
-    /// A streamed request body in chunks, whose length nobody has announced.
+    /// A streamed request body in chunks, whose length was not announced.
     pub streamed_bytes_max: u64,
     /// Connections at a time, of all listeners together.
     pub connections_max: usize,
-    /// From the first byte of a head to its last; also how long a new connection may be silent.
+    /// From the first byte of a head to its last; also how long a new connection may stay silent.
     pub head_time_max: Duration,
     /// The window in which a body must make progress: see [`crate::http::PROGRESS_BYTES_MIN`].
     pub body_time_max: Duration,
@@ -39,28 +39,29 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What is up to this size is not counted against [`Limits::bodies_bytes_max`].
+    /// Anything up to this size does not count towards [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
 
-    /// What a page takes while it is made: its rows, and the response that they become.
+    /// Memory of a page while it is built: its rows, and the response that they become.
     const PAGE_BYTES: usize = 2 * lazuli_model::table::limits::PAGE_BYTES_MAX;
 
-    /// How many pages there must be room for so that one large page may be encoded: as a response, control characters and the
-    /// addresses of entities with long keys are six and seven times as long as they are stored, and a buffer is copied as it grows.
+    /// Number of pages for which there must be memory before one large page may be encoded: as a response, control
+    /// characters and the addresses of entities with long keys are six and seven times as long as they are stored, and
+    /// a buffer is copied as it grows.
     const PAGES_PER_ENCODING: usize = 8;
 
-    /// The least that [`Limits::bodies_bytes_max`] may be: with less, the largest request or page would always be
-    /// rejected. A buffer for a head doubles as it grows.
+    /// Minimum of [`Limits::bodies_bytes_max`]: with less, the largest request or page would always be rejected. A
+    /// buffer for a head doubles as it grows.
     pub fn bodies_bytes_min(&self) -> usize {
         (self.body_bytes_max + 2 * self.head_bytes_max).max(Self::PAGE_BYTES)
     }
 
-    /// Pages that may be made at a time, by the memory for answers: [`Limits::bodies_bytes_max`].
+    /// Pages that may be built at a time, given the memory for responses: [`Limits::bodies_bytes_max`].
     pub fn pages_max(&self) -> usize {
         (self.bodies_bytes_max / Self::PAGE_BYTES).max(1)
     }
 
-    /// Of these, large ones that may be encoded at a time.
+    /// How many of these may be large pages that are being encoded.
     pub fn encodings_max(&self) -> usize {
         (self.pages_max() / Self::PAGES_PER_ENCODING).max(1)
     }
@@ -89,7 +90,7 @@ pub enum Scheme {
     /// `http`.
     #[default]
     Http,
-    /// `https`: the server speaks TLS, or a front that does stands before it.
+    /// `https`: the server speaks TLS, or is behind a proxy that does.
     Https,
 }
 
@@ -148,36 +149,36 @@ impl Listen {
     }
 }
 
-/// What can be set about a server.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where each service listens; port 0 picks a free one. A service without an address is not served.
     pub listen: Listen,
     /// Where the admin listener listens, on loopback.
     pub admin: AdminPort,
-    /// The web console, if there is to be one.
+    /// The web console, if it is enabled.
     pub console: Option<ConsoleSettings>,
     /// Where static websites are served by path, `/ACCOUNT/PATH`. By host name they are served with blobs.
     pub websites: Option<SocketAddr>,
-    /// The file that tells other commands where the admin listener is, with the token for it.
+    /// The file with the admin listener's address and token, for other commands.
     pub admin_file: Option<PathBuf>,
     /// The certificate, for a Table service that speaks TLS.
     pub tls: Option<tls::Files>,
-    /// The scheme of the URLs in answers to clients that come without TLS.
+    /// The scheme of URLs in responses to clients that connect without TLS.
     pub public_scheme: Scheme,
-    /// Proxies whose `X-Forwarded-Proto` is believed.
+    /// Proxies whose `X-Forwarded-Proto` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
-    /// Whose bearer tokens are accepted.
+    /// The issuer whose bearer tokens are accepted.
     pub oauth: Option<oauth::Settings>,
     /// Bounds.
     pub limits: Limits,
-    /// How much accounts and partitions may ask for.
+    /// Rate limits of accounts and partitions.
     pub rates: Rates,
     /// A query that has run for this long returns the rows found so far.
     pub query_time_max: Duration,
-    /// How long the name of a deleted table stays blocked.
+    /// How long the name of a deleted table stays reserved.
     pub name_hold: Duration,
-    /// Write one line a request to the log.
+    /// Write one line per request to the log.
     pub log_requests: bool,
     /// Write the request logs and metrics that service properties switch on.
     pub analytics: bool,
@@ -187,7 +188,7 @@ pub struct Config {
     pub analytics_bytes_max: u64,
     /// Other servers that blobs may be copied from.
     pub copy_sources: Vec<AllowedHost>,
-    /// Where events of blobs go; without it there are none.
+    /// Where events of blobs go; without it there are no events.
     pub events: Option<events::Target>,
     /// Settings of the Blob service that Azure keeps in its management plane.
     pub blob: BlobSettings,
@@ -201,9 +202,9 @@ pub struct Config {
 /// Settings of the Blob service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobSettings {
-    /// The accounts in which every write makes a version of the state that it replaces.
+    /// The accounts in which every write keeps the state that it replaces as a version.
     pub versioning: Versioning,
-    /// How many days a deleted container can be restored; 0 deletes at once.
+    /// How many days a deleted container can be restored; 0 deletes immediately.
     pub container_retention_days: u16,
     /// How long a blob takes to leave the archive tier.
     pub rehydration: Duration,
@@ -216,7 +217,7 @@ impl Default for BlobSettings {
 }
 
 impl Config {
-    /// A server of tables on an address, everything else as usual.
+    /// A server of tables on an address, everything else by default.
     pub fn new(table: SocketAddr) -> Self {
         Self {
             listen: Listen::default().on(Service::Table, table),

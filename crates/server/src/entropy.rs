@@ -42,7 +42,7 @@ impl Ids {
         let count = self.next.fetch_add(1, Ordering::Relaxed);
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.prefix);
-        // The counted half in front, so that ids that follow each other differ where people look.
+        // The counter comes first, so that consecutive ids differ where people look.
         bytes.rotate_right(8);
         bytes[..8].copy_from_slice(&count.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
         Guid(bytes)

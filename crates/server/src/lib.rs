@@ -1,4 +1,4 @@
-//! The server as a library: sockets, limits, accounts and the pipeline that a request goes through.
+//! The server as a library: sockets, limits, accounts and the pipeline that processes requests.
 //!
 //! It never sees a row: it hands operations to the service and outcomes to the protocol.
 

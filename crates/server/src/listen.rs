@@ -1,6 +1,6 @@
-//! The accept loop: one task a connection, as many as allowed.
+//! The accept loop: one task per connection, up to the limit.
 //!
-//! Whether a connection is plain or TLS is decided once, when it begins: from there on each kind has code of its own.
+//! Whether a connection is plain or TLS is decided once, when it begins; after that, each kind has its own code.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use crate::http::{Handler, Peer, Shared, serve, turn_away};
 use crate::tls::{self, Tls};
 
-/// How long to wait when the system cannot give us a connection, for instance for want of file handles.
+/// How long to wait when the system cannot give us a connection, for instance because file handles ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Clients that get a response at the same time although no permit is free; others are disconnected without one.
 const TURNED_AWAY_MAX: usize = 64;
-/// How long one of them may take to hear it.
+/// How long sending this response may take.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Accepts connections until `stop` turns true, then waits for those that are open.
@@ -68,7 +68,7 @@ pub async fn listen<H: Handler>(
                 };
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "failed to accept a connection");
                 let _ = timeout(ACCEPT_PAUSE, stop.wait_for(|stop| *stop)).await;
             }
         }
@@ -77,7 +77,7 @@ pub async fn listen<H: Handler>(
     while connections.join_next().await.is_some() {}
 }
 
-/// A connection that has just come.
+/// A connection that was just accepted.
 struct Guest<H> {
     stream: TcpStream,
     address: SocketAddr,
@@ -94,9 +94,10 @@ impl<H: Handler> Guest<H> {
         shared: Shared,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        // HT-03: small answers must not wait for the acknowledgement of the one before.
+        // HT-03: small responses must not wait for the acknowledgement of the previous one.
         let _ = stream.set_nodelay(true);
-        // On a socket for both families an IPv4 client appears in IPv6 dress; trusted proxies are named without it.
+        // On a socket for both families an IPv4 client has an IPv4-mapped IPv6 address; trusted proxies are configured
+        // with the IPv4 address.
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         Self { stream, address, handler, shared, stop }
     }
@@ -110,7 +111,7 @@ impl<H: Handler> Guest<H> {
         serve(self.stream, peer, &*self.handler, self.shared).await;
     }
 
-    /// The handshake has the time of a head, and does not keep a server from stopping.
+    /// The handshake has the same timeout as a head, and does not delay a shutdown.
     async fn serve_tls(mut self, tls: &Tls) {
         let peer = self.peer(true);
         let patience = self.shared.limits.head_time_max;

@@ -1,6 +1,8 @@
-//! The ports of a server, taken before anything else is made: one that is in use costs nothing but a message.
+//! The ports of a server, bound before anything else is created, so that a port in use causes nothing but an error
+//! message.
 //!
-//! What must stay true: nobody is let in before the server can answer. Until it listens, a port that is taken refuses connections.
+//! What must stay true: no connection is accepted before the server can respond. Until the server listens, a bound port
+//! refuses connections.
 
 use std::fmt;
 use std::io;
@@ -28,7 +30,7 @@ pub enum Purpose {
     Websites,
 }
 
-/// Why a port cannot be had.
+/// Why a port cannot be bound.
 #[derive(Debug)]
 pub struct PortError {
     /// What it was for.
@@ -56,7 +58,7 @@ pub(crate) struct Listeners {
 }
 
 impl Ports {
-    /// Takes the ports that the settings name.
+    /// Binds the configured ports.
     pub fn take(config: &Config) -> Result<Self, PortError> {
         let services = config
             .listen
@@ -87,11 +89,11 @@ impl Ports {
     }
 }
 
-/// A port that is taken. Of two servers that take one at the same moment, the second learns it when it listens.
+/// A bound port. If two servers bind the same port at the same moment, the second gets an error when it listens.
 struct Port {
     purpose: Purpose,
     address: SocketAddr,
-    /// The port that will do as well.
+    /// The alternative port, if the first is in use.
     instead: Option<u16>,
     socket: TcpSocket,
 }
@@ -117,7 +119,7 @@ impl Port {
 
 fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // Or else a server could not start again while connections of the last one linger.
+    // Otherwise a server could not restart while connections of the previous one linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)
@@ -125,7 +127,7 @@ fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
 
 impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // There are several listeners: an error must say which one it is about.
+        // There are several listeners, so an error must name the one that failed.
         let what = match self.purpose {
             Purpose::Service(Service::Blob) => "blobs",
             Purpose::Service(Service::Queue) => "queues",
@@ -176,7 +178,7 @@ mod tests {
         assert!(Ports::take(&config(AdminPort::Preferably(port))).is_ok());
     }
 
-    /// Nobody waits for a response that a server cannot give yet.
+    /// No client waits for a response that the server cannot send yet.
     #[tokio::test]
     async fn a_port_that_is_taken_lets_nobody_in_before_it_listens() {
         let ports = Ports::take(&config(AdminPort::Off)).ok().unwrap();
@@ -188,7 +190,7 @@ mod tests {
         assert!(std::net::TcpStream::connect(address).is_ok());
     }
 
-    /// Both have taken the port before one of them listens.
+    /// Both have bound the port before one of them listens.
     #[tokio::test]
     async fn two_servers_that_start_at_once_do_not_share_a_port() {
         let (listener, port) = taken();

@@ -1,4 +1,4 @@
-//! Puts a server together and takes it apart again.
+//! Assembles a server, starts it and stops it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,7 +27,7 @@ use crate::ports::Ports;
 use crate::state::State;
 use crate::tls::{self, Tls};
 
-/// How often the space of deleted tables is looked after.
+/// How often the space of deleted tables is reclaimed.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Copies from other servers that continue in the background at a time.
 const REMOTE_COPIES_MAX: usize = 4;
@@ -38,7 +38,7 @@ const FILES_SPARE: u64 = 1024;
 /// Connections to the admin listener at a time.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
 
-/// Longest that one thing is read again: what takes longer stays as it was.
+/// Timeout for reloading one file or key set; on timeout the previous value stays.
 const RELOAD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A server that runs.
@@ -67,7 +67,7 @@ pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAcco
     start_on(ports, config, engine, given).await
 }
 
-/// Starts a server on ports that were taken before, for the same settings.
+/// Starts a server on ports that were bound before with the same settings.
 pub async fn start_on(
     ports: Ports,
     config: Config,
@@ -209,7 +209,7 @@ async fn copy(mut copies: Copies, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Serves any handler on this server's HTTP stack until the process ends: what the stack can do at most.
+/// Serves any handler on this server's HTTP stack until the process ends, to measure the limit of the stack.
 pub async fn serve_bare<H: Handler>(
     address: SocketAddr,
     handler: Arc<H>,
@@ -248,8 +248,8 @@ impl Running {
         self.tls.as_deref().map(Tls::files)
     }
 
-    /// Reads the certificate and the keys of the issuer of bearer tokens again. On failure, logs it and keeps the
-    /// previous ones.
+    /// Reloads the certificate and the keys of the issuer of bearer tokens. On failure, logs it and keeps the previous
+    /// ones.
     ///
     /// The future borrows nothing, so that the caller can spawn it and keep waiting for signals.
     pub fn reload(&self) -> impl Future<Output = ()> + Send + use<> {
@@ -257,7 +257,7 @@ impl Running {
         async move {
             if tls.is_none() && oauth.is_none() {
                 tracing::info!(
-                    "there is nothing to read again: neither a certificate nor keys for bearer tokens"
+                    "nothing to reload: neither a certificate nor keys for bearer tokens are configured"
                 );
             }
             if let Some(tls) = tls {
@@ -265,14 +265,16 @@ impl Running {
             }
             if let Some(oauth) = oauth {
                 match in_time(oauth.reload()).await {
-                    Ok(()) => tracing::info!("the keys for bearer tokens were read again"),
-                    Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+                    Ok(()) => tracing::info!("reloaded the keys for bearer tokens"),
+                    Err(error) => {
+                        tracing::error!(%error, "failed to reload the keys for bearer tokens; keeping the previous ones")
+                    }
                 }
             }
         }
     }
 
-    /// Finishes what is in flight, then closes the engine.
+    /// Finishes requests in flight, then closes the engine.
     pub async fn stop(self) -> lazuli_engine::Result<()> {
         let _ = self.stop.send(true);
         for task in self.tasks {
@@ -289,13 +291,14 @@ impl Running {
     }
 }
 
-/// The file system takes what time it takes: the reading is left to a thread that nobody waits for beyond the bound.
+/// The file system may take any time, so a thread does the reading, and the server does not wait for it beyond the
+/// timeout.
 async fn reload_certificate(tls: Arc<Tls>) {
     let file = tls.files().certificate.display().to_string();
     let read = tokio::task::spawn_blocking(move || tls.reload());
     match in_time(async { read.await.map_err(io::Error::other)? }).await {
-        Ok(()) => tracing::info!(%file, "the certificate was read again"),
-        Err(error) => tracing::error!(%error, "the certificate stays as it was"),
+        Ok(()) => tracing::info!(%file, "reloaded the certificate"),
+        Err(error) => tracing::error!(%error, "failed to reload the certificate; keeping the previous one"),
     }
 }
 
@@ -308,14 +311,14 @@ fn endpoints(is_tls: bool, listen: Listen) -> Vec<(Service, String)> {
     listen.iter().map(|(service, address)| (service, endpoint(is_tls, address))).collect()
 }
 
-/// The URL of a listener. The unspecified address is not one to connect to.
+/// The URL of a listener. Clients cannot connect to the unspecified address.
 fn endpoint(is_tls: bool, address: SocketAddr) -> String {
     let scheme = if is_tls { Scheme::Https } else { Scheme::Http }.as_str();
     let host = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
     format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }
 
-/// How many connections there can be. Every one is a file handle: the usual limit of 1024 is far below what is wanted,
+/// The number of connections that the system allows. Each needs a file handle: the usual limit of 1024 is far too low,
 /// so it is raised; where that is not allowed, connections must leave enough for the engine's files.
 fn connections_possible(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};

@@ -25,7 +25,7 @@ use crate::throttle::Throttle;
 /// Catalog and settings changes under way at a time, including those that outlive their request's timeout.
 const CHANGES_MAX: usize = 256;
 
-/// A copy of a blob up to this size is complete when its request is answered.
+/// A copy of a blob up to this size is complete when its response is sent.
 const COPY_AT_ONCE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// The state that all listeners share.
@@ -58,7 +58,7 @@ impl State {
         Ok(Self::with_entropy(service, directory, config, move || random().unwrap_or_else(|_| ids.next().0)))
     }
 
-    /// The same with random bytes of the caller's choice. A simulation repeats a run by repeating them.
+    /// The same with a source of random bytes chosen by the caller. A simulation repeats a run by repeating them.
     pub fn with_entropy(
         service: Service,
         directory: Directory,
@@ -145,7 +145,7 @@ impl State {
         &self.directory
     }
 
-    /// Learns what other front ends of a shared engine have changed, before anything is decided by what is cached.
+    /// Learns what other front ends of a shared engine have changed, before anything is decided from cached data.
     pub(crate) async fn freshen(&self) -> Result<Option<SharedState>, Failure> {
         let logged = |error: lazuli_service::Error| {
             tracing::error!(%error, "shared engine unreachable");

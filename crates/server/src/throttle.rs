@@ -1,29 +1,29 @@
-//! Token buckets: how many requests an account, and how many entities a partition, may ask for in a second.
+//! Token buckets: how many requests an account, and how many entities a partition, may use per second.
 //!
 //! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed size,
-//! without locks, however many accounts and partitions there are. A name has two places, found by hashing with a secret:
+//! without locks, however many accounts and partitions there are. A name has two slots, found by hashing with a secret:
 //! it is rejected only when both are used up, so that a name that shares a slot with a greedy one still has the other.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Places for accounts in each of the two rows.
+/// Slots for accounts in each of the two rows.
 const ACCOUNT_PLACES: usize = 1 << 12;
-/// Places for partitions in each of the two rows: 1 MiB together.
+/// Slots for partitions in each of the two rows: 1 MiB together.
 const PARTITION_PLACES: usize = 1 << 16;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How much may be asked for.
+/// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// So much in every second.
+    /// Tokens per second.
     pub per_second: u32,
-    /// So much at once, after a time of rest.
+    /// Tokens that may be used in one burst, after a pause.
     pub burst: u32,
 }
 
-/// What may be asked for, all off by default.
+/// All rate limits, off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Requests of one account.
@@ -32,8 +32,8 @@ pub struct Rates {
     pub partition: Option<Rate>,
 }
 
-/// Requests of one address that may fail to authenticate before they are rejected as too many. Far more than a client with
-/// a wrong key sends, and than people notice.
+/// Requests of one address that may fail to authenticate before they are rejected as too many. Far more than a client
+/// with a wrong key sends, so that people never notice the limit.
 const FAILED_RATE: Rate = Rate { per_second: 100, burst: 2000 };
 /// Slots for addresses in each of the two rows.
 const FAILED_SLOTS: usize = 1 << 10;
@@ -55,7 +55,7 @@ impl Throttle {
         }
     }
 
-    /// May the account make another request? `now` is any time that never goes back.
+    /// May the account make another request? `now` is any monotonic time.
     pub fn account(&self, account: &str, now: impl FnOnce() -> std::time::Duration) -> bool {
         self.accounts.as_ref().is_none_or(|buckets| buckets.take(account, 1, nanos(now())))
     }
@@ -90,7 +90,7 @@ fn nanos(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// One token bucket, for a rate that nobody has a name for.
+/// One token bucket, for a rate without a name.
 pub struct Bucket(Buckets);
 
 impl Bucket {
@@ -99,7 +99,7 @@ impl Bucket {
         Self(Buckets::new(rate, 1))
     }
 
-    /// Takes a token, if there is one. `now` is any time that never goes back.
+    /// Takes a token, if there is one. `now` is any monotonic time.
     pub fn take(&self, now: std::time::Duration) -> bool {
         self.0.take((), 1, nanos(now))
     }
@@ -111,7 +111,7 @@ struct Buckets {
     /// How long it takes to fill a bucket.
     capacity: u64,
     places: usize,
-    /// When each will be full. Two rows behind each other.
+    /// When each bucket will be full again. The two rows follow each other.
     full_at: Box<[AtomicU64]>,
     secret: RandomState,
 }
@@ -128,14 +128,15 @@ impl Buckets {
         }
     }
 
-    /// Takes tokens, or none of them. More than a bucket holds count as a full bucket: else they could never be had.
+    /// Takes tokens, or none of them. A request for more tokens than a bucket holds takes a full bucket; otherwise it
+    /// could never succeed.
     fn take(&self, name: impl Hash, tokens: usize, now: u64) -> bool {
         let tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
         let needed = self.interval.saturating_mul(tokens).min(self.capacity);
         let hash = self.secret.hash_one(name);
         let (first, second) = ((hash >> 32) as usize, (hash & 0xffff_ffff) as usize);
         let places = [first % self.places, self.places + second % self.places];
-        // Both are asked in any case: each keeps its own account.
+        // Both must be updated in any case: each counts by itself.
         places.map(|place| self.take_at(place, needed, now)).contains(&true)
     }
 
@@ -156,7 +157,7 @@ mod tests {
 
     const RATE: Rate = Rate { per_second: 10, burst: 5 };
 
-    /// What each of some requests for tokens at some milliseconds is told.
+    /// The results of requests for tokens at the given milliseconds.
     #[track_caller]
     fn check(requests: &[(u64, usize)], expected: &[bool]) {
         let throttle = Throttle::new(Rates { partition: Some(RATE), account: None });
@@ -167,7 +168,8 @@ mod tests {
         assert_eq!(told, expected, "{requests:?}");
     }
 
-    /// PR-11: a burst, then the rate; what was rejected costs nothing; rest fills the bucket, and no further.
+    /// PR-11: a burst, then the rate; what was rejected costs nothing; a pause fills the bucket, but not beyond its
+    /// size.
     #[test]
     fn buckets() {
         check(&[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1)], &[true, true, true, true, true, false]);
@@ -183,7 +185,7 @@ mod tests {
         check(&[(0, 0), (0, 5), (0, 0)], &[true, true, true]);
     }
 
-    /// One that takes all it can get is in nobody's way, although the places are few and shared.
+    /// A client that takes all it can get does not affect others, although the slots are few and shared.
     #[test]
     fn the_greedy_hurt_only_themselves() {
         let throttle = Throttle::new(Rates { partition: Some(RATE), account: Some(RATE) });
@@ -195,7 +197,7 @@ mod tests {
         assert!(throttle.account("greedy", || Duration::ZERO));
     }
 
-    /// Finding 4 of the security review: clients without a key were limited by nothing.
+    /// Finding 4 of the security review: clients without a key had no rate limit.
     #[test]
     fn finding_4_failed_authentication_has_a_rate() {
         let throttle = Throttle::new(Rates::default());

@@ -1,8 +1,8 @@
 //! Measures content in packs: `cargo run --release -p lazuli-store --example content -- [seconds] [dir]`.
 //!
-//! Prints durable uploads a second, each followed by the commit of a row that names it; downloads of what is in the page
-//! cache; ranges; and how fast space is freed. For comparison it writes the same bytes to one file with one sync for each
-//! writer's turn. Numbers are those of the whole process.
+//! Prints durable uploads per second, each followed by the commit of a row that names it; downloads of what is in the
+//! page cache; ranges; and how fast space is freed. For comparison it writes the same bytes to one file with one sync
+//! for each writer's turn. Numbers are those of the whole process.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
@@ -20,7 +20,7 @@ use lazuli_store::{Options, Store};
 
 const TABLE: TableId = TableId(1);
 const KIB: usize = 1024;
-/// What the server hands on at a time.
+/// The chunk size that the server passes on.
 const PART_BYTES: usize = 64 * KIB;
 
 fn main() {

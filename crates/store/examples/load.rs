@@ -1,11 +1,12 @@
 //! Measures the store: `cargo run --release -p lazuli-store --example load -- [rows] [seconds] [dir] [phases]`.
 //!
-//! The phases are `new`, `write`, `fill`, `read`, `miss` (only those reads that the caches do not hold), `scan`, `open` and `check`; all of them unless said otherwise. What is
-//! left in `dir` can be used by a later run. `CACHE_MIB` in the environment is the memory for caches (64). The disk's own rate of syncs is measured between the other measurements,
-//! because it is what they should be compared with.
+//! The phases are `new`, `write`, `fill`, `read`, `miss` (only those reads that the caches do not hold), `scan`, `open`
+//! and `check`; the default is all of them. A later run can use the store that is left in `dir`. `CACHE_MIB` in the
+//! environment is the memory for caches (64). The disk's own rate of syncs is measured between the other measurements,
+//! as the baseline to compare them with.
 //!
-//! Prints durable commits a second with 1, 16 and 64 writers, CPU time for each commit, point read and scanned row, how
-//! long opening takes, and memory. Rows have 1 KB that does not compress well.
+//! Prints durable commits per second with 1, 16 and 64 writers, CPU time for each commit, point read and scanned row,
+//! how long opening takes, and memory. Rows have 1 KB that does not compress well.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
@@ -151,7 +152,7 @@ async fn write(store: &Arc<Store>, writers: usize, seconds: f64, round: usize) {
     );
 }
 
-/// Appends to a file and syncs it, with nothing around.
+/// Appends to a file and syncs it, and nothing else.
 fn sync_disk(dir: &Path, seconds: f64) {
     let path = dir.join("sync");
     let mut file = std::fs::File::create(&path).unwrap();

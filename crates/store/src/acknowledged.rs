@@ -1,11 +1,13 @@
-//! The file that tells what the store has acknowledged, next to the directory that holds the data.
+//! The file that records what the store has acknowledged, next to the directory that holds the data.
 //!
-//! Without it a store whose data is gone looks like a new one, and a log that was cut looks like a shorter one.
+//! Without it, a store whose data is gone looks like a new one, and a truncated log looks like a log with fewer
+//! entries.
 //!
 //! What must stay true:
-//! - The file never says more than is durable: it is written after the log was synced. It is not synced itself, so after a
-//!   loss of power it may say less; after a kill it says all.
-//! - It is made after the data directory and its lists of files are durable. So where the file is, those must be.
+//! - The file never records more than is durable: it is written after the log was synced. It is not synced itself, so
+//!   after a loss of power it may be behind; after a kill it is up to date.
+//! - It is created after the data directory and its lists of files are durable. So if the file exists, those must exist
+//!   too.
 //! - It is replaced as a whole when the store is opened, and changed in place afterwards: one sector, which a disk writes as
 //!   a whole.
 
@@ -37,11 +39,11 @@ impl Acknowledged {
         let number = found.split(' ').nth(1).and_then(|number| number.parse().ok());
         match number.map(Version) {
             Some(version) if found == text(version) => Ok(Some(version)),
-            _ => Err(OpenError::Corrupt(format!("{} is not readable", path.display()))),
+            _ => Err(OpenError::Corrupt(format!("{} is unreadable", path.display()))),
         }
     }
 
-    /// Makes the file anew, durably.
+    /// Creates or replaces the file, durably.
     pub fn begin(dir: &Path, version: Version) -> Result<Self, OpenError> {
         replace(dir, ACKNOWLEDGED, &text(version))?;
         let path = dir.join(ACKNOWLEDGED);
@@ -49,7 +51,7 @@ impl Acknowledged {
         Ok(Self { file, has_failed: false })
     }
 
-    /// Notes that everything up to `version` is durable. A failure is no reason to stop: the file then says less.
+    /// Notes that everything up to `version` is durable. A failure is no reason to stop: the file is then behind.
     pub fn note(&mut self, version: Version) {
         if let Err(error) = self.file.write_all_at(text(version).as_bytes(), 0)
             && !std::mem::replace(&mut self.has_failed, true)
@@ -59,7 +61,7 @@ impl Acknowledged {
     }
 }
 
-/// Always of the same length.
+/// The content, always of the same length.
 fn text(version: Version) -> String {
     let number = format!("version {:020}", version.0);
     format!("{number} {:016x}\n", xxh3_64(number.as_bytes()))

@@ -51,7 +51,7 @@ impl Adoption {
         Ok(adoption)
     }
 
-    /// What becomes of its rows, without those that are there already. `current` tells the state of a row before.
+    /// The resulting changes, without rows that exist already. `current` returns the state of a row before them.
     pub fn decide(
         self,
         latest: Version,

@@ -1,8 +1,8 @@
-//! How a value lies in the store: the value, its version (8 bytes, big-endian), a CRC-32 of key, value and version.
+//! The stored form of a value: the value, its version (8 bytes, big-endian), a CRC-32 of key, value and version.
 //!
-//! Nothing is ever served from bytes whose checksum does not fit, and the key is part of it, so that a value that turns
-//! up under another key is noticed too. The version comes last, so that all but the last few bytes can be prepared
-//! before the commit that decides it.
+//! Bytes with a wrong checksum are never served, and the key is part of the checksum, so that a value that turns up
+//! under another key is noticed too. The version comes last, so that all but the last few bytes can be prepared before
+//! the commit that decides it.
 
 use bytes::Bytes;
 use lazuli_engine::{Error, Version};
@@ -63,7 +63,7 @@ pub fn view<'a>(key: &[u8], stored: &'a [u8]) -> Result<(Version, &'a [u8]), Err
     found.update(key);
     found.update(content);
     if found.finalize().to_be_bytes() != *crc {
-        return Err(corrupt(key, "the checksum does not fit"));
+        return Err(corrupt(key, "the checksum does not match"));
     }
     Ok((Version(u64::from_be_bytes(*version)), value))
 }

@@ -1,4 +1,4 @@
-//! Walks through a store and verifies all that it can.
+//! Reads a whole store and verifies everything that can be verified.
 
 use std::fmt;
 
@@ -13,22 +13,22 @@ use crate::view::View;
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rows walked over, the service's own included.
+    /// Rows read, including those of the service itself.
     pub rows: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Tables that have rows, the service's own included.
+    /// Tables that have rows, including those of the service itself.
     pub tables: u64,
-    /// What the store remembers; none if that is not readable.
+    /// What the store remembers; `None` if that is unreadable.
     pub marks: Option<Marks>,
-    /// How much is wrong. Nothing of it is ever served.
+    /// Number of problems. Damaged data is never served.
     pub findings: u64,
-    /// What is wrong, up to a limit.
+    /// Descriptions of the problems, up to a limit.
     pub examples: Vec<String>,
 }
 
 impl Report {
-    /// Walks through everything in `view`, and shows each row that is as it was written.
+    /// Reads everything in `view`, and passes each undamaged row on.
     pub(crate) fn of(view: &View, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Self {
         let mut report = Self::default();
         match State::load(view) {
@@ -42,7 +42,7 @@ impl Report {
                 Ok(item) => item,
                 Err(e) => {
                     report.find(format!("after the key {}: {e}", last_key.escape_ascii()));
-                    // What lies beyond cannot be reached by this walk.
+                    // This scan cannot reach anything beyond.
                     break;
                 }
             };
@@ -62,7 +62,7 @@ impl Report {
                         Ok((partition, row)) => {
                             see(table, RowView { partition: &partition, row: &row, version, value });
                         }
-                        Err(_) => report.find(format!("the key {} is not readable", key.escape_ascii())),
+                        Err(_) => report.find(format!("the key {} is unreadable", key.escape_ascii())),
                     }
                 }
                 (None, Ok(_)) => {
@@ -74,10 +74,13 @@ impl Report {
         report
     }
 
-    /// A version that was never given out could be given out again.
+    /// A version above the last one assigned could be assigned a second time.
     fn row(&mut self, key: &[u8], version: Version) {
         if self.marks.is_some_and(|marks| version > marks.last_version) {
-            self.find(format!("the row with the key {}: its version is of the future", key.escape_ascii()));
+            self.find(format!(
+                "the row with the key {}: its version is higher than the last one assigned",
+                key.escape_ascii()
+            ));
         }
     }
 

@@ -1,10 +1,10 @@
-//! A commit on its way to the committer, and what it makes of the rows it names.
+//! A commit on its way to the committer, and how it changes the rows that it names.
 //!
 //! Everything that does not depend on other commits is done by the caller before it queues: keys are encoded, values
-//! are laid out and hashed, rows that must be checked are read.
+//! are serialised and hashed, rows that must be checked are read.
 //!
-//! What must stay true: a commit holds no more than its place in the queue accounts for. Of rows that it only checks it
-//! keeps the version; values that its updates need are left to the committer where the place has no room for them.
+//! What must stay true: a commit holds no more memory than its permit for the queue covers. Of rows that it only checks
+//! it keeps the version; values that its updates need are left to the committer if the permit does not cover them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -37,17 +37,17 @@ struct Intent {
     key: Bytes,
     write: Write,
     draft: Option<Draft>,
-    /// What is kept of the row as it was when it was looked at.
+    /// What is kept of the row as it was when it was read.
     seen: Option<Seen>,
     has_looked: bool,
 }
 
-/// What a commit does, if it may.
+/// The changes of a commit, if its conditions hold.
 #[derive(Debug)]
 pub struct Decided {
     /// The new state of each row that changes, in the order of the writes.
     pub changes: Vec<Changed>,
-    /// The values that updates have put, by the position of their writes.
+    /// The values that updates have computed, by the position of their writes.
     pub updated: Vec<Option<Bytes>>,
     /// Upper bound of the bytes that the changes take up in the log.
     pub bytes: usize,
@@ -57,7 +57,7 @@ pub struct Decided {
 struct Effect {
     /// The new state of the row, if it changes.
     changed: Option<Changed>,
-    /// The value that an update has put.
+    /// The value that an update has computed.
     computed: Option<Bytes>,
 }
 
@@ -66,7 +66,7 @@ struct Effect {
 pub struct Changed {
     /// Its key.
     pub key: Bytes,
-    /// What is to be stored, and what a reader will find; `None` if the row is removed.
+    /// The bytes to store, and the row that readers will find; `None` if the row is removed.
     pub state: Option<(Bytes, Cell)>,
 }
 
@@ -87,12 +87,12 @@ impl Commit {
         Ok(Self { has_repeats: has_repeats(&intents), intents, bytes })
     }
 
-    /// Lays out the values that it puts.
+    /// Serialises the values that it puts.
     pub fn lay_out(&mut self) {
         self.intents.iter_mut().for_each(Intent::lay_out);
     }
 
-    /// Looks at the rows that must be checked in `view`, as far as that was not done before.
+    /// Reads the rows that must be checked from `view`, unless they were read before.
     pub fn look(&mut self, view: &View, place: &mut Place, source: Source) -> Result<Look<()>> {
         for intent in &mut self.intents {
             if let Look::Cold = intent.look(view, place, source)? {
@@ -102,8 +102,8 @@ impl Commit {
         Ok(Look::Found(()))
     }
 
-    /// What does the commit make of its rows? `current` tells the state of a row before it. `make_room` is called with
-    /// the size of the result from time to time as it grows, and may wait or fail.
+    /// Decides how the commit changes its rows. `current` returns the state of a row before it. `make_room` is called
+    /// with the size of the result from time to time as it grows, and may wait or fail.
     pub fn decide(
         self,
         version: Version,
@@ -145,7 +145,10 @@ impl Intent {
     fn new(table: TableId, partition: &str, write: Write) -> Result<Self> {
         let key = keyspace::row_key(table, partition, &write.row);
         if key.len() > KEY_BYTES_MAX {
-            return Err(Error::TooLarge(format!("a key of {} bytes; {KEY_BYTES_MAX} fit", key.len())));
+            return Err(Error::TooLarge(format!(
+                "a key of {} bytes is too long; the maximum is {KEY_BYTES_MAX}",
+                key.len()
+            )));
         }
         Ok(Self { key: key.into(), write, draft: None, seen: None, has_looked: false })
     }
@@ -160,7 +163,7 @@ impl Intent {
 
     fn lay_out(&mut self) {
         if let Change::Put(value) = &mut self.write.change {
-            // The draft has the value from now on.
+            // The draft owns the value from now on.
             self.draft = Some(Draft::new(&self.key, &std::mem::take(value)));
         }
     }
@@ -186,13 +189,13 @@ impl Intent {
         self.seen = Some(Seen { number, cell });
     }
 
-    /// What becomes of the row depends on what it is.
+    /// The new state of the row depends on its current state.
     fn needs_current(&self) -> bool {
         self.write.condition != Condition::Any || matches!(self.write.change, Change::Update(_))
     }
 
     fn decide(self, version: Version, current: Option<&Cell>) -> Result<std::result::Result<Effect, Reason>> {
-        // An update is code of others; one that panics must not take the committer with it.
+        // An update is the caller's code; a panic in it must not end the committer.
         let current = current.map(|cell| (cell.version, &cell.value));
         let decide = || rules::decide(&self.write, current, version);
         let decision = catch_unwind(AssertUnwindSafe(decide))
@@ -224,7 +227,7 @@ impl Changed {
 }
 
 impl Decided {
-    /// What an earlier write of the same commit made of a row; `None` if there was none.
+    /// The state of a row after an earlier write of the same commit; `None` if there was none.
     fn state_of(&self, key: &Bytes) -> Option<Option<Cell>> {
         let changed = self.changes.iter().rev().find(|changed| changed.key == key)?;
         Some(changed.state.as_ref().map(|(_, cell)| cell.clone()))

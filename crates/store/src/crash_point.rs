@@ -1,15 +1,15 @@
-//! Named places in the life of a commit, of a backup and of content at which a crash test can end the process.
+//! Crash points: named steps of a commit, of a backup and of content at which a crash test can end the process.
 //!
-//! `LAZULI_CRASH_AT=name:count` aborts when the place `name` is passed for the `count`th time. Without it a place costs
-//! one load of a static.
+//! `LAZULI_CRASH_AT=name:count` aborts when the crash point `name` is passed for the `count`th time. Without it a crash
+//! point costs one load of a static.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The variable that arms one place.
+/// The variable that arms one crash point.
 pub const VARIABLE: &str = "LAZULI_CRASH_AT";
 
-/// A place at which the process can be ended.
+/// A step at which the process can be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// A new store's directory exists and is locked; nothing is in it.
@@ -71,7 +71,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// Places in the life of a store that is written to, in the order in which a commit comes by.
+    /// Crash points of writes, in the order in which a commit passes them.
     pub const COMMIT: [Point; 13] = [
         Point::Created,
         Point::BeforeAppend,
@@ -88,11 +88,11 @@ impl Point {
         Point::Closing,
     ];
 
-    /// Places in the life of a backup.
+    /// Crash points of a backup.
     pub const BACKUP: [Point; 5] =
         [Point::DumpPage, Point::BackupBlock, Point::BackupSealed, Point::RestoreRows, Point::RestoreLoaded];
 
-    /// Places in the life of content, from the upload to the removal of its pack.
+    /// Crash points of content, from the upload to the removal of its pack.
     pub const CONTENT: [Point; 10] = [
         Point::ContentReserved,
         Point::ContentWritten,
@@ -110,7 +110,7 @@ impl Point {
         Self::COMMIT.into_iter().chain(Self::BACKUP).chain(Self::CONTENT)
     }
 
-    /// What the place is called in [`VARIABLE`].
+    /// The name of the crash point in [`VARIABLE`].
     pub fn name(self) -> &'static str {
         match self {
             Point::Created => "created",
@@ -152,21 +152,21 @@ struct Armed {
 
 static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
 
-/// Passes a place; does not return if this is where the process is to end.
+/// Passes a crash point; does not return if the process must end here.
 pub fn pass(point: Point) {
     if is_due(point) {
         std::process::abort();
     }
 }
 
-/// Passes a place that is one only while something is going on, which is looked at only if the place is armed.
+/// Passes a crash point that counts only while a condition holds, which is checked only if the point is armed.
 pub(crate) fn pass_while(point: Point, is_going_on: impl FnOnce() -> bool) {
     if armed().is_some_and(|armed| armed.point == point) && is_going_on() {
         pass(point);
     }
 }
 
-/// Counts a pass; `true` if this is where the process is to end, which the caller then does.
+/// Counts a pass; `true` if the process must end here, which is up to the caller.
 pub(crate) fn is_due(point: Point) -> bool {
     armed()
         .is_some_and(|armed| armed.point == point && armed.passes_left.fetch_sub(1, Ordering::Relaxed) == 1)

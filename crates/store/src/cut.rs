@@ -1,7 +1,7 @@
 //! Removes an unfinished batch from the end of a log, and keeps what is removed.
 //!
-//! What must stay true: the copy is on the disk before the log is shortened; no copy replaces another; and none is for others to
-//! read, because account keys may be in it.
+//! What must stay true: the copy is on the disk before the log is shortened; no copy replaces another; and only the
+//! owner may read it, because it may contain account keys.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -13,11 +13,11 @@ use crate::error::OpenError;
 use crate::journal::{self, Tail};
 use crate::preflight;
 
-/// What the names of the copies begin with; a number follows.
+/// The prefix of the names of the copies; a number follows.
 const PREFIX: &str = "cut-";
 
-/// Shortens the log at `path`, in the data of the store in `dir`, to `end`. What lies behind is kept in the store's directory:
-/// whether it was never finished or was damaged later cannot always be told.
+/// Shortens the log at `path`, in the data of the store in `dir`, to `end`. The removed bytes are kept in the store's
+/// directory: an unfinished batch and one that was damaged later cannot always be distinguished.
 pub fn cut(dir: &Path, path: &Path, end: u64, tail: Tail) -> Result<(), OpenError> {
     cut_with(dir, path, end, tail, write_copy)
 }
@@ -50,15 +50,15 @@ fn keep(
             bytes = rest.len(),
             log = %path.display(),
             kept = %aside.display(),
-            "the last batch of the log is not whole and is left out: its writer died, or the file was damaged"
+            "the last batch of the log is incomplete and was dropped: its writer died, or the file was damaged"
         ),
-        // Nobody was ever told that it was written: a full disk, perhaps the reason why it was not, is no reason to stay away.
+        // It was never acknowledged, so a full disk, which may be why it is incomplete, must not prevent the start.
         Err(error) if tail == Tail::Torn && is_out_of_room(&error) => {
             let _ = fs::remove_file(&aside);
             tracing::warn!(
                 bytes = rest.len(),
                 log = %path.display(),
-                "the last batch of the log was never finished and is left out; there is no room to keep a copy of it: {error}"
+                "the last batch of the log was never finished and was dropped; no space to keep a copy of it: {error}"
             );
         }
         Err(error) => {
@@ -69,7 +69,7 @@ fn keep(
     sync_dir(dir)
 }
 
-/// A name behind those of all copies that are there.
+/// A name after those of all existing copies.
 fn free_name(dir: &Path) -> Result<PathBuf, OpenError> {
     let paths = preflight::list(dir)?;
     let numbers = paths.iter().filter_map(|path| {
@@ -94,8 +94,8 @@ fn is_out_of_room(error: &std::io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// A full disk kept a store from starting, although the batch that could not be set aside was never acknowledged. One that
-    /// may have been is not given up for it.
+    /// A full disk prevented a start, although the batch that could not be copied was never acknowledged. A batch that
+    /// may have been acknowledged is not dropped.
     #[test]
     fn a_full_disk_does_not_keep_from_cutting_a_torn_batch() {
         for (tail, kind, is_cut) in [

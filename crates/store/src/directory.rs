@@ -1,14 +1,14 @@
-//! The store's directory: what lies in it, who may use it.
+//! The store's directory: its files, and who may use it.
 //!
 //! | name | what |
 //! |---|---|
 //! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
 //! | `format` | says that this is a store, and of which format |
 //! | `acknowledged` | the last version that was acknowledged; made after `data/` |
-//! | `closed` | exists after a clean close: the last version that must be found again |
+//! | `closed` | exists after a clean close: the last version that must be present |
 //! | `relaxed` | exists once the store was opened with commits that do not wait for the disk: the end of the log may be in any state |
-//! | `restoring` | exists while the store is made from a backup: what is there does not count |
-//! | `cut-N` | the unfinished end of a log that was left out at an opening; the greatest N is the latest |
+//! | `restoring` | exists while the store is made from a backup: its content does not count |
+//! | `cut-N` | the unfinished end of a log that was dropped when the store was opened; the greatest N is the latest |
 //! | `data/` | the sorted store with its log |
 //! | `content/` | packs of large content; exists once there was any |
 //!
@@ -25,7 +25,7 @@ use crate::crash_point::{self, Point};
 use crate::error::OpenError;
 
 const LOCK: &str = "lock";
-/// The file that a store begins with: it is written once.
+/// The file that marks a store; it is written once.
 pub const FORMAT: &str = "format";
 const CLOSED: &str = "closed";
 const RELAXED: &str = "relaxed";
@@ -36,7 +36,7 @@ const DATA: &str = "data";
 const FORMAT_TEXT: &str = "lazuli store\nformat 1\n";
 const FORMAT_BYTES_MAX: u64 = 4096;
 
-/// Has a store ever been begun here?
+/// Has a store ever been created here?
 pub fn is_store(path: &Path) -> Result<bool, OpenError> {
     let path = path.join(FORMAT);
     path.try_exists().map_err(OpenError::io("look at", &path))
@@ -50,7 +50,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Creates the directory if need be, locks it and checks the format.
+    /// Creates the directory if necessary, locks it and checks the format.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         create_all(path)?;
         let lock = lock(path)?;
@@ -64,7 +64,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// The directory itself may be somebody's who lets others in; what holds account keys is for its owner alone.
+    /// The directory itself may be open to others; files that contain account keys are for their owner only.
     pub fn keep_to_owner(&self) -> Result<(), OpenError> {
         let data = self.data();
         if !data.exists() {
@@ -73,10 +73,10 @@ impl Directory {
         fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(OpenError::io("protect", &data))
     }
 
-    /// Creates the directory if need be, locks it, and marks it as one that does not count yet.
+    /// Creates the directory if necessary, locks it, and marks it as one that does not count yet.
     pub fn begin_load(path: &Path) -> Result<Self, OpenError> {
         create_all(path)?;
-        // Before there is a lock file: what is here belongs to someone.
+        // Check before there is a lock file: existing files belong to someone.
         let entries = fs::read_dir(path).map_err(OpenError::io("read", path))?;
         if entries.into_iter().next().is_some() {
             return Err(OpenError::NotEmpty(path.into()));
@@ -104,22 +104,22 @@ impl Directory {
         self.path.join(DATA)
     }
 
-    /// What the last clean close left, if nothing was written since.
+    /// The version recorded by the last clean close, if nothing was written since.
     pub fn closed_at(&self) -> Result<Option<Version>, OpenError> {
         let path = self.path.join(CLOSED);
         let Some(text) = read_small(&path)? else { return Ok(None) };
         match text.trim_end().strip_prefix("version ").and_then(|number| number.parse().ok()) {
             Some(number) => Ok(Some(Version(number))),
-            None => Err(OpenError::Corrupt(format!("{} is not readable", path.display()))),
+            None => Err(OpenError::Corrupt(format!("{} is unreadable", path.display()))),
         }
     }
 
-    /// Says that the store was closed after `version`.
+    /// Records that the store was closed after `version`.
     pub fn mark_closed(&self, version: Version) -> Result<(), OpenError> {
         replace(&self.path, CLOSED, &format!("version {}\n", version.0))
     }
 
-    /// Says that the store is being written to.
+    /// Records that the store is being written to.
     pub fn mark_open(&self) -> Result<(), OpenError> {
         let path = self.path.join(CLOSED);
         match fs::remove_file(&path) {
@@ -135,7 +135,7 @@ impl Directory {
         path.try_exists().map_err(OpenError::io("look at", &path))
     }
 
-    /// Says whether commits wait for the disk from now on.
+    /// Records whether commits wait for the disk from now on.
     pub fn mark_relaxed(&self, is_relaxed: bool) -> Result<(), OpenError> {
         let path = self.path.join(RELAXED);
         match (is_relaxed, self.was_relaxed()?) {
@@ -157,7 +157,7 @@ impl Directory {
         }
     }
 
-    /// Makes a store of an empty directory.
+    /// Creates a store in an empty directory.
     fn begin(&self) -> Result<(), OpenError> {
         let entries = fs::read_dir(&self.path).map_err(OpenError::io("read", &self.path))?;
         for entry in entries {
@@ -174,13 +174,13 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing the file would do, but not as long as a process that is just being started has a copy of it.
+        // Closing the file would be enough, unless a child process that is just being started has a copy of its handle.
         let _ = self.lock.unlock();
     }
 }
 
-/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced. Account keys
-/// will lie in it: only its owner may look inside.
+/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced. It will
+/// contain account keys, so only its owner may access it.
 fn create_all(path: &Path) -> Result<(), OpenError> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
@@ -218,7 +218,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut by = String::new();
-            // The id is only for the message; whatever stands there will do.
+            // The id is only for the message, so any content will do.
             let _ = file.read_to_string(&mut by);
             return Err(OpenError::InUse { dir: dir.into(), by: by.trim().into() });
         }
@@ -248,7 +248,7 @@ fn temporary(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// Replaces a small file so that after a crash either the old or the new content is there.
+/// Replaces a small file so that after a crash it has either the old or the new content.
 pub fn replace(dir: &Path, name: &str, text: &str) -> Result<(), OpenError> {
     let (path, new) = (dir.join(name), dir.join(temporary(name)));
     let write = || {
@@ -267,7 +267,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     File::open(dir).and_then(|file| file.sync_all()).map_err(OpenError::io("sync", dir))
 }
 
-// Elsewhere directories cannot be opened as files; the system keeps their entries by itself.
+// Elsewhere directories cannot be opened as files; the system makes their entries durable by itself.
 #[cfg(not(unix))]
 pub fn sync_dir(_: &Path) -> Result<(), OpenError> {
     Ok(())
@@ -280,7 +280,7 @@ pub fn disk_bytes(dir: &Path) -> std::io::Result<u64> {
         let entry = entry?;
         let metadata = match entry.metadata() {
             Ok(metadata) => metadata,
-            // Files come and go while the store works.
+            // Files are created and deleted while the store is in use.
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             Err(e) => return Err(e),
         };

@@ -1,7 +1,7 @@
-//! Everything in the store as of one moment, to be copied elsewhere while writes continue.
+//! A consistent copy of everything in the store as of one moment, read while writes continue.
 //!
-//! What it costs: the walk keeps the sorted files and memtables of its moment alive until it ends, and nothing that was
-//! written later. Memory is bounded by the memtables there were; disk space, by what the store took up at the moment. A
+//! Cost: the walk keeps the sorted files and memtables of its moment alive until it ends, and nothing that was written
+//! later. Memory is bounded by the memtables of that moment; disk space, by the size of the store at that moment. A
 //! snapshot of the sorted store would not do: as long as one is open, every memtable filled since stays in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -36,7 +36,7 @@ impl Default for Dumps {
 }
 
 impl Dumps {
-    /// Begins a walk through what `view` shows. Its reads wait for a place among `scans`.
+    /// Begins a walk through what `view` shows. Its reads wait for a permit of `scans`.
     pub fn begin(&self, view: &View, scans: &Arc<Semaphore>) -> Result<StoreDump> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
             Error::Unavailable(format!("{DUMPS_MAX} copies of everything are under way already"))

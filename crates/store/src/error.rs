@@ -1,4 +1,4 @@
-//! Why a store cannot be opened, and what the sorted store's errors mean to an engine's caller.
+//! Why a store cannot be opened, and the mapping of the sorted store's errors to engine errors.
 
 use std::fmt;
 use std::io;
@@ -9,11 +9,11 @@ use lazuli_engine::Error;
 /// Why a store cannot be opened. Nothing that it holds was changed.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process, or another part of this one, has it open.
+    /// Another process, or another part of this one, has the store open.
     InUse {
         /// The store's directory.
         dir: PathBuf,
-        /// What the other one wrote into the lock file: its process id.
+        /// The process id in the lock file, if any.
         by: String,
     },
     /// The directory holds something else, or a store of a format that this version does not know.
@@ -25,9 +25,9 @@ pub enum OpenError {
     },
     /// There is no store in the directory.
     NoStore(PathBuf),
-    /// A new store was to be made where there is something already.
+    /// A new store was requested in a directory that is not empty.
     NotEmpty(PathBuf),
-    /// The store was being made from a backup, and that was interrupted.
+    /// A restore into this directory was interrupted.
     Unfinished(PathBuf),
     /// The files are not as they were written.
     Corrupt(String),
@@ -36,7 +36,7 @@ pub enum OpenError {
     Lost(String),
     /// A file operation failed.
     Io {
-        /// What was tried, and on what.
+        /// The operation, and the file.
         what: String,
         /// What the system says.
         source: io::Error,
@@ -62,7 +62,7 @@ impl fmt::Display for OpenError {
                 write!(f, "{} is not empty; a new store goes into a new directory", dir.display())
             }
             Self::Unfinished(dir) => {
-                write!(f, "{} is the rest of a restore that was interrupted; remove it", dir.display())
+                write!(f, "{} is left over from an interrupted restore; remove it", dir.display())
             }
             Self::Corrupt(why) => write!(f, "the store is damaged: {why}"),
             Self::Lost(why) => write!(f, "acknowledged data is missing: {why}"),
@@ -115,7 +115,7 @@ fn is_short(error: &io::Error) -> bool {
     )
 }
 
-/// Why no more writes are taken.
+/// Why writes are no longer accepted.
 pub(crate) fn poisoned(why: &str) -> Error {
     Error::Poisoned(why.into())
 }

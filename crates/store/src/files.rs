@@ -1,14 +1,14 @@
-//! The adapter to the sorted store: everything that is used of it, and with which settings.
+//! The adapter to the sorted store: all uses of its API, and its settings.
 //!
 //! What must stay true:
 //! - One thread writes, in whole batches, each made durable by the same call that makes it visible: appending and
 //!   syncing happen under one lock of the log, so a failed sync is seen by the commit that it concerns, not by a
 //!   background task that happens to sync first.
-//! - Nobody reads but through a snapshot that the writing thread took between two batches. The sorted store's own
-//!   "latest" will not do: writing out a memtable in the middle of a commit moves it past the commit's number, and
+//! - Reads always go through a snapshot that the writing thread took between two batches. The sorted store's own
+//!   "latest" is not suitable: writing out a memtable in the middle of a commit moves it past the commit's number, and
 //!   readers would then see the commit's rows appear one by one.
-//! - The writing thread also says when a memtable is full. The sorted store would ask its worker for that after every
-//!   batch until it is done, which can fill the worker's queue, and then the worker waits for itself.
+//! - The writing thread also says when a memtable is full. The sorted store would request that from its worker after
+//!   every batch until it is done, which can fill the worker's queue, and then the worker waits for itself.
 //! - There is one worker. Of two, one would spin while the other merges files.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ use crate::space::Space;
 /// The name of the one keyspace; all kinds of keys live in it.
 const KEYSPACE: &str = "rows";
 
-/// The open files of a store. The lock is let go last.
+/// The open files of a store. The lock is released last.
 pub struct Files {
     /// The sorted store.
     pub db: Database,
@@ -47,7 +47,7 @@ pub struct Files {
     pub scans: ScanCache,
     /// What reads by key keep.
     pub points: RowCache,
-    /// What tests do before a row is read from files.
+    /// A hook for tests, called before a row is read from files.
     #[cfg(test)]
     pub gate: crate::reads_tests::Gate,
     /// The directory with its lock.
@@ -65,7 +65,7 @@ impl Files {
         Self::open_as(directory, options, limits::WORKER_THREADS)
     }
 
-    /// The same without anyone who writes or merges sorted files, only to be read.
+    /// The same read-only: nothing writes or merges sorted files.
     pub fn open_idle(directory: Directory, options: &Options) -> Result<Self, OpenError> {
         Self::open_as(directory, options, 0)
     }
@@ -75,7 +75,7 @@ impl Files {
         let is_new = !data.exists();
         let was_closed = directory.closed_at()?.is_some();
         let was_made = missing::was_made(&directory, options.accept_data_loss)?;
-        // What was written under the rule of the last opening counts, not under that of this one.
+        // The durability of the last opening matters here, not that of this one.
         preflight::verify(&data, directory.was_relaxed()?, was_closed, was_made)?;
         if !was_closed {
             settle::all(&directory)?;
@@ -103,7 +103,7 @@ impl Files {
         })
     }
 
-    /// What all caches together hold.
+    /// Size of all caches together.
     pub fn cached_bytes(&self) -> u64 {
         self.db.cache_size() + (self.scans.bytes() + self.points.bytes()) as u64
     }
@@ -113,18 +113,18 @@ impl Files {
         self.db.cache_capacity() + (self.scans.bytes_max() + self.points.bytes_max()) as u64
     }
 
-    /// New writes should wait, because writing out and merging does not keep up.
+    /// New writes should wait, because writing out and merging do not keep up.
     pub fn is_behind(&self) -> bool {
         self.rows.sealed_memtable_count() > limits::FULL_MEMTABLES_MAX
             || self.rows.l0_table_count() > limits::UNMERGED_FILES_MAX
     }
 
-    /// Bytes of rows that are in no sorted file and not on their way to one.
+    /// Bytes of rows that are in no sorted file and not being written to one.
     pub fn memtable_bytes(&self) -> u64 {
         self.rows.tree.active_memtable().size()
     }
 
-    /// Bytes of all rows that are in no sorted file, including those on their way to one.
+    /// Bytes of all rows that are in no sorted file, including those being written to one.
     pub fn unwritten_bytes(&self) -> u64 {
         self.db.write_buffer_size()
     }
@@ -134,7 +134,7 @@ impl Files {
         self.memtable_bytes() == 0 && !self.is_writing_out()
     }
 
-    /// Has the rows that are in no sorted file written to one.
+    /// Starts writing the rows that are in no sorted file to one.
     pub fn write_out(&self) {
         // What can fail here is the removal of logs that are no longer needed, which is tried again the next time.
         let _ = self.rows.rotate_memtable();
@@ -150,7 +150,7 @@ impl Files {
         self.is_writing_out() || self.db.active_compactions() > 0
     }
 
-    /// Background work has failed, so that writes will be rejected from now on.
+    /// Has background work failed, so that all further writes are rejected?
     pub fn is_dead(&self) -> bool {
         matches!(self.db.persist(PersistMode::Buffer), Err(fjall::Error::Poisoned))
     }
@@ -169,7 +169,7 @@ fn open_database(data: &Path, options: &Options, workers: usize) -> Result<(Data
     Ok((db, rows))
 }
 
-/// Kept by the sorted store from a keyspace's creation on; a change here concerns new stores only.
+/// The sorted store fixes these when a keyspace is created; a change here affects new stores only.
 fn keyspace_options() -> KeyspaceCreateOptions {
     let leveled = Leveled::default().with_table_target_size(limits::SORTED_FILE_BYTES);
     KeyspaceCreateOptions::default()
@@ -181,10 +181,10 @@ fn keyspace_options() -> KeyspaceCreateOptions {
 /// What a panic said.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
-/// Makes a batch durable and applies it: the seam at which tests let writing fail.
+/// Makes a batch durable and applies it: the interface where tests inject write failures.
 pub trait Log: Send {
     /// Appends, syncs as `durability` says, and applies a batch to the sorted store.
     fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> Result<(), fjall::Error>;
@@ -200,8 +200,8 @@ pub struct FjallLog;
 
 impl Log for FjallLog {
     fn commit(&mut self, batch: OwnedWriteBatch, durability: Durability) -> Result<(), fjall::Error> {
-        // The sync of the data alone will do: it also covers what is needed to find the data again, the file's length
-        // and blocks; only times of access and change are left out.
+        // Syncing only the data is enough: it also covers the metadata needed to find the data, the file's length and
+        // blocks; only access and modification times are left out.
         let mode = match durability {
             Durability::Full => PersistMode::SyncData,
             Durability::Relaxed => PersistMode::Buffer,

@@ -1,4 +1,4 @@
-//! A group of commits: what is written in one batch and made durable by one sync.
+//! A group of commits: written in one batch and made durable by one sync.
 //!
 //! What must stay true: a group of several jobs stays within [`GROUP_BYTES_MAX`], so that one batch of the log is at most
 //! one large commit.
@@ -22,7 +22,7 @@ pub struct Group {
     pub batch: HashMap<Bytes, Option<Bytes>>,
     /// Upper bound of the bytes of `batch` in the log.
     pub bytes: usize,
-    /// Someone waits for it to be durable, even if it changes no row.
+    /// A caller waits for it to be durable, even if it changes no row.
     pub must_sync: bool,
     /// Some of the rows are erased.
     pub erases: bool,
@@ -67,13 +67,13 @@ impl Group {
         self.answers.push((answer, place));
     }
 
-    /// Does it change the service's own table?
+    /// Does it change the system table?
     pub fn changes_catalog(&self) -> bool {
         let prefix = keyspace::table_prefix(TableId::SYSTEM);
         self.batch.keys().any(|key| key.starts_with(&prefix))
     }
 
-    /// Tells everyone what came of the group.
+    /// Sends all callers the result of the group.
     pub fn answer(self, result: &Result<()>) {
         for (index, (answer, place)) in self.answers.into_iter().enumerate() {
             if index == 1 {
@@ -92,11 +92,11 @@ pub fn erase_bytes(keys: &[Bytes]) -> usize {
 
 impl Answer {
     fn send(self, result: &Result<()>) {
-        // One who no longer waits does not want to know.
+        // A caller that no longer waits needs no result.
         match self {
             Answer::Commit(answer, applied) => drop(answer.send(match (applied, result) {
                 (applied, Ok(())) => applied,
-                // Nothing of this one was in the batch, whatever became of that.
+                // Nothing of this commit was in the batch, whatever the batch's outcome.
                 (Ok(Applied::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
                 (Ok(Applied::Done { .. }), Err(error)) => Err(error.clone()),
                 (Err(error), Err(_)) => Err(error),

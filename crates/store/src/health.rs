@@ -1,4 +1,4 @@
-//! What the committer shares with the store's callers: whether it works, and what it has counted.
+//! What the committer shares with the store's callers: its health, and its counters.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,14 +19,14 @@ pub struct Health {
 }
 
 impl Health {
-    /// Why no more writes are taken, if so.
+    /// Why writes are no longer accepted; `None` if they are.
     pub fn poison(&self) -> Option<&str> {
         self.poison.get().map(String::as_str)
     }
 
-    /// From now on no more writes are taken.
+    /// Stops accepting writes for good.
     pub fn set_poison(&self, why: String) {
-        // The first reason is the one to tell.
+        // Only the first reason is reported.
         let _ = self.poison.set(why);
     }
 

@@ -1,8 +1,8 @@
 //! Verifies every byte of every file of a store, without opening the store and without changing anything.
 //!
 //! Sorted files: each has a checksum of the whole of it in the list of files, and the list has one in `current`. Logs:
-//! each batch has one. What has none is compared with what must stand there. What nobody reads (lock files, older lists,
-//! files that are on no list) is not looked at, and told as a note.
+//! each batch has one. Files without a checksum are compared with their expected content. Files that are never read
+//! (lock files, older lists, files that are on no list) are not verified, but reported as a note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -21,10 +21,10 @@ use crate::missing;
 use crate::preflight;
 
 const BUFFER_BYTES: usize = 256 * 1024;
-/// What the sorted store writes into its version file.
+/// The content of the sorted store's version file.
 const VERSION_TEXT: &[u8] = b"FJL\x03";
 
-/// What was found in the files of a store.
+/// The result of inspecting the files of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// Files that were read.
@@ -33,13 +33,13 @@ pub struct Inspection {
     pub bytes: u64,
     /// How much is wrong.
     pub findings: u64,
-    /// What is wrong, up to a limit.
+    /// Problems, up to a limit.
     pub examples: Vec<String>,
-    /// What is worth knowing and no damage, up to a limit.
+    /// Notes that are not damage, up to a limit.
     pub notes: Vec<String>,
-    /// What the last clean close left: the version that must be found.
+    /// The version recorded by the last clean close, which must be present.
     pub closed_at: Option<Version>,
-    /// The last version that was acknowledged, where that is known: no older one must be found.
+    /// The last version that was acknowledged, if known; the store must not be older.
     pub acknowledged: Option<Version>,
 }
 
@@ -80,12 +80,12 @@ pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenE
 }
 
 impl Inspection {
-    /// What is missing in a store whose last version is this, according to what it left behind; `None` if nothing is.
+    /// What is missing in a store with this last version, according to its records; `None` if nothing is.
     pub fn missing(&self, last: Version) -> Option<String> {
         missing::since(self.closed_at, self.acknowledged, last)
     }
 
-    /// Nothing says that there ever was any data.
+    /// Is there no sign that there ever was any data?
     fn is_new(&self) -> bool {
         self.closed_at.is_none() && self.acknowledged.is_none() && self.findings == 0
     }
@@ -113,7 +113,7 @@ impl Inspection {
         let path = data.join("version");
         match fs::read(&path) {
             Ok(text) if text == VERSION_TEXT => {}
-            Ok(_) => self.find(format!("{} is not as it was written", path.display())),
+            Ok(_) => self.find(format!("{} is damaged", path.display())),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 self.find(format!("{} is missing", path.display()));
             }
@@ -154,7 +154,7 @@ impl Inspection {
                 )),
                 Tail::Altered if is_last => self.find(preflight::altered(path, summary.end)),
                 Tail::Torn | Tail::Holed | Tail::Altered | Tail::Damaged => self.find(format!(
-                    "{}: what begins at byte {} does not fit its checksum",
+                    "{}: the batch at byte {} does not match its checksum",
                     path.display(),
                     summary.end
                 )),
@@ -170,7 +170,7 @@ impl Inspection {
         for keyspace in preflight::list(keyspaces)? {
             let Some(list) = preflight::current_list(&keyspace)? else { continue };
             let Some(listed) = listed_tables(&list) else {
-                self.find(format!("{}: the list of sorted files is not readable", keyspace.display()));
+                self.find(format!("{}: the list of sorted files is unreadable", keyspace.display()));
                 continue;
             };
             self.tables(&keyspace.join("tables"), listed, see)?;
@@ -198,7 +198,7 @@ impl Inspection {
             }
             let (sum, bytes) = checksum(&path)?;
             if sum != wanted {
-                self.find(format!("{}: the checksum does not fit", path.display()));
+                self.find(format!("{}: the checksum does not match", path.display()));
             }
             self.read(bytes, see);
         }

@@ -19,7 +19,7 @@ pub const ROW_PREFIX_BYTES: usize = 9;
 /// The key of the store's state.
 pub const STATE_KEY: [u8; 1] = [STATE];
 
-/// What all keys of a table's rows begin with.
+/// The common prefix of the keys of a table's rows.
 pub fn table_prefix(table: TableId) -> [u8; ROW_PREFIX_BYTES] {
     let mut prefix = [ROW; ROW_PREFIX_BYTES];
     prefix[1..].copy_from_slice(&table.0.to_be_bytes());
@@ -47,7 +47,7 @@ pub fn row_key(table: TableId, partition: &str, row: &str) -> Vec<u8> {
     key
 }
 
-/// A key that was read back.
+/// A decoded key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// The store's state.
@@ -56,7 +56,7 @@ pub enum Kind<'a> {
     Row(TableId, &'a [u8]),
 }
 
-/// What kind of key is this? `None` if it is not one of ours.
+/// What kind of key is this? `None` if it is unknown.
 pub fn kind(key: &[u8]) -> Option<Kind<'_>> {
     match key.split_first()? {
         (&STATE, []) => Some(Kind::State),

@@ -23,17 +23,17 @@ pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Jobs that may wait for the committer, by the bytes that they hold; see [`COMMIT_BYTES_MIN`].
 pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What one unit of the queue's bound stands for.
+/// The size of one unit of the queue's bound.
 pub const QUEUE_UNIT_BYTES: usize = 1024;
-/// What a job weighs in the queue at least, so that the number of waiting jobs is bounded as well.
+/// Minimum weight of a job in the queue, so that the number of waiting jobs is bounded as well.
 pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
 /// Values that one waiting commit keeps of the rows that its updates will change. The committer reads those beyond it
 /// again, one at a time.
 pub const COMMIT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Commits that one sync covers at most.
+/// Maximum commits that one sync covers.
 pub const GROUP_COMMITS_MAX: usize = 1024;
-/// Bytes that a group of several commits writes at most, so that a large one does not delay many small ones.
+/// Maximum bytes that a group of several commits writes, so that a large one does not delay many small ones.
 pub const GROUP_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes that the log adds to a row: the head of an entry, the version and the checksum.
@@ -42,12 +42,12 @@ pub const LOG_ROW_BYTES: usize = 33;
 pub const LOG_BATCH_BYTES: usize = 128;
 /// Largest batch of the log: the largest group, which is a single commit or a single call of `erase`.
 pub const BATCH_BYTES_MAX: usize = LOG_BATCH_BYTES + COMMIT_BYTES_MAX;
-/// Most that recovery reads into memory behind the last whole batch of a log.
+/// Maximum bytes that recovery reads into memory after the last complete batch of a log.
 pub const REST_BYTES_MAX: usize = 1 << 30;
 
 /// The longest that the committer waits for callers that are likely to come back.
 pub const GATHER_MAX: Duration = Duration::from_micros(500);
-/// A wait that is shorter is not worth it.
+/// A shorter wait is not worthwhile.
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
 
 /// Rows whose latest state the committer remembers, to check conditions without reading.
@@ -55,9 +55,9 @@ pub const RECENT_ROWS_MAX: usize = 4096;
 /// And their bytes.
 pub const RECENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Rows that one call of `erase` removes at most: a few milliseconds of the committer's time.
+/// Maximum rows that one call of `erase` removes: a few milliseconds of the committer's time.
 pub const ERASE_ROWS_MAX: usize = 1000;
-/// Tables for which the place where `erase` continues is remembered.
+/// Maximum tables for which the position of `erase` is remembered.
 pub const ERASE_TABLES_MAX: usize = 1024;
 
 /// Ranges of a scan that are read like single rows, if each is one.
@@ -66,7 +66,7 @@ pub const INLINE_POINTS_MAX: usize = 8;
 /// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
 /// waits for the disk.
 pub const READS: usize = 64;
-/// Most that the options can ask for: below the number of threads that tokio keeps for all that may block.
+/// Maximum that the options can request: below the number of threads that tokio keeps for all that may block.
 pub const READS_MAX: usize = 256;
 /// Reads that may wait for a thread.
 pub const READS_WAITING_MAX: usize = 64 * 1024;
@@ -86,7 +86,7 @@ pub const SEGMENT_BORDERS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A stretch of keys with less than this share of a segment's bytes is not made a segment: finding it would cost as much
 /// as reading it.
 pub const SEGMENT_SHARE_MIN: usize = 16;
-/// Borders that one scan leaves behind at most; a later one divides the rest.
+/// Maximum borders that one scan adds; a later scan divides the rest.
 pub const BORDERS_MAX: usize = 4096;
 /// Segments that are looked at to find room for another one.
 pub const CACHE_PROBES_MAX: usize = 16;
@@ -100,7 +100,7 @@ pub const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
 pub const WRITE_BUFFERS_MAX: u64 = 4;
 /// About the size of a sorted file. Smaller files are merged in smaller steps, during which nothing is written out.
 pub const SORTED_FILE_BYTES: u64 = 32 * 1024 * 1024;
-/// About the size of a block of a sorted file: what is read, checked and cached at once.
+/// About the size of a block of a sorted file: the unit of reading, checking and caching.
 pub const BLOCK_BYTES: u32 = 8 * 1024;
 /// Log files together, after which the oldest rows are moved to sorted files.
 pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -108,13 +108,13 @@ pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub const WORKER_THREADS: usize = 1;
 
 /// New writes wait while more full memtables than this wait to be written out. Below the sorted store's own limit of
-/// four, at which it would wait without ever looking whether its worker is still alive.
+/// four, at which it would wait without ever checking whether its worker is still alive.
 pub const FULL_MEMTABLES_MAX: usize = 2;
 /// New writes wait while more files than this wait to be merged. Below the sorted store's own limit of twenty.
 pub const UNMERGED_FILES_MAX: usize = 18;
 /// Space on the disk that commits leave free, so that sorted files can still be written and merged.
 pub const SPACE_RESERVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Of a small disk only one part in this many.
+/// On a small disk, the reserve is at most its size divided by this.
 pub const SPACE_RESERVE_SHARE: u64 = 16;
 /// How often a waiting committer checks whether it can continue.
 pub const STALL_POLL: Duration = Duration::from_millis(2);
@@ -122,13 +122,14 @@ pub const STALL_POLL: Duration = Duration::from_millis(2);
 /// After this time without a commit the committer frees memory that only a busy store needs.
 pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 
-/// Rows that a close leaves to the log; more are written to a sorted file, so that the next opening need not.
+/// Maximum bytes of rows that a close leaves in the log; more are written to a sorted file, so that the next opening
+/// need not.
 pub const CLOSE_MEMTABLE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Copies of everything that can be under way at a time: each keeps files alive.
 pub const DUMPS_MAX: usize = 2;
 
-/// What is read back at a time of a store that was filled from elsewhere.
+/// Bytes read at a time when a loaded store is verified.
 pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
 
 /// Memory for all that has no bound of its own here: writing and merging sorted files, their indexes and filters, threads.
@@ -138,7 +139,7 @@ pub const FIXED_BYTES: u64 = 128 * 1024 * 1024;
 pub const CHECK_FINDINGS_MAX: usize = 100;
 
 const _: () = assert!(COMMIT_BYTES_MIN <= COMMIT_INPUT_BYTES_MAX);
-// The largest commit finds a place in the queue, and so do the rows that were read for it.
+// The largest commit fits into the queue, and so do the rows that were read for it.
 const _: () = assert!(COMMIT_INPUT_BYTES_MAX + COMMIT_READ_BYTES_MAX <= QUEUE_BYTES_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);
 const _: () = assert!(ERASE_ROWS_MAX * (KEY_BYTES_MAX + WRITE_BYTES) <= QUEUE_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! Makes a store of rows that come from elsewhere, with the versions they have.
+//! Creates a store from existing rows, for instance from a backup, and keeps their versions.
 //!
 //! What must stay true: until it is published, the directory has a mark that keeps everyone from taking what is in it for
 //! a store.
@@ -120,7 +120,7 @@ impl Loaded {
         }
     }
 
-    /// From now on it is a store.
+    /// Publishes it: from now on it is a store.
     pub fn publish(self) -> std::result::Result<(), OpenError> {
         self.content.stop();
         self.files.directory.mark_closed(self.state.last_version)?;

@@ -1,4 +1,5 @@
-//! Is all there that was acknowledged? Told by what the store has left behind, not by the data: what is gone tells nothing.
+//! Checks that everything acknowledged is present, based on the store's records rather than on the data: missing data
+//! leaves no trace.
 
 use lazuli_engine::Version;
 
@@ -6,7 +7,7 @@ use crate::acknowledged::Acknowledged;
 use crate::directory::Directory;
 use crate::error::OpenError;
 
-/// Were all files of a new store there once? Not if their loss is accepted.
+/// Did all files of a new store exist once? `false` if their loss is accepted.
 pub fn was_made(directory: &Directory, accepts_loss: bool) -> Result<bool, OpenError> {
     if accepts_loss {
         return Ok(false);
@@ -14,9 +15,9 @@ pub fn was_made(directory: &Directory, accepts_loss: bool) -> Result<bool, OpenE
     Ok(directory.closed_at()?.is_some() || Acknowledged::read(directory.path())?.is_some())
 }
 
-/// Fails if a store whose last version is `last` lacks something. If that is accepted, it is only logged.
+/// Fails if a store whose last version is `last` lacks something. If the loss is accepted, it is only logged.
 pub fn verify(directory: &Directory, last: Version, accepts_loss: bool) -> Result<(), OpenError> {
-    // One that is not readable does not tell; whether that will do is for the operator to say.
+    // An unreadable record proves nothing; the operator must decide whether to accept that.
     let acknowledged = match Acknowledged::read(directory.path()) {
         Err(_) if accepts_loss => None,
         other => other?,

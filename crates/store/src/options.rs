@@ -11,13 +11,13 @@ use crate::limits::{
 /// How a store is opened. Take [`Options::default`] and change what you need.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory for blocks of sorted files that were read.
+    /// Memory for cached blocks of sorted files.
     pub cache_bytes: u64,
-    /// Memory for rows in the order of scans, of ranges that are scanned again and again; nothing turns it off.
+    /// Memory for rows of ranges that are scanned repeatedly; zero turns this cache off.
     pub scan_cache_bytes: u64,
-    /// Memory for single rows that were read by their keys; nothing turns it off.
+    /// Memory for single rows that were read by their keys; zero turns this cache off.
     pub row_cache_bytes: u64,
-    /// When a commit counts as done.
+    /// When a commit counts as complete.
     pub durability: Durability,
     /// Open the store although data that was acknowledged is missing.
     pub accept_data_loss: bool,
@@ -76,11 +76,11 @@ impl Default for Options {
     }
 }
 
-/// When a commit counts as done.
+/// When a commit counts as complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// When the disk has it: it survives the loss of power.
+    /// When the disk has it: it survives a loss of power.
     Full,
-    /// When the operating system has it: it survives the end of the process, but not the loss of power.
+    /// When the operating system has it: it survives the end of the process, but not a loss of power.
     Relaxed,
 }

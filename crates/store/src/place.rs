@@ -1,7 +1,7 @@
-//! Places in the queue: the memory that jobs hold while they wait for the committer.
+//! Permits for the queue: the memory that jobs hold while they wait for the committer.
 //!
-//! What must stay true: a job takes its place before it copies or reads anything, and never waits for more while it holds
-//! some. So no two jobs can wait for each other.
+//! What must stay true: a job takes its permit before it copies or reads anything, and never waits for more while it
+//! holds one. So no two jobs can wait for each other.
 
 use std::sync::Arc;
 
@@ -28,25 +28,25 @@ impl Places {
         Ok(Place { all: Arc::clone(&self.0), permit, free: room - bytes, read: 0 })
     }
 
-    /// Lets nobody in any more.
+    /// Rejects all further jobs.
     pub fn close(&self) {
         self.0.close();
     }
 }
 
-/// The place of one job, given back when it is dropped.
+/// The permit of one job, released on drop.
 #[derive(Debug)]
 pub struct Place {
     all: Arc<Semaphore>,
     permit: OwnedSemaphorePermit,
-    /// Bytes of the place that nothing takes up yet.
+    /// Unused bytes of the permit.
     free: usize,
     /// Bytes of rows that were read for the job.
     read: usize,
 }
 
 impl Place {
-    /// Makes room for a row that was read for the job; `false` if there is none now.
+    /// Extends the permit for a row that was read for the job; `false` if no memory is available now.
     pub fn keep(&mut self, bytes: usize) -> bool {
         if self.read + bytes > COMMIT_READ_BYTES_MAX {
             return false;

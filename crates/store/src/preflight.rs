@@ -1,10 +1,10 @@
-//! What is verified before the sorted store opens its files, because it would not notice, or would make it worse.
+//! Checks before the sorted store opens its files, because it would not notice the damage or would make it worse.
 //!
-//! - A log that is damaged in the middle would be cut there: see [`crate::journal`].
+//! - A log that is damaged in the middle would be truncated there: see [`crate::journal`].
 //! - A log whose last batch was left unfinished in its middle would be rejected.
-//! - A list of files that is damaged would be believed, and files that are not on it deleted.
-//! - A missing list of files would be taken for a keyspace that was never made, and all of it deleted.
-//! - A missing log would be taken for an empty one.
+//! - A list of files that is damaged would be trusted, and files that are not on it deleted.
+//! - A missing list of files would be mistaken for a keyspace that was never created, and all of it deleted.
+//! - A missing log would be mistaken for an empty one.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,26 +16,26 @@ use crate::cut::cut;
 use crate::error::OpenError;
 use crate::journal::{self, Summary, Tail};
 
-/// The file that the sorted store makes last when it is made.
+/// The file that the sorted store writes last when it is created.
 pub const VERSION: &str = "version";
-/// Where its keyspaces lie.
+/// The directory of its keyspaces.
 pub const KEYSPACES: &str = "keyspaces";
 const CURRENT: &str = "current";
-/// Where the sorted files of a keyspace lie.
+/// The directory of a keyspace's sorted files.
 pub const TABLES: &str = "tables";
-/// What the names of logs end with.
+/// The suffix of log names.
 pub const LOG_EXTENSION: &str = "jnl";
 /// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this for the kind of checksum.
 const CURRENT_KIND: u8 = 0;
 
-/// Verifies the files in `data`. `was_closed` says that the store was closed in good order, `was_made` that all files of a new
-/// store were there once.
+/// Verifies the files in `data`. `was_closed` says that the store was closed cleanly, `was_made` that all files of a
+/// new store were there once.
 ///
 /// `was_relaxed` says that commits did not wait for the disk when it was last open.
 pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_made: bool) -> Result<(), OpenError> {
     if !is_begun(data)? {
         return if was_made {
-            Err(OpenError::Lost(format!("{} is missing, or files in it are", data.display())))
+            Err(OpenError::Lost(format!("{} or files in it are missing", data.display())))
         } else {
             discard_unfinished(data)
         };
@@ -44,7 +44,7 @@ pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_made: bool) 
     verify_keyspaces(&data.join(KEYSPACES), is_used || was_made)
 }
 
-/// The file that is made last when a store is made is there with its content.
+/// Does the file that is written last when a store is created exist with its content?
 fn is_begun(data: &Path) -> Result<bool, OpenError> {
     let path = data.join(VERSION);
     match fs::read(&path) {
@@ -54,7 +54,7 @@ fn is_begun(data: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Removes what a crash left of the making of a store.
+/// Removes the remains of a store whose creation was interrupted by a crash.
 fn discard_unfinished(data: &Path) -> Result<(), OpenError> {
     if !exists(data)? {
         return Ok(());
@@ -75,7 +75,7 @@ fn discard_unfinished(data: &Path) -> Result<(), OpenError> {
 fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool, OpenError> {
     let logs = logs(data)?;
     if logs.is_empty() {
-        // There is one from the beginning, and it is removed only after the next was made.
+        // There is one from the beginning, and it is removed only after the next one was created.
         return Err(damaged(data, "the log is missing"));
     }
     let dir = data.parent().unwrap_or(Path::new("."));
@@ -100,19 +100,19 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
                 return Err(OpenError::Corrupt(altered(path, summary.end)));
             }
             Tail::Torn | Tail::Holed | Tail::Altered | Tail::Damaged => {
-                return Err(damaged(path, &format!("what begins at byte {} is not readable", summary.end)));
+                return Err(damaged(path, &format!("the data at byte {} is unreadable", summary.end)));
             }
         }
     }
     Ok(last.is_some())
 }
 
-/// What to say of a last batch that was damaged. It may have been acknowledged, so that leaving it out is for people to decide.
+/// The error for a damaged last batch. It may have been acknowledged, so the operator must decide whether to drop it.
 pub fn altered(path: &Path, end: u64) -> String {
     let path = path.display();
     format!(
-        "{path}: the last batch, at byte {end}, was written to its end, but is not readable: it was damaged later. To go on without \
-         the changes in it, keep a copy of the file and cut it there: truncate --size={end} {path}. Then start once with \
+        "{path}: the last batch, at byte {end}, was written completely but is unreadable: it was damaged later. To continue \
+         without the changes in it, keep a copy of the file and truncate it: truncate --size={end} {path}. Then start once with \
          --accept-data-loss"
     )
 }
@@ -133,12 +133,12 @@ pub fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError
     Ok(())
 }
 
-/// Verifies that a keyspace's list of files is as it was written; `false` if there is none.
+/// Verifies that a keyspace's list of files is undamaged; `false` if there is none.
 fn verify_list(keyspace: &Path) -> Result<bool, OpenError> {
     Ok(current_list(keyspace)?.is_some())
 }
 
-/// A keyspace's list of files, if there is one and it is as it was written.
+/// A keyspace's list of files, if there is one and it is undamaged.
 pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     let path = keyspace.join(CURRENT);
     let current = match fs::read(&path) {
@@ -153,7 +153,7 @@ pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
         _ => OpenError::io("read", &listed)(e),
     })?;
     if xxh3_128(&list) != checksum {
-        return Err(damaged(&listed, "the checksum does not fit"));
+        return Err(damaged(&listed, "the checksum does not match"));
     }
     Ok(Some(list))
 }
@@ -161,9 +161,9 @@ pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
 /// The number of the list of files, and its checksum; or what is wrong.
 pub fn read_current(bytes: &[u8]) -> Result<(u64, u128), &'static str> {
     let (number, rest) = bytes.split_first_chunk().ok_or("it is too short")?;
-    let (checksum, kind) = rest.split_first_chunk().ok_or("it is not readable")?;
+    let (checksum, kind) = rest.split_first_chunk().ok_or("it is unreadable")?;
     if kind != [CURRENT_KIND] {
-        return Err("it is not readable");
+        return Err("it is unreadable");
     }
     Ok((u64::from_le_bytes(*number), u128::from_le_bytes(*checksum)))
 }

@@ -1,11 +1,11 @@
 //! Where jobs wait for the committer, and how it takes them in groups.
 //!
-//! The channel has no bound of its own: every job but the last holds a [place](crate::place) from before it is sent until
-//! its group is done.
+//! The channel has no bound of its own: every job but the last holds a [permit](crate::place) from before it is sent
+//! until its group is done.
 //!
-//! Callers that were just answered tend to come back at once with their next commit, while the committer is already
-//! syncing for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer
-//! waits a moment for as many as there were before, but never longer than a fraction of what a sync takes.
+//! Callers that just got a result tend to send their next commit immediately, while the committer is already syncing
+//! for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer waits a
+//! moment for as many as there were before, but never longer than a fraction of what a sync takes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::committer::Job;
 use crate::limits::{GATHER_MAX, GATHER_MIN, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER};
 
-/// Makes a queue: the side for callers and the side for the committer.
+/// Creates a queue: the side for callers and the side for the committer.
 pub fn queue() -> (Callers, Waiting) {
     let (sender, receiver) = mpsc::channel();
     let counts = Arc::new(Counts {
@@ -30,9 +30,9 @@ pub fn queue() -> (Callers, Waiting) {
 }
 
 struct Counts {
-    /// Jobs that wait, or are about to.
+    /// Jobs that wait or are about to be sent.
     waiting: AtomicUsize,
-    /// How many the committer is waiting for.
+    /// The number of jobs that the committer is waiting for.
     awaited: AtomicUsize,
     committer: OnceLock<Thread>,
 }
@@ -74,7 +74,7 @@ pub struct Waiting {
     patience: Duration,
 }
 
-/// What came of waiting for a job.
+/// The result of waiting for a job.
 pub enum Taken {
     /// The jobs of a group.
     Group,
@@ -85,8 +85,8 @@ pub enum Taken {
 }
 
 impl Waiting {
-    /// Waits for a job and takes all that wait with it, up to the limits of a group. `forever` is for one who has nothing
-    /// to do in the meantime.
+    /// Waits for a job and takes all other waiting jobs, up to the limits of a group. `forever` is for a caller that
+    /// has nothing to do in the meantime.
     pub fn take(&mut self, jobs: &mut VecDeque<Job>, forever: bool) -> Taken {
         let first = if forever {
             self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -125,7 +125,7 @@ impl Waiting {
         self.patience = (sync / 2).min(GATHER_MAX);
     }
 
-    /// Waits a moment for those who are expected.
+    /// Waits a moment for expected callers.
     fn gather(&self) {
         let is_complete = || self.counts.waiting.load(Ordering::Acquire) >= self.expected;
         if self.patience < GATHER_MIN || is_complete() {

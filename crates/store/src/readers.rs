@@ -1,6 +1,6 @@
 //! Threads for reads that need files.
 //!
-//! Most such reads do not wait for the disk, because the system has the block in memory. Then one thread does them all, one
+//! Most such reads do not wait for the disk, because the block is in the page cache. Then one thread does them all, one
 //! after the other, which costs less than waking a thread for each. A read that waits for too long behind others gets a
 //! thread of its own, so that a slow disk delays the reads that need it, and others by a moment at most.
 
@@ -36,7 +36,7 @@ struct State {
     is_closed: bool,
 }
 
-/// A thread at work, or on its way. Counts as ended when it is dropped, also if it never ran.
+/// A thread that runs or is being started. It counts as ended when this is dropped, even if it never ran.
 struct Thread {
     shared: Arc<Shared>,
     has_ended: bool,
@@ -49,14 +49,14 @@ impl Readers {
         Self(Arc::new(Shared { state: Mutex::default(), threads_max, ended: Notify::new() }))
     }
 
-    /// Has a read done by one of the threads. It must not panic.
+    /// Runs a read on one of the threads. It must not panic.
     pub fn begin(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut state = self.0.state();
         if state.is_closed {
             return Err(closed());
         }
         if state.waiting.len() >= READS_WAITING_MAX {
-            return Err(Error::Busy("too many reads wait for the disk".into()));
+            return Err(Error::Busy("too many reads are waiting for the disk".into()));
         }
         state.waiting.push_back(Box::new(work));
         if state.threads == 0 {
@@ -65,7 +65,7 @@ impl Readers {
         Ok(())
     }
 
-    /// Waits for something that depends on a read that was begun, and sees to it that the read is done.
+    /// Waits for something that depends on a read that was begun, and makes sure that the read is executed.
     pub async fn watch<F: Future>(&self, waiting: F) -> F::Output {
         let mut waiting = pin!(waiting);
         if let Ok(done) = timeout(READ_PATIENCE, waiting.as_mut()).await {
@@ -83,7 +83,7 @@ impl Readers {
         }
     }
 
-    /// Takes no more reads, and waits until all are done.
+    /// Accepts no more reads, and waits until all are done.
     pub async fn close(&self) {
         self.0.state().is_closed = true;
         loop {

@@ -1,7 +1,8 @@
-//! A store that is only looked at: its rows can be read, and its files stay as they are.
+//! A store opened read-only: its rows can be read, and its files do not change.
 //!
-//! The sorted store writes when it opens: it cuts logs, removes files, merges others. So it opens a directory of its own, for
-//! temporary files, in which the sorted files are links and all that could be changed is a copy. It has no worker there.
+//! The sorted store writes when it opens: it cuts logs, removes files, merges others. So it opens a directory of its
+//! own, for temporary files, in which the sorted files are links and everything that it could change is a copy. It has
+//! no worker there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _};
@@ -26,7 +27,7 @@ use crate::view::View;
 /// Names that are tried for the directory.
 const NAMES_MAX: u32 = 1000;
 
-/// The rows of a store that nobody else has open, without the batch that a crash left unfinished.
+/// The rows of a store that no other process has open, without an unfinished batch at the end of the log.
 pub struct Reading {
     view: View,
     content: PackContent,
@@ -36,7 +37,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Opens the store in `dir`. It needs room for a copy of the log among the system's temporary files.
+    /// Opens the store in `dir`. It needs space for a copy of the log among the system's temporary files.
     pub fn open(dir: &Path) -> std::result::Result<Self, OpenError> {
         if !directory::is_store(dir)? {
             return Err(OpenError::NoStore(dir.into()));
@@ -65,7 +66,7 @@ impl Reading {
         Some(Marks { last_version, last_table })
     }
 
-    /// Walks through everything, verifying checksums and the order of keys, and shows each row that is as it was written.
+    /// Reads everything, verifies checksums and the order of keys, and passes each undamaged row on.
     pub fn check_each(&self, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Result<Report> {
         self.read(|view| Ok(Report::of(view, see)))
     }
@@ -76,7 +77,7 @@ impl Reading {
     }
 }
 
-/// A directory that nobody else may look into, removed with all that is in it.
+/// A private temporary directory, removed with its content on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -96,12 +97,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left of it is for whoever tidies up temporary files.
+        // If this fails, the system's cleanup of temporary files removes the rest.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Makes `to` look like `from`, to the sorted store.
+/// Makes `to` equivalent to `from` for the sorted store.
 fn replicate(from: &Path, to: &Path) -> std::result::Result<(), OpenError> {
     fs::DirBuilder::new().mode(0o700).create(to).map_err(OpenError::io("create", to))?;
     for path in preflight::list(from)? {
@@ -120,13 +121,13 @@ fn replicate(from: &Path, to: &Path) -> std::result::Result<(), OpenError> {
     Ok(())
 }
 
-/// Where the whole batches of a log end, if nothing worse than an unfinished one follows.
+/// The end of the complete batches of a log, if at most an unfinished one follows.
 fn whole_batches(path: &Path) -> std::result::Result<u64, OpenError> {
     let summary = journal::read(path)?;
     match summary.tail {
         Tail::Clean | Tail::Torn => Ok(summary.end),
         Tail::Holed | Tail::Altered | Tail::Damaged => Err(OpenError::Corrupt(format!(
-            "{}: what begins at byte {} is not readable",
+            "{}: the data at byte {} is unreadable",
             path.display(),
             summary.end
         ))),

@@ -28,18 +28,18 @@ pub enum Look<T> {
     Cold,
 }
 
-/// Why a read that is limited to memory ended without a row.
+/// Why an in-memory read ended without a result.
 enum Miss {
     Cold,
     Failed(Error),
 }
 
 impl<T> Look<T> {
-    /// The value of a look in files, which always finds out.
+    /// The result of a read that may use files, which is always conclusive.
     pub fn certain(self) -> Result<T> {
         match self {
             Look::Found(found) => Ok(found),
-            Look::Cold => Err(Error::Unavailable("a row was looked for in memory only".into())),
+            Look::Cold => Err(Error::Unavailable("an in-memory read was inconclusive".into())),
         }
     }
 }
@@ -59,7 +59,7 @@ impl View {
         }
     }
 
-    /// The same for a row that is about to be changed, which is not worth a place in the cache.
+    /// The same for a row that is about to be changed, which is not worth caching.
     pub fn look_aside(&self, key: &[u8], source: Source) -> Result<Look<Option<Cell>>> {
         if let Some(cell) = self.files().points.known(key, self.number) {
             return Ok(Look::Found(Some(cell)));

@@ -1,4 +1,4 @@
-//! Reads from a disk that is slow: they wait, and nothing else does.
+//! Reads from a slow disk: only these reads wait.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::{Options, Store};
 
 const TABLE: TableId = TableId(3);
 
-/// Holds up reads of some rows from files.
+/// Blocks reads of some rows from files.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<State>,
@@ -35,7 +35,7 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// Waits as long as the gate is closed for this row.
+    /// Waits while the gate is closed for this row.
     pub fn pass(&self, key: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.closed_for.contains(key) {
@@ -69,7 +69,7 @@ impl Gate {
     }
 }
 
-/// Opens the gate in the end, also that of a failed test: the runtime waits for all who read.
+/// Opens the gate at the end, even of a failed test: the runtime waits for all reads.
 struct Opener<'a>(&'a Gate);
 
 impl Drop for Opener<'_> {
@@ -78,7 +78,7 @@ impl Drop for Opener<'_> {
     }
 }
 
-/// A store with a row that is in a file only, and another that is in the cache.
+/// A store with a row that is only in a file, and another that is in the cache.
 async fn store_with_files(dir: &std::path::Path, reads_max: usize) -> Arc<Store> {
     let store = Arc::new(Store::open(dir, Options { reads_max, ..Options::default() }).unwrap());
     store
@@ -110,9 +110,9 @@ fn point(row: &str) -> Scan {
     }
 }
 
-/// Reads of single rows, and of rows that a commit depends on, were done by the threads that serve connections: with 100 ms
-/// a read, health checks took 600 ms. Here the only such thread must never wait for a file, and all that needs no file is
-/// answered while more reads than there are places stand still.
+/// Reads of single rows, and of rows that a commit depends on, were done by the threads that serve connections: with
+/// 100 ms per read, health checks took 600 ms. Here the only such thread must never wait for a file, and requests that
+/// need no file complete while all permits for reads are taken by blocked ones.
 #[tokio::test]
 async fn finding_6_slow_reads_delay_no_others() {
     const READS: usize = 4;
@@ -145,7 +145,7 @@ async fn finding_6_slow_reads_delay_no_others() {
     assert!(done(
         store.apply(TABLE, "p", vec![upsert("new", "1"), put("hot", Condition::Exists, "2")]).await
     ));
-    // From now on these are in memory, where conditions find them too, the last one because it is gone.
+    // From now on these are in memory, where conditions find them too, the last one because it was deleted.
     assert!(done(store.apply(TABLE, "p", vec![append("new", "2"), delete("hot", Condition::Exists)]).await));
     let refused = store.apply(TABLE, "p", vec![put("hot", Condition::Exists, "3")]).await;
     assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Missing }));

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::cell::Cell;
 use crate::limits::{RECENT_BYTES_MAX, RECENT_ROWS_MAX};
 
-/// What a caller found when it looked at a row before it queued its commit.
+/// The state of a row as a caller read it before it queued its commit.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The number of the view it looked at.
@@ -19,7 +19,7 @@ pub struct Seen {
     pub cell: Option<Cell>,
 }
 
-/// What is known of a row without reading it.
+/// What is known about a row without reading it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
     /// Its state.
@@ -56,7 +56,7 @@ impl Recent {
         }
     }
 
-    /// Forgets everything if it has become too much. `number` is that of the last group published, which holds it all.
+    /// Forgets everything if there are too many rows. `number` is that of the last group published, which holds it all.
     pub fn trim(&mut self, number: u64) {
         if self.rows.len() > RECENT_ROWS_MAX || self.bytes > RECENT_BYTES_MAX {
             self.clear(number);
@@ -65,7 +65,7 @@ impl Recent {
 
     /// Forgets everything. `number` is that of the last group published, which holds it all.
     pub fn clear(&mut self, number: u64) {
-        // A large table is not kept for the few rows that may come.
+        // Do not keep a large allocation for the few rows that may follow.
         self.rows = HashMap::new();
         self.bytes = 0;
         self.since = number;

@@ -1,12 +1,13 @@
-//! What is known of rows without reading files: rows in memtables, and rows that exist nowhere.
+//! What is known about rows without reading files: rows in memtables, and rows that do not exist.
 //!
 //! What must stay true:
 //! - Nothing here reads a file. Filters of sorted files are used only where they are in memory already.
-//! - A row is said to be absent only if no memtable of the view has it, and no sorted file of the view can have it. Later
-//!   files will not do: merging leaves out what is removed in the latest state, whatever an older view has. Memtables are
-//!   noted before files, so that what moves from one to the other in between is not missed.
-//! - It uses parts of the sorted store that are public but not promised to stay. A change of them does not compile; the suite
-//!   that every engine runs would notice another meaning, because every insert depends on it.
+//! - A row is said to be absent only if no memtable of the view has it, and no sorted file of the view can have it.
+//!   Files of a later moment must not be used: merging drops rows that are removed in the latest state, whatever an
+//!   older view has. Memtables are noted before files, so that what moves from one to the other in between is not
+//!   missed.
+//! - It uses parts of the sorted store that are public but not guaranteed to be stable. If they change, the code does
+//!   not compile; if their meaning changes, the suite that every engine runs fails, because every insert depends on it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +31,7 @@ pub struct Resident {
     excludes: Excludes,
 }
 
-/// What was in memory when it was last looked at.
+/// The rows in memory as of the last look.
 #[derive(Default)]
 pub struct Memtables(Mutex<Option<Arc<Resident>>>);
 
@@ -64,8 +65,9 @@ impl Memtables {
     }
 }
 
-/// The memtables that are there when `youngest` is, with so many behind it that are not in a sorted file yet; `false` if some
-/// are missing. Memtables are numbered one by one, which tells whether those seen before are the ones.
+/// Updates the list of memtables, given the `youngest` and the number of older ones that are not in a sorted file yet;
+/// `false` if some are missing. Memtables have consecutive numbers, which shows whether those seen before are still the
+/// right ones.
 fn followed_by(
     before: &[Arc<Memtable>],
     youngest: Arc<Memtable>,
@@ -92,7 +94,7 @@ impl Resident {
             match memtable.get(key, sequence) {
                 Some(item) if item.is_tombstone() => return Look::Found(None),
                 Some(item) => return Look::Found(Some(item.value)),
-                // An older one may have it, but not if there is another in between that was not seen.
+                // An older memtable may have it, but cannot be used if one in between was not seen.
                 None if !self.is_complete => return Look::Cold,
                 None => {}
             }
@@ -101,9 +103,9 @@ impl Resident {
     }
 }
 
-/// The filter of a sorted file is in memory and says that the key is not in the file.
+/// Is the filter of a sorted file in memory, and does it exclude the key?
 fn is_excluded(table: &Table, id: GlobalTableId, hash: u64) -> bool {
-    // A filter that is not readable is for a read of the file to complain about.
+    // An unreadable filter is reported by the read of the file.
     let excludes = |filter: &FilterBlock| matches!(filter.maybe_contains_hash(hash), Ok(false));
     if let Some(filter) = &table.pinned_filter_block {
         return excludes(filter);
@@ -125,8 +127,8 @@ mod tests {
     use crate::view::View;
     use crate::{Options, Store, keyspace};
 
-    /// What is known without files is what is in the files, in new views and in old ones, while memtables are written out
-    /// and files are merged.
+    /// Rows known without files are equal to the rows in the files, in new views and in old ones, while memtables are
+    /// written out and files are merged.
     #[tokio::test]
     async fn what_is_known_is_what_is_there() {
         const ROWS: usize = 400;

@@ -1,7 +1,7 @@
 //! Rows in order: from the scan cache where it has them, from the sorted store where it does not.
 //!
-//! While it reads from the sorted store a scan leaves behind what makes the next one faster: the borders of segments
-//! where there are none, and the rows of segments that were scanned before.
+//! While it reads from the sorted store a scan records what makes the next one faster: the borders of segments where
+//! there are none, and the rows of segments that were scanned before.
 
 use bytes::Bytes;
 use fjall::Slice;
@@ -16,7 +16,7 @@ use crate::limits::{BORDERS_MAX, INLINE_POINTS_MAX, SEGMENT_SHARE_MIN};
 use crate::reads::{Look, Source};
 use crate::view::{View, row_of};
 
-/// Every range of the scan is a single row, and there are few.
+/// Is every range of the scan a single row, and are there only a few?
 pub fn is_of_points(scan: &Scan) -> bool {
     let is_point = |range: &KeyRange| matches!(range.start, Bound::Included(_)) && range.start == range.end;
     scan.ranges.len() <= INLINE_POINTS_MAX && scan.ranges.iter().all(is_point)
@@ -37,7 +37,7 @@ pub fn look_for_points(view: &View, scan: &Scan, source: Source) -> Result<Look<
     Ok(Look::Found(found))
 }
 
-/// Makes a page of rows that were looked for.
+/// Builds a page from rows that were looked up.
 pub fn page_of_points(found: Points, scan: Scan) -> Result<Page> {
     let mut pager = Pager::new(scan);
     for (key, cell) in found {
@@ -88,11 +88,11 @@ struct Walk<'a> {
     pager: &'a mut Pager,
     /// The lowest key after the span.
     end: &'a [u8],
-    /// Rows of the sorted store from where the walk is, while it reads there.
+    /// Iterator over the sorted store, while the scan reads from it.
     items: Option<Peeking<'a>>,
 }
 
-/// What is done with the rows of a stretch besides showing them.
+/// What to do with the rows of a stretch besides returning them.
 #[derive(Default)]
 struct Gathered {
     /// Rows to keep, if the stretch is a whole segment.
@@ -133,7 +133,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Shows the rows of a block that are in the span.
+    /// Returns the rows of a block that are in the span.
     fn show(&mut self, block: &Block, at: &[u8], end: &[u8]) -> Result<bool> {
         self.items = None;
         let last = if end <= self.end { block.len() } else { block.position(self.end) };
@@ -160,7 +160,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Reads rows where there is no segment, and leaves some behind.
+    /// Reads rows where there is no segment, and creates segments.
     fn read_gap(&mut self, at: &[u8], limit: &[u8]) -> Result<bool> {
         let mut gathered = Gathered { borders: vec![at.to_vec()], ..Gathered::default() };
         let ended = self.read(at, limit, &mut gathered)?;
@@ -203,7 +203,7 @@ impl Gathered {
         let bytes = key.len() + row.value.len();
         self.part_bytes += bytes;
         self.bytes += bytes;
-        // What has become too large is divided, not kept.
+        // A segment that has become too large is divided, not cached.
         let fits = |block: &mut Block| self.bytes <= 2 * segment_bytes && block.push(row);
         if !self.block.as_mut().is_some_and(fits) {
             self.block = None;
@@ -220,7 +220,7 @@ impl Gathered {
     }
 }
 
-/// Rows of the sorted store, of which the next one can stay where it is.
+/// A peekable iterator over rows of the sorted store.
 struct Peeking<'a> {
     items: Box<dyn Iterator<Item = Result<(Slice, Slice)>> + 'a>,
     ahead: Option<(Slice, Slice)>,
@@ -240,7 +240,7 @@ impl<'a> Peeking<'a> {
     }
 }
 
-/// Looks at a stored row in place, once its checksum is verified; copies nothing but a key that is not its own UTF-8.
+/// Reads a stored row in place, once its checksum is verified; copies nothing but a key that is not its own UTF-8.
 fn with_row<T>(key: &[u8], stored: &Slice, look: impl FnOnce(RowView<'_>) -> Result<T>) -> Result<T> {
     let (version, value) = cell::view(key, stored)?;
     let (partition, row) = row_of(key)?;

@@ -1,11 +1,11 @@
-//! Syncs what an earlier process may have left unsynced, before anything is built on it.
+//! Syncs what an earlier process may have left unsynced, before anything depends on it.
 //!
-//! A process that was killed leaves names that it made, replaced or removed, and did not live to sync. They are there as long
-//! as the machine runs; a loss of power takes them back, and with them whatever is written into those files from now on. Or it
-//! takes back a list of files, when those that were only on the older list are already deleted.
+//! A killed process may have created, replaced or removed names without syncing them. The changes are visible as long
+//! as the machine runs; a loss of power reverts them, and loses everything written into those files since. Or it
+//! restores an older list of files, when files that are only on that list are already deleted.
 //!
-//! Contents are not the concern here: both the sorted store and this one sync a file before it is given the name by which it
-//! is found. The exceptions are the log, which the sorted store syncs when it is opened, and the file named here.
+//! File contents need no sync here: both the sorted store and this one sync a file before it gets its final name. The
+//! exceptions are the log, which the sorted store syncs when it is opened, and the file named here.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::directory::{Directory, sync_dir};
 use crate::error::OpenError;
 use crate::preflight::{self, KEYSPACES, VERSION};
 
-/// Before the sorted store is opened: everything that is there.
+/// Called before the sorted store is opened: syncs everything that exists.
 pub fn all(directory: &Directory) -> Result<(), OpenError> {
     let data = directory.data();
     if preflight::exists(&data)? {
@@ -27,7 +27,8 @@ pub fn all(directory: &Directory) -> Result<(), OpenError> {
     sync_dir(directory.path())
 }
 
-/// After it was opened, and perhaps made: it syncs what it puts into its directories, but not that they are in theirs.
+/// Called after it was opened, and perhaps created: it syncs the entries of its directories, but not the entries of the
+/// directories themselves in their parents.
 pub fn made(directory: &Directory) -> Result<(), OpenError> {
     let data = directory.data();
     sync_dir(&data.join(KEYSPACES))?;

@@ -4,7 +4,7 @@
 //! the disk also has room for the rows that are not in sorted files yet, and for background work. Once there is room
 //! again, commits are accepted again, without a restart. Deletions may use half of the reserve: they free space later.
 //!
-//! What this cannot prevent: another program that takes the rest of the disk between the look and the write.
+//! What this cannot prevent: another program that takes the rest of the disk between the check and the write.
 
 use std::path::Path;
 
@@ -22,10 +22,10 @@ pub struct Space {
 }
 
 impl Space {
-    /// More than anybody needs: for systems that do not tell.
+    /// More than needed: for systems that cannot report it.
     pub const UNKNOWN: Self = Self { free: u64::MAX, size: u64::MAX };
 
-    /// Looks at the file system of a directory.
+    /// Reads the free space of a directory's file system.
     #[cfg(target_os = "linux")]
     pub fn of(dir: &Path) -> Self {
         match rustix::fs::statvfs(dir) {
@@ -37,7 +37,7 @@ impl Space {
         }
     }
 
-    /// Looks at the file system of a directory.
+    /// Reads the free space of a directory's file system.
     #[cfg(not(target_os = "linux"))]
     pub fn of(_: &Path) -> Self {
         Self::UNKNOWN

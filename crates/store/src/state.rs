@@ -1,6 +1,6 @@
 //! What the store must remember from one run to the next besides the rows: the last version, the last table id.
 //!
-//! It is written with every group, so that neither ever goes back, whatever the clock does.
+//! It is written with every group, so that neither ever decreases, whatever the clock does.
 
 use bytes::Bytes;
 use lazuli_engine::{Error, Result, TableId, Version};
@@ -14,7 +14,7 @@ use crate::view::View;
 pub struct State {
     /// The version of the last commit.
     pub last_version: Version,
-    /// The table id given out last.
+    /// The last table id assigned.
     pub last_table: TableId,
 }
 
@@ -24,7 +24,7 @@ impl State {
     /// Reads it; a store without one is new.
     pub fn load(view: &View) -> Result<Self> {
         let Some(cell) = view.cell(&STATE_KEY)? else { return Ok(Self::NEW) };
-        Self::decode(&cell.value).ok_or_else(|| Error::Corrupt("the store's state is not readable".into()))
+        Self::decode(&cell.value).ok_or_else(|| Error::Corrupt("the store's state is unreadable".into()))
     }
 
     /// Key and value to store.

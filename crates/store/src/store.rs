@@ -48,13 +48,13 @@ pub struct Store {
     published: Arc<Published>,
     health: Arc<Health>,
     jobs: Callers,
-    /// Room for jobs that wait.
+    /// Permits for waiting jobs.
     places: Places,
     scans: Arc<Semaphore>,
     scans_max: u32,
     readers: Readers,
     memory_bytes_max: u64,
-    /// Where `erase` continues in each table.
+    /// The position of `erase` in each table.
     erasing: Mutex<HashMap<TableId, Bytes>>,
     dumps: Arc<Dumps>,
     content: PackContent,
@@ -62,12 +62,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in `dir`, or makes one of an empty or missing directory.
+    /// Opens the store in `dir`, or creates one in an empty or missing directory.
     pub fn open(dir: impl AsRef<Path>, options: Options) -> std::result::Result<Self, OpenError> {
         Self::open_with(dir.as_ref(), options, Box::new(FjallLog))
     }
 
-    /// Opens the store with a log of the caller's choice.
+    /// Opens the store with the given log.
     pub(crate) fn open_with(
         dir: &Path,
         options: Options,
@@ -121,25 +121,25 @@ impl Store {
         })
     }
 
-    /// What readers see, for tests that look at it from inside.
+    /// The current view, for tests.
     #[cfg(test)]
     pub(crate) fn published(&self) -> Arc<Published> {
         Arc::clone(&self.published)
     }
 
-    /// Jobs that wait for the committer, for tests.
+    /// Number of jobs that wait for the committer, for tests.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.jobs.waiting()
     }
 
-    /// What the committer has counted, for tests.
+    /// The committer's counters, for tests.
     #[cfg(test)]
     pub(crate) fn health(&self) -> &Health {
         &self.health
     }
 
-    /// Walks through everything, verifying checksums and the order of keys.
+    /// Reads everything and verifies checksums and the order of keys.
     pub async fn check(&self) -> Result<Report> {
         let view = self.published.view()?;
         blocking(move || Ok(Report::of(&view, &mut |_, _| {}))).await
@@ -150,13 +150,13 @@ impl Store {
         self.health.commits_and_groups()
     }
 
-    /// Looks at the latest view on this thread, in memory only.
+    /// Reads from the latest view on this thread, from memory only.
     fn glance<T>(&self, look: impl FnOnce(&View) -> Result<Look<T>>) -> Result<Look<T>> {
         let view = self.published.view()?;
         caught(|| look(&view))
     }
 
-    /// Reads from the latest view where it may take long.
+    /// Reads from the latest view on a thread that may block.
     async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&View) -> Result<T> + Send + 'static,
@@ -165,7 +165,7 @@ impl Store {
         let published = Arc::clone(&self.published);
         self.readers.begin(move || {
             let found = published.view().and_then(|view| caught(|| read(&view)));
-            // One who no longer waits does not want to know.
+            // A caller that no longer waits needs no result.
             let _ = answer.send(found);
         })?;
         self.readers.watch(answered).await.unwrap_or_else(|_| Err(closed()))
@@ -194,7 +194,7 @@ impl Store {
     }
 
     async fn submit(&self, mut commit: Commit) -> Result<Applied> {
-        // Before anything is read or copied, so that those who wait hold little.
+        // Before anything is read or copied, so that waiting callers hold little.
         let mut place = self.places.take(commit.bytes).await?;
         commit.lay_out();
         let (answer, answered) = oneshot::channel();
@@ -203,7 +203,7 @@ impl Store {
             return self.wait_for(answered).await;
         }
         let (published, jobs) = (Arc::clone(&self.published), self.jobs.clone());
-        // Queued from there: this thread need not be woken for it.
+        // Queued from that thread, so that this one need not be woken.
         self.readers.begin(move || {
             let looked = published
                 .view()
@@ -223,7 +223,7 @@ impl Store {
     async fn wait_for<T>(&self, answered: oneshot::Receiver<Result<T>>) -> Result<T> {
         answered.await.unwrap_or_else(|_| match self.health.poison() {
             Some(why) => Err(Error::Unknown(why.into())),
-            // It ended in good order without having looked at this job.
+            // The committer ended cleanly before it reached this job.
             None => Err(closed()),
         })
     }
@@ -236,7 +236,7 @@ impl Store {
         let keys = blocking(move || view.table_keys(table, &from, ERASE_ROWS_MAX)).await?;
         self.set_erase_start(table, keys.last().cloned());
         if keys.is_empty() {
-            // Only a look from the very start tells that nothing is left.
+            // Only a scan from the very start shows that nothing is left.
             return Ok(start.is_none());
         }
         let place = self.places.take(erase_bytes(&keys)).await?;
@@ -250,7 +250,7 @@ impl Store {
         self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get(&table).cloned()
     }
 
-    /// Remembers where to continue, so that rows already removed are not walked over again and again.
+    /// Remembers where to continue, so that rows already removed are not read again.
     fn set_erase_start(&self, table: TableId, start: Option<Bytes>) {
         let mut erasing = self.erasing.lock().unwrap_or_else(PoisonError::into_inner);
         match start {
@@ -261,9 +261,9 @@ impl Store {
         }
     }
 
-    /// Ends the committer, after what waits for it is done.
+    /// Ends the committer after all waiting jobs.
     fn stop(&self) -> Option<JoinHandle<()>> {
-        // It is gone already if this fails.
+        // If this fails, the committer has ended already.
         let _ = self.jobs.send(Job::Stop);
         self.committer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -292,7 +292,7 @@ impl Engine for Store {
             let view = self.published.view()?;
             blocking(move || {
                 let page = scan::scan(&view, scan);
-                // Whoever gets all slots finds no view in use.
+                // Once all permits are taken, no view is in use.
                 drop(view);
                 drop(slot);
                 page
@@ -385,7 +385,7 @@ impl Engine for Store {
         Box::pin(async {
             let Some(committer) = self.stop() else { return Ok(()) };
             self.content.close().await?;
-            // Reads that run still hold the files.
+            // Running reads still hold the files.
             let scans = self.scans.acquire_many(self.scans_max).await;
             self.readers.close().await;
             self.scans.close();
@@ -428,8 +428,7 @@ fn start(
     thread.spawn(run).map_err(OpenError::io("start the committer of", dir))
 }
 
-/// What there is to tell about the store. How often the cache of blocks helps is not counted: it would cost every read
-/// of a block.
+/// The metrics of the store. The hit rate of the block cache is not counted: it would cost every read of a block.
 fn figures(health: &Health, files: &Files) -> Vec<Figure> {
     let (commits, groups) = health.commits_and_groups();
     vec![
@@ -447,13 +446,13 @@ fn figures(health: &Health, files: &Files) -> Vec<Figure> {
             health.sync_time.times(),
         ),
         Figure::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),
-        Figure::gauge("cache_capacity_bytes", "Most that is held of them.", files.cached_bytes_max()),
+        Figure::gauge("cache_capacity_bytes", "Maximum size of these caches.", files.cached_bytes_max()),
         Figure::gauge(
             "write_buffer_bytes",
-            "Rows that are in no sorted file yet.",
+            "Size of rows that are not in a sorted file yet.",
             files.db.write_buffer_size(),
         ),
-        Figure::gauge("journal_bytes", "The log of changes.", files.db.journal_disk_space().unwrap_or(0)),
+        Figure::gauge("journal_bytes", "Size of the log.", files.db.journal_disk_space().unwrap_or(0)),
         Figure::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
         Figure::gauge(
             "unmerged_files",
@@ -462,10 +461,14 @@ fn figures(health: &Health, files: &Files) -> Vec<Figure> {
         ),
         Figure::counter(
             "merges_total",
-            "Times that sorted files were merged.",
+            "Number of merges of sorted files.",
             files.db.compactions_completed() as u64,
         ),
-        Figure::counter("merge_seconds_total", "Time spent on it.", files.db.time_compacting().as_secs()),
+        Figure::counter(
+            "merge_seconds_total",
+            "Time spent on merging sorted files.",
+            files.db.time_compacting().as_secs(),
+        ),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! What readers see: the state after one group of commits, and reads from it.
+//! A view: the state after one group of commits, and reads from it.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ use crate::keyspace::{self, ROW_PREFIX_BYTES};
 use crate::reads::{Look, Source};
 use crate::resident::Resident;
 
-/// The store as of one group of commits: everything in it is durable, and no commit is in it in part.
+/// The store as of one group of commits: everything in it is durable, and it contains no partial commit.
 pub struct View {
     snapshot: Snapshot,
     resident: Arc<Resident>,
@@ -30,12 +30,12 @@ impl View {
         Self { snapshot: files.db.snapshot(), resident, files: Arc::clone(files), number }
     }
 
-    /// The sorted store has moved on since, even if no row has changed.
+    /// Has the sorted store changed since, even if no row has?
     pub fn is_outdated(&self) -> bool {
         self.snapshot.seqno() != self.files.db.visible_seqno()
     }
 
-    /// Its place in the order of the sorted store's batches.
+    /// Its position in the order of the sorted store's batches.
     pub fn sequence(&self) -> u64 {
         self.snapshot.seqno()
     }
@@ -85,14 +85,14 @@ impl View {
         Ok(Look::Found(found))
     }
 
-    /// What is stored under a key, not yet checked.
+    /// The bytes stored under a key, unverified.
     fn stored(&self, key: &[u8]) -> Result<Option<Slice>> {
         #[cfg(test)]
         self.files.gate.pass(key);
         self.snapshot.get(&self.files.rows, key).map_err(|e| read_error(&e))
     }
 
-    /// Keys from `start` on and below `end`, in order, with what is stored under them, not yet checked.
+    /// Keys from `start` on and below `end`, in order, with the bytes stored under them, unverified.
     pub fn range<'a>(
         &'a self,
         start: &[u8],
@@ -126,7 +126,7 @@ pub fn row_of(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)> {
         .map_err(|_| Error::Corrupt(format!("the key {} is not one of a row", key.escape_ascii())))
 }
 
-/// The view that new readers get; none once the store is closed.
+/// The view that new readers get; `None` once the store is closed.
 pub struct Published(RwLock<Option<Arc<View>>>);
 
 impl Published {
@@ -146,12 +146,12 @@ impl Published {
         let new = Arc::new(view);
         let mut published = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let old = published.as_mut().map(|current| std::mem::replace(current, new));
-        // The last reader of a view gives its snapshot back, which takes a moment: not under the lock.
+        // Dropping the last reference to a view releases its snapshot, which takes a moment: do that outside the lock.
         drop(published);
         drop(old);
     }
 
-    /// Lets go of the view for good.
+    /// Drops the view for good.
     pub fn close(&self) {
         let old = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(old);

@@ -22,7 +22,7 @@ impl Factory for InDirectory {
     }
 }
 
-/// The most that the process has held in memory so far.
+/// The peak memory of the process so far.
 fn peak_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

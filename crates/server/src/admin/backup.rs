@@ -1,13 +1,13 @@
 //! Backups through the admin listener: a copy of one moment, which the caller pulls block by block.
 //!
-//! | call | answer |
+//! | call | response |
 //! |---|---|
 //! | `POST /backups` | begins one: `{"backup": ID}` |
 //! | `POST /backups/ID/next` | the next block (`lazuli_archive::block`); the last one says that it is the last |
 //! | `DELETE /backups/ID` | ends it early |
 //!
-//! Each backup is a task that owns its copy and holds one block in memory. One that nobody asks for a while ends by
-//! itself, so that a caller that was killed does not keep files alive.
+//! Each backup is a task that owns its copy and holds one block in memory. A backup ends by itself when no block is
+//! requested for a while, so that a killed caller does not keep files alive.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 
 type Answer = oneshot::Sender<Result<Vec<u8>, String>>;
 
-/// The backups that are under way.
+/// The backups in progress.
 #[derive(Default)]
 pub struct Backups(Mutex<HashMap<String, mpsc::Sender<Answer>>>);
 
@@ -56,7 +56,7 @@ impl<'a> Call<'a> {
 }
 
 impl Backups {
-    /// Does what a call asks for.
+    /// Executes a call.
     pub async fn answer(&self, engine: &dyn Engine, call: Call<'_>) -> Response {
         let result = match call {
             Call::Begin => self.begin(engine).await,
@@ -77,14 +77,19 @@ impl Backups {
         let (asks, asked) = mpsc::channel(1);
         tokio::spawn(give(source, asked));
         let mut open = self.locked();
-        // The engine allows few, so that few are left over here.
+        // The engine allows only a few, so only a few can be left behind here.
         open.retain(|_, asks| !asks.is_closed());
         open.insert(id.clone(), asks);
         Ok(respond(200, &json!({ "backup": id })))
     }
 
     async fn next(&self, id: &str) -> Result<Response, Refusal> {
-        let gone = || Refusal(410, "there is no such backup; one that is not asked for long ends".into());
+        let gone = || {
+            Refusal(
+                410,
+                "there is no such backup; a backup ends when no block is requested for a while".into(),
+            )
+        };
         let asks = self.locked().get(id).cloned().ok_or_else(gone)?;
         let (answer, answered) = oneshot::channel();
         asks.send(answer).await.map_err(|_| gone())?;
@@ -97,7 +102,7 @@ impl Backups {
     }
 }
 
-/// Gives the blocks of a backup, one each time it is asked, until the end.
+/// Sends the blocks of a backup, one for each request, until the end.
 async fn give(mut source: Source, mut asked: mpsc::Receiver<Answer>) {
     while let Ok(Some(answer)) = timeout(IDLE_MAX, asked.recv()).await {
         let block = match source.next().await {
@@ -106,7 +111,7 @@ async fn give(mut source: Source, mut asked: mpsc::Receiver<Answer>) {
             Err(error) => Err(error.to_string()),
         };
         let is_over = block.is_err() || source.is_over();
-        // One who no longer waits does not want to know.
+        // A caller that no longer waits needs no result.
         if answer.send(block).is_err() || is_over {
             return;
         }

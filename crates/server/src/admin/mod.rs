@@ -1,4 +1,4 @@
-//! The admin listener: how other commands ask a running server.
+//! The admin listener: how other commands talk to a running server.
 //!
 //! On loopback only. Health and metrics are for everybody on this machine, as long as the Host of the request is an address or
 //! localhost: a web page whose own name was made to resolve to this machine gets no response. Other calls need a token, which
@@ -34,18 +34,18 @@ const DRAIN_SECONDS_MAX: u64 = 600;
 /// The name of the file in the data directory.
 pub const FILE: &str = "admin.json";
 
-/// Answers requests to the admin listener.
+/// Handles requests to the admin listener.
 pub struct Admin {
     state: Arc<State>,
     /// Where clients find the accounts, if there is a server.
     endpoints: Vec<(Service, String)>,
     token: String,
     backups: backup::Backups,
-    /// Stands for PartitionKeys where they are not to be seen.
+    /// Replaces PartitionKeys where they must not be shown.
     disguise: AccountKey,
 }
 
-/// What went wrong, with the status that says so.
+/// An error message with its status.
 struct Refusal(u16, String);
 
 impl Admin {
@@ -61,13 +61,13 @@ impl Admin {
         Self { endpoints, ..self }
     }
 
-    /// The token that callers must show.
+    /// The token that callers must send.
     pub fn token(&self) -> &str {
         &self.token
     }
 
     async fn route(&self, head: &RequestHead<'_>, body: &mut impl Body) -> (u16, Value) {
-        // Waiting for events tells nothing and changes nothing.
+        // Waiting for events reveals nothing and changes nothing.
         let drains = head.method == "POST" && head.target.starts_with("/events/drain/");
         let open = drains || (reads(head) && matches!(head.target, "/healthz" | "/readyz"));
         if !open && !self.has_token(head) {
@@ -107,12 +107,12 @@ impl Admin {
     fn has_token(&self, head: &RequestHead<'_>) -> bool {
         let given = head.fields.iter().find(|field| field.name.eq_ignore_ascii_case("authorization"));
         let given = given.and_then(|field| field.value.strip_prefix("Bearer ")).unwrap_or_default();
-        // Comparing hashes keeps the time independent of where the two texts differ.
+        // Comparing hashes keeps the time independent of where the two strings differ.
         let hash = |text: &str| AccountKey::new(b"lazuli admin token").sign(text);
         hash(given) == hash(&self.token)
     }
 
-    /// Open to all, but for the names of partitions: these are data.
+    /// Open to everyone, except for the names of partitions, which are data.
     async fn metrics(&self, head: &RequestHead<'_>) -> Response {
         let view = if self.has_token(head) { View::Operator } else { View::Disguised(&self.disguise) };
         let text = metrics::render(&self.state, view).await;
@@ -123,7 +123,7 @@ impl Admin {
         let status =
             self.state.service().engine().status().await.map_err(|error| Refusal(503, error.to_string()))?;
         match status.poisoned {
-            Some(why) => Err(Refusal(503, format!("no writes are taken: {why}"))),
+            Some(why) => Err(Refusal(503, format!("the server does not accept writes: {why}"))),
             None => Ok(json!({ "status": "ok", "engine": status.place })),
         }
     }
@@ -132,7 +132,7 @@ impl Admin {
     async fn drain(&self, seconds: &str) -> Result<Value, Refusal> {
         let seconds = seconds.parse::<u64>().ok().filter(|seconds| *seconds <= DRAIN_SECONDS_MAX);
         let seconds = seconds.ok_or_else(|| {
-            Refusal(400, format!("the time is a number of seconds up to {DRAIN_SECONDS_MAX}"))
+            Refusal(400, format!("invalid time; expected a number of seconds up to {DRAIN_SECONDS_MAX}"))
         })?;
         let Some(events) = self.state.blobs().and_then(|blobs| blobs.events()) else {
             return Err(Refusal(409, "events are off; start the server with --events".into()));
@@ -175,7 +175,7 @@ impl Admin {
         let index = match which {
             "1" => 0,
             "2" => 1,
-            _ => return Err(Refusal(400, "the key to rotate is 1 or 2".into())),
+            _ => return Err(Refusal(400, "unknown key; rotate key 1 or 2".into())),
         };
         self.refuse_given(name)?;
         let known =
@@ -190,7 +190,7 @@ impl Admin {
         let https_only = match wanted {
             "on" => true,
             "off" => false,
-            _ => return Err(Refusal(400, "https-only is on or off".into())),
+            _ => return Err(Refusal(400, "invalid value; https-only is either on or off".into())),
         };
         self.refuse_given(name)?;
         let accounts = self.state.service().accounts();
@@ -224,7 +224,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Makes a change effective at once, and shows the account.
+    /// Makes a change effective immediately and returns the account.
     async fn refreshed(&self, name: &str) -> Result<Value, Refusal> {
         let accounts = self.state.service().accounts();
         self.state.directory().refresh(&accounts).await.map_err(internal)?;
@@ -248,7 +248,7 @@ fn new_key() -> Result<Vec<u8>, Refusal> {
     entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| Refusal(500, error.to_string()))
 }
 
-/// What the caller says of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all of it optional.
+/// Settings of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all of it optional.
 #[derive(Default)]
 struct NewAccount {
     keys: Option<[Vec<u8>; 2]>,
@@ -265,19 +265,19 @@ impl NewAccount {
         let https_only = match value.get("httpsOnly") {
             None => false,
             Some(wanted) => {
-                wanted.as_bool().ok_or_else(|| Refusal(400, "httpsOnly is true or false".into()))?
+                wanted.as_bool().ok_or_else(|| Refusal(400, "httpsOnly must be true or false".into()))?
             }
         };
         Ok(Self { keys: value.get("keys").map(given_keys).transpose()?, https_only })
     }
 }
 
-/// Keys that the caller brings along.
+/// Keys that the caller supplies.
 fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], Refusal> {
     let decode = |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok());
     let keys: Option<Vec<Vec<u8>>> = list.as_array().and_then(|list| list.iter().map(decode).collect());
     let keys = keys.and_then(|keys| <[Vec<u8>; 2]>::try_from(keys).ok());
-    let keys = keys.ok_or_else(|| Refusal(400, "an account has two keys in Base64".into()))?;
+    let keys = keys.ok_or_else(|| Refusal(400, "invalid keys; an account has two keys in Base64".into()))?;
     match keys.iter().map(Vec::len).min() {
         Some(bytes) if bytes < KEY_BYTES_MIN => Err(Refusal(
             400,
@@ -346,7 +346,7 @@ fn respond(status: u16, value: &Value) -> Response {
         .with_body(format!("{value}\n").into_bytes())
 }
 
-/// Tells other commands where the admin listener is.
+/// Writes the address of the admin listener for other commands.
 pub fn write_file(path: &Path, address: SocketAddr, token: &str) -> io::Result<()> {
     let _ = fs::remove_file(path);
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

@@ -44,7 +44,7 @@ async fn measure_account(
     let rows = rows.into_iter().filter_map(|(name, held)| {
         Some(MetricsRow { row: name.to_owned(), properties: columns(held)?, replaces: None })
     });
-    // If another front end was faster, its rows are as good.
+    // If another front end was faster, its rows are just as good.
     state.service().put_metrics(home, &table, &day, rows.collect()).await.map(drop)
 }
 

@@ -1,7 +1,7 @@
-//! A line of the request log, in the original's formats 1.0 and 2.0.
+//! A line of the request log, in Azure's formats 1.0 and 2.0.
 //!
-//! Fields in a fixed order, joined by semicolons. Texts that could hold a quote, a semicolon or the end of a line stand
-//! in quotes with HTML's escapes, if they are not empty; so a line is one line, and splits at the semicolons that are not in
+//! Fields in a fixed order, joined by semicolons. Strings that could contain a quote, a semicolon or a line end are
+//! quoted and HTML-escaped, unless they are empty; so a line is one line, and splits at the semicolons that are not in
 //! quotes.
 
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub const FIELDS: [&str; 38] = [
 ];
 /// How many of them version 1.0 has.
 pub const FIELDS_OF_1_0: usize = 30;
-/// Which of them are quoted: those whose text comes from outside.
+/// Which of them are quoted: those whose value comes from a client.
 const QUOTED: [usize; 9] = [11, 12, 22, 23, 24, 26, 27, 28, 29];
 /// The same, of those that only version 2.0 has.
 const QUOTED_OF_2_0: usize = 37;
@@ -65,7 +65,7 @@ impl Line {
         index.and_then(|index| self.0.get(index)).map_or("", String::as_str)
     }
 
-    /// The line as text, without its end.
+    /// The line as a string, without its line end.
     pub fn print(&self) -> String {
         let mut out = String::with_capacity(512);
         for (index, field) in self.0.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Line {
         out
     }
 
-    /// The line that a text says; `None` for one that is cut off or not of this format.
+    /// Parses a line; `None` if it is cut off or not in this format.
     pub fn parse(text: &str) -> Option<Self> {
         let mut fields = Vec::with_capacity(FIELDS_OF_1_0);
         let mut rest = text;
@@ -150,7 +150,7 @@ fn numeric(text: &str) -> Option<(char, &str)> {
 mod tests {
     use super::*;
 
-    /// LG-01. The documentation's own example, but for what it leaves open.
+    /// LG-01. The documentation's own example, except for what it leaves open.
     #[test]
     fn a_line_of_1_0() {
         let text = "1.0;2011-08-09T18:52:40.9241789Z;GetBlob;AnonymousSuccess;200;18;10;anonymous;;myaccount;blob;\

@@ -19,7 +19,7 @@ use crate::state::State;
 
 /// A log of this size is followed by another.
 const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Lines are written when they have this size together, and once in a while.
+/// Lines are written when they reach this total size, and periodically.
 pub const WAITING_BYTES_MAX: usize = 256 * 1024;
 /// Beyond this size lines are dropped: the writer is too slow.
 const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
@@ -55,7 +55,7 @@ struct Lines {
     facts: Facts,
 }
 
-/// Lines that wait to be written.
+/// Lines waiting to be written.
 #[derive(Default)]
 pub struct Waiting {
     hours: HashMap<Hour, Lines>,
@@ -84,7 +84,7 @@ impl Waiting {
         true
     }
 
-    /// Should they be written now?
+    /// Should the lines be written now?
     pub fn is_full(&self) -> bool {
         self.bytes >= WAITING_BYTES_MAX
     }
@@ -106,7 +106,7 @@ impl Facts {
         self.span(start.iso_seconds().as_str());
     }
 
-    /// Widens the time to a moment. Moments of this form compare as strings.
+    /// Extends the time range to include a moment. Moments in this format compare as strings.
     fn span(&mut self, moment: &str) {
         if self.first.as_deref().is_none_or(|first| moment < first) {
             self.first = Some(moment.to_owned());
@@ -151,7 +151,7 @@ impl Facts {
         metadata
     }
 
-    /// Merges them into the metadata of a log.
+    /// Merges these facts into the metadata of a log.
     fn annotate(self) -> Annotate {
         Arc::new(move |before: Option<&Metadata>| match before {
             Some(before) => Facts::of(|name| before.get(name)).merged(&self).metadata(),
@@ -177,7 +177,7 @@ impl fmt::Display for Unwritten {
             Unwritten::Quota => f.write_str(
                 "the logs have reached --analytics-quota-mib; lines are dropped until old logs are deleted",
             ),
-            Unwritten::Nowhere => f.write_str("the account has no place for logs"),
+            Unwritten::Nowhere => f.write_str("the account cannot store logs"),
             Unwritten::Engine(error) => error.fmt(f),
         }
     }
@@ -206,7 +206,7 @@ impl Writer {
         Self { state, numbers: HashMap::new(), quota, used: None }
     }
 
-    /// Writes lines. Returns how many were lost, and why the last of them were.
+    /// Writes lines. Returns how many were lost, and why the last of these were lost.
     pub async fn write(&mut self, waiting: Waiting) -> (u64, Option<Unwritten>) {
         let (mut lost, mut why) = (0, None);
         for (hour, lines) in waiting.hours {
@@ -276,7 +276,7 @@ impl Writer {
         }
     }
 
-    /// Measures the logs again before the next line: retention, or a client, may have made room.
+    /// Measures the logs again before the next line: retention, or a client, may have freed space.
     pub fn recount(&mut self) {
         self.used = None;
         let accounts = self.state.directory();

@@ -1,8 +1,8 @@
 //! Storage Analytics: the request log and the metrics that an account's service properties switch on.
 //!
-//! A request leaves a record in a bounded queue and goes on; if the queue is full the record is dropped and counted. One
-//! task takes the records, adds them up, and writes lines and rows when there are enough of them or it is time. A crash
-//! loses what was not written yet: lines of a second or so, figures of the hour.
+//! A request puts a record into a bounded queue and continues; if the queue is full the record is dropped and counted.
+//! One task takes the records, aggregates them, and writes lines and rows when there are enough or an interval has
+//! passed. A crash loses what was not written yet: about a second of log lines, and up to an hour of metrics.
 //!
 //! Logs are written by a task of their own, one at a time, so that a slow engine does not keep records waiting.
 
@@ -42,17 +42,17 @@ pub use status::Auth;
 
 /// The directory in the data directory in which earlier versions wrote their logs.
 pub const DIRECTORY: &str = "analytics";
-/// Records that wait to be taken.
+/// Maximum records in the queue.
 const QUEUE_RECORDS_MAX: usize = 4096;
-/// Records that are taken at a time.
+/// Maximum records taken from the queue at a time.
 const TAKEN_MAX: usize = 256;
-/// How long a line waits at most.
+/// Maximum time that a line waits.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// How often old logs and figures are deleted, in flushes.
+/// How often old logs and metrics are deleted, in flushes.
 const TRIM_EVERY: u64 = 600;
-/// How often figures are added to what other front ends have written, if one of them is always faster.
+/// Maximum attempts to add metrics to those of other front ends, if one of them always writes first.
 const MERGES_MAX: usize = 50;
-/// Records kept of requests that failed to authenticate, of all accounts together.
+/// Maximum rate of records about requests that failed to authenticate, for all accounts together.
 const REJECTED_RATE: Rate = Rate { per_second: 20, burst: 200 };
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -68,7 +68,7 @@ pub struct Analytics {
 
 enum Message {
     Record(Box<Record>),
-    /// Write everything, then end.
+    /// Write everything, then exit.
     Close,
 }
 
@@ -86,8 +86,8 @@ impl Default for Analytics {
 }
 
 impl Analytics {
-    /// Leaves a record; never waits. `now` is a time that never goes back. Requests that failed to authenticate are kept
-    /// at a bounded rate: a client without a key must not decide how much is logged.
+    /// Queues a record; never waits. `now` is a monotonic time. Requests that failed to authenticate are recorded at a
+    /// bounded rate: a client without a key must not decide how much is logged.
     pub fn leave(&self, record: Record, now: Duration) {
         if record.is_unauthenticated() && !self.rejected.take(now) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -103,14 +103,14 @@ impl Analytics {
         (self.taken.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }
 
-    /// Has everything written that was left. To be called when no more requests come.
+    /// Writes everything that is still queued. Call this after the last request.
     pub async fn close(&self) {
         let _ = self.sender.send(Message::Close).await;
     }
 }
 
-/// Starts the task that takes what requests leave; `None` if it runs already. Log files of earlier versions in `old_logs`
-/// become blobs.
+/// Starts the task that takes the records of requests; `None` if it runs already. Log files of earlier versions in
+/// `old_logs` become blobs.
 pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option<JoinHandle<()>> {
     let receiver = state.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let mut clerk = Clerk {
@@ -140,12 +140,12 @@ pub async fn prepare(state: &State, service: Service, account: &str) {
     }
 }
 
-/// Takes records and writes what they come to.
+/// Takes records and writes log lines and metrics.
 struct Clerk {
     state: Arc<State>,
-    /// Lines that are not being written yet.
+    /// Lines that the writer has not taken yet.
     waiting: Waiting,
-    /// The writer while it has nothing to do.
+    /// The writer while it is idle.
     writer: Option<Writer>,
     /// The writer at work.
     writing: Option<JoinHandle<Writer>>,
@@ -227,7 +227,7 @@ impl Clerk {
         }
     }
 
-    /// Has the lines written that wait, unless the writer is still at work: then they wait for the next flush.
+    /// Writes the waiting lines. If the writer is still busy, they wait for the next flush.
     async fn flush(&mut self) {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.settle().await;
@@ -243,7 +243,7 @@ impl Clerk {
         }
     }
 
-    /// Gives the writer something to do, if it has nothing else to do.
+    /// Gives the writer a task, if it is idle.
     fn work(&mut self, work: Work) {
         if let Some(writer) = self.writer.take() {
             self.writing = Some(tokio::spawn(carry_out(self.state.clone(), writer, work)));
@@ -253,7 +253,7 @@ impl Clerk {
     /// Waits until the writer is done.
     async fn settle(&mut self) {
         if let Some(writing) = self.writing.take() {
-            // A writer that panicked is replaced by nothing: its lines are dropped from now on.
+            // A writer that panicked is not replaced: its lines are dropped from now on.
             self.writer = writing.await.ok();
         }
     }
@@ -274,8 +274,8 @@ impl Clerk {
         }
     }
 
-    /// Adds the figures to those that a restart, or another front end, has left of the same period. Front ends that do so
-    /// at the same time see each other: whoever comes second reads again.
+    /// Adds the metrics to those that were written before a restart, or by another front end, for the same period. If
+    /// two front ends do so at the same time, the second one detects the conflict and reads again.
     async fn write_period(&self, period: &Period, sums: &Sums) -> lazuli_service::Result<()> {
         let Some(table) = period.table() else { return Ok(()) };
         // The metrics of an account are deleted with it.
@@ -295,7 +295,7 @@ impl Clerk {
         Err(ErrorCode::ServerBusy.into())
     }
 
-    /// An account that is measured by the hour has a row for every hour, also for one in which nothing happened.
+    /// An account that is with hourly metrics has a row for every hour, even without requests.
     async fn add_idle(&mut self, now: DateTime) {
         // Once an hour would do; once a minute is cheap.
         if self.flushes % 60 != 1 {

@@ -11,10 +11,10 @@ use lazuli_service::MetricsRow;
 
 use super::totals::Totals;
 
-/// How long after its end a period is written: requests that ended in it are counted a moment later.
+/// How long after its end a period is written: requests that ended within it are counted a moment later.
 const LATE: Duration = Duration::from_secs(2);
 
-/// By which unit something is measured.
+/// The unit of time of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// An hour.
@@ -44,7 +44,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// The table that it is kept in.
+    /// The table that stores it.
     pub fn table(&self) -> Option<TableName> {
         let index = match (self.unit, self.secondary) {
             (Unit::Hour, false) => 0,
@@ -62,14 +62,14 @@ impl Period {
     }
 }
 
-/// Sums of a period: of all requests, and of each kind if that is wanted.
+/// Sums of a period: of all requests, and of each kind if configured.
 #[derive(Default)]
 pub struct Sums {
     pub all: Totals,
     pub kinds: HashMap<OperationKind, Totals>,
 }
 
-/// The rows of a period, with what was written before.
+/// The rows of a period, including what was written before.
 pub fn merged(sums: &Sums, before: &[Stored]) -> Vec<MetricsRow> {
     let system = Totals::default();
     let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));

@@ -1,6 +1,6 @@
-//! What is kept of a request for the log and the metrics, taken while its head is still there.
+//! The data of a request for the log and the metrics, taken while its head is still in memory.
 //!
-//! Nothing secret: the signature in a URL is struck out, header fields that authenticate are not taken, bodies are not
+//! Nothing secret: the signature in a URL is redacted, header fields that authenticate are not taken, bodies are not
 //! looked at.
 
 use std::borrow::Cow;
@@ -18,15 +18,15 @@ use super::line::Line;
 use super::status::{self, Auth};
 use crate::http;
 
-/// Longest text that is kept of one field.
+/// Maximum length of one recorded field.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// A request that has been answered.
+/// A completed request.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The service that was asked.
+    /// The service that was addressed.
     pub service: Service,
-    /// The account whose service was asked.
+    /// The account whose service was addressed.
     pub account: String,
     /// At its secondary endpoint?
     pub secondary: bool,
@@ -34,29 +34,29 @@ pub struct Record {
     pub kind: OperationKind,
     /// Why it failed, if it did.
     pub error: Option<ErrorCode>,
-    /// How it said who sends it.
+    /// How it authenticated.
     pub auth: Auth,
     /// When it came.
     pub start: DateTime,
-    /// From its head to its answer.
+    /// Time from its head to its response.
     pub time: Duration,
-    /// The same without the time that its body took to come.
+    /// The same without the time to receive its body.
     pub server_time: Duration,
     /// Bytes that came.
     pub ingress: u64,
     /// Bytes that went.
     pub egress: u64,
-    /// Which figures it counts towards.
+    /// The metrics that it counts towards.
     pub hour_metrics: Metrics,
     /// The same by the minute.
     pub minute_metrics: Metrics,
-    /// Its line in the log, if it is to have one.
+    /// Its line in the log, if it gets one.
     pub line: Option<Line>,
 }
 
-/// A request that has been answered, while all of it is still there.
+/// A completed request, while all of it is still in memory.
 pub struct Exchange<'a> {
-    /// The service that was asked.
+    /// The service that was addressed.
     pub service: Service,
     /// What came.
     pub head: &'a Head<'a>,
@@ -70,17 +70,17 @@ pub struct Exchange<'a> {
     pub kind: OperationKind,
     /// Bytes of its body that were read.
     pub body_bytes: usize,
-    /// How long they took to come.
+    /// Time to receive them.
     pub body_time: Duration,
     /// What it got.
     pub response: &'a Response,
-    /// From its head to its answer.
+    /// Time from its head to its response.
     pub time: Duration,
     /// By `https`?
     pub scheme: &'a str,
 }
 
-/// Does this error say that a request failed to prove who sent it?
+/// Does this error mean that authentication failed?
 pub fn is_unauthenticated(error: ErrorCode) -> bool {
     use ErrorCode::{
         AuthenticationFailed, InvalidAuthenticationInfo, InvalidBearerToken, NoAuthenticationInformation,
@@ -91,7 +91,7 @@ pub fn is_unauthenticated(error: ErrorCode) -> bool {
     )
 }
 
-/// Do the properties ask for anything to be kept?
+/// Do the properties request any records?
 pub fn is_wanted(properties: &ServiceProperties) -> bool {
     let Logging { read, write, delete, .. } = properties.logging;
     let measured = |metrics: &Metrics| metrics.include_apis.is_some();
@@ -99,7 +99,7 @@ pub fn is_wanted(properties: &ServiceProperties) -> bool {
 }
 
 impl Record {
-    /// Keeps what the properties ask for; `None` if that is nothing.
+    /// Records what the properties request; `None` if that is nothing.
     pub fn take(exchange: &Exchange<'_>, properties: &ServiceProperties) -> Option<Self> {
         if !is_wanted(properties) {
             return None;
@@ -126,7 +126,7 @@ impl Record {
         })
     }
 
-    /// Did the request fail to prove who sent it?
+    /// Did the request fail to authenticate?
     pub fn is_unauthenticated(&self) -> bool {
         self.error.is_some_and(is_unauthenticated)
     }
@@ -147,7 +147,7 @@ fn logs(logging: &Logging, kind: OperationKind) -> bool {
     }
 }
 
-/// How a request says who sends it.
+/// How a request authenticates.
 fn auth_of(head: &Head<'_>, address: &Address<'_>) -> Auth {
     match head.get_filled("authorization") {
         Some(text) if text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer ")) => {
@@ -215,7 +215,7 @@ fn conditions(head: &Head<'_>) -> String {
     used.collect::<Vec<_>>().join(";")
 }
 
-/// A URL with what signs it struck out, as the original does.
+/// A URL with its signature redacted, as Azure does.
 fn redacted(url: &str) -> String {
     const ENDS: [char; 3] = ['?', '&', '#'];
     let mut out = String::with_capacity(url.len());
@@ -256,7 +256,7 @@ fn response_head_bytes(response: &Response) -> usize {
     status + fields + length + 2
 }
 
-/// The start of the hour or minute that a moment lies in: `unit` is in seconds.
+/// The start of the hour or minute that contains a moment: `unit` is in seconds.
 pub fn period_start(moment: DateTime, unit: u64) -> DateTime {
     let unit = unit * TICKS_PER_SECOND;
     DateTime::from_ticks(moment.ticks() / unit * unit).unwrap_or(moment)

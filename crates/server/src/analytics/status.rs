@@ -1,8 +1,8 @@
-//! How the original's logs and metrics classify what came of a request.
+//! How Azure's logs and metrics classify the outcome of a request.
 
 use lazuli_model::ErrorCode;
 
-/// How a request said who sends it.
+/// How a request authenticated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Auth {
     /// With an account's key.
@@ -27,7 +27,7 @@ impl Auth {
         }
     }
 
-    /// What stands before a status.
+    /// The prefix of a status.
     pub fn prefix(self) -> &'static str {
         match self {
             Auth::Key => "",
@@ -48,7 +48,7 @@ macro_rules! statuses {
             /// Every status.
             pub const ALL: &[Status] = &[$(Status::$variant,)*];
 
-            /// Its name, without who sent the request.
+            /// Its name, without the prefix for the kind of authentication.
             pub fn name(self) -> &'static str {
                 match self { $(Status::$variant => stringify!($variant),)* }
             }
@@ -69,14 +69,14 @@ statuses! {
     ClientOtherError;
     /// Something else went wrong in the server.
     ServerOtherError;
-    /// The sender is not known, or not allowed to.
+    /// The sender is unknown, or lacks permission.
     AuthorizationError;
     /// The connection broke.
     NetworkError;
 }
 
 impl Status {
-    /// How a request is classified that failed like this, or did not.
+    /// The class of a request with this error, or without one.
     pub fn of(error: Option<ErrorCode>) -> Self {
         let Some(code) = error else { return Status::Success };
         match (code, code.status()) {
@@ -84,14 +84,14 @@ impl Status {
             (ErrorCode::OperationTimedOut, _) => Status::ServerTimeoutError,
             (ErrorCode::RequestTimeout, _) => Status::ClientTimeoutError,
             (_, 401 | 403) | (ErrorCode::InvalidAuthenticationInfo, _) => Status::AuthorizationError,
-            // The client would be told the same whatever the server did.
+            // The client would get the same error whatever the server did.
             (_, ..=499 | 501) => Status::ClientOtherError,
             _ => Status::ServerOtherError,
         }
     }
 }
 
-/// The status as the log shows it. From 2017-04-17 on the code itself stands for what is otherwise wrong with a request.
+/// The status as the log shows it. From 2017-04-17 on the status of other errors is the error code itself.
 pub fn logged(auth: Auth, error: Option<ErrorCode>, shows_codes: bool) -> String {
     match (Status::of(error), error) {
         (Status::ClientOtherError, Some(code)) if shows_codes => format!("{}{}", auth.prefix(), code.name()),
@@ -99,7 +99,7 @@ pub fn logged(auth: Auth, error: Option<ErrorCode>, shows_codes: bool) -> String
     }
 }
 
-/// Is the request logged? Those without a sender only if they are worth it.
+/// Is the request logged? Unauthenticated requests only if they are of interest.
 pub fn is_logged(auth: Auth, error: Option<ErrorCode>) -> bool {
     auth != Auth::Anonymous
         || matches!(

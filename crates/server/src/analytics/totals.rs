@@ -1,4 +1,4 @@
-//! The sums of an hour or a minute, and the rows in which the original shows them.
+//! The sums of an hour or a minute, and their rows in Azure's format.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use lazuli_model::{Properties, Property, Value, ValueRef};
 use super::record::Record;
 use super::status::{Auth, Status};
 
-/// Without a prefix, `Anonymous` and `SAS`. The original has no columns for bearer tokens: they count without a prefix.
+/// Without a prefix, `Anonymous` and `SAS`. Azure has no columns for bearer tokens: they count without a prefix.
 const PREFIXES: [&str; 3] = ["", "Anonymous", "SAS"];
 const STATUSES: usize = Status::ALL.len();
 
-/// What requests of one kind, or all, add up to.
+/// Sums over requests of one kind, or over all requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     ingress: u64,
     egress: u64,
-    /// Of requests that were done.
+    /// Of requests that succeeded.
     time: Duration,
     server_time: Duration,
     counts: [[u64; STATUSES]; PREFIXES.len()],
@@ -41,7 +41,7 @@ impl Totals {
         }
     }
 
-    /// Adds what another part of the same period came to.
+    /// Adds the sums of another part of the same period.
     pub fn merge(&mut self, other: &Totals) {
         self.ingress += other.ingress;
         self.egress += other.egress;
@@ -52,7 +52,7 @@ impl Totals {
         }
     }
 
-    /// What a stored row stands for: the times follow from the averages.
+    /// Reads the sums from a stored row: the times follow from the averages.
     pub fn of_row(row: &Stored) -> Self {
         let number = |name: &str| match row.properties.find(name) {
             Ok(Some(ValueRef::Int64(value))) => u64::try_from(value).unwrap_or(0),
@@ -188,7 +188,7 @@ mod tests {
             ("TotalEgress", "Int64(8000)"),
             ("TotalRequests", "Int64(8)"),
             ("TotalBillableRequests", "Int64(4)"),
-            // Four of the six that are neither throttled nor from strangers.
+            // Four of the six that are neither throttled nor unauthenticated.
             ("Availability", "Double(66.66666666666667)"),
             ("AverageE2ELatency", "Double(20.0)"),
             ("AverageServerLatency", "Double(10.0)"),
@@ -215,7 +215,7 @@ mod tests {
         );
     }
 
-    /// What a restart splits in two adds up again.
+    /// Sums that a restart splits in two can be added up again.
     #[test]
     fn rows_can_be_read_back_and_added_to() {
         let once = totals();

@@ -1,4 +1,4 @@
-//! The work of the writer of logs: to move old files, to write lines, to delete what is outdated.
+//! The work of the writer of logs: moving old files, writing lines, deleting outdated logs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub enum Work {
 /// Services of accounts, and the moments before which their logs are outdated.
 pub type Outdated = Vec<(Service, String, DateTime)>;
 
-/// Works on logs, and reports what could not be done.
+/// Works on logs and reports failures.
 pub async fn carry_out(state: Arc<State>, mut writer: Writer, work: Work) -> Writer {
     // What other front ends have changed is not cached.
     if let Err(failure) = state.freshen().await {
-        tracing::warn!(error = %failure.message, "failed to learn of changes by other front ends");
+        tracing::warn!(error = %failure.message, "failed to read changes by other front ends");
     }
     match work {
         Work::Write(waiting) => {

@@ -101,7 +101,7 @@ impl Work<'_> {
             request.conditions.if_none_match = Some(ETags::Any);
         }
         let done = match streams(&operation) {
-            // Pages become rows, so they are in memory at once: within the budget of all bodies.
+            // Pages become rows, so they are all in memory at the same time, within the budget of all bodies.
             true if kind == OperationKind::PutPage => {
                 let max = usize::try_from(PUT_PAGE_BYTES_MAX).unwrap_or(usize::MAX);
                 let framing = if is_structured { STRUCTURED_PAGES_MORE_MAX } else { 0 };
@@ -153,7 +153,7 @@ impl Work<'_> {
         if is_structured { Ok(structured::reply(response, content)) } else { Ok(Reply { response, content }) }
     }
 
-    /// An operation without a body, within the time of a request. A copy takes as long as it takes.
+    /// An operation without a body, within the request timeout. A copy has no time limit.
     async fn without_body(
         &self,
         operation: Operation,
@@ -174,7 +174,7 @@ impl Work<'_> {
     }
 }
 
-/// Is it the server that carries the operation out, with a check of its own?
+/// Does the server itself execute the operation, with its own permission check?
 fn is_for_server(operation: &Operation) -> bool {
     matches!(operation, Operation::GetUserDelegationKey(_))
 }
@@ -190,7 +190,7 @@ fn streams(operation: &Operation) -> bool {
     ))
 }
 
-/// Does the operation change cached records? Such a change must not be dropped half way.
+/// Does the operation change cached records? Such a change must not be cancelled midway.
 fn changes_catalog(kind: OperationKind) -> bool {
     use OperationKind as Kind;
     matches!(

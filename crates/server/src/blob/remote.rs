@@ -21,7 +21,7 @@ use lazuli_service::stream::{NextPiece, Source};
 use super::Work;
 use crate::outbound::{Outbound, Problem, Request, Response, Url};
 
-/// The version in which other servers are asked. Those that speak another protocol ignore it.
+/// The protocol version of requests to other servers. Servers of another protocol ignore it.
 const VERSION: &str = "2021-12-02";
 const METADATA: &str = "x-ms-meta-";
 /// Largest document of tags.
@@ -47,9 +47,9 @@ struct Away {
     bearer: Option<String>,
     conditions: Vec<(&'static str, String)>,
     range: Option<ByteRange>,
-    /// The operation whose limit the length must keep.
+    /// The operation whose limit applies to the length.
     limit: Option<(OperationKind, ApiVersion)>,
-    /// Is it for Copy Blob, which reports conditions that are not met in its own way?
+    /// Is it for Copy Blob, which reports unmet conditions differently?
     is_copy: bool,
     copies_tags: bool,
 }
@@ -186,7 +186,7 @@ impl Away {
         tags::decode(&body).map_err(|_| ErrorCode::CopySourceUnusable.into())
     }
 
-    /// The failure that a response stands for.
+    /// Converts an error response into a failure.
     fn refusal(&self, response: &Response) -> Failure {
         let code = match response.status {
             304 => self.not_modified(),
@@ -218,7 +218,7 @@ impl Away {
         }
     }
 
-    /// The response meets the conditions, as far as it can be judged by its head.
+    /// Checks the conditions against the response, as far as its head allows.
     fn verify_conditions(&self, response: &Response) -> Result<(), Failure> {
         let etag = response.field("etag");
         let modified = response.field("last-modified").and_then(DateTime::parse_http);
@@ -237,7 +237,7 @@ impl Away {
         Ok(())
     }
 
-    /// The response has the bytes that were requested.
+    /// Checks that the response has the requested bytes.
     fn verify_range(&self, response: &Response) -> Result<(), Failure> {
         let Some(range) = self.range else { return Ok(()) };
         let span = response.field("content-range").and_then(|text| text.strip_prefix("bytes "));
@@ -296,7 +296,7 @@ impl Source for Pieces {
     fn next(&mut self) -> NextPiece<'_> {
         Box::pin(async {
             self.0.next().await.map_err(|error| {
-                tracing::info!(%error, "a copy source broke off");
+                tracing::info!(%error, "the connection to a copy source was lost");
                 ErrorCode::CopySourceUnreachable.into()
             })
         })

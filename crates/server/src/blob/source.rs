@@ -1,4 +1,4 @@
-//! Sources of copies: the right to read them.
+//! Sources of copies, and the permission to read them.
 //!
 //! A source on this server is read directly, with the rights of the signature in its URL, of the bearer token for it, of an
 //! anonymous client, or, for the asynchronous Copy Blob within one account, of the key that signed the request. A source on

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::http::{Body, Content};
 use crate::pipeline::execute::logged;
 
-/// Bytes per second that a disk stores at least: a large upload has more time to become durable.
+/// Minimum write rate of a disk in bytes per second: a large upload gets more time to become durable.
 const STORED_PER_SECOND_MIN: usize = 4 * 1024 * 1024;
 
 /// A request body as a source.
@@ -26,22 +26,22 @@ pub struct BodySource<'a, B> {
     turn: watch::Sender<Turn>,
 }
 
-/// Who is waited for: the client, or the server since some time and with some bytes on their way to the disk.
+/// Who the transfer waits for: the client, or the server (since when, and with how many bytes being written to disk).
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Client,
     Server(Instant, usize),
 }
 
-/// Ends when the server has taken too long to store what it has.
+/// Completes when the server has taken too long to store the received bytes.
 pub struct Overdue {
     turn: watch::Receiver<Turn>,
     time: Duration,
 }
 
 impl Overdue {
-    /// Waits until the server has taken longer than its time, plus what the bytes need on a slow disk. The time of the
-    /// client is not counted: its body has a deadline of its own.
+    /// Waits until the server has exceeded its time, plus the time that the bytes need on a slow disk. Time spent
+    /// waiting for the client is not counted: its body has a deadline of its own.
     pub async fn passed(mut self) {
         loop {
             let turn = *self.turn.borrow_and_update();
@@ -68,7 +68,7 @@ impl<'a, B: Body> BodySource<'a, B> {
         Self { body, bytes: 0, turn: watch::Sender::new(Turn::Server(Instant::now(), 0)) }
     }
 
-    /// Watches that the server takes no longer than `time` for its part.
+    /// Limits the server's share of the time to `time`.
     pub fn overdue(&self, time: Duration) -> Overdue {
         Overdue { turn: self.turn.subscribe(), time }
     }
@@ -91,7 +91,7 @@ impl<B: Body> Source for BodySource<'_, B> {
     }
 }
 
-/// The content of a blob on its way to a client.
+/// The content of a blob being sent to a client.
 pub struct Download {
     first: Option<Bytes>,
     reader: Reader,
@@ -113,7 +113,7 @@ impl Content for Download {
                 return Ok(Some(first));
             }
             self.reader.next().await.map_err(|error| {
-                // The status is on its way already: the client sees a broken connection.
+                // The status has been sent already, so the client sees a broken connection.
                 tracing::error!(request_id = %self.request_id, ?error, "failed to read the content of a blob");
                 io::Error::other("the content of a blob cannot be read")
             })

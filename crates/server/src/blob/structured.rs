@@ -16,7 +16,7 @@ use crate::http::{Content, Reply};
 pub struct Unwrapped<'a> {
     message: &'a mut dyn Source,
     reader: Reader,
-    /// Content of the last piece that was not handed out yet.
+    /// Content of the last piece that was not returned yet.
     ready: VecDeque<Bytes>,
 }
 
@@ -44,7 +44,7 @@ impl Source for Unwrapped<'_> {
     }
 }
 
-/// Content on its way to a client as a structured message.
+/// Content that is sent to a client as a structured message.
 struct Wrapped {
     content: Box<dyn Content>,
     writer: Writer,
@@ -64,7 +64,7 @@ impl Content for Wrapped {
     }
 }
 
-/// Announces that the content of a request was a structured message, and makes one of the content of the response.
+/// Announces that the content of a request was a structured message, and wraps the content of the response in one.
 pub fn reply(response: Response, content: Option<Box<dyn Content>>) -> Reply {
     let response = response.with("x-ms-structured-body", STRUCTURED);
     let (Some(content), Some(length)) = (content, response.content_length) else {

@@ -4,10 +4,10 @@
 //! |---|---|
 //! | a directory: `/`, `/docs/` | the index document in it, or the default index document |
 //! | anything else: `/docs/a` | that blob; if there is none, the index document in the directory of that name |
-//! | nothing of this exists | the error document, with status 404 |
+//! | none of these exists | the error document, with status 404 |
 //!
-//! Only GET and HEAD exist here. Ranges and conditions work as for every blob. The query counts for nothing, so no other operation
-//! can be reached. Headers that describe the blob rather than the page are left out.
+//! Only GET and HEAD exist here. Ranges and conditions work as for every blob. The query is ignored, so no other
+//! operation can be reached. Headers that describe the blob rather than the page are left out.
 
 use lazuli_model::blob::ContainerName;
 use lazuli_model::properties::StaticWebsite;
@@ -28,7 +28,7 @@ use crate::state::State;
 const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
 /// The version that pages are served with, whatever the account or the request prefers.
 const VERSION: ApiVersion = ApiVersion::V2018_03_28;
-/// The request headers that count. Without conditions and ranges, only the first.
+/// The request headers that have an effect. Without conditions and ranges, only the first.
 const FIELDS: [&str; 6] =
     ["host", "range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 

@@ -4,7 +4,7 @@
 //!   has rebound its own name to this machine (DNS rebinding) sends its own name.
 //! - Calls carry a header that no form, link or image can send, and that a page of another origin can send only after
 //!   a preflight, which is always rejected. A blob cannot be opened as a page of this origin for the same reason.
-//! - Browsers say where a request comes from; they may not contradict it.
+//! - Browsers announce where a request comes from; these headers must not contradict the rules above.
 
 use lazuli_protocol::{Head, Response};
 
@@ -32,7 +32,7 @@ pub fn check_host(head: &Head<'_>, allowed: &[String]) -> Result<(), Response> {
 pub fn check_call(head: &Head<'_>) -> Result<(), Response> {
     let authority = head.get("host").unwrap_or_default();
     let is_from_here = match (head.get("sec-fetch-site"), head.get_filled("origin")) {
-        // A proxy may have changed the Host; browsers compare with the name that they know.
+        // A proxy may have changed the Host; browsers compare with the name that they used.
         (Some(site), _) => site == "same-origin",
         (None, Some(origin)) => {
             origin.split_once("://").is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(authority))

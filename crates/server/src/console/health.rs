@@ -1,7 +1,7 @@
 //! The numbers of the health page, for callers that hold a key of an account.
 //!
-//! Counters of the whole server carry no names of others; tables, partitions and queries are those of the caller's own
-//! account. Operators who do not want that turn the console off.
+//! Counters of the whole server contain no names from other accounts; tables, partitions and queries are those of the
+//! caller's own account. Operators who do not want that turn the console off.
 
 use lazuli_model::{Failure, Service};
 use lazuli_protocol::http::response::Context;
@@ -19,7 +19,7 @@ use crate::pipeline::finish::{finish, reject};
 const SIGNED_AS: Service = Service::Blob;
 
 impl Console {
-    /// Answers a request for health. `path` names the account.
+    /// Handles a request for health. `path` names the account.
     pub(super) async fn health(
         &self,
         head: &Head<'_>,
@@ -50,7 +50,7 @@ impl Console {
         }
     }
 
-    /// Who signed the request, by the same rules as on the data ports.
+    /// Determines who signed the request, by the same rules as on the data ports.
     async fn admit(&self, head: &Head<'_>, peer: Peer, context: &mut Context) -> Result<Grant, Failure> {
         let state = &self.state;
         state.freshen().await?;

@@ -3,12 +3,13 @@
 //! | path | response |
 //! |---|---|
 //! | `/`, `/assets/…` | the page and its files, from `lazuli-console` |
-//! | `/api/settings` | what the page must know before anybody has signed anything |
+//! | `/api/settings` | what the page must know before the first signed request |
 //! | `/api/{blob,queue,table}/{account}/…` | the request without its first two segments, through the same pipeline as on the data ports |
 //! | `/api/health/{account}` | counters, for requests that are signed with a key of the account |
 //!
-//! Nothing here is privileged: a request for data must be signed or carry a SAS, as on any other port. The page lies on
-//! the origin of this listener, so data may never run as a page of it: see [`guard`] and the policies of the console.
+//! Nothing here is privileged: a request for data must be signed or carry a SAS, as on any other port. The page has the
+//! origin of this listener, so stored data must never be rendered as a page of this origin: see [`guard`] and the
+//! policies of the console.
 
 mod guard;
 mod health;
@@ -41,7 +42,7 @@ struct Backend {
     url: String,
 }
 
-/// Answers requests to the console's listener.
+/// Handles requests to the console's listener.
 pub struct Console {
     state: Arc<State>,
     backends: Vec<Backend>,
@@ -80,7 +81,7 @@ impl Console {
         }
     }
 
-    /// Hands a request on to the pipeline of its service, without the two segments that brought it here.
+    /// Hands a request on to the pipeline of its service, without its first two segments.
     async fn forward(
         &self,
         backend: &Backend,
@@ -99,11 +100,11 @@ impl Console {
         };
         let fields = forwarded(head, &backend.authority);
         let head = Head { method: head.method, target: &target, fields: &fields };
-        // The pipeline's state lives on the heap: this task holds it beside its own.
+        // The pipeline's state lives on the heap: this task would otherwise hold it in addition to its own.
         Box::pin(backend.endpoint.respond(&head, peer, body)).await
     }
 
-    /// Facts that are no secret: the page needs them before anybody has signed anything.
+    /// Public facts that the page needs before the first signed request.
     fn settings(&self, method: &str) -> Response {
         if method != "GET" && method != "HEAD" {
             return guard::plain(405, "only GET");

@@ -14,12 +14,12 @@ pub fn allows(service: Service, method: &str, path: &str, query: Option<&str>) -
     if service != Service::Queue {
         return true;
     }
-    // Whatever could be decoded into the path of messages counts as one.
+    // Any path that could decode to the path of messages counts as one.
     let may_be_messages = path.trim_matches('/').split('/').count() > 2 || path.contains('%');
     !may_be_messages || peeks(query.unwrap_or_default())
 }
 
-/// Do all parameters that could decide it say that messages are only peeked at?
+/// Do all relevant parameters say that messages are only peeked at?
 fn peeks(query: &str) -> bool {
     let mut said = Query(query).pairs().flatten().filter(|(name, _)| name.eq_ignore_ascii_case("peekonly"));
     let is_true = |value: &str| value.eq_ignore_ascii_case("true");

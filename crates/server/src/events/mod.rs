@@ -1,7 +1,7 @@
 //! Delivers the events of blobs to a queue of the same account or to a webhook.
 //!
-//! One task delivers one event after the other, so those of one blob arrive in order. An event that cannot be delivered is
-//! tried again with growing pauses, and given up when it is a day old.
+//! One task delivers one event after the other, so those of one blob arrive in order. An event that cannot be delivered
+//! is tried again with growing pauses, and dropped when it is a day old.
 
 mod target;
 
@@ -30,9 +30,9 @@ use crate::state::State;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Longest pause after a failure.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How often events are looked for that only happen at a certain time.
+/// How often to look for events that are due at a certain time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Events older than this are given up, as in Event Grid.
+/// Events older than this are dropped, as in Event Grid.
 const AGE_TICKS_MAX: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
 /// Seconds after which a message with an event expires.
 const MESSAGE_SECONDS: u32 = 7 * 24 * 60 * 60;
@@ -121,7 +121,7 @@ impl Courier {
         };
         let age = self.state.service.now().ticks().saturating_sub(event.time.ticks());
         if let (Err(why), true) = (&sent, age > AGE_TICKS_MAX) {
-            tracing::error!(%why, container = event.container, blob = event.blob, "gave up an event");
+            tracing::error!(%why, container = event.container, blob = event.blob, "dropped an event that could not be delivered");
             return Ok(());
         }
         sent

@@ -1,7 +1,7 @@
 //! The body of a request on a socket: read on demand, as a whole or in chunks, within its bounds.
 //!
-//! Memory follows the bytes that have arrived, and all large bodies together stay within one budget. A streamed body
-//! holds one window, whatever its length.
+//! Memory use follows the bytes that have arrived, and all large bodies together stay within one budget. A streamed
+//! body holds one window, whatever its length.
 
 use std::io;
 
@@ -20,18 +20,18 @@ use super::progress::Deadline;
 use crate::Limits;
 
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Longest piece of a streamed body. While the budget is used up, pieces are as long as is free.
+/// Longest piece of a streamed body. While the budget is short, pieces are as long as the free part of it.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 /// What a streamed body claims of the budget: the piece that is being filled and the one before it.
 const WINDOW_BYTES: usize = 2 * CHUNK_BYTES;
 
-/// What is left of a body when its request has been answered.
+/// The state of a body after the response to its request.
 pub enum Left {
     /// It was read to its end.
     Nothing,
     /// Bytes that the client is sending or has sent.
     Bytes(u64),
-    /// Nobody knows where the next request starts.
+    /// The start of the next request is unknown.
     Broken,
 }
 
@@ -39,11 +39,11 @@ pub enum Left {
 enum Read {
     /// Not at all.
     Nothing,
-    /// Some of it is still to come; a fixed length tells how much.
+    /// Some of it is still to come; with a fixed length, this many bytes.
     Partly(Partly),
     /// To its end.
     All,
-    /// An error has lost our place in the input.
+    /// After an error, the position in the input is unknown.
     Failed,
 }
 
@@ -62,9 +62,9 @@ pub struct SocketBody<'a, S> {
     limits: Limits,
     budget: Budget,
     deadline: Option<Deadline>,
-    /// Held until the request is answered.
+    /// Held until the response is complete.
     claim: Option<Claim>,
-    /// Memory for what becomes of the body, held as long.
+    /// Memory for the decoded body, held for the same time.
     held: Vec<Claim>,
 }
 
@@ -101,7 +101,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             Framing::Length(0) => Ok(Vec::new()),
             Framing::Length(length) => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                // Better now than when half of it has come.
+                // Fail now rather than when half of it has arrived.
                 if !self.budget.has_room(length) {
                     return Err(refused(ErrorCode::ServerBusy));
                 }
@@ -119,7 +119,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         self.deadline.get_or_insert_with(|| Deadline::new(self.limits.body_time_max))
     }
 
-    /// Tells a client that waits to send the body. One that reads no responses may not even read this one.
+    /// Tells a waiting client to send the body. A client that reads no responses may not even read this one.
     async fn go_on(&mut self) -> Result<(), Failure> {
         let end = self.deadline().end();
         if std::mem::take(&mut self.waiting) {
@@ -136,7 +136,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     async fn read_length(&mut self, length: usize) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         while body.len() < length {
-            // Memory follows what has arrived, not what was announced.
+            // Memory use follows what has arrived, not what was announced.
             if body.len() == body.capacity() {
                 let more = body.len().max(Limits::BODY_BYTES_FREE).min(length - body.len());
                 self.reserve(body.len() + more)?;
@@ -194,8 +194,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         Ok(())
     }
 
-    /// Claims memory of the budget that all large bodies share. A body at least doubles from one claim to the next, so
-    /// the claim before is released first.
+    /// Claims memory from the budget that all large bodies share. A body at least doubles from one claim to the next,
+    /// so the claim before is released first.
     fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
         self.claim = None;
         self.claim = self.budget.claim(bytes);
@@ -213,7 +213,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             };
             self.go_on().await?;
         } else if let Some(deadline) = &mut self.deadline {
-            // The time since the last piece was the server's, not the client's.
+            // The server, not the client, used the time since the last piece.
             deadline.restart();
         }
         match std::mem::replace(&mut self.read, Read::Failed) {
@@ -240,7 +240,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         let mut piece = BytesMut::new();
         let buffered = self.connection.input.len().min(max);
         piece.extend_from_slice(&self.connection.input.split_to(buffered));
-        // Memory follows what arrives: a client that trickles holds little.
+        // Memory use follows what arrives: a slow client holds little.
         while piece.len() < max {
             let end = self.deadline().end();
             if piece.capacity() == piece.len() {
@@ -306,7 +306,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
     }
 }
 
-/// Some bytes came before the deadline, or the request is over.
+/// Checks that some bytes arrived before the deadline; otherwise the request fails.
 fn arrived(bytes: Result<io::Result<usize>, Elapsed>) -> Result<(), Failure> {
     match bytes {
         Ok(Ok(1..)) => Ok(()),

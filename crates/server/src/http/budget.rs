@@ -1,6 +1,7 @@
-//! A bound on the memory that all connections together hold for what is large.
+//! A bound on the memory that all connections together hold for large data.
 //!
-//! Small things are free, so that a crowd with large ones is in nobody's way; their bound is the number of connections.
+//! Small allocations are free, so many clients with large ones do not block the others; their bound is the number of
+//! connections.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ pub struct Budget {
     whole: usize,
 }
 
-/// A part of the memory, given back when it is dropped.
+/// A part of the memory, released on drop.
 pub struct Claim(#[allow(dead_code, reason = "held for its end")] Option<OwnedSemaphorePermit>);
 
 impl Budget {

@@ -1,18 +1,18 @@
 //! Chunked bodies, decoded as they arrive.
 //!
-//! Chunk extensions and trailers are read and dropped; every line has a bound. What a stricter or laxer reader in
-//! front of us could have understood differently is rejected.
+//! Chunk extensions and trailers are read and dropped; every line has a bound. Anything that a stricter or laxer parser
+//! in front of us could have read differently is rejected.
 
 /// Longest chunk-size line or trailer line.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 /// Chunks allowed for any body: clients send kilobytes at a time, and each chunk costs us a line to read.
 const CHUNKS_MAX: usize = 64 * 1024;
-/// Every further chunk must have been paid for with this many bytes.
+/// Each further chunk is allowed only after this many bytes.
 const CHUNK_BYTES_USUAL: u64 = 1024;
 /// Most trailer lines.
 const TRAILERS_MAX: usize = 100;
 
-/// What became of the bytes given.
+/// The result of feeding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More is needed.
@@ -74,7 +74,7 @@ impl Chunked {
         self.body
     }
 
-    /// Takes what it can from `input`; returns how many bytes that were.
+    /// Consumes what it can from `input`; returns the number of consumed bytes.
     pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Progress), ChunkError> {
         let mut used = 0;
         loop {

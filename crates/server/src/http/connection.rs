@@ -1,4 +1,4 @@
-//! One connection: requests one after the other, each within its bounds, until either side has had enough.
+//! One connection: requests one after the other, each within its bounds, until either side closes.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -23,11 +23,11 @@ use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
 use crate::metrics::{Counted, Traffic};
 
-/// What is read at a time. An idle connection holds two buffers of this size, no more.
+/// Bytes read at a time. An idle connection holds two buffers of this size, no more.
 pub const READ_BYTES: usize = 4 * 1024;
 /// An unread body up to this size is read and dropped, so that the connection can be used again.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
-/// Most bytes that are read and dropped before a connection is closed, so that the client sees the response.
+/// Maximum bytes that are read and dropped before a connection is closed, so that the client sees the response.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -51,7 +51,7 @@ pub trait Body: Send {
     /// Reads the next piece of the body; `None` at its end. Holds no more than one window at a time.
     fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
 
-    /// Claims memory for what the body is decoded into, until the request is answered.
+    /// Claims memory for what the body is decoded into, until the response is complete.
     fn hold(&mut self, bytes: usize) -> Result<(), Failure>;
 }
 
@@ -61,7 +61,7 @@ pub trait Content: Send {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>>;
 }
 
-/// A response, and the content that is streamed behind its head.
+/// A response, and the content that is streamed after its head.
 #[derive(Default)]
 pub struct Reply {
     /// Status, header fields and, unless content is streamed, the body.
@@ -78,7 +78,7 @@ impl From<Response> for Reply {
 
 /// Answers requests.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers one request. It may leave the body unread.
+    /// Handles one request. It may leave the body unread.
     fn handle(
         &self,
         head: &RequestHead<'_>,
@@ -86,7 +86,7 @@ pub trait Handler: Send + Sync + 'static {
         body: &mut impl Body,
     ) -> impl Future<Output = Reply> + Send;
 
-    /// Answers what is not a request at all.
+    /// Responds to input that is not a request.
     fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
 }
 
@@ -97,11 +97,11 @@ pub struct Shared {
     pub limits: Limits,
     /// The memory for large heads and bodies of requests.
     pub(super) requests: Budget,
-    /// The memory for large responses on their way.
+    /// The memory for large responses being sent.
     answers: Budget,
     /// Permits for connections.
     pub(crate) connections: Arc<Semaphore>,
-    /// Turns true when the server is to stop.
+    /// Becomes true when the server should stop.
     stop: watch::Receiver<bool>,
     /// What goes through them.
     pub traffic: Arc<Traffic>,
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// Answers a connection that is not served at all, and closes it.
+/// Responds on a connection that is not served, and closes it.
 pub async fn turn_away<S, H>(stream: S, peer: Peer, handler: &H, code: ErrorCode, limits: &Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -164,17 +164,17 @@ fn refusal(error: HeadError) -> ErrorCode {
 pub struct Connection<S> {
     /// The socket.
     pub stream: S,
-    /// What was read and not yet used.
+    /// Bytes that were read but not yet used.
     pub input: BytesMut,
-    /// Kept from answer to answer.
+    /// Reused for all responses.
     output: Vec<u8>,
 }
 
-/// The connection is of no more use.
+/// The connection is no longer usable.
 struct Gone;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    /// Reads the next head. `Err(Gone)` when there is none to come; a code when it is rejected.
+    /// Reads the next head. `Err(Gone)` if no head will come; an error code if it is rejected.
     async fn read_head(
         &mut self,
         shared: &mut Shared,
@@ -187,13 +187,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let mut claim = None;
         loop {
             self.skip_empty_lines();
-            // The time of a head runs from its first byte, and empty lines are no part of it.
+            // The deadline of a head runs from its first byte; empty lines do not count.
             if waiting && !self.input.is_empty() {
                 deadline = Instant::now() + limits.head_time_max;
                 waiting = false;
             }
             if self.input.first().is_some_and(|&byte| byte != b'\r' && !byte.is_ascii_graphic()) {
-                // No method begins so. The greeting of TLS does, and its sender would wait for a response as long as this did.
+                // No method starts with this byte. A TLS ClientHello does, and its sender would wait until this
+                // deadline.
                 return Ok(Err(ErrorCode::InvalidInput));
             }
             if let Some(end) = find_head_end(&self.input, searched) {
@@ -236,7 +237,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Gives back what a large request or answer has left behind.
+    /// Frees the buffer space of a large request or response.
     fn shrink(&mut self) {
         // Only now does a buffer that heads were split from show its whole size.
         self.input.reserve(READ_BYTES);
@@ -259,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Answers one request; `false` when the connection is to be closed.
+    /// Serves one request; `false` if the connection must be closed.
     async fn exchange(
         &mut self,
         head: &RequestHead<'_>,
@@ -272,7 +273,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let left = body.left();
         drop(body);
         let held = match &content {
-            // A piece on its way to the socket, and the one that is being read.
+            // One piece being sent, and the next one being read.
             Some(_) => {
                 2 * CHUNK_BYTES
                     .min(usize::try_from(response.content_length.unwrap_or(0)).unwrap_or(usize::MAX))
@@ -282,7 +283,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         // The markup can make a response longer than all the memory for responses: alone, it is sent all the same.
         let claim = shared.answers.claim_at_most_all(held);
         if claim.is_none() {
-            // A read can be rejected; what a write has done cannot be taken back, so its outcome stays unknown.
+            // A read can be rejected; a write cannot be undone, so its outcome stays unknown.
             if head.method != "GET" {
                 return false;
             }
@@ -313,7 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Answers what is not a request, and closes.
+    /// Responds to input that is not a request, and closes.
     async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
         let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
@@ -334,7 +335,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         while let Some(piece) = content.next().await? {
             left = left.checked_sub(piece.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
             let mut rest: &[u8] = &piece;
-            // The time that reading took was the server's, not the client's.
+            // The server, not the client, used the time for reading.
             let mut deadline = Deadline::new(window);
             while !rest.is_empty() {
                 let sent = timeout_at(deadline.end(), self.stream.write(rest)).await??;
@@ -373,7 +374,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             head = &head[of_head..];
             body = &body[sent - of_head..];
         }
-        // TLS may still hold a part of it.
+        // TLS may still buffer a part of it.
         timeout_at(deadline.end(), self.stream.flush()).await?
     }
 
@@ -395,10 +396,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Takes what the client still sends, for a while: closing with unread input would destroy the response on its way.
+    /// Reads what the client still sends, for a limited time: closing with unread input would destroy the response in
+    /// transit.
     async fn linger(&mut self) {
         let deadline = Instant::now() + LINGER_TIME_MAX;
-        // TLS says good-bye, for which a client that takes nothing leaves no room.
+        // TLS sends a close notification, which blocks if the client reads nothing.
         let _ = timeout_at(deadline, self.stream.shutdown()).await;
         let mut taken = 0;
         while taken < LINGER_BYTES_MAX {

@@ -1,12 +1,12 @@
 //! The head of a request: where it ends, what it says, and how its body is framed.
 //!
-//! What two servers in a row could understand differently is rejected: a body with both a length and chunks, more than
-//! one length, unknown transfer codings, more than one Host.
+//! Anything that two servers in a row could read differently is rejected: a body with both a length and chunks, more
+//! than one length, unknown transfer codings, more than one Host.
 
 use lazuli_protocol::http::head::Field;
 use memchr::memchr;
 
-/// Fields that most heads do not exceed: those need no memory of their own while the head is taken apart.
+/// Fields that most heads do not exceed: those need no allocation while the head is parsed.
 const FIELDS_USUAL: usize = 32;
 
 /// How the body of a request is delimited.
@@ -31,13 +31,13 @@ pub struct RequestHead<'a> {
     pub framing: Framing,
     /// May the connection be used again?
     pub keep_alive: bool,
-    /// Must the response say so? To a client of HTTP/1.0 silence means the opposite.
+    /// Must the response say so? Without the header, an HTTP/1.0 client assumes the opposite.
     pub says_keep_alive: bool,
     /// Does the client wait for `100 Continue` before it sends the body?
     pub expects_continue: bool,
 }
 
-/// Why a head is not one that we serve.
+/// Why a head is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
     /// It is not HTTP/1.x, or could be understood in two ways.
@@ -50,7 +50,7 @@ pub enum HeadError {
     UnknownExpectation,
 }
 
-/// Where the head ends in `buffer`, searching from `from`: just behind the empty line.
+/// Where the head ends in `buffer`, searching from `from`: just after the empty line.
 pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
     // Back up over what may be the first half of the empty line.
     let start = from.saturating_sub(3);
@@ -67,7 +67,7 @@ pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
 }
 
 impl<'a> RequestHead<'a> {
-    /// Takes a whole head apart.
+    /// Parses a whole head.
     pub fn parse(bytes: &'a [u8], fields_max: usize) -> Result<Self, HeadError> {
         let mut few = [httparse::EMPTY_HEADER; FIELDS_USUAL];
         match Self::parse_into(bytes, &mut few[..fields_max.min(FIELDS_USUAL)]) {
@@ -81,7 +81,7 @@ impl<'a> RequestHead<'a> {
     fn parse_into(bytes: &'a [u8], slots: &mut [httparse::Header<'a>]) -> Result<Self, HeadError> {
         let mut request = httparse::Request::new(slots);
         match request.parse(bytes) {
-            // An end elsewhere than where we found it would leave bytes that nobody has read.
+            // If the parser found another end than we did, some bytes would never be read.
             Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}
             Ok(_) => return Err(HeadError::Malformed),
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyFields),
@@ -111,8 +111,8 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// Does nothing depend on the field? HTTP allows bytes of any charset in it: one that cannot be read is as if it were not
-/// there, and no reason to refuse what is asked for.
+/// Can the field be ignored? HTTP allows bytes of any charset in it: an unreadable value counts as absent and is no
+/// reason to reject the request.
 fn is_only_logged(name: &str) -> bool {
     ["user-agent", "referer", "x-ms-client-request-id"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(parse(&head).map(|(framing, _)| framing), expected, "{fields}");
     }
 
-    /// What two servers in a row could understand differently is rejected.
+    /// Anything that two servers in a row could read differently is rejected.
     #[test]
     fn ambiguous_framing_is_refused() {
         check("", Ok(Framing::Length(0)));

@@ -1,13 +1,13 @@
 //! Deadlines by progress: a transfer must move a minimum number of bytes in every window of time.
 //!
 //! A deadline for a whole body would cut off honest clients with large bodies; a deadline for each read would let a
-//! client trickle one byte at a time for ever.
+//! client trickle one byte at a time forever.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Bytes that a transfer must move in each window. What is shorter than this must be done within one window.
+/// Bytes that a transfer must move in each window. Shorter transfers must complete within one window.
 pub const PROGRESS_BYTES_MIN: u64 = 256 * 1024;
 
 /// The deadline of a transfer under way.
@@ -37,7 +37,7 @@ impl Deadline {
         }
     }
 
-    /// Starts a new window: the time until now was not the client's.
+    /// Starts a new window: the client did not use the time until now.
     pub fn restart(&mut self) {
         *self = Self::new(self.window);
     }

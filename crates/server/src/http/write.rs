@@ -1,18 +1,18 @@
-//! Answers as bytes: head and body in one buffer where the body is small, so that one system call sends both.
+//! Responses as bytes: head and body in one buffer where the body is small, so that one system call sends both.
 
 use lazuli_protocol::Response;
 
-/// Bodies up to this size are copied behind their head; larger ones are sent from where they are.
+/// Bodies up to this size are copied after their head; larger ones are sent from where they are.
 pub const BODY_BYTES_COPIED_MAX: usize = 16 * 1024;
 
 /// What the headers say about the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// The connection is closed after this answer.
+    /// The connection is closed after this response.
     pub close: bool,
     /// It stays open, and the response says so: without the header, HTTP/1.0 assumes that it closes.
     pub says_keep_alive: bool,
-    /// The response to HEAD: the body stays here.
+    /// The response to HEAD: the body is not sent.
     pub without_body: bool,
 }
 
@@ -51,7 +51,7 @@ fn field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The phrase that belongs to a status.
+/// The reason phrase of a status.
 pub fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -1,8 +1,8 @@
 //! Counters of requests, and their text for Prometheus.
 //!
-//! A registry of our own rather than a library's: what is counted is known when this is compiled, so a request finds
-//! its counters by index, without a name, a lock or memory to allocate. It costs a few additions on the processor's own
-//! counters, and one look at the clock; they are added up when they are read.
+//! A registry of our own rather than a library's: all counters are known at compile time, so a request finds its
+//! counters by index, without a name, a lock or memory to allocate. It costs a few additions on the processor's own
+//! counters, and one clock reading; they are added up when they are read.
 //!
 //! Every family has a bounded number of series, however many tables, partitions and clients there are.
 
@@ -36,7 +36,7 @@ pub const HEAT_PERIOD: Duration = Duration::from_secs(60);
 const WARN_ROWS_READ_MIN: u64 = 10_000;
 /// if it reads at least this many rows for each that it returns;
 const WARN_ROWS_PER_RESULT_MIN: u64 = 100;
-/// but at most one in this time.
+/// but at most one warning per this interval.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 const KINDS: usize = OperationKind::ALL.len();
@@ -44,14 +44,14 @@ const KINDS: usize = OperationKind::ALL.len();
 const CODES: usize = 1 + ErrorCode::ALL.len();
 const CLASSES: usize = Class::ALL.len();
 
-/// Why a request was turned away although nothing is wrong with it.
+/// Why a valid request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Its account has had its share.
+    /// Its account is beyond its rate.
     Account,
-    /// Its partition has.
+    /// Its partition is.
     Partition,
-    /// The server has no room for more.
+    /// The server has reached a limit.
     Load,
     /// Too many requests of its address have failed to authenticate.
     Failures,
@@ -70,14 +70,14 @@ impl Exceeded {
     }
 }
 
-/// What is known of a request when it has been answered.
+/// What is known about a completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
     /// What it wanted.
     pub kind: OperationKind,
     /// Why it failed, if it did.
     pub error: Option<ErrorCode>,
-    /// How much reading it took, if it is one that reads entities.
+    /// The cost of reading, if it reads entities.
     pub effort: Option<Effort>,
     /// How many entities were found.
     pub rows_returned: usize,
@@ -127,9 +127,9 @@ pub struct Metrics {
     started: Stopwatch,
     /// Seconds since 1970.
     started_at: i64,
-    /// When this period of heat began and when the one before it did, in microseconds since the start.
+    /// When this period of heat began and when the one before it did, in microseconds since the server started.
     periods: [AtomicU64; 2],
-    /// When there was last a warning, in the same.
+    /// The time of the last warning, in the same unit.
     warned: AtomicU64,
     slow: SlowQueries,
 }
@@ -150,7 +150,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that has been answered.
+    /// Counts a completed request.
     pub fn count(&self, answered: &Answered) {
         let own = self.requests.own();
         let kind = answered.kind.index();
@@ -166,7 +166,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was turned away although nothing is wrong with it.
+    /// Counts a valid request that was rejected.
     pub fn throttled(&self, why: Exceeded) {
         self.throttled[why as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -176,7 +176,7 @@ impl Metrics {
         &self.traffic
     }
 
-    /// Queries that took long, or read much to find little.
+    /// Queries that were slow, or read many rows to return few.
     pub fn slow(&self) -> &SlowQueries {
         &self.slow
     }
@@ -217,7 +217,7 @@ fn micros_of(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Begins a period of heat again and again until `stop` turns true.
+/// Begins a new period of heat regularly until `stop` becomes true.
 pub async fn keep_turning(state: Arc<State>, mut stop: watch::Receiver<bool>) {
     while tokio::time::timeout(HEAT_PERIOD, stop.wait_for(|stop| *stop)).await.is_err() {
         state.service().figures().turn();
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// QY-22: one warning, and only about table scans that read much for little.
+    /// QY-22: one warning, and only about table scans that read many rows to return few.
     #[test]
     fn wasteful_scans_are_warned_of() {
         let metrics = Metrics::default();

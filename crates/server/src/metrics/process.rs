@@ -1,4 +1,4 @@
-//! What the process uses, under the names that Prometheus' own libraries give it. Told as far as the system tells it.
+//! Resource usage of the process, under the names of Prometheus' own libraries, as far as the system reports it.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::text::Text;
 
-/// Adds what the process uses. `started_at` is in seconds since 1970.
+/// Adds the resource usage of the process. `started_at` is in seconds since 1970.
 pub fn render(text: &mut Text, started_at: i64) {
     text.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.")
         .sample(&[], started_at);
     let cpu = clock_gettime(ClockId::ProcessCPUTime);
-    #[allow(clippy::cast_precision_loss, reason = "nobody runs so long")]
+    #[allow(clippy::cast_precision_loss, reason = "no process runs that long")]
     let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
     text.counter("process_cpu_seconds_total", "Processor time used.").sample(&[], seconds);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn render(text: &mut Text, started_at: i64) {
         text.gauge("process_open_fds", "Open files and sockets.").sample(&[], open.count());
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
-        text.gauge("process_max_fds", "Most files and sockets that may be open.").sample(&[], most);
+        text.gauge("process_max_fds", "Maximum number of open files and sockets.").sample(&[], most);
     }
 }
 

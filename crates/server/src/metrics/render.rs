@@ -1,4 +1,4 @@
-//! Everything that is counted, as one text. docs/operate.md says what each family means to an operator.
+//! All metrics, in the text format. docs/operate.md says what each family means to an operator.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::text::Text;
 use super::{Exceeded, Metrics, process};
 use crate::state::State;
 
-/// What stands for tables and partitions that are not told by themselves.
+/// The label for tables and partitions that are not listed separately.
 const OTHER: &str = "other";
 
 /// Who reads the metrics. PartitionKeys are data, and names of tables belong to their account.
@@ -41,7 +41,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     let metrics = state.metrics();
     let figures = state.service().figures();
     let mut text = Text::default();
-    text.gauge("lazuli_build_info", "The version that runs.")
+    text.gauge("lazuli_build_info", "The version of the server.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     text.gauge("lazuli_uptime_seconds", "How long the server has been running.")
         .sample(&[], metrics.started.elapsed().as_secs());
@@ -51,8 +51,11 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     let (records, dropped) = state.analytics().counts();
     text.counter("lazuli_analytics_records_total", "Requests taken for the logs and metrics of accounts.")
         .sample(&[], records);
-    text.counter("lazuli_analytics_dropped_total", "Requests, lines or rows that were lost to them.")
-        .sample(&[], dropped);
+    text.counter(
+        "lazuli_analytics_dropped_total",
+        "Requests, lines or rows missing from the logs and metrics of accounts.",
+    )
+    .sample(&[], dropped);
     render_tables(&mut text, &figures.tables(), view);
     render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), view);
     render_engine(&mut text, state.service().engine().status().await);
@@ -78,24 +81,21 @@ impl Metrics {
         }
         text.counter(
             "lazuli_requests_total",
-            "Requests answered, by operation, class of status and error code.",
+            "Completed requests, by operation, class of status and error code.",
         );
         for ((operation, status, code), count) in outcomes {
             text.sample(&[("operation", operation), ("status", status), ("code", code)], count);
         }
         text.histogram(
             "lazuli_request_duration_seconds",
-            "Time from the head of a request to its answer, by operation.",
+            "Time from the head of a request to its response, by operation.",
         );
         for (kind, index) in OperationKind::ALL.iter().zip(0..) {
             if let Some(times) = self.times(index).filter(|times| times.count() > 0) {
                 text.distribution(&[("operation", kind.name())], &times);
             }
         }
-        text.counter(
-            "lazuli_throttled_total",
-            "Requests turned away because there were too many, by what was exceeded.",
-        );
+        text.counter("lazuli_throttled_total", "Valid requests rejected, by the limit that was exceeded.");
         for why in Exceeded::ALL {
             text.sample(&[("limit", why.name())], self.throttled[why as usize].load(Ordering::Relaxed));
         }
@@ -112,9 +112,9 @@ impl Metrics {
     fn render_queries(&self, text: &mut Text) {
         type Of = fn(&super::Queries) -> &AtomicU64;
         let families: [(&str, &str, Of); 3] = [
-            ("lazuli_queries_total", "Reads of entities, by kind of reading.", |queries| &queries.count),
-            ("lazuli_query_rows_read_total", "Rows that they looked at.", |queries| &queries.rows_read),
-            ("lazuli_query_rows_returned_total", "Rows that they returned.", |queries| {
+            ("lazuli_queries_total", "Queries for entities, by plan class.", |queries| &queries.count),
+            ("lazuli_query_rows_read_total", "Rows read by queries.", |queries| &queries.rows_read),
+            ("lazuli_query_rows_returned_total", "Rows returned by queries.", |queries| {
                 &queries.rows_returned
             }),
         ];
@@ -133,7 +133,7 @@ impl Metrics {
         text.gauge("lazuli_connections_open", "Connections open.").sample(&[], open);
         text.counter(
             "lazuli_connections_refused_total",
-            "Connections turned away because every place was taken.",
+            "Connections rejected because the limit was reached.",
         )
         .sample(&[], turned_away);
         text.counter("lazuli_received_bytes_total", "Bytes received, after TLS.").sample(&[], received);
@@ -158,7 +158,7 @@ fn render_tables(text: &mut Text, tables: &[TableFigures], view: View<'_>) {
     type Of = fn(&TableCounts) -> u64;
     let families: [(&str, &str, Of); 4] = [
         ("lazuli_table_requests_total", "Requests for entities, by table.", |counts| counts.requests),
-        ("lazuli_table_rows_read_total", "Rows looked at, by table.", |counts| counts.rows_read),
+        ("lazuli_table_rows_read_total", "Rows read, by table.", |counts| counts.rows_read),
         ("lazuli_table_rows_returned_total", "Rows returned, by table.", |counts| counts.rows_returned),
         ("lazuli_table_rows_written_total", "Rows written or deleted, by table.", |counts| {
             counts.rows_written
@@ -176,7 +176,7 @@ fn render_tables(text: &mut Text, tables: &[TableFigures], view: View<'_>) {
 fn render_partitions(text: &mut Text, (hottest, other): (Vec<Hot>, u64), seconds: f64, view: View<'_>) {
     text.gauge(
         "lazuli_partition_entities_per_second",
-        "Entities read or written in the partitions that are used most, over the last one to two minutes, about.",
+        "Approximate number of entities read or written in the busiest partitions during the last one to two minutes.",
     );
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more than 53 bits")]
     let rate = |entities: u64| format!("{:.3}", entities as f64 / seconds.max(1.0));
@@ -195,7 +195,7 @@ fn render_partitions(text: &mut Text, (hottest, other): (Vec<Hot>, u64), seconds
     text.sample(&[("account", ""), ("table", ""), ("partition", OTHER)], rate(other));
 }
 
-/// Tells partitions apart without telling their keys.
+/// Distinguishes partitions without revealing their keys.
 fn disguised(key: &AccountKey, partition: &str) -> String {
     let hash = key.sign(partition);
     format!("#{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2], hash[3], hash[4], hash[5])
@@ -203,7 +203,7 @@ fn disguised(key: &AccountKey, partition: &str) -> String {
 
 fn render_engine(text: &mut Text, status: lazuli_engine::Result<Status>) {
     let takes_writes = status.as_ref().is_ok_and(|status| status.poisoned.is_none());
-    text.gauge("lazuli_engine_takes_writes", "1, or 0 once the storage engine refuses changes.")
+    text.gauge("lazuli_engine_takes_writes", "1, or 0 once the storage engine rejects changes.")
         .sample(&[], u8::from(takes_writes));
     let Ok(status) = status else { return };
     if let Some(bytes) = status.disk_bytes {

@@ -1,6 +1,6 @@
-//! The last queries that took long, or read much to find little: for the health page of the console.
+//! The last queries that were slow, or read many rows to return few: for the health page of the console.
 //!
-//! Bounded: the last [`QUERIES_MAX`] of all accounts, each with a bounded text. Signatures are never kept.
+//! Bounded: the last [`QUERIES_MAX`] of all accounts, each with a bounded length. Signatures are never kept.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,19 +19,19 @@ const TEXT_BYTES_MAX: usize = 512;
 const SLOW_TIME_MIN: Duration = Duration::from_millis(100);
 /// A query that reads at least this many rows,
 const ROWS_READ_MIN: u64 = 1000;
-/// and this many for each that it returns, is wasteful.
+/// and this many for each row that it returns, is wasteful.
 const ROWS_PER_RESULT_MIN: u64 = 100;
 /// The query options that are remembered. Others may carry a signature.
 const OPTIONS: [&str; 3] = ["$filter", "$select", "$top"];
 
-/// A query that took long, or read much to find little.
+/// A query that was slow, or read many rows to return few.
 #[derive(Clone, Debug)]
 pub struct SlowQuery {
     /// When it was answered.
     pub at: DateTime,
     /// The home of the account whose data it read.
     pub home: String,
-    /// The path that was asked for.
+    /// The requested path.
     pub path: String,
     /// Its filter and other options, decoded.
     pub query: String,
@@ -48,7 +48,7 @@ pub struct SlowQuery {
 pub struct SlowQueries(Mutex<VecDeque<SlowQuery>>);
 
 impl SlowQueries {
-    /// Is the request worth a note? Cheap, since every request is asked.
+    /// Should the request be remembered? Cheap, because this runs for every request.
     pub fn wants(&self, answered: &Answered) -> bool {
         let Some(effort) = answered.effort else { return false };
         let wasteful = (answered.rows_returned as u64).saturating_mul(ROWS_PER_RESULT_MIN);

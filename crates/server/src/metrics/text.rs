@@ -7,13 +7,13 @@ use std::fmt::{Display, Write as _};
 
 use lazuli_engine::{Distribution, Figure, FigureValue};
 
-/// What a text in this format is called.
+/// The content type of this format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Names and values of labels.
 pub type Labels<'a> = [(&'a str, &'a str)];
 
-/// A text that is being written.
+/// A document that is being written.
 #[derive(Default)]
 pub struct Text {
     out: String,
@@ -37,7 +37,7 @@ impl Text {
         self.begin(name, "histogram", help)
     }
 
-    /// A family of one figure of the engine.
+    /// A family of one metric of the engine.
     pub fn figure(&mut self, prefix: &str, figure: &Figure) {
         let name = format!("{prefix}{}", figure.name);
         match &figure.value {

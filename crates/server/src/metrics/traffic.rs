@@ -25,12 +25,12 @@ struct Bytes {
 }
 
 impl Traffic {
-    /// Counts a connection for which there was no place.
+    /// Counts a connection that was rejected because of the limit.
     pub fn turned_away(&self) {
         self.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Connections that were served or are, that are served now, and that found no place.
+    /// Connections accepted in total, open now, and rejected.
     pub fn connections(&self) -> (u64, u64, u64) {
         let closed = self.closed.load(Ordering::Acquire);
         let opened = self.opened.load(Ordering::Acquire);

@@ -1,6 +1,6 @@
 //! Tokens for development and tests: an issuer whose private key is public, as the key of the development account is.
 //!
-//! A server accepts them only if it is told to (`--oauth dev`). They have the issuer and the audience that Azurite's
+//! A server accepts them only if configured to (`--oauth dev`). They have the issuer and the audience that Azurite's
 //! `--oauth basic` accepts, so they work there too.
 
 use std::io;
@@ -68,7 +68,7 @@ mod tests {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": NOW, "nbf": NOW, "exp": NOW + 60, "roles": ["Storage Queue Data Reader"] })
     }
 
-    /// Development tokens are good where they are asked for, and pass the check of claims.
+    /// Development tokens are accepted where enabled, and pass the check of claims.
     #[tokio::test]
     async fn development_tokens_are_accepted() {
         let token = token(&claims()).unwrap();

@@ -1,6 +1,6 @@
-//! Gets one small document from a URL: by https, or by http from this machine.
+//! Gets one small document from a URL: over https, or over http from this machine.
 //!
-//! No redirects, no connection that is kept, a bound on what is read and how long it takes.
+//! No redirects, no keep-alive, and bounds on the bytes read and on the time.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::http::{Chunked, Progress};
 use crate::outbound;
 
-/// From the name to the last byte.
+/// Timeout from resolving the name to the last byte.
 const TIME_MAX: Duration = Duration::from_secs(10);
 /// The head of the response.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -30,7 +30,7 @@ impl FromStr for Url {
         let bad = |_| "not an address such as https://login.example.org/keys".to_owned();
         let url: outbound::Url = text.parse().map_err(bad)?;
         if !url.is_https && !url.is_loopback() {
-            return Err("keys that anyone on the way could change must come by https".into());
+            return Err("keys over plain http could be changed in transit; use https".into());
         }
         Ok(Self(url))
     }
@@ -68,7 +68,8 @@ async fn exchange(
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut input = Vec::new();
-    // One byte more than allowed shows that there is more. Servers end TLS without a word, so an error may be the end.
+    // One byte more than allowed shows that there is more. Some servers close without ending TLS, so an error may be
+    // the end.
     let mut rest = stream.take((HEAD_BYTES_MAX + bytes_max + 1) as u64);
     while let Ok(1..) = rest.read_buf(&mut input).await {
         if let Some(body) = body_of(&input, bytes_max, false)? {
@@ -78,28 +79,28 @@ async fn exchange(
     body_of(&input, bytes_max, true)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// The body, if it is there to its end.
+/// The body, if it is complete.
 fn body_of(input: &[u8], bytes_max: usize, ended: bool) -> io::Result<Option<Vec<u8>>> {
     let bad = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut response = httparse::Response::new(&mut fields);
-    let head = match response.parse(input).map_err(|_| bad("the answer is not HTTP"))? {
+    let head = match response.parse(input).map_err(|_| bad("the response is not HTTP"))? {
         httparse::Status::Complete(head) => head,
         httparse::Status::Partial => return Ok(None),
     };
     match response.code {
         Some(200) => {}
-        status => return Err(bad(&format!("the answer is {}", status.unwrap_or_default()))),
+        status => return Err(bad(&format!("the response status is {}", status.unwrap_or_default()))),
     }
     let field = |name: &str| {
         let found = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
         found.and_then(|field| std::str::from_utf8(field.value).ok()).map(str::trim)
     };
     let body = &input[head..];
-    let too_large = || bad("the answer is too large");
+    let too_large = || bad("the response is too large");
     if field("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
         let mut chunked = Chunked::new(bytes_max as u64);
-        let (_, progress) = chunked.feed(body).map_err(|_| bad("the answer is not HTTP, or too large"))?;
+        let (_, progress) = chunked.feed(body).map_err(|_| bad("the response is not HTTP, or too large"))?;
         return Ok((progress == Progress::Done).then(|| chunked.into_body()));
     }
     if body.len() > bytes_max {
@@ -108,7 +109,7 @@ fn body_of(input: &[u8], bytes_max: usize, ended: bool) -> io::Result<Option<Vec
     match field("content-length").map(str::parse::<usize>) {
         Some(Ok(length)) if length > bytes_max => Err(too_large()),
         Some(Ok(length)) => Ok(body.get(..length).map(<[u8]>::to_vec)),
-        Some(Err(_)) => Err(bad("the answer is not HTTP")),
+        Some(Err(_)) => Err(bad("the response is not HTTP")),
         None => Ok(ended.then(|| body.to_vec())),
     }
 }
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn answers() {
+    fn responses() {
         let check = |input: &str, ended: bool, expected: Result<Option<&str>, &str>| {
             let found = body_of(input.as_bytes(), 10, ended)
                 .map(|body| body.map(|body| String::from_utf8(body).unwrap()))
@@ -165,10 +166,10 @@ mod tests {
         check(&format!("{ok}\r\n{{}}"), false, Ok(None));
         check(&format!("{ok}\r\n{{}}"), true, Ok(Some("{}")));
         check(ok, true, Ok(None));
-        check("HTTP/1.1 302 Found\r\n\r\n", false, Err("the answer is 302"));
-        check("nonsense\r\n\r\n", false, Err("the answer is not HTTP"));
-        check(&format!("{ok}Content-Length: 11\r\n\r\n"), false, Err("the answer is too large"));
-        check(&format!("{ok}\r\n{}", "x".repeat(11)), false, Err("the answer is too large"));
-        check(&format!("{ok}Content-Length: x\r\n\r\n"), false, Err("the answer is not HTTP"));
+        check("HTTP/1.1 302 Found\r\n\r\n", false, Err("the response status is 302"));
+        check("nonsense\r\n\r\n", false, Err("the response is not HTTP"));
+        check(&format!("{ok}Content-Length: 11\r\n\r\n"), false, Err("the response is too large"));
+        check(&format!("{ok}\r\n{}", "x".repeat(11)), false, Err("the response is too large"));
+        check(&format!("{ok}Content-Length: x\r\n\r\n"), false, Err("the response is not HTTP"));
     }
 }

@@ -25,11 +25,11 @@ use crate::entropy;
 use crate::tls::regular;
 pub use fetch::Url;
 
-/// New keys are looked for no more often, whatever tokens come.
+/// Minimum time between two searches for new keys, whatever tokens arrive.
 const REFETCH_EVERY: Duration = Duration::from_secs(30);
-/// How often the keys that an issuer publishes are read again, if nothing else is said.
+/// How often the keys that an issuer publishes are read again, by default.
 pub const PERIOD: Duration = Duration::from_secs(60 * 60);
-/// A set of keys takes kilobytes.
+/// Maximum size of a key set, which normally takes kilobytes.
 const JWKS_BYTES_MAX: usize = 256 * 1024;
 
 /// Where the issuer's keys are: a JSON Web Key Set.
@@ -41,7 +41,7 @@ pub enum Jwks {
     Url(Url),
     /// The key that [`development::token`] signs with.
     Development,
-    /// Nowhere: tokens are accepted by their claims, without a look at their signatures.
+    /// Nowhere: tokens are accepted by their claims, without checking their signatures.
     Unchecked,
 }
 
@@ -64,28 +64,29 @@ impl fmt::Display for Jwks {
     }
 }
 
-/// Whose tokens are accepted, and how.
+/// The accepted issuer and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// What a good token says.
     pub policy: Policy,
     /// Where the issuer's keys are.
     pub jwks: Jwks,
-    /// Where clients get tokens, as the challenge tells them; made from the issuer if nothing is said.
+    /// Where clients get tokens, as the challenge tells them; derived from the issuer by default.
     pub authorization_uri: Option<String>,
-    /// Accept tokens by plain HTTP, where others can read them.
+    /// Accept tokens over plain HTTP, where others can read them.
     pub allow_http: bool,
     /// How often keys from a URL are read again, at the latest.
     pub period: Duration,
 }
 
 impl Settings {
-    /// Accepts tokens that [`development::token`] makes, by plain HTTP too: anyone can make one, so none is a secret.
+    /// Accepts tokens that [`development::token`] makes, also over plain HTTP: anyone can make one, so none is a
+    /// secret.
     pub fn development() -> Self {
         Self { jwks: Jwks::Development, allow_http: true, ..Self::basic() }
     }
 
-    /// Accepts tokens as Azurite's `--oauth basic` does: by their claims, by https only.
+    /// Accepts tokens as Azurite's `--oauth basic` does: by their claims, over https only.
     pub fn basic() -> Self {
         let policy = Policy {
             issuer: development::ISSUER.into(),
@@ -111,7 +112,7 @@ pub struct Oauth {
 }
 
 impl Oauth {
-    /// Reads the keys. A file must be good; an issuer that does not answer now may do so later.
+    /// Reads the keys. A file must be valid; an issuer that does not respond now may do so later.
     pub async fn open(settings: Settings) -> io::Result<Self> {
         let challenge = challenge(&settings);
         let keys = RwLock::new(Arc::new(KeySet::empty()));
@@ -126,7 +127,7 @@ impl Oauth {
         Ok(oauth)
     }
 
-    /// Are the keys to be had? Only files are looked at: an issuer may be away for a while.
+    /// Are the keys available? Only files are checked: an issuer may be unavailable for a while.
     pub fn check(jwks: &Jwks) -> io::Result<()> {
         match jwks {
             Jwks::File(path) => keys_of(jwks, read_small(path)).map(drop),
@@ -139,7 +140,7 @@ impl Oauth {
         &self.challenge
     }
 
-    /// May tokens come by plain HTTP?
+    /// Are tokens accepted over plain HTTP?
     pub fn allows_http(&self) -> bool {
         self.settings.allow_http
     }
@@ -165,13 +166,13 @@ impl Oauth {
         token.verify(&self.keys(), &self.settings.policy, account, now)
     }
 
-    /// Reads the keys again. If that fails, those from before stay.
+    /// Reloads the keys. On failure, keeps the previous ones.
     pub async fn reload(&self) -> io::Result<()> {
         let _looked = self.looked.lock().await;
         self.read().await
     }
 
-    /// Reads the keys again if nobody else has done so meanwhile, or not long ago.
+    /// Reloads the keys, unless that was done in the meantime or recently.
     async fn look_for_new(&self, seen: &Arc<KeySet>) {
         let mut looked = self.looked.lock().await;
         let recently = looked.is_some_and(|watch| watch.elapsed() < REFETCH_EVERY);
@@ -181,9 +182,11 @@ impl Oauth {
         *looked = Some(Stopwatch::start());
         match self.read().await {
             Ok(()) => {
-                tracing::info!(jwks = %self.settings.jwks, "the keys for bearer tokens were read again")
+                tracing::info!(jwks = %self.settings.jwks, "reloaded the keys for bearer tokens")
             }
-            Err(error) => tracing::error!(%error, "the keys for bearer tokens stay as they were"),
+            Err(error) => {
+                tracing::error!(%error, "failed to reload the keys for bearer tokens; keeping the previous ones")
+            }
         }
     }
 
@@ -205,8 +208,8 @@ impl Oauth {
     }
 }
 
-/// Reads the keys that an issuer publishes again and again, until the server stops: so those that it has taken back end.
-/// While it does not answer, the keys stay. Those in a file are the operator's, who says when they have changed.
+/// Reloads the keys that an issuer publishes until the server stops, so that revoked keys expire. While the issuer does
+/// not respond, the previous keys stay valid. Keys in a file are reloaded only when the operator asks.
 pub async fn keep_fresh(oauth: Arc<Oauth>, mut stopped: watch::Receiver<bool>) {
     if !matches!(oauth.settings.jwks, Jwks::Url(_)) {
         return;
@@ -217,18 +220,18 @@ pub async fn keep_fresh(oauth: Arc<Oauth>, mut stopped: watch::Receiver<bool>) {
             _ = stopped.wait_for(|stop| *stop) => return,
         };
         if let Err(error) = read {
-            tracing::error!(%error, "the keys for bearer tokens stay as they were");
+            tracing::error!(%error, "failed to reload the keys for bearer tokens; keeping the previous ones");
         }
     }
 }
 
-/// A little less than a period, by chance: servers that were started together do not come together.
+/// A random time slightly shorter than a period, so that servers that were started together do not fetch together.
 fn pause(period: Duration) -> Duration {
     let [chance] = entropy::random::<1>().unwrap_or_default();
     period - period * u32::from(chance) / 1024
 }
 
-/// The keys in a text that was read; errors name where from.
+/// Parses a key set; errors name its source.
 fn keys_of(source: &Jwks, text: io::Result<Vec<u8>>) -> io::Result<KeySet> {
     let named = |why: String| io::Error::other(format!("{source}: {why}"));
     let text = text.map_err(|error| named(error.to_string()))?;
@@ -246,7 +249,7 @@ fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// SDKs split it at blanks, and take the tenant from the path of the first address and the scope from the second: its
+/// SDKs split it at spaces, and take the tenant from the path of the first address and the scope from the second: its
 /// form is that of Azure.
 fn challenge(settings: &Settings) -> String {
     let issuer = settings.policy.issuer.trim_end_matches('/');

@@ -35,8 +35,8 @@ pub async fn resolve(url: &Url) -> io::Result<Vec<SocketAddr>> {
     Ok(found.filter(|address| may_reach(&url.host, address.ip())).take(ADDRESSES_MAX).collect())
 }
 
-/// May this name stand for this address? The operator allows a name for a host on the network; its owner must not turn it
-/// into this machine, or into addresses such as those where clouds serve their credentials.
+/// May this name resolve to this address? The operator allows a name for a host on the network; its owner must not turn
+/// it into this machine, or into addresses such as those where clouds serve their credentials.
 fn may_reach(name: &str, address: IpAddr) -> bool {
     let address = address.to_canonical();
     if names_loopback(name) {

@@ -26,7 +26,7 @@ pub(crate) use url::Url;
 
 /// Requests under way at a time. Each holds two pieces of a body at most.
 const REQUESTS_MAX: usize = 64;
-/// From the name to the head of the response.
+/// Timeout from resolving the name to the head of the response.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Why there is no response.

@@ -9,11 +9,11 @@ use std::str::FromStr;
 pub struct Url {
     /// Does it start with `https`?
     pub is_https: bool,
-    /// The host in small letters; an IPv6 address stands without brackets.
+    /// The host in lower case; an IPv6 address stands without brackets.
     pub host: String,
     /// The port, also where the URL names none.
     pub port: u16,
-    /// Path and query, as they stand on the request line.
+    /// Path and query, as on the request line.
     pub target: String,
 }
 
@@ -53,7 +53,7 @@ impl Url {
         format!("{host}:{}", self.port)
     }
 
-    /// The value of `Host`: without a port that goes without saying.
+    /// The value of `Host`: without the default port.
     pub fn host_field(&self) -> String {
         let authority = self.authority();
         match authority.rsplit_once(':') {
@@ -62,7 +62,7 @@ impl Url {
         }
     }
 
-    /// Is the port the usual one of the scheme?
+    /// Is the port the default of the scheme?
     pub fn has_default_port(&self) -> bool {
         self.port == default_port(self.is_https)
     }
@@ -80,7 +80,7 @@ impl fmt::Debug for Url {
     }
 }
 
-/// Is it a name that stands for this machine by definition?
+/// Is it a name that means this machine by definition?
 pub fn names_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }

@@ -1,4 +1,4 @@
-//! Where a request goes and who sent it.
+//! Resolves the address of a request and authenticates its sender.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl State {
         Ok(address)
     }
 
-    /// The properties of the service that is addressed: those of a new account where there are none to be had.
+    /// The properties of the service that is addressed: those of a new account if they cannot be read.
     pub(crate) async fn properties(&self, service: Service, account: &str) -> Arc<ServiceProperties> {
         let Some(home) = self.directory.home(account) else { return Arc::default() };
         match self.service.properties(service, &home).await {
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// Version and signature: who wants something. A header that signs beats a signature in the query.
+    /// Version and signature: who sent the request. A header that signs takes precedence over a signature in the query.
     pub(crate) async fn admit(
         &self,
         service: Service,
@@ -87,7 +87,7 @@ impl State {
             let challenged = context.version >= ApiVersion::V2020_12_06;
             return Err(refuse(match service {
                 _ if challenged => ErrorCode::NoAuthenticationInformation,
-                // Whether a private container exists is not for everyone to know.
+                // Do not reveal whether a private container exists.
                 Service::Blob => ErrorCode::ResourceNotFound,
                 Service::Queue | Service::Table => ErrorCode::AuthenticationFailed,
             }));
@@ -128,8 +128,8 @@ impl State {
         }))
     }
 
-    /// What a bearer token grants. As on Azure, it is rejected where others could read it, and before there were
-    /// such tokens; a challenge came later still.
+    /// What a bearer token grants. As on Azure, it is rejected over plain HTTP, and in versions before bearer tokens
+    /// existed; the challenge was added in an even later version.
     pub(crate) async fn admit_bearer(
         &self,
         service: Service,
@@ -140,12 +140,14 @@ impl State {
         let Arrival { head, address, peer } = arrival;
         let entry = self.entry(arrival)?;
         let bad = |why: &dyn std::fmt::Display| {
-            tracing::debug!(request_id = %context.request_id, %why, "a bearer token was refused");
+            tracing::debug!(request_id = %context.request_id, %why, "a bearer token was rejected");
             let challenged = context.version >= ApiVersion::V2020_12_06;
             refuse(if challenged { ErrorCode::InvalidBearerToken } else { ErrorCode::AuthenticationFailed })
         };
-        let oauth =
-            self.oauth.as_ref().ok_or_else(|| bad(&"no issuer is trusted: --oauth-issuer names one"))?;
+        let oauth = self
+            .oauth
+            .as_ref()
+            .ok_or_else(|| bad(&"no issuer is trusted; configure one with --oauth-issuer"))?;
         let is_safe = oauth.allows_http() || self.scheme(head, *peer) == "https";
         if !is_safe || context.version < ApiVersion::V2017_11_09 {
             return Err(refuse(ErrorCode::AuthenticationFailed));
@@ -171,8 +173,8 @@ impl State {
         response
     }
 
-    /// The account, if it may be reached in this way. Its keys and its home belong together: taken one after the other,
-    /// they could be those of two accounts of the same name.
+    /// The account, if it accepts this kind of access. Its keys and its home are read together: read one after the
+    /// other, they could be those of two accounts of the same name.
     pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Entry, Failure> {
         let Arrival { head, address, peer } = arrival;
         let entry =
@@ -183,7 +185,7 @@ impl State {
         Ok(entry)
     }
 
-    /// Where the request comes from: from behind a trusted proxy, what the last proxy that is not trusted saw.
+    /// The address of the client: behind trusted proxies, the last forwarded address that is not a trusted proxy.
     pub(crate) fn client_address(&self, head: &Head<'_>, peer: Peer) -> IpAddr {
         let trusted = |address: &IpAddr| self.config.trusted_proxies.contains(address);
         let peer = peer.address.ip();

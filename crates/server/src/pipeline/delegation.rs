@@ -9,7 +9,7 @@ use super::Request;
 use crate::state::State;
 
 impl State {
-    /// Issues a key to the user whose bearer token authenticates the request; nobody else can have one.
+    /// Issues a key to the user whose bearer token authenticates the request; nobody else can get one.
     pub(crate) fn delegation_key(
         &self,
         service: Service,

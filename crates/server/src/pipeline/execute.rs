@@ -1,4 +1,4 @@
-//! Runs an operation within its time and turns its errors into failures for the client.
+//! Runs an operation within its timeout and turns its errors into failures for the client.
 
 use std::future::Future;
 use std::time::Duration;
@@ -23,8 +23,8 @@ impl State {
         }
     }
 
-    /// Runs a change of cached records in a task of its own. It continues when its request has run out of time: dropped
-    /// half way, it could be applied by the engine and stay unknown to the cache.
+    /// Runs a change of cached records in a task of its own. It continues after its request has timed out: if it were
+    /// cancelled midway, the engine might apply it without the cache noticing.
     pub(crate) async fn detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = lazuli_service::Result<T>> + Send + 'static,

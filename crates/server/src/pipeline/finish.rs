@@ -1,4 +1,4 @@
-//! The last steps of every response: the form of an error, and the headers that all responses carry.
+//! The last steps of every response: the format of an error, and the headers that all responses carry.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The line in the log that each request gets where `--log-requests` asks for it. No secrets: neither signatures nor bodies.
+//! The log line of each request, written with `--log-requests`. It contains no secrets: neither signatures nor bodies.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use lazuli_protocol::http::response::{Context, Response};
 
 use super::note::Note;
 
-/// Writes the line. QY-22: it says what kind of reading a query was, so that table scans show.
+/// Writes the line. QY-22: it includes the plan class of a query, so that table scans stand out.
 pub fn write(
     note: &Note,
     head: &Head<'_>,
@@ -36,7 +36,7 @@ pub fn write(
     );
 }
 
-/// QY-22: warns of a query that reads much of a table to find little.
+/// QY-22: warns of a query that reads many rows of a table to return few.
 pub fn warn(note: &Note, head: &Head<'_>, context: &Context) {
     tracing::warn!(
         request_id = %context.request_id,

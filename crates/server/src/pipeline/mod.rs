@@ -54,7 +54,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) peer: Peer,
 }
 
-/// A request that is known to come from its sender.
+/// An authenticated request.
 pub(crate) struct Request<'a> {
     pub(crate) head: Head<'a>,
     pub(crate) address: Address<'a>,
@@ -63,7 +63,7 @@ pub(crate) struct Request<'a> {
     pub(crate) peer: Peer,
 }
 
-/// Answers the requests to one service of a server.
+/// Handles the requests to one service of a server.
 pub struct Endpoint {
     state: Arc<State>,
     service: Service,
@@ -165,7 +165,7 @@ impl Endpoint {
         let admitted = admitted.map_err(|failure| {
             let address = self.state.client_address(head, arrival.peer);
             let told = self.state.not_admitted(failure, address);
-            // What an address sends beyond its rate costs nothing but the response.
+            // Requests of an address beyond its rate cost no more than the response.
             note.records &= told.code != ErrorCode::ServerBusy;
             told
         });
@@ -187,7 +187,7 @@ impl Endpoint {
         reject(self.service, context, Some(head), failure)
     }
 
-    /// Leaves a record of an answered request, if its account wants that.
+    /// Records a completed request, if its account is configured for it.
     fn record(
         &self,
         (head, address, peer): (&Head<'_>, &Address<'_>, Peer),
@@ -219,7 +219,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts an answered request, and logs it where that is configured.
+    /// Counts a completed request, and logs it where that is configured.
     fn tell(
         &self,
         note: &Note,

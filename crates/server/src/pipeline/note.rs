@@ -1,6 +1,6 @@
-//! What is noted about a request while it is served: for the log, for the figures, and for clients that ask.
+//! Notes about a request while it is served: for the log, for the metrics, and for clients that ask.
 //!
-//! Costs no clock and no memory unless the request asks to be explained.
+//! Reads no clock and allocates no memory unless the request asks to be explained.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use lazuli_protocol::{queue, table};
 use crate::clock::Stopwatch;
 use crate::metrics::Answered;
 
-/// The header by which a request asks how it was answered.
+/// The header that requests an explanation of the query plan.
 const EXPLAIN: &str = "x-lazuli-explain";
 
-/// What is noted about a request while it is served.
+/// Notes about a request while it is served.
 #[derive(Default)]
 pub struct Note {
-    /// What it wants, as far as that is known.
+    /// Its operation, as far as it is known.
     pub kind: OperationKind,
-    /// How much reading it took, if it is one that reads entities.
+    /// The cost of reading, if it reads entities.
     pub effort: Option<Effort>,
     /// How many entities were found.
     pub rows_returned: usize,
@@ -30,18 +30,18 @@ pub struct Note {
     pub body_bytes: usize,
     /// How long that took, if it is logged or measured.
     pub body_time: Duration,
-    /// The client wants to know how it was answered.
+    /// The client asked for an explanation.
     explains: bool,
     encode_time: Duration,
 }
 
 impl Note {
-    /// A note about a request of which nothing is known but its head.
+    /// A note about a request of which only the head is known.
     pub fn new(head: &Head<'_>) -> Self {
         Self { explains: head.get(EXPLAIN).is_some_and(|value| value == "1"), ..Self::default() }
     }
 
-    /// Notes what a request wanted that was rejected before that was known.
+    /// Notes the operation of a request that was rejected before its operation was known.
     pub fn name(&mut self, service: Service, head: &Head<'_>, address: &Address<'_>) {
         if self.kind == OperationKind::Unknown {
             self.kind = match service {
@@ -63,7 +63,7 @@ impl Note {
         }
     }
 
-    /// Notes what is about to be done.
+    /// Notes the operation that is about to start.
     pub fn begin(&mut self, operation: &Operation) -> Option<Stopwatch> {
         self.kind = operation.kind();
         self.explains.then(Stopwatch::start)
@@ -94,7 +94,7 @@ impl Note {
         }
     }
 
-    /// Reads a body and notes how much there was of it.
+    /// Reads a body and notes its length.
     pub async fn receive(
         &mut self,
         body: impl Future<Output = Result<Vec<u8>, Failure>>,
@@ -106,7 +106,7 @@ impl Note {
         received
     }
 
-    /// Makes a response of an outcome and notes how long that takes.
+    /// Encodes an outcome as a response and notes how long that takes.
     pub async fn encode<T>(&mut self, encode: impl Future<Output = T>) -> T {
         let watch = self.explains.then(Stopwatch::start);
         let encoded = encode.await;
@@ -114,7 +114,7 @@ impl Note {
         encoded
     }
 
-    /// Tells a client that asked how its query was answered.
+    /// Adds the explanation to the response, if the client asked for it.
     pub fn explain(&self, response: &mut Response) {
         let Some(effort) = self.effort.filter(|_| self.explains) else { return };
         let mut add = |name: &'static str, value: u128| {

@@ -88,7 +88,7 @@ fn is_browser(head: &Head<'_>) -> bool {
         || head.get("user-agent").is_some_and(|agent| agent.starts_with("Mozilla/"))
 }
 
-/// Can the public DNS not resolve the name? Then no page of another site can bear it.
+/// Is the name one that public DNS cannot resolve? Then no page of another site can have it.
 pub(crate) fn is_local_name(host: &str) -> bool {
     let ends = [".localhost", ".internal", ".local", ".test"];
     is_address(host) || !host.contains('.') || ends.iter().any(|end| host.to_ascii_lowercase().ends_with(end))

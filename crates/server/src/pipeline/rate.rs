@@ -1,4 +1,4 @@
-//! Requests that are rejected because there are too many: of an account, of a partition, or of all.
+//! Rejects requests beyond the limits: of an account, of a partition, or of the whole server.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,13 +16,14 @@ use crate::analytics::is_unauthenticated;
 use crate::metrics::Exceeded;
 use crate::state::State;
 
-/// How long a request waits for a place among those of its kind that are being answered.
+/// How long a request waits for a permit of its kind.
 const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
-/// The message for an account beyond its rate, from 2017-04-17 on.
+/// The error message for an account beyond its rate, from 2017-04-17 on.
 const ACCOUNT_TEXT: &str = "Operations per second is over the account limit.";
 
 impl State {
-    /// Passes a grant on whose account is within its rate. Only now: nobody can use up the rate of another.
+    /// Returns the grant if its account is within its rate. This comes after authentication, so that nobody can use up
+    /// the rate of another account.
     pub(crate) fn within_rate(&self, grant: Grant, version: ApiVersion) -> Result<Grant, Failure> {
         if self.throttle.account(&grant.account, || self.watch.elapsed()) {
             return Ok(grant);
@@ -36,8 +37,8 @@ impl State {
         Err(failure.found_in(Origin::FrontEnd))
     }
 
-    /// The failure that a client gets whose request was not admitted. An address that fails to authenticate too often is
-    /// told so; requests that do authenticate are not affected.
+    /// The failure for a client whose request was not admitted. An address that fails to authenticate too often gets
+    /// `ServerBusy`; requests that do authenticate are not affected.
     pub(crate) fn not_admitted(&self, failure: Failure, address: IpAddr) -> Failure {
         if !is_unauthenticated(failure.code) || self.throttle.failure(address, self.watch.elapsed()) {
             return failure;
@@ -46,7 +47,7 @@ impl State {
         Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd)
     }
 
-    /// PR-11: a batch counts as its entities.
+    /// PR-11: a batch counts as many times as it has entities.
     pub(crate) fn partition_within_rate(&self, grant: &Grant, operation: &Operation) -> Result<(), Failure> {
         if !self.throttle.limits_partitions() {
             return Ok(());
@@ -60,8 +61,8 @@ impl State {
         Err(ErrorCode::ServerBusy.into())
     }
 
-    /// A place for the page of a query, for as long as it is made: pages are large, and clients are many. Whoever gets
-    /// none soon is told to come again.
+    /// A permit to build the page of a query: pages are large, and clients are many. A request that gets no permit soon
+    /// gets a 503.
     pub(crate) async fn page_permit(
         &self,
         operation: &Operation,
@@ -75,8 +76,8 @@ impl State {
         self.permit_of(&self.pages).await.map(Some)
     }
 
-    /// A place for a change that may outlive its request. While the engine is stuck, clients that try again would
-    /// otherwise leave more and more of them behind.
+    /// A permit for a change that may outlive its request. Otherwise clients that retry while the engine hangs would
+    /// leave more and more changes behind.
     pub(crate) async fn change_permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
         self.permit_of(&self.changes).await
     }

@@ -96,7 +96,7 @@ fn container(token: &Token, kind: Kind, address: &Address<'_>) -> Option<String>
     }
 }
 
-/// The first segment of the path and the rest behind it, decoded. A lone segment of the Blob service may be a blob of
+/// The first segment of the path and the rest after it, decoded. A lone segment of the Blob service may be a blob of
 /// the root container.
 fn segments<'a>(address: &Address<'a>) -> (Option<Cow<'a, str>>, Option<Cow<'a, str>>) {
     let path = address.resource_path.strip_prefix('/').unwrap_or(address.resource_path);

@@ -1,4 +1,4 @@
-//! Makes answers of outcomes: small ones at once, large pages where no connection waits for the thread.
+//! Encodes outcomes as responses: small ones in place, large pages on a thread that serves no connections.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ use lazuli_protocol::table::shape::Shape;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
-/// Stored bytes of a page that is encoded on a thread that serves connections. The least favourable rows, floating point
-/// numbers all of them, take some 15 ns a byte: two milliseconds here, and fifty for the largest page there can be.
+/// Maximum stored bytes of a page that is encoded on a thread that serves connections. In the worst case, rows of
+/// nothing but floating-point numbers, encoding takes about 15 ns per byte: two milliseconds here, and fifty for the
+/// largest possible page.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// The response to an operation on `table`. The page keeps its place until it is encoded, even if nobody waits for it any more.
-/// A large one waits for its turn: as a response it can be many times longer than its rows, which its place does not count. The
-/// wait is short, since those before it have places too.
+/// The response to an operation on `table`. The page keeps its permit until it is encoded, even if nobody waits for it
+/// any more. A large page also waits for an encoding permit: its response can be many times larger than its rows, which
+/// the page permit does not count. The wait is short, because the number of page permits is limited too.
 pub async fn response(
     context: &Context,
     shape: &Shape,
@@ -110,7 +111,7 @@ mod tests {
         }
     }
 
-    /// The clock stands still while a page is being encoded: only one that waits for its turn runs out of time.
+    /// The clock stands still while a page is being encoded: only one that waits for a permit times out.
     #[tokio::test(start_paused = true)]
     async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
         let turns = Arc::new(Semaphore::new(1));

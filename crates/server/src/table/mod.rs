@@ -38,7 +38,7 @@ use crate::pipeline::Request;
 use crate::pipeline::note::Note;
 use crate::state::State;
 
-/// What the memory that a decoded batch takes exceeds its body: names, values and keys each have a header of their own.
+/// Memory of a decoded batch as a multiple of its body: names, values and keys each have a header.
 const DECODED_PER_BODY_BYTE: usize = 4;
 
 /// The head of a request, decoded.
@@ -73,7 +73,7 @@ pub(crate) async fn process(
 }
 
 impl Work<'_> {
-    /// Steps 1 to 4, as far as they concern the head. A bad path is answered at once.
+    /// Steps 1 to 4, as far as they concern the head. A bad path is rejected immediately.
     async fn decode(&self) -> Result<Decoded, Response> {
         let Request { head, address, grant, context, .. } = self.request;
         let elsewhere = || {
@@ -144,7 +144,7 @@ impl Work<'_> {
         note.encode(encode::response(self.request.context, shape, name, outcome, permit, encodings)).await
     }
 
-    /// The operations that speak XML, whatever the client accepts.
+    /// The operations that speak XML, regardless of the formats that the client accepts.
     async fn run_xml(&self, body: &mut impl Body, note: &mut Note) -> Response {
         let Request { head, address, context, grant, .. } = self.request;
         note.kind = table::kind::of_query(head, address);
@@ -194,11 +194,12 @@ impl Work<'_> {
             .map_err(|corrupt| encode::unreadable(context, &corrupt))
     }
 
-    /// Executes an operation within its time.
+    /// Executes an operation within its timeout.
     async fn execute(&self, operation: Operation, note: &mut Note) -> Result<Outcome, Failure> {
         let Request { address, context, grant, .. } = self.request;
         let watch = note.begin(&operation);
-        // The service checks again. Here it keeps rates and options from callers without permission.
+        // The service checks again. This check keeps callers without permission from using up rates or seeing errors in
+        // options.
         authorize(grant, &operation)?;
         self.state.partition_within_rate(grant, &operation)?;
         let longest = self.state.config.limits.request_time_max;
@@ -208,7 +209,7 @@ impl Work<'_> {
         outcome
     }
 
-    /// A change of cached records must not be dropped half way.
+    /// A change of cached records must not be cancelled midway.
     async fn carry_out(
         &self,
         grant: &Grant,
@@ -247,8 +248,8 @@ impl Work<'_> {
         }
     }
 
-    /// Reads a body that must be there: a client that sends one announces where it ends. The server may be configured to
-    /// accept more than the service does.
+    /// Reads a required body: its client must announce its length or use chunks. The server may be configured to accept
+    /// more than the service does.
     async fn read_body(&self, body: &mut impl Body) -> Result<Vec<u8>, Failure> {
         let head: &Head<'_> = &self.request.head;
         if head.get("content-length").is_none() && head.get("transfer-encoding").is_none() {

@@ -15,7 +15,7 @@ pub fn is_elsewhere(grant: &Grant, rejected: &PathError) -> bool {
     }
 }
 
-/// Reports a permission error before any other error of the head.
+/// Reports a permission error before any other error in the head.
 pub fn permissions_first(
     grant: &Grant,
     kind: OperationKind,

@@ -34,7 +34,7 @@ const CERTIFICATE_YEARS: i32 = 2;
 /// Bytes of the public key in the name of the authority.
 const NAMED_BYTES: usize = 4;
 
-/// Where an authority and its latest server certificate lie.
+/// The paths of an authority and its latest server certificate.
 pub struct Issued {
     /// The certificate of the authority.
     pub authority: PathBuf,

@@ -1,4 +1,4 @@
-//! TLS on the data ports: the certificate, its exchange while the server runs, and the handshake.
+//! TLS on the data ports: the certificate, its replacement while the server runs, and the handshake.
 //!
 //! A connection keeps the certificate that it began with; the next one gets whatever was read last. Files that cannot
 //! be used never replace a certificate that can.
@@ -19,17 +19,17 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// A chain of certificates takes kilobytes.
+/// Maximum size of a file; a chain of certificates takes kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The only protocol that is spoken: a client that could use HTTP/2 must not.
 const PROTOCOL: &[u8] = b"http/1.1";
 /// What every TLS connection starts with: the type of a handshake record.
 pub const HANDSHAKE: u8 = 0x16;
 
-/// Where the certificate and its key lie: in two PEM files, or both in one PFX file.
+/// The paths of the certificate and its key: in two PEM files, or both in one PFX file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// The certificate, and those between it and its root.
+    /// The certificate, and the intermediate certificates.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
@@ -66,20 +66,20 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the files; they must be good.
+    /// Reads the files; they must be valid.
     pub fn open(files: Files) -> io::Result<Self> {
         let config = RwLock::new(Arc::new(read(&files)?));
         Ok(Self { files, config })
     }
 
-    /// Reads the files again, for connections to come. If they cannot be used, everything stays as it was.
+    /// Reloads the files for new connections. If they cannot be used, keeps the previous certificate.
     pub fn reload(&self) -> io::Result<()> {
         let config = Arc::new(read(&self.files)?);
         *self.config.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = config;
         Ok(())
     }
 
-    /// Where the certificate lies.
+    /// The path of the certificate.
     pub fn files(&self) -> &Files {
         &self.files
     }
@@ -105,7 +105,8 @@ fn read(files: &Files) -> io::Result<ServerConfig> {
         .with_single_cert(chain, key)
         .map_err(|error| of_certificate(format!("cannot be used with {}: {error}", files.key.display())))?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Clients that come back save themselves the costly part of the handshake, and cost us no memory meanwhile.
+    // Session tickets let returning clients skip the costly part of the handshake, and take no memory here in the
+    // meantime.
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(io::Error::other)?;
     Ok(config)
 }
@@ -117,10 +118,10 @@ fn read_pem(files: &Files) -> io::Result<(Vec<CertificateDer<'static>>, PrivateK
         .collect::<Result<_, _>>()
         .map_err(|error| of_certificate(format!("not a PEM file: {error}")))?;
     if chain.is_empty() {
-        return Err(of_certificate("holds no certificate in PEM form".into()));
+        return Err(of_certificate("contains no certificate in PEM format".into()));
     }
     let key = PrivateKeyDer::from_pem_slice(&read_small(&files.key)?)
-        .map_err(|error| about(&files.key, format!("holds no private key in PEM form: {error}")))?;
+        .map_err(|error| about(&files.key, format!("contains no private key in PEM format: {error}")))?;
     Ok((chain, key))
 }
 
@@ -134,7 +135,7 @@ fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A pipe can be waited for without end, and does not give the same twice.
+/// Reading a pipe can block forever, and cannot be repeated.
 pub(crate) fn regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());
@@ -173,16 +174,16 @@ mod tests {
         fs::write(path("broken"), "-----BEGIN CERTIFICATE-----\n").unwrap();
         fs::write(path("junk"), "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n").unwrap();
         check(&path("missing"), &good.key, "missing: ");
-        check(&path("empty"), &good.key, "empty: holds no certificate");
+        check(&path("empty"), &good.key, "empty: contains no certificate");
         check(&path("broken"), &good.key, "broken: not a PEM file");
         check(&path("junk"), &good.key, "junk: cannot be used");
         check(&good.certificate, &path("missing"), "missing: ");
-        check(&good.certificate, &path("empty"), "empty: holds no private key");
-        check(&good.certificate, &good.certificate, "holds no private key");
+        check(&good.certificate, &path("empty"), "empty: contains no private key");
+        check(&good.certificate, &good.certificate, "contains no private key");
         check(&good.certificate, &other.key, "cannot be used with");
     }
 
-    /// Files that cannot be used leave the certificate as it was.
+    /// Files that cannot be used do not replace the certificate.
     #[test]
     fn a_bad_certificate_never_replaces_a_good_one() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! A certificate for development, signed by nobody but itself.
+//! A certificate for development, self-signed.
 //!
-//! It is made once and kept, so that clients that trust it need no change after a restart. It names
-//! this machine's loopback and cannot sign other certificates: trusting it trusts one server, no more.
+//! It is made once and kept, so that clients that trust it need no change after a restart. It names this machine's
+//! loopback and cannot sign other certificates: trusting it means trusting only one server.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -25,7 +25,7 @@ pub(super) const NAMES: [&str; 6] =
     ["localhost", "*.blob.localhost", "*.queue.localhost", "*.table.localhost", "127.0.0.1", "::1"];
 const PEM_LINE_BYTES: usize = 64;
 
-/// The certificate of a directory, made now if there is none. `address` is where the server listens.
+/// The certificate of a directory, created if there is none. `address` is where the server listens.
 pub fn ensure(directory: &Path, address: IpAddr) -> io::Result<Files> {
     let files = Files::pem(directory.join(CERTIFICATE), directory.join(KEY));
     if files.certificate.exists() && files.key.exists() {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(ensure(), files);
         assert_eq!(fs::read(&files.certificate).unwrap(), certificate);
         assert_eq!(fs::metadata(&files.key).unwrap().mode() & 0o777, 0o600);
-        // Half of it is of no use.
+        // A certificate without its key is useless.
         fs::remove_file(&files.key).unwrap();
         ensure();
         assert_ne!(fs::read(&files.key).unwrap(), key);

@@ -48,8 +48,8 @@ fn shown(line: &Line) -> String {
     names.map(|name| line.get(name)).join(" ")
 }
 
-/// LG-01, LG-05: one line a request, effective with the request after the one that switches it on; what is not
-/// switched on is not logged, and neither are strangers.
+/// LG-01, LG-05: one line per request, effective with the request after the one that switches it on; what is not
+/// switched on is not logged, and neither are unauthenticated requests.
 #[test]
 fn requests_are_logged_as_the_properties_say() {
     let engine = memory();
@@ -132,7 +132,7 @@ fn metrics(name: &str, include_apis: bool) -> String {
     )
 }
 
-/// The figures of a table, as `RowKey=TotalRequests/Success/ClientOtherError`, summed up over periods.
+/// The metrics of a table, as `RowKey=TotalRequests/Success/ClientOtherError`, summed up over periods.
 fn figures(server: &Server, table: &str) -> Vec<String> {
     let answer = server.connect().ask(&Request::get(&format!("/{table}()")));
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -147,7 +147,7 @@ fn figures(server: &Server, table: &str) -> Vec<String> {
     sums.into_iter().map(|(row, [total, done, failed])| format!("{row}={total}/{done}/{failed}")).collect()
 }
 
-/// Figures survive a restart and add up; the tables are not listed, and not written by anyone else.
+/// Metrics survive a restart and add up; the tables are not listed, and not written by anyone else.
 #[test]
 fn requests_are_measured_as_the_properties_say() {
     let engine = memory();
@@ -181,7 +181,7 @@ fn requests_are_measured_as_the_properties_say() {
     assert_eq!(client.ask(&create).code(), "InvalidResourceName");
 }
 
-/// Front ends that share an engine and write the figures of the same period at the same time lose none of them.
+/// Front ends that share an engine and write the metrics of the same period at the same time lose none of them.
 #[test]
 fn front_ends_add_up() {
     const FRONT_ENDS: usize = 8;

@@ -1,4 +1,4 @@
-//! Bearer tokens on real sockets: who is let in, what they may do, and where the issuer's keys come from.
+//! Bearer tokens on real sockets: which tokens are accepted, what they allow, and where the issuer's keys come from.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -49,7 +49,7 @@ impl Issuer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// A token that is good for an hour.
+    /// A token that is valid for an hour.
     fn token(&self, roles: &[&str]) -> String {
         let end = clock::now().unix_seconds() + 3600;
         self.sign(&json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": end, "roles": roles }))
@@ -178,7 +178,7 @@ fn rights_are_looked_at_before_the_body() {
             (403, "AuthorizationPermissionMismatch")
         };
         assert_eq!((answer.status, answer.code()), refused, "{told}");
-        // Nothing of the body is even asked for.
+        // The server does not even ask for the body.
         let mut waiting = server.connect();
         waiting.send(bearing(request.clone(), &nobody).with("Expect", "100-continue").head());
         assert_eq!(waiting.answer().status, refused.0, "{told}");
@@ -214,16 +214,16 @@ fn refusals_challenge() {
     let answer = server.connect().ask(&nothing);
     assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
     assert_eq!(answer.field("WWW-Authenticate"), Some(CHALLENGE));
-    // Good tokens are good from 2017-11-09 on.
+    // Valid tokens are accepted from 2017-11-09 on.
     for (version, status) in [("2017-11-09", 200), ("2017-11-08", 403), ("2019-02-02", 200)] {
         let request = bearing(Request::get("/Tables"), &good).set("x-ms-version", version);
         assert_eq!(server.connect().ask(&request).status, status, "{version}");
     }
-    // Keys continue as before.
+    // Keys work as before.
     server.assert_alive();
 }
 
-/// Where others can read it a token is rejected, unless that was asked for.
+/// A token over plain HTTP is rejected, unless the configuration allows it.
 #[test]
 fn tokens_need_https() {
     let issuer = Issuer::new("key");
@@ -238,7 +238,7 @@ fn tokens_need_https() {
     assert_eq!(ask(&server, proxied, &token).status, 200);
 }
 
-/// Without an issuer no bearer token is good.
+/// Without an issuer no bearer token is accepted.
 #[test]
 fn off_by_default() {
     let server = Server::start();
@@ -253,7 +253,7 @@ fn off_by_default() {
     }
 }
 
-/// Publishes keys, and counts how often they are asked for.
+/// Publishes keys, and counts how often they are requested.
 struct Publisher {
     url: String,
     keys: Arc<Mutex<String>>,
@@ -296,8 +296,9 @@ impl Publisher {
         *self.asked.0.lock().unwrap()
     }
 
-    /// Waits until the server has taken over what is published now. It asks again and again, once at a time: the request
-    /// that is under way may see what was before, the next one does not, and is over when there is one more.
+    /// Waits until the server uses the keys that are published now. It fetches them repeatedly, one request at a time:
+    /// the request in progress may still see the old keys, the next one does not, and it is complete when a third one
+    /// arrives.
     fn wait_until_taken(&self) {
         let (count, changed) = &*self.asked;
         let before = *count.lock().unwrap();
@@ -327,7 +328,7 @@ fn keys_rotate() {
     assert_eq!(ask(&server, Request::get("/Tables"), &old.token(&[READER])).status, 401);
 }
 
-/// A key that is no longer published ends within a period. An issuer that says nonsense changes nothing.
+/// A key that is no longer published expires within a period. Invalid responses of the issuer change nothing.
 #[test]
 fn keys_that_were_taken_back_end() {
     let (lost, kept) = (Issuer::new("lost"), Issuer::new("kept"));
@@ -344,7 +345,7 @@ fn keys_that_were_taken_back_end() {
     assert_eq!((status(&lost), status(&kept)), (401, 200));
 }
 
-/// Tokens of unknown keys, which anyone can send, do not make the server ask again and again. An operator can.
+/// Tokens of unknown keys, which anyone can send, do not make the server fetch keys again and again. An operator can.
 #[test]
 fn strangers_do_not_make_the_server_ask() {
     let (known, unknown) = (Issuer::new("known"), Issuer::new("unknown"));
@@ -359,7 +360,7 @@ fn strangers_do_not_make_the_server_ask() {
     server.reload();
     assert_eq!(publisher.asked(), 3);
     assert_eq!(ask(&server, Request::get("/Tables"), &unknown.token(&[READER])).status, 200);
-    // What is no set of keys replaces nothing.
+    // An invalid key set does not replace the current one.
     *publisher.keys.lock().unwrap() = "nonsense".into();
     server.reload();
     assert_eq!(ask(&server, Request::get("/Tables"), &unknown.token(&[READER])).status, 200);
@@ -374,7 +375,7 @@ fn an_issuer_may_be_away() {
     server.assert_alive();
 }
 
-/// A key file is read again when the operator says so.
+/// A key file is reloaded when the operator asks for it.
 #[test]
 fn a_key_file_is_read_again() {
     let (old, new) = (Issuer::new("old"), Issuer::new("new"));

@@ -1,5 +1,5 @@
-//! Would the transcripts notice? One feature at a time is broken between them and a server; some transcript must report a
-//! difference. A feature that nobody would miss is not covered.
+//! Would the transcripts notice? One feature at a time is broken between them and a server; some transcript must report
+//! a difference. If no transcript notices, the feature is not covered.
 
 use std::io;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ const ACCOUNT: &str = "golden";
 enum Fault {
     /// Responses lack a header.
     Lacks(&'static str),
-    /// The value of a header contains the second text instead of the first.
+    /// The value of a header contains the second string instead of the first.
     Says(&'static str, &'static str, &'static str),
     /// Header names are in lower case.
     LowerCase,
     /// The second status instead of the first.
     Status(u16, u16),
-    /// Bodies of responses have the second text instead of the first.
+    /// Bodies of responses contain the second string instead of the first.
     Body(&'static str, &'static str),
     /// The server behaves as if requests had another value in a header, or did not have it.
     Hears(&'static str, Option<&'static str>),
@@ -138,7 +138,7 @@ const BLOB: &[(Fault, &str)] = &[
     (LowerCase, "blob/"),
 ];
 
-/// A server behind which something is broken.
+/// A server in front of which something is broken.
 struct Broken {
     client: Client,
     fault: Option<Fault>,
@@ -206,7 +206,7 @@ fn spoil(fault: Fault, response: &mut Response) {
     }
 }
 
-/// Exchanges that differ, apart from those that could not be made.
+/// Exchanges that differ, except those that could not be sent.
 fn noticed(report: &Report) -> usize {
     let differences = report.outcomes.iter().flat_map(|outcome| &outcome.differences);
     differences.filter(|found| !matches!(found.kind, Kind::Setup | Kind::Transport)).count()

@@ -8,14 +8,14 @@ use lazuli_server::throttle::{Rate, Rates};
 use crate::stuck::Stuck;
 use crate::support::{Answer, Request, Server};
 
-/// Far less than any test asks for.
+/// Far less than any test requests.
 const LITTLE: Rate = Rate { per_second: 1, burst: 5 };
 
 fn with_rates(rates: Rates) -> Server {
     Server::with_config(|config| config.rates = rates)
 }
 
-/// Asks until it is rejected: a client that never rests is, however slow the machine.
+/// Sends requests until one is rejected: without pauses that always happens, however slow the machine.
 fn ask_until_refused(server: &Server, request: &Request) -> Answer {
     let mut client = server.connect();
     loop {
@@ -26,7 +26,7 @@ fn ask_until_refused(server: &Server, request: &Request) -> Answer {
     }
 }
 
-/// PR-07, PR-11: a partition that is asked too much is busy; the next one is not.
+/// PR-07, PR-11: a partition with too many requests is busy; the next one is not.
 #[test]
 fn a_partition_has_a_rate() {
     let server = with_rates(Rates { partition: Some(LITTLE), account: None });
@@ -39,14 +39,14 @@ fn a_partition_has_a_rate() {
         let answer = ask_until_refused(&server, &request);
         assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
         assert!(answer.text().contains("The server is currently unable to receive requests."));
-        assert_eq!(answer.field("Retry-After"), None, "the original sends none");
+        assert_eq!(answer.field("Retry-After"), None, "Azure sends none");
     }
     let cool = Request::get("/hot(PartitionKey='cool',RowKey='r')");
     assert_eq!(server.connect().ask(&cool).status, 404);
     assert_eq!(server.connect().ask(&Request::get("/hot()")).status, 200, "a scan names no partition");
 }
 
-/// A batch counts as many as it has, and is rejected as a whole, so that clients send it again.
+/// A batch counts as many times as it has entities, and is rejected as a whole, so that clients retry it.
 #[test]
 fn a_batch_counts_as_its_entities() {
     let server = with_rates(Rates { partition: Some(LITTLE), account: None });

@@ -64,16 +64,16 @@ fn malformed_chunks_are_refused() {
         ("a negative number", format!("-1\r\n{body}\r\n0\r\n\r\n")),
         ("a number too large for any body", format!("fffffffffffffffff\r\n{body}\r\n0\r\n\r\n")),
         ("two numbers", format!("{length:x} {length:x}\r\n{body}\r\n0\r\n\r\n")),
-        ("a blank in front", format!(" {length:x}\r\n{body}\r\n0\r\n\r\n")),
-        ("LF alone behind the number", format!("{length:x}\n{body}\r\n0\r\n\r\n")),
-        ("CR alone behind the number", format!("{length:x}\r{body}\r\n0\r\n\r\n")),
+        ("a leading space", format!(" {length:x}\r\n{body}\r\n0\r\n\r\n")),
+        ("LF alone after the number", format!("{length:x}\n{body}\r\n0\r\n\r\n")),
+        ("CR alone after the number", format!("{length:x}\r{body}\r\n0\r\n\r\n")),
         ("CR alone in an extension", format!("{length:x};a\rb\r\n{body}\r\n0\r\n\r\n")),
         ("NUL in an extension", format!("{length:x};a\0b\r\n{body}\r\n0\r\n\r\n")),
-        ("LF alone behind the data", format!("{length:x}\r\n{body}\n0\r\n\r\n")),
-        ("more data than said", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length - 1)),
-        ("less data than said", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length + 1)),
+        ("LF alone after the data", format!("{length:x}\r\n{body}\n0\r\n\r\n")),
+        ("more data than announced", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length - 1)),
+        ("less data than announced", format!("{:x}\r\n{body}\r\n0\r\n\r\n", length + 1)),
         ("an endless extension", format!("{length:x};{}\r\n{body}\r\n0\r\n\r\n", "x".repeat(10_000))),
-        ("a trailer that is none", format!("{length:x}\r\n{body}\r\n0\r\nGET / HTTP/1.1\r\n\r\n")),
+        ("an invalid trailer", format!("{length:x}\r\n{body}\r\n0\r\nGET / HTTP/1.1\r\n\r\n")),
         ("a folded trailer", format!("{length:x}\r\n{body}\r\n0\r\nA: b\r\n c\r\n\r\n")),
         ("an endless trailer", format!("{length:x}\r\n{body}\r\n0\r\nA: {}\r\n\r\n", "x".repeat(10_000))),
         ("endless trailers", format!("{length:x}\r\n{body}\r\n0\r\n{}\r\n", "A: b\r\n".repeat(1000))),
@@ -110,7 +110,7 @@ fn chunks_together_may_be_so_long() {
     assert_eq!(ask(&mut client, "long", &(chunks + "0\r\n\r\n")).status, 204);
 }
 
-/// A body in chunks that nobody wants is not searched for its end: the connection goes.
+/// The end of an unwanted chunked body is not searched for: the connection is closed.
 #[test]
 fn unwanted_chunks_end_the_connection() {
     let server = Server::start();

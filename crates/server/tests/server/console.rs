@@ -1,4 +1,4 @@
-//! The web console's listener: its files, the services behind it, and who gets nothing.
+//! The web console's listener: its files, the services behind it, and who is rejected.
 
 use std::net::{Ipv4Addr, TcpStream};
 
@@ -32,7 +32,7 @@ fn get(server: &Server, target: &str, fields: &str) -> Answer {
     ask(server, format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
 }
 
-/// A request of the Table service by way of the console.
+/// A request of the Table service through the console.
 fn call(server: &Server, request: &Request, target: &str) -> Answer {
     let signed = format!("/{DEVELOPMENT_ACCOUNT}{target}");
     let request = request.clone().with("x-lazuli-console", "1");

@@ -6,7 +6,7 @@ use lazuli_server::Limits;
 
 use crate::support::{Request, Server};
 
-/// A thousand connections that do nothing, or next to nothing, are in nobody's way.
+/// A thousand connections that do nothing, or next to nothing, do not disturb others.
 #[test]
 fn idle_connections_disturb_nobody() {
     let server = Server::start();
@@ -30,7 +30,7 @@ fn idle_connections_disturb_nobody() {
     }
 }
 
-/// Beyond the limit a new client gets 503 at once; a connection that closes makes room for the next.
+/// Beyond the limit a new client gets 503 immediately; a connection that closes makes room for the next.
 #[test]
 fn connections_may_be_so_many() {
     let server = Server::with(Limits { connections_max: 10, ..Limits::default() });
@@ -51,7 +51,7 @@ fn connections_may_be_so_many() {
     server.wait_for_a_place();
 }
 
-/// Bytes that mean nothing, much of it, from many sides.
+/// Large amounts of meaningless bytes from many clients.
 #[test]
 fn garbage_disturbs_nobody() {
     let server = Server::start();

@@ -118,7 +118,7 @@ fn events_arrive_at_a_webhook_across_restarts() {
     drop(server);
     let server = start(Some(open()), &target);
     let again = receive(&listener, "200 OK").1;
-    assert_eq!(again[0]["id"], body[0]["id"], "the id tells repetitions");
+    assert_eq!(again[0]["id"], body[0]["id"], "the id identifies repetitions");
     assert_eq!(types(receive(&listener, "204 Done").1.as_array().unwrap()), [DELETED]);
     drain(&server);
 }

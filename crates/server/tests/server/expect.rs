@@ -8,7 +8,7 @@ fn waiting_insert(table: &str, row: &str) -> Request {
     Request::insert(table, row).with("Expect", "100-continue")
 }
 
-/// Sends the head alone; the first thing that comes back must be the rejection, and there is no other.
+/// Sends only the head; the only response must be the rejection.
 #[track_caller]
 fn check_refused(client: &mut Client, request: &Request, status: u16) {
     client.send(request.head());
@@ -46,7 +46,7 @@ fn the_client_is_told_to_go_on_with_chunks() {
     assert_eq!(client.answer().status, 201);
 }
 
-/// What the head tells is answered before the body, and no 100 is sent.
+/// Errors in the head are reported before the body is read, and no 100 is sent.
 #[test]
 fn refusals_come_before_the_body() {
     let server = Server::start();
@@ -64,7 +64,7 @@ fn refusals_come_before_the_body() {
     check_refused(&mut connect(), &large, 413);
 }
 
-/// A client that was rejected may have sent the body all the same; it is never taken for a request.
+/// A rejected client may have sent the body anyway; it is never mistaken for a request.
 #[test]
 fn a_body_sent_after_the_refusal_is_dropped() {
     let server = Server::start();
@@ -76,7 +76,7 @@ fn a_body_sent_after_the_refusal_is_dropped() {
     client.assert_closed();
 }
 
-/// A client that does not wait is not told: it would take the 100 for the response.
+/// A client that does not wait gets no 100: it would mistake it for the response.
 #[test]
 fn a_body_that_is_there_is_taken() {
     let server = Server::start();

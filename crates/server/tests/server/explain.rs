@@ -1,4 +1,4 @@
-//! `x-lazuli-explain`: how a query was answered.
+//! `x-lazuli-explain`: how a query was executed.
 
 use crate::support::{Answer, Request, Server};
 
@@ -90,7 +90,7 @@ fn a_query_in_a_batch() {
     assert_eq!((answer.status, figures(&answer).as_str()), (202, "point 1 1 1"), "{}", answer.text());
 }
 
-/// Web pages see the figures under the rules for any other header.
+/// Web pages see the explanation under the same rules as any other header.
 #[test]
 fn web_pages_see_what_the_rules_expose() {
     let server = server();

@@ -30,7 +30,7 @@ fn bodies_may_be_so_long() {
     assert_eq!(server.connect().ask(&Request::point("bodies", "b")).status, 404);
 }
 
-/// The length alone is enough to refuse: nothing of the body needs to come.
+/// The length alone is enough to reject a body: none of it needs to arrive.
 #[test]
 fn a_body_is_refused_by_its_announced_length() {
     let server = Server::start();
@@ -44,7 +44,7 @@ fn a_body_is_refused_by_its_announced_length() {
     }
 }
 
-/// A client that writes everything before it reads still sees the response: the rest of the body is taken and dropped.
+/// A client that writes everything before it reads still sees the response: the rest of the body is read and dropped.
 #[test]
 fn the_answer_to_a_refused_body_arrives() {
     let server = Server::start();
@@ -55,14 +55,14 @@ fn the_answer_to_a_refused_body_arrives() {
         assert_eq!(client.answer().status, 413, "{bytes}");
         client.assert_closed();
     }
-    // The same when it is the signature that is wrong.
+    // The same with a wrong signature.
     let mut client = server.connect();
     client.send_request(&padded("bodies", "a", 4 * MIB).unsigned());
     assert_eq!(client.answer().status, 403);
     client.assert_closed();
 }
 
-/// A small body that is not wanted costs the client nothing but the rejection.
+/// A small body that is not wanted causes only the rejection.
 #[test]
 fn a_small_refused_body_keeps_the_connection() {
     let server = Server::start();
@@ -79,7 +79,7 @@ fn check_head(server: &Server, fields: &str, status: u16) {
     let mut client = server.connect();
     let head = Request::get("/Tables").head();
     let sent = format!("{}{fields}\r\n", head.strip_suffix("\r\n").unwrap());
-    // The server may answer and close while the head is still on its way.
+    // The server may respond and close while the head is still on its way.
     let _ = client.stream.write_all(sent.as_bytes());
     let answer = client.answer();
     assert_eq!(answer.status, status, "{}", answer.head);
@@ -100,7 +100,7 @@ fn heads_may_be_so_long() {
     server.assert_alive();
 }
 
-/// A target, too, counts as part of the head, and one that never ends is given up.
+/// The target counts as part of the head, and one that never ends is rejected.
 #[test]
 fn endless_heads_are_refused() {
     let server = Server::start();
@@ -131,7 +131,7 @@ fn hold_body(server: &Server) -> (Client, Request) {
     (holder, request)
 }
 
-/// Large bodies share a budget; what does not fit in what is left of it is rejected with 503, small bodies are not.
+/// Large bodies share a budget; a body that does not fit into the rest of it gets 503, small bodies do not.
 #[test]
 fn bodies_together_may_be_so_long() {
     let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
@@ -140,7 +140,7 @@ fn bodies_together_may_be_so_long() {
     let head = padded("budget", "x", 0).without("Content-Length").with("Transfer-Encoding", "chunked").head();
     let chunked = format!("{head}{:x}\r\n{}\r\n0\r\n\r\n", 100 * KIB, " ".repeat(100 * KIB)).into_bytes();
     for bytes in [padded("budget", "x", 100 * KIB).bytes(), chunked] {
-        // Until the server has read what the holder has sent, there is room.
+        // Until the server has read what the other client has sent, the budget is free.
         let refusal = loop {
             let mut client = server.connect();
             let _ = client.stream.write_all(&bytes);
@@ -163,7 +163,7 @@ fn bodies_together_may_be_so_long() {
     assert_eq!(server.connect().ask(&padded("budget", "z", 200 * KIB)).status, 201);
 }
 
-/// What is announced and does not come holds no memory, so it keeps nobody out.
+/// Bytes that are announced but do not arrive hold no memory, so they do not block others.
 #[test]
 fn announced_bodies_hold_nothing() {
     let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
@@ -176,7 +176,7 @@ fn announced_bodies_hold_nothing() {
     assert_eq!(server.connect().ask(&padded("budget", "real", 250 * KIB)).status, 201);
 }
 
-/// A holder that goes away gives its part of the budget back.
+/// A client that disconnects releases its part of the budget.
 #[test]
 fn the_budget_is_given_back() {
     let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
@@ -190,7 +190,7 @@ fn the_budget_is_given_back() {
     assert_eq!(server.connect().ask(&padded("budget", "last", 200 * KIB)).status, 201);
 }
 
-/// Large heads draw on the same budget: of three that are on their way only one has room.
+/// Large heads draw on the same budget: of three that arrive at the same time, only one fits.
 #[test]
 fn heads_together_may_be_so_long() {
     let server = Server::with(Limits { bodies_bytes_max: 128 * KIB, ..Limits::default() });
@@ -215,14 +215,14 @@ fn heads_together_may_be_so_long() {
     });
 }
 
-/// So do large responses, on a budget of their own. A read that has no room is told to come again; one that is larger than
-/// all of it is sent when it is alone, rather than never.
+/// Large responses have a budget of their own. A read that does not fit gets 503; a response larger than the whole
+/// budget is sent only when no other response holds memory.
 #[test]
 fn answers_together_may_be_so_long() {
     let server = Server::with(Limits { bodies_bytes_max: 4 * MIB, ..Limits::default() });
     server.create_table("answers");
     let mut client = server.connect();
-    // In JSON each of these characters takes six bytes: no socket takes so long a response before anyone reads.
+    // In JSON each of these characters takes six bytes: a response of this length does not fit into the socket buffers.
     let text = "\\u0001".repeat(30_000);
     let properties: String = (0..16).map(|n| format!(",\"P{n}\":\"{text}\"")).collect();
     for row in 0..4 {
@@ -244,7 +244,7 @@ fn answers_together_may_be_so_long() {
     }
 }
 
-/// With the least memory that can be asked for, the largest head and body and page are served.
+/// With the smallest memory that can be configured, the largest head and body and page are served.
 #[test]
 fn the_least_memory_is_enough() {
     let limits = Limits { bodies_bytes_max: Limits::default().bodies_bytes_min(), ..Limits::default() };

@@ -51,7 +51,7 @@ fn enable(server: &Server, service: Service) {
     assert_eq!(response.status, 202, "{}", response.text());
 }
 
-/// The texts of all elements with this name.
+/// The strings of all elements with this name.
 fn texts(document: &str, name: &str) -> Vec<String> {
     let (start, end) = (format!("<{name}>"), format!("</{name}>"));
     let parts = document.split(&start).skip(1);

@@ -3,10 +3,10 @@
 //! | a test of | belongs in |
 //! |---|---|
 //! | keep-alive, pipelining, versions of HTTP | `persistence` |
-//! | how requests and answers are spelled | `spelling` |
+//! | how requests and responses are spelled | `spelling` |
 //! | `Expect: 100-continue` | `expect` |
 //! | bounds on what a client sends | `limits` |
-//! | clients that take their time | `slow` |
+//! | slow clients | `slow` |
 //! | clients that go away | `vanish` |
 //! | chunked bodies | `chunked` |
 //! | what two servers in a row could read differently | `smuggling` |
@@ -17,18 +17,18 @@
 //! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | bearer tokens | `bearer` |
-//! | who may do what, and when that is judged | `rights` |
+//! | who may do what, and when that is checked | `rights` |
 //! | the web console's listener | `console` |
 //! | copies from other servers | `remote` |
 //! | events of blobs | `events` |
 //! | TLS | `tls` |
 //! | what the transcripts would notice | `broken` |
-//! | requests that run out of time | `timeouts`, `uploads` |
+//! | requests that time out | `timeouts`, `uploads` |
 //!
-//! Nothing here waits for time to pass: a test that is to see a deadline sets a short one and waits for what follows
-//! from it. The read deadline of the clients only turns a hang into a failure.
+//! Nothing here waits for time to pass: a test of a deadline sets a short one and waits for its effect. The read
+//! deadline of the clients only turns a hang into a failure.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod analytics;
 mod bearer;

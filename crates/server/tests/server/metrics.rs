@@ -136,7 +136,7 @@ fn connections_and_bytes_are_counted() {
     assert_eq!(grown("lazuli_connections_open"), 1.0);
 }
 
-/// Commits of the store, and what the process uses.
+/// Commits of the store, and the resource usage of the process.
 #[test]
 fn the_engine_and_the_process_are_told() {
     let directory = tempfile::tempdir().unwrap();

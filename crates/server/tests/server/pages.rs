@@ -16,7 +16,7 @@ fn finding_8_web_pages_cannot_use_the_development_account() {
     assert_eq!(client.ask(&cross_site).status, 403);
     let rebound = Request::get("/Tables").with("User-Agent", BROWSER).set("Host", "evil.example:10002");
     assert_eq!(client.ask(&rebound).status, 403);
-    // Programs that are not browsers are served as ever.
+    // Programs that are not browsers are served as always.
     let tool = Request::get("/Tables").with("Origin", "http://other.example");
     assert_eq!(client.ask(&tool).status, 200);
     assert_eq!(client.ask(&Request::get("/Tables")).status, 200);

@@ -6,7 +6,7 @@ use crate::support::{Client, Request, Server};
 fn assert_serves(client: &mut Client) {
     let answer = client.ask(&Request::get("/Tables"));
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.field("Connection"), None, "an HTTP/1.1 connection stays open without a word");
+    assert_eq!(answer.field("Connection"), None, "an HTTP/1.1 connection stays open without a header");
 }
 
 #[test]
@@ -26,10 +26,10 @@ fn refusals_keep_the_connection_where_its_place_is_known() {
     let mut client = server.connect();
     assert_eq!(client.ask(&Request::get("/Tables").unsigned()).status, 403);
     assert_eq!(client.ask(&Request::point("missing", "r")).status, 404);
-    // The body of a refused request is skipped.
+    // The body of a rejected request is skipped.
     assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"any\"}").unsigned()).status, 403);
     assert_eq!(client.ask(&Request::post("/Tables", "not JSON at all")).status, 400);
-    // So is one that nobody asked for.
+    // So is an unexpected body.
     let body = "GET /smuggled HTTP/1.1\r\n\r\n";
     let mut get = Request::get("/Tables").with("Content-Length", &body.len().to_string()).bytes();
     get.extend_from_slice(body.as_bytes());
@@ -60,7 +60,7 @@ fn requests_may_be_pipelined() {
     assert_serves(&mut client);
 }
 
-/// Where packets end means nothing.
+/// Packet boundaries have no meaning.
 #[test]
 fn requests_may_arrive_in_any_pieces() {
     let server = Server::start();
@@ -106,7 +106,7 @@ fn old_clients_are_answered_and_left() {
     client.assert_closed();
 }
 
-/// Without the word in the answer an HTTP/1.0 client would wait for the connection to close.
+/// Without the header in the response an HTTP/1.0 client would wait for the connection to close.
 #[test]
 fn old_clients_may_ask_to_stay() {
     let server = Server::start();
@@ -129,7 +129,7 @@ fn connections_are_closed_when_asked() {
     }
 }
 
-/// What was sent behind the last request is not served, and does not destroy the response on its way.
+/// Data sent after the last request is not served, and does not destroy the response in transit.
 #[test]
 fn nothing_is_served_after_the_last_request() {
     let server = Server::start();

@@ -1,8 +1,8 @@
-//! A strict reader of the text format of Prometheus: what it takes, every scraper takes.
+//! A strict parser of the text format of Prometheus: what it accepts, every scraper accepts.
 
 use std::collections::{BTreeMap, HashSet};
 
-/// Everything that a text says.
+/// The content of a document.
 #[derive(Debug)]
 pub struct Exposition {
     /// Name with labels, as written, to value.
@@ -10,10 +10,10 @@ pub struct Exposition {
 }
 
 impl Exposition {
-    /// Reads a text; what is not in order fails the test.
+    /// Parses a document; any violation fails the test.
     #[track_caller]
     pub fn read(text: &str) -> Self {
-        assert!(text.ends_with('\n'), "the last line ends, too");
+        assert!(text.ends_with('\n'), "the last line has a line end");
         let mut families = HashSet::new();
         let mut family = ("", "");
         let mut described = "";
@@ -29,14 +29,14 @@ impl Exposition {
                 assert_eq!(family.0, described, "{line}");
                 assert!(["counter", "gauge", "histogram"].contains(&family.1), "{line}");
                 let counts = family.1 == "counter";
-                assert_eq!(counts, family.0.ends_with("_total"), "counters are called so: {line}");
+                assert_eq!(counts, family.0.ends_with("_total"), "counters end in _total: {line}");
             } else {
                 let (series, value) = read_sample(line);
                 let name = series.split('{').next().unwrap();
                 let allowed: &[&str] =
                     if family.1 == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
                 let belongs = allowed.iter().any(|suffix| name == format!("{}{suffix}", family.0));
-                assert!(belongs, "{line} stands in family {}", family.0);
+                assert!(belongs, "{line} is in family {}", family.0);
                 assert!(samples.insert(series.to_owned(), value).is_none(), "{series} comes twice");
             }
         }
@@ -58,7 +58,7 @@ impl Exposition {
         own.map(|(series, value)| (series.as_str(), *value)).collect()
     }
 
-    /// Buckets hold all that is below, and the last one everything.
+    /// Buckets are cumulative, and the last one counts everything.
     #[track_caller]
     fn check_histograms(&self) {
         let mut buckets: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
@@ -99,7 +99,7 @@ fn read_sample(line: &str) -> (&str, f64) {
     (series, value.unwrap_or_else(|| panic!("no number: {line}")))
 }
 
-/// Where the labels end, just behind the brace.
+/// Where the labels end, just after the brace.
 fn labels_end(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -134,7 +134,7 @@ fn a_series_that_comes_twice_is_seen() {
 }
 
 #[test]
-#[should_panic(expected = "stands in family")]
+#[should_panic(expected = "is in family")]
 fn a_sample_of_another_family_is_seen() {
     Exposition::read("# HELP a A.\n# TYPE a gauge\nb 1\n");
 }

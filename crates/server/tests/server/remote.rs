@@ -1,4 +1,4 @@
-//! Copies from other servers: what is fetched, from whom, and what becomes of a source that misbehaves.
+//! Copies from other servers: what is fetched, from whom, and how a misbehaving source is handled.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -199,7 +199,7 @@ fn append_and_page_blobs_keep_their_type() {
     assert_eq!(code(&destination.copy("log", &source.url("b"))), (409, "InvalidBlobType"));
 }
 
-/// AzCopy and others copy tags; the source is asked for them.
+/// AzCopy and others copy tags; they are requested from the source.
 #[test]
 fn tags_are_copied_on_request() {
     let (source, destination) = two();
@@ -263,7 +263,7 @@ fn conditions_are_judged_by_the_source() {
         let put = destination.ask(request.with("x-ms-blob-type", "BlockBlob"));
         assert_eq!(code(&put), from_url, "{name}: {value}");
     }
-    // A web server that ignores conditions is not believed.
+    // A web server that ignores conditions is not trusted.
     let (plain, _requests) = web("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nETag: \"new\"\r\n\r\nx");
     let destination = Blobs::start(&[&plain.to_string()]);
     let request = from(Request::new("PUT", target("copy")), &format!("http://{plain}/x"));
@@ -355,7 +355,7 @@ fn only_allowed_hosts_are_contacted() {
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody connected");
 }
 
-/// The destination is judged first: a request that cannot succeed makes no connection.
+/// The destination is checked first: a request that cannot succeed opens no connection.
 #[test]
 fn nothing_is_fetched_for_a_destination_that_refuses() {
     let (address, requests) = web("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");

@@ -1,6 +1,6 @@
 //! A permission error is reported before any other error in the request, and before its body is read.
 //!
-//! Every operation by every kind of token, as it should be and with something wrong: with the body if it has one, and with
+//! Every operation by every kind of token, valid and with something wrong: with the body if it has one, and with
 //! something in the head.
 
 use lazuli_protocol::auth::AccountKey;
@@ -10,7 +10,7 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
 use crate::support::{Answer, Request, Server};
 
-/// Something that can be asked for.
+/// A request.
 struct Asked {
     method: &'static str,
     path: &'static str,
@@ -21,7 +21,7 @@ struct Asked {
     resource: Option<char>,
     /// Sets of letters of `sp`, one of which must be there as a whole.
     letters: &'static [&'static str],
-    /// What is wrong with it then.
+    /// The errors to test it with.
     broken: &'static [Broken],
 }
 
@@ -181,7 +181,7 @@ impl Asked {
     }
 }
 
-/// What a response tells. The same in XML or JSON is the same.
+/// The content of a response, independent of XML or JSON.
 fn told(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.code())
 }

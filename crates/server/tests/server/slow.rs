@@ -1,4 +1,4 @@
-//! Clients that take their time. What is tested is the end that a deadline makes, not how long it takes.
+//! Slow clients. The tests check that a deadline ends a request, not how long that takes.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lazuli_server::Limits;
 
 use crate::support::{Client, Request, SHORT, Server};
 
-/// Between two pieces of a client that trickles; far below every deadline.
+/// Pause between two pieces of a slow client; far below every deadline.
 const TRICKLE: Duration = Duration::from_millis(5);
 
 /// Sends a piece again and again, with a pause, until the server says something or closes; returns what it said.
@@ -48,7 +48,7 @@ fn a_head_has_so_long() {
     }
 }
 
-/// The deadline is one for the whole head, however often something of it comes.
+/// The deadline covers the whole head, however often a part of it arrives.
 #[test]
 fn a_trickling_head_has_so_long() {
     let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
@@ -80,7 +80,7 @@ fn a_body_has_so_long() {
     let answer = client.answer();
     assert_eq!((answer.status, answer.code(), answer.closes()), (408, "RequestTimeout", true));
     client.assert_closed();
-    // The same for chunks, and for what comes after the 100.
+    // The same for chunks, and for the body after the 100.
     for (start, go_on) in [("5\r\n", false), ("5\r\nhel", false), ("0\r\n", false), ("", true)] {
         let mut request = request.clone().without("Content-Length").with("Transfer-Encoding", "chunked");
         if go_on {
@@ -108,7 +108,7 @@ fn a_trickling_body_has_so_long() {
     assert!(trickle(&mut client, b"1\r\n \r\n").starts_with("HTTP/1.1 408 "));
 }
 
-/// A body that is only to be skipped has no more time than one that is wanted.
+/// A body that is only to be skipped has no more time than one that is read.
 #[test]
 fn a_skipped_body_has_so_long() {
     let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
@@ -126,7 +126,7 @@ fn an_idle_connection_is_closed() {
     client.assert_closed();
 }
 
-/// A client that asks for much and takes nothing, or almost nothing, loses its place.
+/// A client that requests much and reads nothing, or almost nothing, is disconnected.
 #[test]
 fn an_answer_is_taken_in_time() {
     let engine = Arc::new(Memory::new(Clock::system()));
@@ -153,7 +153,8 @@ fn an_answer_is_taken_in_time() {
     }
 }
 
-/// Fills a table by a server that has its time: a short deadline is for the responses, and on a busy machine an insert misses it.
+/// Fills a table through a server with long deadlines: on a busy machine an insert would miss the short deadline of the
+/// test.
 fn fill(engine: Arc<Memory>) {
     let server = Server::over(engine, |_| ());
     server.create_table("large");

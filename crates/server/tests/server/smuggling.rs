@@ -1,13 +1,13 @@
-//! Requests that two servers in a row could read differently: refused, and nothing behind them is read.
+//! Requests that two servers in a row could read differently: rejected, and nothing after them is read.
 
 use crate::support::{Request, Server};
 
-/// A request that would create a table if it were ever taken for one.
+/// A request that would create a table if it were ever executed.
 fn smuggled() -> String {
     String::from_utf8(Request::post("/Tables", "{\"TableName\":\"smuggled\"}").bytes()).unwrap()
 }
 
-/// Sends a signed POST whose framing is `fields`, with another request where its body may be, and one behind.
+/// Sends a signed POST whose framing is `fields`, with another request where its body may be, and one after it.
 #[track_caller]
 fn check(server: &Server, fields: &str, status: u16) {
     let head = Request::post("/Tables", "").without("Content-Length").head();
@@ -89,7 +89,7 @@ fn codings_other_than_chunked() {
     check(&server, "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", 501);
     check(&server, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 501);
     check(&server, "Transfer-Encoding: \u{b}chunked\r\n", 400);
-    // HTTP/1.0 has no chunks, so a proxy in front may have read it otherwise.
+    // HTTP/1.0 has no chunks, so a proxy in front may have read it differently.
     let old = Request::post("/Tables", "").without("Content-Length").version("HTTP/1.0");
     check_bytes(&server, &(old.with("Transfer-Encoding", "chunked").head() + "0\r\n\r\n"), 400);
 }
@@ -124,7 +124,7 @@ fn fields_that_are_none() {
     }
 }
 
-/// The request line, too, has one reading only.
+/// The request line, too, must be unambiguous.
 #[test]
 fn request_lines_that_are_none() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! How requests may be spelled, and how answers are.
+//! How requests may be spelled, and how responses are.
 
 use crate::support::{Request, Server};
 
@@ -9,7 +9,7 @@ fn lines_may_end_with_lf() {
     let mut client = server.connect();
     client.send(Request::get("/Tables").head().replace("\r\n", "\n"));
     assert_eq!(client.answer().status, 200);
-    // Mixed: the empty line alone is bare.
+    // Mixed: only the empty line ends without CR.
     let head = Request::get("/Tables").head();
     client.send(format!("{}\n", head.strip_suffix("\r\n").unwrap()));
     assert_eq!(client.answer().status, 200);
@@ -86,7 +86,7 @@ fn names_of_request_fields_may_have_any_letter_case() {
     assert_eq!(client.answer().status, 201);
 }
 
-/// What is not text gets a response, and the next client is served.
+/// Input that is not text gets a response, and the next client is served.
 #[test]
 fn bytes_that_are_not_text_are_refused() {
     let server = Server::start();
@@ -196,7 +196,7 @@ fn a_request_names_its_host() {
     assert_eq!((answer.status, answer.code()), (400, "HostInformationNotPresent"));
 }
 
-/// A client that was told https and finds http was left waiting until its time for a head was over.
+/// A client that spoke TLS to a plain HTTP port had to wait until the deadline for a head.
 #[test]
 fn what_begins_no_request_is_answered_at_once() {
     let server = Server::start();

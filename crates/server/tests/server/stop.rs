@@ -1,4 +1,4 @@
-//! Stopping: what is in flight is finished, everything else ends.
+//! Stopping: requests in flight are finished, everything else ends.
 
 use std::net::TcpStream;
 
@@ -36,7 +36,7 @@ fn requests_in_flight_are_finished() {
     let (request, mut flying, mut idle) = in_flight(&server);
     let stop = server.begin_stop();
     idle.assert_closed();
-    // New connections are refused while the last request is still on its way.
+    // New connections are refused while the last request is still in flight.
     while TcpStream::connect(server.address).is_ok() {}
     flying.send(request.body());
     let answer = flying.answer();
@@ -46,7 +46,7 @@ fn requests_in_flight_are_finished() {
     server.wait(stop);
 }
 
-/// What was pipelined behind the request in flight is not begun.
+/// Requests pipelined after the one in flight are not started.
 #[test]
 fn nothing_new_is_begun() {
     let mut server = Server::start();
@@ -60,14 +60,15 @@ fn nothing_new_is_begun() {
     server.wait(stop);
 }
 
-/// A head that has begun to arrive is waited for, and answered.
+/// A head that has begun to arrive is read completely and gets a response.
 #[test]
 fn a_head_on_its_way_is_waited_for() {
     let mut server = Server::start();
     let head = Request::get("/Tables").head();
     let mut late = server.connect();
     assert_eq!(late.ask(&Request::get("/Tables")).status, 200);
-    // The first of two pipelined requests is answered only after both have been read: the half head is then inside.
+    // The first of two pipelined requests gets its response only after both have been read: the server then has the
+    // partial head.
     late.send(head.clone() + &head[..20]);
     assert_eq!(late.answer().status, 200);
     let mut idle = server.connect();

@@ -17,9 +17,9 @@ use lazuli_server::{Config, Limits, Running, clock};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// Nothing in these tests takes so long unless it hangs.
+/// Nothing in these tests takes this long unless it hangs.
 pub const HANG: Duration = Duration::from_secs(60);
-/// A deadline that is to be seen passing.
+/// A short deadline, for tests that wait until it passes.
 pub const SHORT: Duration = Duration::from_millis(200);
 
 /// A server on an engine in memory.
@@ -40,7 +40,7 @@ impl Server {
         Self::with_config(|config| config.limits = limits)
     }
 
-    /// A server about which anything may be different.
+    /// A server with arbitrary settings.
     pub fn with_config(change: impl FnOnce(&mut Config)) -> Self {
         Self::over(Arc::new(Memory::new(Clock::system())), change)
     }
@@ -79,17 +79,17 @@ impl Server {
         self.runtime.block_on(self.running().reload());
     }
 
-    /// Does something in the server's own runtime.
+    /// Runs a future in the server's runtime.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// What the admin listener says to a bare GET.
+    /// The admin listener's response to a bare GET.
     pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
         self.tell_admin(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
     }
 
-    /// What the admin listener says to a head.
+    /// The admin listener's response to a head.
     pub fn tell_admin(&self, head: &str) -> Answer {
         let address = self.admin.expect("there is an admin listener").to_string();
         let mut client = Client::on(dial(&address, HANG).unwrap());
@@ -114,18 +114,19 @@ impl Server {
         self.runtime.block_on(stop).unwrap();
     }
 
-    /// The server still serves: a new client gets what it asks for.
+    /// The server still serves: a new client gets a response.
     #[track_caller]
     pub fn assert_alive(&self) {
         assert_eq!(self.connect().ask(&Request::get("/Tables")).status, 200);
     }
 
-    /// Tries new connections until one is served: with a single place, this is when the one before has lost it.
+    /// Tries new connections until one is served: with a single permit, this is when the previous connection has
+    /// released it.
     pub fn wait_for_a_place(&self) {
         while !self.has_a_place() {}
     }
 
-    /// Does a new connection get a place?
+    /// Does a new connection get a permit?
     pub fn has_a_place(&self) -> bool {
         self.connect().try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
     }

@@ -1,11 +1,12 @@
-//! Requests that run out of time: `timeout` in the query, and what is said of a change that may still be made.
+//! Requests that time out: `timeout` in the query, and the error for a change that may still be applied.
 
 use std::sync::atomic::Ordering;
 
 use crate::stuck::Stuck;
 use crate::support::{Request, Server};
 
-/// ER-06, PR-07: a request that times out gets an error that leaves the outcome open, and it is: the change may be there.
+/// ER-06, PR-07: a request that times out gets an error that leaves the outcome open, and the change may in fact be
+/// applied.
 #[test]
 fn a_change_that_takes_too_long_may_be_made() {
     let engine = Stuck::new();
@@ -21,7 +22,7 @@ fn a_change_that_takes_too_long_may_be_made() {
     }
 }
 
-/// The same for a batch, as a whole: clients send it again.
+/// The same for a batch, as a whole: clients retry it.
 #[test]
 fn a_batch_that_takes_too_long_may_be_made() {
     let engine = Stuck::new();
@@ -40,7 +41,7 @@ fn a_batch_that_takes_too_long_may_be_made() {
     assert_eq!(server.connect().ask(&Request::point("late", "made")).status, 200);
 }
 
-/// A query that gets no response from the engine at all is given up.
+/// A query that gets no response from the engine at all times out.
 #[test]
 fn a_query_that_takes_too_long_is_given_up() {
     let engine = Stuck::new();
@@ -51,7 +52,7 @@ fn a_query_that_takes_too_long_is_given_up() {
     assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
 }
 
-/// What is no number of seconds is rejected, wherever it stands.
+/// A timeout that is not a number of seconds is rejected, wherever it appears.
 #[test]
 fn a_time_is_a_number() {
     let server = Server::start();

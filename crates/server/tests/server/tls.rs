@@ -1,4 +1,4 @@
-//! TLS on real sockets: the handshake within its bounds, certificates that change, and what shows of the scheme.
+//! TLS on real sockets: the handshake within its bounds, certificates that change, and where the scheme is visible.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -77,7 +77,7 @@ fn remake(guarded: &Guarded) {
     guarded.files();
 }
 
-/// Whatever is large goes through whole, in both directions, on a connection that is used again.
+/// Large bodies are transferred completely, in both directions, on a reused connection.
 #[test]
 fn requests_and_answers_pass() {
     let guarded = Guarded::with(Limits::default());
@@ -99,7 +99,7 @@ fn requests_and_answers_pass() {
     assert_eq!(page.text().matches(&value).count(), 40);
 }
 
-/// URLs in answers say https.
+/// URLs in responses use https.
 #[test]
 fn answers_show_the_scheme() {
     let guarded = Guarded::with(Limits::default());
@@ -122,8 +122,8 @@ fn set_shop(server: &Server, https_only: bool) {
     });
 }
 
-/// An account that insists on https is not served over plain http, whatever the credentials; not by TLS of our
-/// own, nor by that of a proxy that is trusted.
+/// An account that requires https is not served over plain http, whatever the credentials. It is served over the
+/// server's own TLS and over that of a trusted proxy.
 #[test]
 fn an_account_may_insist_on_https() {
     let query = "sv=2019-02-02&ss=t&srt=sco&sp=rl&se=2099-01-01T00%3A00%3A00Z&sig=x";
@@ -158,7 +158,7 @@ fn an_account_may_insist_on_https() {
     }
 }
 
-/// SA-02: `spr=https` holds by the server's own TLS and not without it.
+/// SA-02: `spr=https` is satisfied by the server's own TLS and not without it.
 #[test]
 fn a_signature_for_https_needs_tls() {
     let query = "sv=2019-02-02&ss=t&srt=sco&sp=rl&se=2099-01-01T00%3A00%3A00Z&spr=https&sig=x";
@@ -179,7 +179,7 @@ fn certificates_change_without_losing_connections() {
     let mut old = guarded.connect();
     assert_eq!(ask(&mut old), 200);
     remake(&guarded);
-    assert!(guarded.try_connect().is_err(), "the server still shows the one that it has read");
+    assert!(guarded.try_connect().is_err(), "the server still uses the one that it has read");
     guarded.server.reload();
     let mut new = guarded.connect();
     assert_eq!((ask(&mut new), ask(&mut old)), (200, 200));
@@ -191,7 +191,7 @@ fn certificates_change_without_losing_connections() {
     assert_eq!((ask(&mut guarded.connect()), ask(&mut new), ask(&mut old)), (200, 200, 200));
 }
 
-/// A handshake holds a place, and not for longer than a head.
+/// A handshake holds a permit, but not for longer than a head may.
 #[test]
 fn a_handshake_has_so_long() {
     let guarded = Guarded::with(Limits { connections_max: 1, head_time_max: SHORT, ..Limits::default() });
@@ -217,7 +217,7 @@ fn a_crowd_is_told() {
     assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
 }
 
-/// Bytes that are no handshake end the connection and nothing else.
+/// Bytes that are not a handshake end only their own connection.
 #[test]
 fn garbage_disturbs_nobody() {
     let guarded = Guarded::with(Limits::default());
@@ -241,7 +241,7 @@ fn plain_http_is_told_to_use_https() {
     plain.assert_closed();
 }
 
-/// A client that takes nothing of its answers loses its place: also what TLS holds back has a deadline.
+/// A client that does not read its responses is disconnected: data buffered by TLS has a deadline too.
 #[test]
 fn an_answer_is_taken_in_time() {
     let limits = Limits { connections_max: 1, request_time_max: SHORT, ..Limits::default() };
@@ -260,7 +260,7 @@ fn an_answer_is_taken_in_time() {
     }) {}
 }
 
-/// Neither a handshake nor an idle connection keeps a server from stopping.
+/// Neither a handshake nor an idle connection delays a shutdown.
 #[test]
 fn stopping_waits_for_no_handshake() {
     let mut guarded = Guarded::with(Limits::default());

@@ -47,7 +47,7 @@ fn put(bytes: usize) -> Request {
     put.with("Content-Length", bytes.to_string())
 }
 
-/// A body that takes its time, and less than the deadline for its progress.
+/// A body that arrives slowly, but within the deadline for progress.
 struct Slow(usize);
 
 impl Body for Slow {
@@ -85,7 +85,7 @@ async fn an_upload_that_is_not_committed_in_time_gets_a_response() {
     assert_eq!(send(&endpoint, put(1), &mut ReadyBody(Bytes::from_static(b"x"))).await, (201, None));
 }
 
-/// The client's own time is not counted: a body that makes progress may take as long as it takes.
+/// Time spent waiting for the client is not counted: a body that makes progress may take any time.
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_does_not_use_up_the_time_of_the_server() {
     let (_, endpoint) = with_container().await;

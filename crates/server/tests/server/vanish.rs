@@ -6,7 +6,7 @@ use lazuli_server::Limits;
 
 use crate::support::{Request, Server};
 
-/// A client that has said all it has to say still gets its answers.
+/// A client that has closed its sending side still gets its responses.
 #[test]
 fn half_closed_clients_are_answered() {
     let server = Server::start();
@@ -25,7 +25,7 @@ fn a_client_that_says_nothing_hears_nothing() {
     let mut client = server.connect();
     client.finish();
     client.assert_closed();
-    // A head that ends early is no request.
+    // An incomplete head is not a request.
     for start in ["G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n"] {
         let mut client = server.connect();
         client.send(start);
@@ -61,7 +61,7 @@ fn half_a_body_does_nothing() {
     assert_eq!(server.connect().ask(&Request::point("half", "r")).status, 404);
 }
 
-/// With a single place, the next client is served only when the one that went away has been let go.
+/// With a single permit, the next client is served only after the permit of the disconnected one is released.
 #[test]
 fn a_client_that_disappears_gives_its_place_back() {
     let server = Server::with(Limits { connections_max: 1, ..Limits::default() });
@@ -76,7 +76,7 @@ fn a_client_that_disappears_gives_its_place_back() {
     ] {
         let mut client = server.connect();
         if !start.is_empty() {
-            // The place may still be taken by the client before; then this one has disappeared already.
+            // The previous client may still hold the permit; then this one has disappeared already.
             let _ = std::io::Write::write_all(&mut client.stream, &start);
         }
         drop(client);
@@ -84,7 +84,7 @@ fn a_client_that_disappears_gives_its_place_back() {
     }
 }
 
-/// The client goes away while it is being answered.
+/// The client disconnects during the response.
 #[test]
 fn a_client_that_disappears_in_the_answer() {
     let server = Server::with(Limits { connections_max: 2, ..Limits::default() });

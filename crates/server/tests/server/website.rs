@@ -151,7 +151,7 @@ fn pages_are_only_read() {
     assert_eq!(exchange(site.blobs, &blob).status, 404);
 }
 
-/// Without an error document there is a page that says what is wrong; a default index document serves every directory.
+/// Without an error document the server sends a page with the error; a default index document serves every directory.
 #[test]
 fn other_settings() {
     let site = Site::start();

@@ -1,10 +1,10 @@
-//! Rows of a range of keys, packed in their order: what a scan walks over without asking the sorted store.
+//! Rows of a range of keys, packed in their order: a scan reads them without accessing the sorted store.
 
 use lazuli_engine::{RowView, TableId, Version};
 
 use crate::keyspace;
 
-/// Memory of a row besides its texts and its value.
+/// Memory of a row besides its keys and its value.
 const ENTRY_BYTES: usize = std::mem::size_of::<Entry>();
 
 /// Rows in order, as one view has them. Never changed once it is built.
@@ -60,7 +60,7 @@ impl Block {
         true
     }
 
-    /// Gives back what it has reserved but not used.
+    /// Frees memory that it has reserved but not used.
     pub fn trim(&mut self) {
         self.texts.shrink_to_fit();
         self.values.shrink_to_fit();

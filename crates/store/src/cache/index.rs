@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::{Block, Found};
 use crate::limits::{CACHE_DECLINES_MAX, CACHE_PROBES_MAX, SEGMENT_BORDERS_BYTES_MAX, SEGMENT_BORDERS_SHARE};
 
-/// Memory of a segment besides its keys and its rows: about what the ordered map takes for it.
+/// Memory of a segment besides its keys and its rows: about the overhead of the ordered map.
 const SEGMENT_FIXED_BYTES: usize = 160;
 /// Scans of a segment are counted up to here.
 const HEAT_MAX: u8 = 15;

@@ -1,14 +1,14 @@
 //! Rows kept in memory in the order of scans, for ranges of keys that are scanned again and again.
 //!
-//! The keys of tables that were scanned are divided into segments of about equal size. A scan that comes by for the
-//! first time only leaves the borders of segments behind; one that comes again keeps a segment's rows as a [`Block`].
+//! The keys of tables that were scanned are divided into segments of about equal size. The first scan of a range only
+//! records the borders of segments; a repeated scan keeps a segment's rows as a [`Block`].
 //!
-//! What must stay true: a reader finds in a block exactly what its view has. Views are numbered; a segment knows the
+//! What must stay true: a reader finds in a block exactly the rows of its view. Views are numbered; a segment knows the
 //! number of the last group that wrote to it, and the committer notes that before anyone can have a view of that group.
-//! So what is noted is no less than the number of any write that is in the reader's view or in the block's. If it is
-//! also no greater than the numbers of both views, nothing was written between them, and their rows are the same.
+//! So the noted number is at least that of any write in the reader's view or in the block's. If it is also no greater
+//! than the numbers of both views, nothing was written between them, and their rows are the same.
 //!
-//! A segment that is new cannot know what was written before: it counts all groups up to its making as writes to it.
+//! A new segment cannot know what was written before: it counts all groups up to its creation as writes to it.
 
 mod block;
 mod index;
@@ -23,7 +23,7 @@ pub use rows::RowCache;
 
 use crate::limits::{SEGMENT_BYTES, SEGMENTS_IN_CACHE_MIN};
 
-/// The cache. A budget of nothing turns it off.
+/// The cache. A budget of zero turns it off.
 #[derive(Debug)]
 pub struct ScanCache {
     bytes_max: usize,
@@ -31,7 +31,7 @@ pub struct ScanCache {
     index: RwLock<Index>,
 }
 
-/// What the cache has at a key.
+/// The cache's entry for a key.
 #[derive(Debug)]
 pub enum Found {
     /// Rows of a segment, as the reader's view has them.
@@ -53,7 +53,7 @@ pub enum Found {
 }
 
 impl ScanCache {
-    /// A cache of this many bytes, borders included.
+    /// A cache of the given size in bytes, borders included.
     pub fn new(bytes_max: u64) -> Self {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let segment_bytes = SEGMENT_BYTES.min(bytes_max / SEGMENTS_IN_CACHE_MIN);
@@ -70,7 +70,7 @@ impl ScanCache {
         self.segment_bytes
     }
 
-    /// What is there at `key` for a reader with the view `number`?
+    /// Looks up `key` for a reader with the view `number`.
     pub fn find(&self, key: &[u8], number: u64) -> Found {
         if !self.is_on() {
             return Found::Gap(None);
@@ -78,7 +78,7 @@ impl ScanCache {
         self.read().find(key, number)
     }
 
-    /// Keeps the rows of a segment, if it is still there, nothing was written to it, and it is worth the room.
+    /// Keeps the rows of a segment, if it is still there, nothing was written to it, and it is worth the memory.
     pub fn keep(&self, start: &[u8], end: &[u8], mut block: Block) {
         block.trim();
         self.write().keep(start, end, Arc::new(block), self.bytes_max);
@@ -92,13 +92,14 @@ impl ScanCache {
         }
     }
 
-    /// Notes that the group `number` has written to some keys. Before anyone has a view of the group.
+    /// Notes that the group `number` has written to some keys. Must be called before anyone has a view of the group.
     pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
         if !self.is_on() {
             return;
         }
         let index = self.read();
-        // Under the lock, so that a segment is either made before, and is noted, or after, and knows the number.
+        // Under the lock, so that a segment is either created before, and gets the note, or after, and knows the
+        // number.
         index.tide.store(number, Ordering::Release);
         keys.for_each(|key| index.note_write(number, key));
     }
@@ -108,7 +109,7 @@ impl ScanCache {
         self.bytes_max
     }
 
-    /// Bytes in use, borders and all.
+    /// Bytes in use, borders included.
     pub fn bytes(&self) -> usize {
         self.read().bytes()
     }

@@ -1,14 +1,14 @@
 //! Single rows kept in memory, for reads by key.
 //!
 //! The same rule as for blocks: a row is what the reader's view has if nothing was written to it between that view and
-//! the one it was read in. What was written when is remembered by a hash of the key: a write to one row may
-//! put out others with the same hash, but none is ever shown that is out of date.
+//! the one it was read in. What was written when is remembered by a hash of the key: a write to one row may invalidate
+//! others with the same hash, but an outdated row is never returned.
 //!
-//! A row is kept when it is read for the second time: rows that are asked for once, as by reads all over a table that
+//! A row is kept when it is read for the second time: rows that are read only once, as by random reads of a table that
 //! no cache can hold, are not worth the copy.
 //!
 //! Rows live in two generations. One that is found in the old one moves to the young one; when that is full, it becomes
-//! the old one, and what nobody asked for meanwhile is gone.
+//! the old one, and rows that were not read in the meantime are dropped.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -31,7 +31,7 @@ const ASKED_MAX: usize = 64 * 1024;
 /// Memory of a row besides its key and value.
 const ROW_FIXED_BYTES: usize = 128;
 
-/// The cache. A budget of nothing turns it off.
+/// The cache. A budget of zero turns it off.
 #[derive(Debug)]
 pub struct RowCache {
     shards: Vec<Mutex<Shard>>,
@@ -100,8 +100,8 @@ impl RowCache {
         Self { shards, writes, asked, generation_bytes_max }
     }
 
-    /// The row, if it is known to be what the view `number` has; otherwise what `read` finds, which is remembered if
-    /// it was asked for before.
+    /// The row, if it is known to be what the view `number` has; otherwise the result of `read`, which is cached if the
+    /// row was read before.
     pub fn get<E>(
         &self,
         key: &[u8],
@@ -131,17 +131,17 @@ impl RowCache {
         if self.shards.is_empty() { None } else { self.find(xxh3_64(key), key, number) }
     }
 
-    /// Notes that the group `number` has written to some keys. Before anyone has a view of the group.
+    /// Notes that the group `number` has written to some keys. Must be called before anyone has a view of the group.
     pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
         if !self.writes.is_empty() {
             keys.for_each(|key| self.stripe(xxh3_64(key)).store(number, Ordering::Release));
         }
     }
 
-    /// Was this key the last one of its hash to be asked for? It is from now on.
+    /// Was this key the last one of its hash to be read? Records that it is now.
     fn was_asked_for(&self, hash: u64) -> bool {
         let place = usize::try_from(hash >> 24).unwrap_or(0) % self.asked.len().max(1);
-        // The bits that do not choose the place; nothing has the mark of an empty place.
+        // The bits that do not choose the slot; no key has the mark of an empty slot.
         let mark = u32::try_from(hash & 0x00FF_FFFF).unwrap_or(0) | 1 << 31;
         self.asked.get(place).is_some_and(|last| last.swap(mark, Ordering::Relaxed) == mark)
     }
@@ -151,7 +151,7 @@ impl RowCache {
     }
 
     fn shard(&self, hash: u64) -> std::sync::MutexGuard<'_, Shard> {
-        // The low bits choose a place in the maps.
+        // The low bits choose a slot in the maps.
         let shard = usize::try_from(hash >> 56).unwrap_or(0) % SHARDS;
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,7 +215,7 @@ mod tests {
         Cell { version: Version(version), value: vec![7; bytes].into() }
     }
 
-    /// What a reader with the view `number` gets if it would find `stored`: that, or the `expected` one that is kept.
+    /// Reads with the view `number` when `stored` is on disk; checks that the reader gets `expected`.
     #[track_caller]
     fn check(cache: &RowCache, number: u64, stored: u64, expected: u64) {
         let found = cache.get::<()>(b"key", number, || Ok(Some(cell(stored, 5)))).unwrap().unwrap();
@@ -232,7 +232,7 @@ mod tests {
         check(&cache, 4, 99, 1);
         check(&cache, 3, 99, 1);
         check(&cache, 9, 99, 1);
-        // An older view has something else, and what it finds is of no use to newer ones.
+        // An older view has something else, and newer views cannot use what it finds.
         check(&cache, 2, 50, 50);
         check(&cache, 4, 1, 1);
         write(10);

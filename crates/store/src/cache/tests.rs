@@ -54,7 +54,7 @@ fn keys_belong_to_one_segment_or_none() {
     check(&cache, 5, 1, "segment");
     check(&cache, 19, 1, "segment");
     check(&cache, 20, 1, "gap, then nothing");
-    // What is divided already stays so; what is left over is added.
+    // Existing segments stay; the rest is added.
     cache.divide(&[key(0), key(8), key(20), key(30)]);
     check(&cache, 0, 1, "gap, then more");
     check(&cache, 25, 1, "segment");
@@ -110,7 +110,7 @@ fn a_cache_without_memory_is_off() {
     check(&cache, 0, 1, "gap, then nothing");
 }
 
-/// One long scan leaves what is scanned often where it is; what is scanned more often takes its place.
+/// One long scan leaves what is scanned often where it is; what is scanned more often replaces it.
 #[test]
 fn room_is_for_what_is_scanned_more_often() {
     let cache = ScanCache::new(64 * 1024);

@@ -1,4 +1,4 @@
-//! Commits that write far more than they send: the size of groups, and what recovery makes of the largest one.
+//! Commits that write far more than they send: the size of groups, and the recovery of the largest one.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn grow(row: usize, bytes: usize) -> Write {
     Write { row: row.to_string().into(), condition: Condition::Any, change }
 }
 
-/// A log that does with each batch as it is told.
+/// A log whose behaviour for each batch is set by the test.
 struct SeamLog<F>(F);
 
 impl<F: FnMut(OwnedWriteBatch, Durability) -> fjall::Result<()> + Send> Log for SeamLog<F> {
@@ -40,7 +40,7 @@ impl<F: FnMut(OwnedWriteBatch, Durability) -> fjall::Result<()> + Send> Log for 
     }
 }
 
-/// A store whose log waits for a word before its first batch, and tells when it has come to it.
+/// A store whose log waits for a signal before its first batch, and reports when it has reached it.
 fn gated(dir: &Path) -> (Store, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, is_entered) = mpsc::channel();
     let (go_on, may_go_on) = mpsc::channel();
@@ -61,7 +61,7 @@ fn gated(dir: &Path) -> (Store, mpsc::Receiver<()>, mpsc::Sender<()>) {
 async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
     let dir = tempfile::tempdir().unwrap();
     let (store, is_entered, go_on) = gated(dir.path());
-    // Without the runtime's own idea of how often one task may ask.
+    // Without tokio's cooperative budget per task.
     let apply =
         |partition, writes| Box::pin(tokio::task::unconstrained(store.apply(TABLE, partition, writes)));
     let mut commits = vec![apply("p", vec![upsert("first", "1")])];
@@ -93,7 +93,7 @@ async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
     assert_eq!((row.value.len(), row.version), (MIB, versions[versions.len() - 21]));
 }
 
-/// Begins the last of some commits and waits until it is in the queue. All but the first are.
+/// Begins the last of some commits and waits until it is in the queue. All but the first stay there.
 fn queue_last<F: Future + Unpin>(store: &Store, commits: &mut [F]) {
     let waiting = commits.len() - 1;
     assert!(commits.last_mut().is_some_and(|last| poll(last).is_none()));
@@ -110,7 +110,7 @@ fn poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     }
 }
 
-/// Copies a store as a killed process leaves it.
+/// Copies a store as a killed process would leave it.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for path in preflight::list(from).unwrap() {
@@ -137,7 +137,7 @@ async fn finding_2_largest_group_is_readable_by_recovery() {
     });
     let store = Store::open_with(&dir, Options::default(), Box::new(log)).unwrap();
     store.apply(TABLE, "p", vec![upsert("before", "1")]).await.unwrap();
-    // To the last byte of what one commit may write.
+    // Exactly as many bytes as one commit may write.
     let fixed: usize =
         (0..10).map(|row| WRITE_BYTES + keyspace::row_key(TABLE, "p", &row.to_string()).len()).sum();
     let last = COMMIT_BYTES_MAX - fixed - 9 * VALUE_BYTES_MAX;

@@ -1,10 +1,10 @@
-//! The one thread that writes: takes every commit that waits, decides each against the store and against what the same
-//! group already wrote, writes one batch, syncs once, publishes, and only then answers all.
+//! The one thread that writes: takes all waiting commits, checks each against the store and against earlier commits of
+//! the same group, writes one batch, syncs once, publishes, and only then sends all results.
 //!
 //! What must stay true:
-//! - Nobody learns anything that depends on a group, a rejection included, before the group is durable.
-//! - After one failed batch nothing is written, published or acknowledged any more. So a commit for which the disk may
-//!   have no room is rejected before anything is written.
+//! - No caller gets a result that depends on a group, not even a rejection, before the group is durable.
+//! - After one failed batch nothing more is written, published or acknowledged. So a commit for which the disk may have
+//!   no room is rejected before anything is written.
 
 mod room;
 
@@ -70,7 +70,7 @@ pub enum Job {
         /// Its place in the queue.
         place: Place,
     },
-    /// Finish what waits, then end.
+    /// Finish the waiting jobs, then exit.
     Stop,
 }
 
@@ -90,9 +90,9 @@ pub struct Committer {
     pub number: u64,
     pub carried: Option<Carried>,
     pub acknowledged: Acknowledged,
-    /// The space on the disk when the last group was begun.
+    /// The space on the disk at the start of the last group.
     pub space: Space,
-    /// There was too little of it for any write.
+    /// It was too little for any write.
     pub is_short: bool,
 }
 
@@ -108,7 +108,7 @@ impl Committer {
     /// Works until it is stopped.
     pub fn run(mut self) {
         let mut jobs = VecDeque::new();
-        // Once there is nothing left to let go of, the wait is for a job alone.
+        // Once there is nothing left to free, wait for a job only.
         let (mut is_at_rest, mut is_last) = (false, false);
         loop {
             // Jobs that did not fit into the last group go first.
@@ -126,8 +126,8 @@ impl Committer {
         }
     }
 
-    /// Makes the next opening fast and leaves a note for it. Everything acknowledged is durable already; the sync is for
-    /// what need not be.
+    /// Prepares for a fast next opening and marks the store as closed. Everything acknowledged is durable already; the
+    /// sync covers only data that need not be durable.
     fn close(self) {
         if self.health.poison().is_some() {
             return;
@@ -139,16 +139,16 @@ impl Committer {
             }
         }
         if let Err(error) = self.files.db.persist(PersistMode::SyncAll) {
-            tracing::error!(%error, "the log could not be synced when the store was closed");
+            tracing::error!(%error, "failed to sync the log when the store was closed");
             return;
         }
         crash_point::pass(Point::Closing);
-        // Without the note the next opening only checks less.
+        // Without the mark, the next opening merely checks less.
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
 
-    /// Lets go of what only a busy store needs; `false` if there was nothing. An old view keeps memory and files alive
-    /// that background work has replaced.
+    /// Frees memory that only a busy store needs; `false` if there was nothing. An old view keeps memory and files
+    /// alive that background work has replaced.
     fn rest(&mut self) -> bool {
         self.recent.clear(self.number);
         let is_outdated = self.published.view().is_ok_and(|view| view.is_outdated());
@@ -180,7 +180,7 @@ impl Committer {
         }
     }
 
-    /// Decides jobs in order until the group is full. What does not fit stays where it is, or is carried over.
+    /// Decides jobs in order until the group is full. Jobs that do not fit stay in the queue or are carried over.
     fn decide_group(&mut self, jobs: &mut VecDeque<Job>) -> Group {
         let mut group = Group::default();
         self.look_at_space();
@@ -235,13 +235,14 @@ impl Committer {
         place: Place,
         ticks: u64,
     ) {
-        // Before anything is decided: making room in memory would write a sorted file.
+        // Check before any decision: freeing memory would write a sorted file.
         if let Err(error) = self.check_space(group.bytes, true) {
             return group.promise(Answer::Commit(answer, Err(error)), place);
         }
         let version = rules::next_version(ticks, self.state.last_version);
         let current = |key: &[u8], seen: Option<&Seen>| self.current(key, seen);
-        // A large result waits for room while it grows, so that it is never in memory beside as many rows again.
+        // A large result waits for room while it grows, so that it is never in memory together with a full set of
+        // memtables.
         let make_room = |bytes: usize| self.wait_for_room((group.bytes + bytes) as u64);
         let applied = match commit.decide(version, current, make_room) {
             Ok(Ok(decided)) => match self.check_space_of(&decided, group.bytes) {
@@ -268,7 +269,8 @@ impl Committer {
         Applied::Done { version, updated: decided.updated }
     }
 
-    /// The versions that it takes over are never given out: the last one is at least the greatest of them.
+    /// The versions that it takes over are never assigned again: the last version becomes at least the greatest of
+    /// them.
     fn adopt(&mut self, group: &mut Group, adoption: Adoption, ticks: u64) -> Result<Adopted> {
         let latest = Version(ticks.max(self.state.last_version.0));
         let bytes = adoption.bytes;
@@ -296,7 +298,7 @@ impl Committer {
         group.commits += 1;
     }
 
-    /// The state of a row after all that was decided so far.
+    /// The state of a row after all commits decided so far.
     fn current(&self, key: &[u8], seen: Option<&Seen>) -> Result<Option<crate::cell::Cell>> {
         match self.recent.look(key, seen) {
             Known::State(cell) => Ok(cell),
@@ -307,7 +309,7 @@ impl Committer {
     /// Makes a group durable and shows it to readers.
     fn write(&mut self, group: &Group) -> Result<()> {
         if !group.must_sync && group.batch.is_empty() {
-            // Only rejections, and what they rest on is published.
+            // Only rejections, and the state that they are based on is published.
             return Ok(());
         }
         if let Some(why) = self.health.poison() {
@@ -319,7 +321,7 @@ impl Committer {
         }
         crash_point::pass_while(Point::BeforeCatalog, || group.changes_catalog());
         self.append(group)?;
-        // Only what is durable: commits that did not wait for the disk may be lost, and are no damage then.
+        // Only durable versions: commits that did not wait for the disk may be lost, and their loss is not damage.
         if self.durability == Durability::Full {
             self.acknowledged.note(self.state.last_version);
         }
@@ -328,13 +330,13 @@ impl Committer {
         crash_point::pass_while(Point::WritingOut, || self.files.is_writing_out());
         crash_point::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
         self.number += 1;
-        // Before anyone can have the view, so that no reader of it takes older rows for its own.
+        // Before anyone can have the view, so that no reader of it uses outdated cached rows.
         self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
         self.files.points.note_writes(self.number, group.batch.keys().map(|key| &**key));
         self.published.publish(View::take(&self.files, self.number));
         self.health.count_group(group.bytes);
         if group.erases {
-            // Erased rows may be among those remembered.
+            // Erased rows may be among the remembered ones.
             self.recent.clear(self.number);
             crash_point::pass(Point::AfterErase);
         }
@@ -358,10 +360,10 @@ impl Committer {
             let _ = self.log.commit(batch, Durability::Relaxed);
             std::process::abort();
         }
-        // Every batch, also one of rows that nobody misses: one that is not on the disk yet when a later one is synced could be
-        // left with a hole by a loss of power, in front of a whole batch. That is how damage looks.
+        // Sync every batch, even one that only erases rows: otherwise a loss of power could leave a hole in it in front
+        // of a later, synced batch, and that would look like damage.
         self.log.commit(batch, self.durability).map_err(|error| match error {
-            // It rejects before it writes anything, because background work has failed.
+            // The sorted store rejects the batch before it writes anything, because background work has failed.
             fjall::Error::Poisoned => poisoned("writing sorted files has failed"),
             other => Error::Unknown(format!("writing the log failed: {other}")),
         })
@@ -369,7 +371,7 @@ impl Committer {
 }
 
 impl Job {
-    /// Bytes that it is known to write before it is decided.
+    /// Bytes that it will write at least, known before it is decided.
     fn bytes_min(&self) -> usize {
         match self {
             Job::Commit { .. } | Job::FreshTable { .. } | Job::Stop => 0,
@@ -379,7 +381,7 @@ impl Job {
     }
 }
 
-/// Poisons the store when the committer's thread ends by a panic.
+/// Poisons the store when the committer's thread panics.
 pub struct PanicGuard(pub Arc<Health>);
 
 impl Drop for PanicGuard {

@@ -1,4 +1,4 @@
-//! Room for what commits write: in memory, which background work empties, and on the disk.
+//! Space for what commits write: in memory, which background work frees, and on disk.
 
 use lazuli_engine::Result;
 
@@ -8,7 +8,7 @@ use crate::error::poisoned;
 use crate::limits::STALL_POLL;
 
 impl Committer {
-    /// Waits while background work is behind, or while rows in memory leave no room for `bytes` more; an error if
+    /// Waits while background work is behind, or while rows in memory leave no space for `bytes` more; an error if
     /// background work has died.
     pub(super) fn wait_for_room(&self, bytes: u64) -> Result<()> {
         loop {
@@ -27,7 +27,7 @@ impl Committer {
         }
     }
 
-    /// Looks how much space the disk has, before a group is decided.
+    /// Checks the free disk space before a group is decided.
     pub(super) fn look_at_space(&mut self) {
         self.space = self.log.space(self.files.directory.path());
         let shortage = self.check_space(0, false).err();
@@ -41,8 +41,8 @@ impl Committer {
         self.is_short = shortage.is_some();
     }
 
-    /// Fails if the disk has no room for `bytes` more. Bytes are written to the log first and to a sorted file later. What
-    /// frees space later may use half of the reserve.
+    /// Fails if the disk has no room for `bytes` more. Bytes are written to the log first and to a sorted file later.
+    /// Writes that free space later may use half of the reserve.
     pub(super) fn check_space(&self, bytes: usize, frees: bool) -> Result<()> {
         let reserve = self.space.reserve();
         let needed = (2 * bytes as u64).saturating_add(self.files.unwritten_bytes());

@@ -87,7 +87,7 @@ async fn deletions_may_use_half_of_the_reserve() {
     assert_eq!(store.get(TABLE, "p", &["a"]).await.unwrap(), [None]);
 }
 
-/// A rejected commit leaves no trace in what later commits of the same group are checked against.
+/// A rejected commit does not affect the checks of later commits in the same group.
 #[tokio::test]
 async fn a_rejected_commit_is_not_remembered() {
     let dir = tempfile::tempdir().unwrap();

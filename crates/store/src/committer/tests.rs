@@ -60,8 +60,8 @@ async fn set(store: &Store, row: &str, value: &str) -> Result<Applied> {
     store.apply(TABLE, "p", vec![upsert(row, value)]).await
 }
 
-/// After a failed append or sync nothing is acknowledged or shown any more, reads continue, and after opening again the
-/// commit in question is there as a whole or not at all.
+/// After a failed append or sync nothing more is acknowledged or published, reads continue, and after opening again the
+/// commit in question is present completely or not at all.
 #[tokio::test]
 async fn after_one_failure_nothing_is_acknowledged() {
     for fault in [Fault::Append, Fault::Sync, Fault::Background] {
@@ -104,7 +104,7 @@ async fn after_one_failure_nothing_is_acknowledged() {
     }
 }
 
-/// A log that fails once, when it is told to continue, and works before and after.
+/// A log that fails once, when the test lets it continue, and works before and after.
 struct HeldLog {
     entered: mpsc::Sender<()>,
     go_on: mpsc::Receiver<()>,
@@ -122,7 +122,7 @@ impl Log for HeldLog {
     }
 }
 
-/// Nor is a commit that was waiting for its turn when the one before it failed, even if the disk works again.
+/// Nor is a commit that was waiting when the one before it failed, even if the disk works again.
 #[tokio::test]
 async fn what_waits_behind_a_failure_is_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
@@ -145,7 +145,7 @@ async fn what_waits_behind_a_failure_is_not_acknowledged() {
     assert_eq!((get(&store, "a").await, get(&store, "b").await), (None, None));
 }
 
-/// Lets a commit go as far as the queue; `false` if it is done already.
+/// Polls a commit until it is in the queue; `false` if it is complete already.
 async fn queued(commit: &mut (impl Future + Unpin)) -> bool {
     tokio::select! {
         biased;
@@ -154,7 +154,8 @@ async fn queued(commit: &mut (impl Future + Unpin)) -> bool {
     }
 }
 
-/// In a group that fails, a rejected commit learns that nothing of it was applied; the outcome of the others is unknown.
+/// In a group that fails, a rejected commit gets an error that says that nothing was applied; the outcome of the others
+/// is unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn refused_commits_of_a_failed_group_are_not_unknown() {
     let dir = tempfile::tempdir().unwrap();
@@ -175,7 +176,7 @@ async fn refused_commits_of_a_failed_group_are_not_unknown() {
         match task.await.unwrap() {
             (_, Err(Error::Poisoned(_))) => {}
             (n, Err(Error::Unknown(_))) => assert_eq!(n % 2, 0),
-            // Rejected before the failure, by what was durable.
+            // Rejected before the failure, based on durable state.
             (n, Ok(Applied::Refused { reason: Reason::Exists, .. })) => assert_eq!(n % 2, 1),
             other => panic!("{other:?}"),
         }
@@ -190,7 +191,7 @@ impl Update for Panicking {
     }
 }
 
-/// An update that panics fails its own commit and no other.
+/// An update that panics fails only its own commit.
 #[tokio::test]
 async fn a_panicking_update_harms_nobody_else() {
     let dir = tempfile::tempdir().unwrap();
@@ -203,8 +204,8 @@ async fn a_panicking_update_harms_nobody_else() {
     assert_eq!((get(&store, "b").await, get(&store, "c").await), (None, Some("1".into())));
 }
 
-/// Readers see whole commits also while memtables are written out and files merged, which moves the sorted store's own
-/// idea of the latest state in the middle of a commit.
+/// Readers see whole commits also while memtables are written out and files merged, which changes the sorted store's
+/// own notion of the latest state in the middle of a commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn commits_are_whole_while_memtables_are_written_out() {
     const ROWS: usize = 60;
@@ -284,8 +285,8 @@ impl Log for RecordingLog {
     }
 }
 
-/// Every batch waits for the disk, and where the options say so, none does. What is erased did not: a loss of power could leave a
-/// hole in it in front of a commit that was synced, and the store was called damaged.
+/// Every batch waits for the disk, unless the options say that none does. Erasures did not wait: a loss of power could
+/// leave a hole in one of them in front of a synced commit, and the store was reported as damaged.
 #[tokio::test]
 async fn commits_and_what_is_erased_wait_for_the_disk() {
     for asked in [Durability::Full, Durability::Relaxed] {
@@ -299,7 +300,7 @@ async fn commits_and_what_is_erased_wait_for_the_disk() {
         store.fresh_table().await.unwrap();
         assert_eq!(store.erase(TABLE).await, Ok(false));
         assert_eq!(*durabilities.lock().unwrap(), [asked, asked, asked]);
-        // A commit that is rejected by what is durable writes nothing.
+        // A commit that is rejected based on durable state writes nothing.
         let refused = store.apply(TABLE, "p", vec![exists("a")]).await.unwrap();
         assert!(matches!(refused, Applied::Refused { .. }));
         assert_eq!(durabilities.lock().unwrap().len(), 3);
@@ -314,18 +315,18 @@ fn exists(row: &str) -> Write {
     Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }
 }
 
-/// Table ids are asked for by requests, and a request that runs out of time leaves its question in the queue.
+/// Requests allocate table ids, and a request that times out leaves its job in the queue.
 #[tokio::test]
 async fn the_queue_is_bounded_for_table_ids_too() {
     let places = (QUEUE_BYTES_MAX / COMMIT_BYTES_MIN) as u64;
     let dir = tempfile::tempdir().unwrap();
     let (store, switch) = open(dir.path());
     {
-        // The disk does not answer as long as this is held.
+        // The disk blocks while this is held.
         let _hang = switch.lock().unwrap();
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         for _ in 0..places + 100 {
-            // Without the runtime's own idea of how often one task may ask.
+            // Without tokio's cooperative budget per task.
             let asked = std::pin::pin!(tokio::task::unconstrained(store.fresh_table()));
             assert!(asked.poll(&mut context).is_pending());
         }

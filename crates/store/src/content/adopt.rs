@@ -1,6 +1,6 @@
 //! Puts pieces of another store into packs, under their names.
 //!
-//! What must stay true: bytes that are there are never overwritten, unless they are the same or zeros.
+//! What must stay true: existing bytes are never overwritten, unless they are equal or zeros.
 
 use std::io::IoSlice;
 use std::sync::PoisonError;
@@ -26,17 +26,17 @@ enum Before {
     Other,
 }
 
-/// Stores a piece; when the sync that is returned is done, it is durable. May block.
+/// Stores a piece. It is durable once the returned sync is done. May block.
 pub fn adopt(inner: &Inner, piece: Piece, bytes: &Bytes) -> Result<Option<Synced>> {
     if !piece.is_valid() {
-        return Err(Error::Corrupt(format!("{piece} is not possible")));
+        return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
     }
     verify_piece(piece, bytes)?;
     let mut summing = Summing::default();
     summing.add(bytes);
     let (_, table) = summing.finish();
     let Some(pack) = inner.packs.adopting(&piece)? else {
-        // This process stores it already, or has given the place to an upload.
+        // This process stores it already, or has assigned the range to an upload.
         let pack = inner.packs.find(piece.stream).filter(|pack| !pack.is_dead(&piece));
         return match pack.map(|pack| before(&pack, &piece, bytes, &table)).transpose()? {
             Some(Before::Same) => Ok(None),
@@ -90,5 +90,5 @@ fn before(pack: &Pack, piece: &Piece, bytes: &[u8], table: &[u8]) -> Result<Befo
 }
 
 fn in_use(piece: &Piece) -> Error {
-    Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
+    Error::Unavailable(format!("{piece} cannot be adopted: its range is in use by other content"))
 }

@@ -1,4 +1,4 @@
-//! Everything that pack files ask of the operating system: the seam at which tests let the disk fail.
+//! Everything that pack files ask of the operating system: the interface where tests inject disk failures.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
@@ -10,7 +10,7 @@ use crate::space::Space;
 /// Buffers that one call of the system takes.
 const BUFFERS_MAX: usize = 1024;
 
-/// What a disk does. Production uses [`RealDisk`].
+/// The operations of a disk. Production uses [`RealDisk`].
 pub trait Disk: Send + Sync {
     /// Creates a file that must not exist, for its owner only.
     fn create(&self, path: &Path) -> io::Result<File> {
@@ -42,7 +42,7 @@ pub trait Disk: Send + Sync {
         Space::of(dir)
     }
 
-    /// Removes a file; one that is gone already is no error.
+    /// Removes a file; a missing file is not an error.
     fn remove(&self, path: &Path) -> io::Result<()> {
         match fs::remove_file(path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
@@ -69,7 +69,7 @@ fn write_some(file: &File, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<u
 }
 
 fn write_all(file: &File, mut buffers: &mut [IoSlice<'_>], mut offset: u64) -> io::Result<()> {
-    // Empty buffers in front would look like a disk that takes nothing.
+    // Leading empty buffers would look like a disk that accepts nothing.
     IoSlice::advance_slices(&mut buffers, 0);
     while !buffers.is_empty() {
         match write_some(file, buffers, offset) {
@@ -114,7 +114,7 @@ pub fn read(file: &File, bytes: usize, offset: u64) -> io::Result<Vec<u8>> {
             Err(e) => return Err(e),
         }
     }
-    // The system may have filled what the allocator gave beyond.
+    // The allocator may have provided more, and the system may have filled it.
     buffer.truncate(bytes);
     Ok(buffer)
 }
@@ -134,7 +134,7 @@ fn read_some(file: &File, buffer: &mut Vec<u8>, rest: usize, offset: u64) -> io:
     read
 }
 
-/// Reads as [`read`] does, but only if no disk is needed for it: `None` if it would have to wait.
+/// Reads as [`read`] does, but only from the page cache: `None` if it would have to wait for the disk.
 #[cfg(target_os = "linux")]
 pub fn read_cached(file: &File, bytes: usize, offset: u64) -> Option<Vec<u8>> {
     use rustix::io::ReadWriteFlags;
@@ -144,7 +144,7 @@ pub fn read_cached(file: &File, bytes: usize, offset: u64) -> Option<Vec<u8>> {
     (count == bytes).then_some(buffer)
 }
 
-/// Elsewhere the system does not tell.
+/// Other systems cannot tell.
 #[cfg(not(target_os = "linux"))]
 pub fn read_cached(_: &File, _: usize, _: u64) -> Option<Vec<u8>> {
     None

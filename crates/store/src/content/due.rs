@@ -44,7 +44,7 @@ impl Due {
         self.changed.notify_all();
     }
 
-    /// Nobody waits any more, or will.
+    /// Has [`Due::close`] been called?
     pub fn is_closed(&self) -> bool {
         self.lock().is_closed
     }

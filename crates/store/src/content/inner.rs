@@ -1,4 +1,4 @@
-//! What uploads, downloads and the content store itself share.
+//! State shared by uploads, downloads and the content store itself.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -23,7 +23,7 @@ pub struct Inner {
     pub syncers: Syncers,
     /// When content counts as sealed.
     pub durability: Durability,
-    /// Room for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
+    /// Permits for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
     pub gathered: Arc<Semaphore>,
     writes: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -50,12 +50,12 @@ impl Inner {
         })
     }
 
-    /// A place among the writes that run.
+    /// A permit for a concurrent write.
     pub async fn write_slot(&self) -> Result<OwnedSemaphorePermit> {
         Arc::clone(&self.writes).acquire_owned().await.map_err(|_| closed())
     }
 
-    /// A place among the reads that run.
+    /// A permit for a concurrent read.
     pub async fn read_slot(&self) -> Result<OwnedSemaphorePermit> {
         Arc::clone(&self.reads).acquire_owned().await.map_err(|_| closed())
     }
@@ -66,7 +66,7 @@ impl Inner {
         Arc::clone(&self.read_bytes).try_acquire_many_owned(units).ok()
     }
 
-    /// Ends everything. Writes that run are waited for; later ones fail.
+    /// Stops everything. Waits for running writes; later ones fail.
     pub async fn close(self: &Arc<Self>) -> Result<()> {
         self.packs.close();
         let writes = self.writes.acquire_many(WRITES_MAX as u32).await;
@@ -97,7 +97,7 @@ impl Inner {
 }
 
 impl Drop for Inner {
-    /// The threads that sync end by themselves when nobody can ask them any more.
+    /// The sync threads end by themselves when their queues are dropped.
     fn drop(&mut self) {
         self.packs.due.close();
     }

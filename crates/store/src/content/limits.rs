@@ -2,7 +2,7 @@
 
 use lazuli_engine::content::{PIECE_BYTES_MAX, STREAM_BYTES_MAX};
 
-/// Content of at most this many bytes belongs into a row: up to here one commit is faster than a write to a pack and a
+/// Content of at most this many bytes belongs in a row: up to here one commit is faster than a write to a pack and a
 /// commit.
 pub const INLINE_BYTES_MAX: usize = 8 * 1024;
 
@@ -21,7 +21,7 @@ pub const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 pub const FLUSH_BYTES: usize = 256 * 1024;
 /// Bytes that all uploads together gather. Beyond it each of them writes what it gets at once.
 pub const GATHERED_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// What one unit of that bound stands for.
+/// The size of one unit of that bound.
 pub const GATHERED_UNIT_BYTES: usize = 1024;
 /// Writes to packs that run at the same time; more wait.
 pub const WRITES_MAX: usize = 64;
@@ -29,7 +29,7 @@ pub const WRITES_MAX: usize = 64;
 pub const READS_MAX: usize = 64;
 /// Bytes of full-size chunks that all downloads together hold. Beyond it they get small chunks.
 pub const READ_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// What one unit of that bound stands for.
+/// The size of one unit of that bound.
 pub const CHUNK_UNIT_BYTES: usize = 1024;
 /// What a download gets beyond that bound: little enough for ten thousand slow ones.
 pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
@@ -38,7 +38,7 @@ pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
 pub const SYNC_QUEUE_MAX: usize = 1024;
 /// Open files of packs of earlier processes.
 pub const HANDLES_MAX: usize = 256;
-/// Ranges that are freed before others get a turn at the pack's lock.
+/// Ranges that are freed before the pack's lock is released for others.
 pub const FREE_RUNS_MAX: usize = 64;
 /// Packs that one sweep looks at; its maps take up to 128 KiB of memory for each.
 pub const SWEEP_PACKS_MAX: usize = 512;

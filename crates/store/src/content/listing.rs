@@ -1,4 +1,4 @@
-//! What is stored: extents for a check, and sums for those who watch.
+//! What is stored: extents for a check, and sums for monitoring.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -55,7 +55,7 @@ pub fn status(packs: &Packs) -> Result<ContentStatus> {
             status.unswept += state.data.unwrap_or(0).saturating_sub(state.dead.bytes());
         }
     }
-    // In the reverse order of their changes: what is not dead any more has been counted as freed.
+    // Read in the reverse order of the changes: bytes that are no longer dead have been counted as freed.
     status.dead += packs.removing.load(Ordering::SeqCst);
     status.freed = packs.freed.load(Ordering::SeqCst);
     Ok(status)

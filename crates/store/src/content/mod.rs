@@ -1,8 +1,8 @@
 //! Content in pack files, in the directory `content` of the store.
 //!
-//! Uploads reserve ranges of two open packs, one for small pieces and one for large ones, write them side by side, and wait
-//! for a sync that they share. Nothing is ever moved: dead ranges are given back to the file system, and a pack without live
-//! bytes is removed. Rows are the only index, so opening reads no pack.
+//! Uploads reserve ranges of two open packs, one for small pieces and one for large ones, write them side by side, and
+//! wait for a sync that they share. Nothing is ever moved: dead ranges are returned to the file system, and a pack
+//! without live bytes is removed. Rows are the only index, so opening reads no pack.
 //!
 //! | module | what |
 //! |---|---|
@@ -66,13 +66,13 @@ impl PackContent {
         Self::open_with(dir, durability, Arc::new(RealDisk), PACK_BYTES_MAX)
     }
 
-    /// Opens the content of the store in `dir`, only to be read: nothing is changed, and writes fail.
+    /// Opens the content of the store in `dir`, read-only: nothing is changed, and writes fail.
     pub fn open_idle(dir: &Path) -> std::result::Result<Self, OpenError> {
         let packs = Packs::open_idle(dir.join(DIRECTORY))?;
         Ok(Self { inner: Arc::new(Inner::start(packs, Durability::Full)?) })
     }
 
-    /// Opens content on a disk and with packs of the caller's choice.
+    /// Opens content with the given disk and packs.
     fn open_with(
         dir: &Path,
         durability: Durability,
@@ -83,7 +83,7 @@ impl PackContent {
         Ok(Self { inner: Arc::new(Inner::start(packs, durability)?) })
     }
 
-    /// Waits for writes that run and ends the threads. Later calls fail.
+    /// Waits for running writes and ends the threads. Later calls fail.
     pub async fn close(&self) -> Result<()> {
         self.inner.close().await
     }

@@ -1,4 +1,4 @@
-//! One pack file: which of its ranges are in use, and what may become of the rest.
+//! One pack file: which of its ranges are in use, and how the rest may be used.
 //!
 //! | kind | written to | swept | removed when nothing in it is live |
 //! |---|---|---|---|
@@ -7,8 +7,8 @@
 //! | former | no | yes, once | after the sweep |
 //! | adopted | by [`adopt`](super::adopt) | no, until the next start | no |
 //!
-//! What must stay true: a range is dead for good. It becomes dead before it is freed, and a reader looks at that after it
-//! has pinned its piece.
+//! What must stay true: a dead range stays dead. It becomes dead before it is freed, and a reader checks for that after
+//! it has pinned its piece.
 
 use std::fs::File;
 use std::io;
@@ -46,7 +46,7 @@ pub struct Pack {
     own: OnceLock<Arc<File>>,
     handles: Arc<Handles>,
     state: Mutex<State>,
-    /// Held while ranges are freed, and by those who must not meet that.
+    /// Held while ranges are freed, and by operations that must not run at the same time.
     pub freeing: Mutex<()>,
 }
 
@@ -65,7 +65,7 @@ pub struct State {
     pub stuck: u64,
     /// Bytes reserved by uploads under way.
     pub writing: u64,
-    /// A sweep has told which units of a former pack are live.
+    /// A sweep has determined which units of a former pack are live.
     pub is_swept: bool,
     /// No crash can lose the file's name any more.
     pub is_entry_durable: bool,
@@ -86,7 +86,7 @@ impl Pack {
 
     /// A pack of an earlier process, with the length of its file.
     pub fn former(number: u64, path: PathBuf, length: u64, handles: &Arc<Handles>) -> Self {
-        // What lies beyond can be no piece, and must not make the maps grow.
+        // Anything beyond cannot be a piece, and must not enlarge the maps.
         let end = length.min(PACK_LENGTH_MAX).next_multiple_of(ALIGN_BYTES);
         let state = State { is_entry_durable: true, end, ..State::new(Kind::Former) };
         Self::new(number, path, OnceLock::new(), state, handles)
@@ -167,7 +167,7 @@ impl State {
 
     /// Marks a range as dead and to be freed. What is dead already stays as it is.
     pub fn kill(&mut self, offset: u64, bytes: u64) {
-        // A name from nowhere must not make the maps grow.
+        // An invalid name must not enlarge the maps.
         let end = offset.saturating_add(bytes).min(self.end);
         let gaps: Vec<_> = self.dead.gaps(units_of(offset, end.saturating_sub(offset))).collect();
         for gap in gaps {
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// All of it is dead, this process knows that, and nobody writes to it.
+    /// It is known to be completely dead, and nothing writes to it.
     pub fn is_removable(&self) -> bool {
         let is_known = match self.kind {
             Kind::Closed => true,
@@ -195,7 +195,7 @@ impl State {
         is_known && !self.is_removed && self.writing == 0 && self.dead.bytes() >= self.end
     }
 
-    /// An earlier process wrote it, and no sweep has told what is live.
+    /// An earlier process wrote it, and no sweep has determined what is live.
     pub fn is_unswept(&self) -> bool {
         self.kind == Kind::Former && !self.is_swept
     }
@@ -209,7 +209,7 @@ impl State {
     }
 }
 
-/// A range of an open pack that belongs to one upload. Dropping it gives the range up.
+/// A range of an open pack that belongs to one upload. Dropping it abandons the range.
 pub struct Claim {
     /// The pack.
     pub pack: Arc<Pack>,
@@ -219,7 +219,7 @@ pub struct Claim {
     pub bytes: u64,
     /// How much of it may have been written.
     pub used: u64,
-    /// Learns of ranges that are given up.
+    /// Is notified of abandoned ranges.
     pub due: Arc<Due>,
 }
 
@@ -232,7 +232,7 @@ impl Claim {
         self.bytes = 0;
     }
 
-    /// Ends the claim and gives back what was never written; returns the length of the rest.
+    /// Ends the claim and releases what was never written; returns the length of the rest.
     fn give_back(&self, state: &mut State) -> u64 {
         let used = self.used.next_multiple_of(ALIGN_BYTES).min(self.bytes);
         state.writing -= self.bytes;

@@ -24,9 +24,9 @@ use super::pack::{Claim, Kind, Pack, checked};
 use crate::crash_point::{self, Point};
 use crate::error::{OpenError, closed};
 
-/// What the names of packs end with; before it stands the number.
+/// The suffix of pack names; the number precedes it.
 const EXTENSION: &str = "pack";
-/// A file by which it is tried what the file system can do.
+/// A file for testing the capabilities of the file system.
 const PROBE: &str = "probe";
 
 /// The two kinds of packs that are open at a time.
@@ -34,7 +34,7 @@ const PROBE: &str = "probe";
 pub enum Lane {
     /// For pieces that share syncs.
     Small,
-    /// For pieces that are worth a sync of their own.
+    /// For pieces large enough for a sync of their own.
     Large,
 }
 
@@ -47,7 +47,7 @@ impl Lane {
 
 /// All packs of a store.
 pub struct Packs {
-    /// Their directory. It is made with the first pack.
+    /// Their directory. It is created with the first pack.
     pub dir: PathBuf,
     /// The disk.
     pub disk: Arc<dyn Disk>,
@@ -90,7 +90,7 @@ impl Packs {
         Ok(packs)
     }
 
-    /// Looks which packs there are in `dir`; reads none of them.
+    /// Lists the packs in `dir` without reading them.
     pub fn open(
         dir: PathBuf,
         disk: Arc<dyn Disk>,
@@ -198,7 +198,8 @@ impl Packs {
         let pack = self.make(&mut table, None, Kind::Open)?;
         *table.lane(lane) = Some(Arc::clone(&pack));
         drop(table);
-        self.claim_in(&pack, bytes).ok_or_else(|| Error::Unavailable("a new pack was lost at once".into()))
+        self.claim_in(&pack, bytes)
+            .ok_or_else(|| Error::Unavailable("a new pack was lost immediately".into()))
     }
 
     fn claim_in(&self, pack: &Arc<Pack>, bytes: u64) -> Option<Claim> {
@@ -219,7 +220,7 @@ impl Packs {
         Some(Claim { pack: Arc::clone(pack), offset, bytes, used: 0, due: Arc::clone(&self.due) })
     }
 
-    /// Makes a pack, with a number that was never used or, for adopted pieces, with the one that they have.
+    /// Creates a pack, with a number that was never used or, for adopted pieces, with their number.
     fn make(&self, table: &mut Table, number: Option<u64>, kind: Kind) -> Result<Arc<Pack>> {
         let number = number.unwrap_or(table.last + 1);
         if number > STREAM_MAX {
@@ -349,7 +350,9 @@ fn list(dir: &Path) -> io::Result<Vec<(u64, u64)>> {
         match number_of(&path) {
             Some(number) => found.push((number, entry.metadata()?.len())),
             None if path.ends_with(PROBE) => {}
-            None => tracing::warn!(file = %path.display(), "a file among the packs is none"),
+            None => {
+                tracing::warn!(file = %path.display(), "ignoring a file in the content directory that is not a pack")
+            }
         }
     }
     Ok(found)
@@ -363,7 +366,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Tries whether a part of a file can be freed. If that cannot be tried, it is assumed.
+/// Tests whether a part of a file can be freed. If the test is impossible, assumes so.
 fn probe(disk: &dyn Disk, path: &Path) -> bool {
     let tried = disk.create(path).and_then(|file| {
         disk.write(&file, &mut [IoSlice::new(&[1; 8192])], 0)?;

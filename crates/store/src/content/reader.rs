@@ -1,4 +1,5 @@
-//! A download: whole blocks are read, verified and returned, from the page cache at once, otherwise on a blocking thread.
+//! A download: whole blocks are read, verified and returned, from the page cache immediately, otherwise on a blocking
+//! thread.
 //!
 //! What must stay true: the memory of all downloads is bounded. A chunk of full size counts against a common bound until the
 //! last reference to it is dropped; beyond the bound downloads get small chunks.
@@ -40,7 +41,7 @@ struct Source {
 impl PackReader {
     /// Begins a download.
     pub fn new(inner: &Arc<Inner>, piece: Piece, range: Range<u64>) -> Self {
-        // Before looking for the piece: from now on it is not freed, or it is found dead.
+        // Pin before looking for the piece: from now on it is either not freed, or it is found dead.
         let pinned = inner.packs.pins.pin(&[piece]);
         let end = range.end.min(u64::from(piece.length));
         let source = find(inner, piece).map(|pack| Source { piece, pack, sums: None });
@@ -118,7 +119,7 @@ impl Blocks {
         &self.bytes[self.wanted.clone()]
     }
 
-    /// The wanted bytes; the permit is given back when they are dropped.
+    /// The wanted bytes; dropping them releases the permit.
     fn held(self, permit: OwnedSemaphorePermit) -> Bytes {
         let wanted = self.wanted.clone();
         Bytes::from_owner(Held { bytes: self.bytes, _permit: permit }).slice(wanted)
@@ -180,7 +181,7 @@ impl Source {
         Some(Sums::open(self.piece, table.into()))
     }
 
-    /// Length and place of the table of checksums.
+    /// Length and position of the table of checksums.
     fn table(&self) -> (usize, u64) {
         (table_bytes(self.piece.blocks()), self.piece.offset + u64::from(self.piece.length))
     }

@@ -1,6 +1,6 @@
-//! Frees the dead ranges of packs, on a thread of its own: with some disks a call takes a millisecond.
+//! Frees the dead ranges of packs, on a thread of its own: on some disks a call takes a millisecond.
 //!
-//! A failure to free is no danger: the range is dead, and the next process sweeps it.
+//! A failure to free space is harmless: the range is dead, and the next process sweeps it.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -28,7 +28,7 @@ pub fn start(packs: Arc<Packs>) -> std::io::Result<JoinHandle<()>> {
 fn free(packs: &Packs, pack: &Pack) {
     while !packs.due.is_closed() && free_some(packs, pack) {}
     if let Err(error) = packs.remove(pack) {
-        tracing::warn!(pack = %pack.path.display(), %error, "a dead pack could not be removed");
+        tracing::warn!(pack = %pack.path.display(), %error, "failed to remove a dead pack");
     }
 }
 
@@ -52,7 +52,7 @@ fn free_some(packs: &Packs, pack: &Pack) -> bool {
     let file = match pack.file() {
         Ok(file) => file,
         Err(error) => {
-            tracing::warn!(pack = %pack.path.display(), %error, "a pack could not be opened to free space");
+            tracing::warn!(pack = %pack.path.display(), %error, "failed to open a pack to free space");
             return true;
         }
     };
@@ -66,7 +66,7 @@ fn free_some(packs: &Packs, pack: &Pack) -> bool {
                 pack.state().stuck -= bytes;
             }
             Err(error) => {
-                tracing::warn!(pack = %pack.path.display(), offset, bytes, %error, "space could not be freed");
+                tracing::warn!(pack = %pack.path.display(), offset, bytes, %error, "failed to free space");
             }
         }
     }

@@ -22,7 +22,7 @@ pub struct PackSweep {
     is_partial: bool,
 }
 
-/// A pack that is looked at.
+/// A pack that the sweep covers.
 struct Covered {
     pack: Arc<Pack>,
     kept: Units,

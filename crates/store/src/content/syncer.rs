@@ -1,7 +1,7 @@
 //! Makes pieces durable: one thread for each lane syncs once for all uploads that wait.
 //!
 //! What must stay true: only this thread syncs the packs of its lane. The system reports a failed write-back once, to
-//! whoever syncs first; with one thread everybody who waits learns of it, and so does everybody who comes later, since
+//! the first caller that syncs; with a single thread all waiting uploads get the error, and so do all later ones, since
 //! the pack is given up.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::error::closed;
 /// A pack, and the uploads that wait for its sync.
 type Group = (Arc<Pack>, Vec<oneshot::Sender<Result<()>>>);
 
-/// Tells an upload whether its pack is durable.
+/// Notifies an upload whether its pack is durable.
 pub type Synced = oneshot::Receiver<Result<()>>;
 
 /// The threads that sync packs.
@@ -44,7 +44,7 @@ impl Syncers {
         Ok((Self { small, large }, [small_thread, large_thread]))
     }
 
-    /// Asks for a pack to be synced. May block.
+    /// Requests the sync of a pack. May block.
     pub fn ask(&self, lane: Lane, pack: &Arc<Pack>) -> Result<Synced> {
         let (answer, synced) = oneshot::channel();
         let request = Request::Sync { pack: Arc::clone(pack), answer };
@@ -52,10 +52,10 @@ impl Syncers {
         Ok(synced)
     }
 
-    /// Ends the threads after what waits for them is done. May block.
+    /// Ends the threads after all waiting requests. May block.
     pub fn stop(&self) {
         for queue in [&self.small, &self.large] {
-            // It is gone already if this fails.
+            // If this fails, the thread has ended already.
             let _ = queue.send(Request::Stop);
         }
     }
@@ -80,7 +80,7 @@ fn start(packs: &Arc<Packs>, name: &str) -> io::Result<(SyncSender<Request>, Joi
     Ok((sender, Builder::new().name(name.into()).spawn(run)?))
 }
 
-/// Syncs for all that wait; `false` when there will be nobody any more.
+/// Syncs for all waiting uploads; `false` when no more requests can come.
 fn serve_group(packs: &Packs, queue: &Receiver<Request>) -> bool {
     let Ok(first) = queue.recv() else { return false };
     let mut is_going_on = true;
@@ -98,7 +98,7 @@ fn serve_group(packs: &Packs, queue: &Receiver<Request>) -> bool {
     for (pack, answers) in groups.into_values() {
         let outcome = sync(packs, &pack);
         for answer in answers {
-            // An upload that was given up does not listen.
+            // A cancelled upload needs no result.
             let _ = answer.send(outcome.clone());
         }
     }

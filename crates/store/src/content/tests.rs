@@ -134,7 +134,7 @@ fn packs_in(dir: &TempDir) -> Vec<String> {
     names
 }
 
-/// Only the upload fails that got no room; what it wrote is freed, and the pack continues.
+/// Only the upload that got no space fails; its bytes are freed, and the pack stays in use.
 #[tokio::test]
 async fn a_full_disk_fails_only_that_upload() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -156,7 +156,7 @@ async fn a_full_disk_fails_only_that_upload() {
     assert_eq!(settled(&content).await.live, 0);
 }
 
-/// After an error an upload is lost: it cannot be sealed without the bytes that failed.
+/// After an error an upload has failed for good: it cannot be sealed without the missing bytes.
 #[tokio::test]
 async fn an_upload_that_failed_stays_failed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -172,7 +172,8 @@ async fn an_upload_that_failed_stays_failed() {
     assert_eq!(writer.seal().await.err(), failed);
 }
 
-/// A failed sync fails those who wait for it. The pack is given up, since the system does not say which bytes it lost.
+/// A failed sync fails all uploads that wait for it. The pack is abandoned, since the system does not say which bytes
+/// it lost.
 #[tokio::test]
 async fn a_failed_sync_gives_the_pack_up() {
     for failing in [Call::Sync, Call::SyncDir] {
@@ -210,7 +211,7 @@ async fn everything_is_durable_before_it_is_acknowledged() {
     assert_eq!(disk.calls.lock().unwrap()[11..], first);
 }
 
-/// Commits that do not wait for the disk need not wait for content either.
+/// Commits that do not wait for the disk do not wait for content either.
 #[tokio::test]
 async fn relaxed_content_is_not_synced() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -295,7 +296,7 @@ async fn a_failure_to_free_is_made_up_for() {
     assert_eq!((status.live, status.freed), (footprints(&kept), footprints(&gone)));
 }
 
-/// Whichever call of the disk fails, what was acknowledged is there, and a later process frees all the rest.
+/// Whichever disk call fails, acknowledged content is present, and a later process frees all the rest.
 #[tokio::test]
 async fn any_call_may_fail() {
     for failing in 1..60 {
@@ -326,7 +327,7 @@ async fn any_call_may_fail() {
     }
 }
 
-/// Beyond the common bound uploads write at once what they get.
+/// Beyond the common bound uploads write immediately what they get.
 #[tokio::test]
 async fn uploads_need_no_memory_for_gathering() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -384,7 +385,7 @@ async fn packs_are_for_their_owner() {
     assert_eq!(mode(&packs), 0o700);
 }
 
-/// A store that was closed takes nothing and frees nothing.
+/// A closed store accepts nothing and frees nothing.
 #[tokio::test]
 async fn a_closed_store_changes_nothing() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());

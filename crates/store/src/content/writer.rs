@@ -1,8 +1,8 @@
 //! An upload: bytes are gathered, written to a reserved range on a blocking thread while more arrive, and synced at the
 //! end.
 //!
-//! What must stay true: a range belongs to the upload until its piece is sealed and durable. Whenever the upload is dropped
-//! before, even in the middle of a write, the range is given up after the write has ended.
+//! What must stay true: a range belongs to the upload until its piece is sealed and durable. Whenever the upload is
+//! dropped before, even in the middle of a write, the range is abandoned after the write has ended.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::crash_point::{self, Point};
 use crate::error::closed;
 use crate::options::Durability;
 
-/// A write under way; it gives back the worker.
+/// A write in progress; it returns the worker.
 type Flight = JoinHandle<Result<Worker>>;
 
 /// An upload to packs.
 pub struct PackWriter {
     inner: Arc<Inner>,
-    /// At rest, or being used by the flight. Neither is there after a failure.
+    /// Idle, or in use by the write in progress. After a failure there is neither.
     worker: Option<Worker>,
     flight: Option<Flight>,
     gathered: Gathered,
@@ -144,7 +144,7 @@ fn panicked(error: &tokio::task::JoinError) -> Error {
 struct Worker {
     inner: Arc<Inner>,
     fold: Option<Fold>,
-    /// How many bytes are yet to come, as far as the caller has told.
+    /// How many bytes are yet to come, as far as the caller has announced.
     expected: Option<u64>,
     open: Option<Open>,
     done: Vec<Done>,
@@ -249,7 +249,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks for each pack that it has written to, to be synced.
+    /// Requests a sync of each pack that it has written to.
     fn ask_for_syncs(&self) -> Result<Vec<Synced>> {
         if self.inner.durability == Durability::Relaxed {
             return Ok(Vec::new());

@@ -1,8 +1,8 @@
-//! Reads the sorted store's log before the sorted store does, because that would cut the log at the first thing it
-//! cannot read, and with it everything that was acknowledged after.
+//! Reads the sorted store's log before the sorted store does, because the sorted store would truncate the log at the
+//! first unreadable entry, and lose everything acknowledged after it.
 //!
-//! A log ends in one of three ways: with nothing (zeros, the file is made longer than needed), with a batch that a
-//! crash left unfinished, or with damage. What lies behind the last whole batch tells the last two apart: see
+//! A log ends in one of three ways: with nothing (zeros: the file is allocated longer than needed), with a batch that a
+//! crash left unfinished, or with damage. The bytes after the last complete batch distinguish the last two: see
 //! [`tail`](mod@tail).
 //!
 //! The format, all numbers little-endian:
@@ -37,22 +37,22 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// How a log file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing follows the last whole batch.
+    /// Nothing follows the last complete batch.
     Clean,
     /// What follows is the beginning of a batch: its writer died.
     Torn,
     /// What follows is a batch with holes, as a loss of power leaves them; damage can look like that too.
     Holed,
-    /// What follows is a batch that was written to its end and changed later.
+    /// What follows is a batch that was written completely and changed later.
     Altered,
-    /// A whole batch follows something that is none.
+    /// A complete batch follows something that is not a batch.
     Damaged,
 }
 
 /// What a log file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Where the last whole batch ends.
+    /// The end of the last complete batch.
     pub end: u64,
     /// The sequence number of the first and the last batch, if there is one. They increase in between.
     pub sequence: Option<(u64, u64)>,
@@ -83,8 +83,8 @@ pub fn read_bytes(bytes: &[u8]) -> Summary {
     Summary { tail: tail(without_zeros(rest), summary), ..summary }
 }
 
-/// Reads the whole batches at the beginning of a log. What follows is damage if it is one that does not follow, and otherwise not
-/// yet looked at.
+/// Reads the complete batches at the beginning of a log. A further batch with a number out of order is damage; anything
+/// else after them is not classified yet.
 fn read_batches(reader: &mut impl Read, length: u64) -> std::io::Result<Summary> {
     let mut summary = Summary { end: 0, sequence: None, tail: Tail::Clean };
     while let Some((number, size)) = read_batch(reader, length.saturating_sub(summary.end))? {
@@ -112,7 +112,7 @@ fn is_near(last: Option<u64>, number: u64) -> bool {
     last.is_none_or(|last| number > last && number - last < 1 << 24)
 }
 
-/// What follows the last whole batch? There are no zeros at its end.
+/// What follows the last complete batch? There are no zeros at its end.
 fn tail(rest: &[u8], summary: Summary) -> Tail {
     if rest.is_empty() {
         return Tail::Clean;
@@ -139,11 +139,11 @@ fn read_rest(file: &mut File, start: u64, path: &Path) -> Result<Vec<u8>, OpenEr
             break;
         }
         if block[..count].iter().any(|&b| b != 0) {
-            // A file of a few bytes can be of any length: what is between them takes no room on the disk, but it would here.
+            // A sparse file of a few bytes can have any length: holes take no space on disk, but they would in memory.
             let before = usize::try_from(next - start).ok().filter(|&bytes| bytes <= REST_BYTES_MAX);
             let Some(before) = before else {
                 let path = path.display();
-                return Err(OpenError::Corrupt(format!("{path}: what begins at byte {start} is too long")));
+                return Err(OpenError::Corrupt(format!("{path}: the data at byte {start} is too long")));
             };
             rest.resize(before, 0);
             rest.extend_from_slice(&block[..count]);
@@ -164,7 +164,7 @@ fn next_data(file: &File, offset: u64) -> std::io::Result<Option<u64>> {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(offset)) {
         Ok(next) => Ok(Some(next)),
         Err(rustix::io::Errno::NXIO) => Ok(None),
-        // Not every file system knows; all of them can be read.
+        // Not every file system supports this; the whole file can still be read.
         Err(_) => Ok(Some(offset)),
     }
 }
@@ -174,7 +174,7 @@ fn next_data(_: &File, offset: u64) -> std::io::Result<Option<u64>> {
     Ok(Some(offset))
 }
 
-/// Reads one batch of at most `rest` bytes: its number and size, or `None` if there is no whole one.
+/// Reads one batch of at most `rest` bytes: its number and size, or `None` if it is incomplete.
 fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64, u64)>> {
     let mut start = [0; START_BYTES];
     if !fill(reader, &mut start)? || start[0] != START {
@@ -199,7 +199,7 @@ fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64,
             return Ok(None);
         }
         hash.update(&head);
-        // Piece by piece: a length that was damaged is none to make room for.
+        // Read piece by piece, so that a damaged length does not cause a huge allocation.
         let mut left = key + value;
         while left > 0 {
             piece.resize(usize::try_from(left).map_or(BUFFER_BYTES, |left| left.min(BUFFER_BYTES)), 0);

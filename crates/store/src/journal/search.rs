@@ -1,11 +1,12 @@
-//! Looks for a whole batch behind one that cannot be read. If there is one, the unreadable one was damaged after it was written,
-//! and what follows it must not be cut off.
+//! Looks for a complete batch after an unreadable one. If there is one, the unreadable one was damaged after it was
+//! written, and the batches after it must not be cut off.
 //!
-//! But a row may hold a copy of a batch: anybody can store one. So what lies inside a row of the unreadable batch does not count as
-//! a batch of the log if the row fits its checksum. If the row does not, it counts only if whole batches follow each other from
-//! there to the very end of the log: then the length of the row may be what is wrong.
+//! But a row may contain a copy of a batch: any client can store one. So data inside a row of the unreadable batch does
+//! not count as a batch of the log if the row matches its checksum. If the row does not match, the data counts only if
+//! complete batches follow each other from there to the very end of the log: then the length of the row may be what is
+//! wrong.
 //!
-//! What must stay true: whatever rows hold, the work is bounded.
+//! What must stay true: whatever rows contain, the work is bounded.
 
 use std::ops::Range;
 
@@ -17,7 +18,8 @@ use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, is
 /// Bytes that are looked at, at most, by each of the two searches, counted again for each place from where they are read.
 const SEARCH_BYTES_MAX: u64 = 1 << 30;
 
-/// Does a whole batch follow, in `rest` of a log whose last whole batch, if there is one, has the number `last`? There are no zeros at its end.
+/// Does a complete batch follow in `rest`, the end of a log whose last complete batch, if any, has the number `last`?
+/// There are no zeros at its end.
 pub fn has_batch_behind(rest: &[u8], last: Option<u64>) -> bool {
     has_batch_within(rest, last, SEARCH_BYTES_MAX)
 }
@@ -26,27 +28,27 @@ fn has_batch_within(rest: &[u8], last: Option<u64>, bytes_max: u64) -> bool {
     let rows = Rows::of(rest);
     let mut budget = bytes_max;
     let mut places = gaps(&rows.all, rest.len()).flatten().filter(|&at| rest[at] == START);
-    // Where it cannot be told, nothing is cut off.
+    // If the search is inconclusive, nothing is cut off.
     if places.any(|at| whole_batch(&rest[at..], last, &mut budget).is_some() || budget == 0) {
         return true;
     }
     let mut budget = bytes_max;
     let mut places = rows.doubtful.into_iter().flatten().filter(|&at| rest[at] == START);
-    // Where it cannot be told, it is somebody's row that was made for that.
+    // If the search is inconclusive, it is a row that was crafted for this purpose.
     places.any(|at| reaches_end(&rest[at..], last, &mut budget))
 }
 
-/// What is not in these ranges, which are in order, without the very first byte.
+/// The gaps between these ranges, which are in order, without the very first byte.
 fn gaps(ranges: &[Range<usize>], end: usize) -> impl Iterator<Item = Range<usize>> {
     let starts = std::iter::once(1).chain(ranges.iter().map(|range| range.end));
     let ends = ranges.iter().map(|range| range.start).chain(std::iter::once(end));
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Where the rows of the first batch lie.
+/// The positions of the rows of the first batch.
 struct Rows {
     all: Vec<Range<usize>>,
-    /// Those of them that do not fit their checksum, or have not been written to their end.
+    /// Those rows that do not match their checksum or are incomplete.
     doubtful: Vec<Range<usize>>,
 }
 
@@ -81,7 +83,7 @@ fn has_one_length(rest: &[u8], at: usize) -> bool {
     matches!(head(rest, at), Some(head) if head[13..17] == head[17..21])
 }
 
-/// An item that continues behind the end.
+/// An item that continues beyond the end.
 fn is_unfinished(rest: &[u8], at: usize) -> bool {
     head(rest, at).is_some_and(|head| head[0] == ITEM) && has_one_length(rest, at)
 }
@@ -90,7 +92,7 @@ fn head(rest: &[u8], at: usize) -> Option<&[u8; ITEM_HEAD_BYTES]> {
     rest.get(at..)?.first_chunk()
 }
 
-/// From here to the end there is one whole batch after the other.
+/// Are there only complete batches from here to the end?
 fn reaches_end(mut rest: &[u8], last: Option<u64>, budget: &mut u64) -> bool {
     while let Some(size) = whole_batch(rest, last, budget) {
         rest = &rest[size..];
@@ -101,7 +103,7 @@ fn reaches_end(mut rest: &[u8], last: Option<u64>, budget: &mut u64) -> bool {
     false
 }
 
-/// The size of the batch at the beginning, if it is whole and could be one of this log.
+/// The size of the batch at the beginning, if it is complete and could belong to this log.
 fn whole_batch(bytes: &[u8], last: Option<u64>, budget: &mut u64) -> Option<usize> {
     let (start, _) = bytes.split_first_chunk::<START_BYTES>()?;
     if start[0] != START || !is_near(last, u64::from_le_bytes(*start.last_chunk()?)) {
@@ -130,7 +132,7 @@ mod tests {
     use super::super::tests::batch;
     use super::*;
 
-    /// What can be made to take long is given up: for whole if it is in a row, for damaged if it is not.
+    /// A search that could take long is abandoned: data inside a row then counts as undamaged, other data as damaged.
     #[test]
     fn the_search_is_bounded() {
         let inner = [batch(7, &[&[9; 500]]), batch(8, &[b"x"])].concat();

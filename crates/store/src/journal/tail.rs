@@ -1,14 +1,16 @@
 //! Was the last batch of a log left unfinished, or was it damaged?
 //!
-//! A batch is written from its start to its end by one thread, behind zeros that were there before:
+//! A batch is written from its start to its end by one thread, over zeros that were there before:
 //!
-//! - A killed process leaves the beginning of a batch, and zeros behind it.
-//! - A loss of power can also leave out any sectors in between: they are zeros, each as a whole, or from where a first part of the
-//!   batch ended that had been written out before the rest of it.
-//! - So what has its end and no sector of zeros was all written. If the checksum does not fit, it was changed later.
+//! - A killed process leaves the beginning of a batch, followed by zeros.
+//! - A loss of power can also lose any sectors in between: they are all zeros, or zeros from the point where an
+//!   earlier, already written part of the batch ended.
+//! - So a batch that has its end and no sector of zeros was written completely. If its checksum does not match, it was
+//!   changed later.
 //!
-//! What must stay true: what a kill leaves is never taken for damage, and nothing that a kill or a loss of power leaves needs
-//! an operator. The price: damage that looks like a lost sector is not told from one, and is reported as a doubt.
+//! What must stay true: the result of a kill is never mistaken for damage, and the store opens without an operator
+//! after a kill or a loss of power. The price: damage that looks like a lost sector cannot be distinguished from one,
+//! and is reported as possible damage.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -16,13 +18,14 @@ use crate::cell;
 
 use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, Tail};
 
-/// What a disk writes as a whole or not at all; where it is more, it is a multiple.
+/// The unit that a disk writes atomically; larger units are multiples of it.
 const SECTOR_BYTES: u64 = 512;
 
-/// Zeros at the end of a sector that are taken for what was not written: nothing but rows has so many in a row.
+/// Number of zeros at the end of a sector that count as not written: only rows contain this many consecutive zeros.
 const HOLE_BYTES_MIN: usize = 16;
 
-/// What is it that lies at `start` of a log, behind all whole batches? It is no whole batch, and has no zeros at its end.
+/// Classifies the data at `start` of a log, after all complete batches. It is not a complete batch, and has no zeros at
+/// its end.
 pub fn classify(start: u64, rest: &[u8]) -> Tail {
     if has_end(rest) {
         return if has_hole(start, rest) { Tail::Holed } else { Tail::Altered };
@@ -36,7 +39,7 @@ pub fn classify(start: u64, rest: &[u8]) -> Tail {
     }
 }
 
-/// Its last bytes are the end of a batch.
+/// Are its last bytes the end of a batch?
 fn has_end(rest: &[u8]) -> bool {
     rest.len() >= START_BYTES + END_BYTES && rest[rest.len() - END_BYTES] == END && rest.ends_with(&MAGIC)
 }
@@ -69,13 +72,13 @@ pub struct Item {
 }
 
 impl Item {
-    /// The row fits its checksum.
+    /// The row matches its checksum.
     pub fn is_sound(&self, rest: &[u8]) -> bool {
         cell::view(&rest[self.key..self.value], &rest[self.value..self.end]).is_ok()
     }
 }
 
-/// The whole entries of a batch from its first on, as far as there are.
+/// The complete entries of a batch, from the first one on.
 pub struct Items<'a> {
     rest: &'a [u8],
     /// Where the last of them ended.
@@ -117,7 +120,7 @@ impl Iterator for Items<'_> {
 enum Beginning {
     /// Yes, and more must follow.
     Unfinished,
-    /// Yes, and all items are there as their checksum says; only what marks the end is not.
+    /// Yes, and all items match their checksum; only the end mark is missing.
     AllButTheEnd,
     No,
 }

@@ -60,7 +60,8 @@ fn unfinished_batches() {
     {
         for length in (1..next.len()).step_by(step) {
             let torn = [&one[..], &next[..length]].concat();
-            // The checksum is there and fits: a byte of the end has become zero, rather than that the writer died just there.
+            // The checksum is present and matches, so a byte of the end was zeroed; it is unlikely that the writer died
+            // exactly there.
             let tail = if length >= next.len() - MAGIC.len() { Tail::Holed } else { Tail::Torn };
             check(&torn, one.len(), Some((5, 5)), tail);
             check(&[torn, vec![0; 5000]].concat(), one.len(), Some((5, 5)), tail);
@@ -69,7 +70,7 @@ fn unfinished_batches() {
     check(&batch(6, &[b"first"])[..20], 0, None, Tail::Torn);
 }
 
-/// What a loss of power leaves: any sectors may be missing, wherever the batch starts.
+/// After a loss of power: any sectors may be missing, wherever the batch starts.
 #[test]
 fn lost_sectors() {
     for length in [1, 100, 430, 431, 432, 440, 446, 447, 448, 500] {
@@ -94,8 +95,8 @@ fn lost_sectors() {
     }
 }
 
-/// A batch is written in parts: the first can be on the disk up to the middle of a sector, when a loss of power leaves out the
-/// second and keeps the third. That was called damage.
+/// A batch is written in parts: after a loss of power, the first part can be on disk up to the middle of a sector, the
+/// second can be missing, and the third present. That was reported as damage.
 #[test]
 fn a_sector_that_was_written_in_part_is_a_hole() {
     let one = batch(5, &[b"value"]);
@@ -109,8 +110,8 @@ fn a_sector_that_was_written_in_part_is_a_hole() {
     }
 }
 
-/// Anybody can store the copy of a batch, with a number that will fit: when a kill left the row unfinished, the log was called
-/// damaged, and the server did not start.
+/// Any client can store a copy of a batch, with a plausible number: when a kill left the row unfinished, the log was
+/// reported as damaged, and the server did not start.
 #[test]
 fn a_batch_inside_a_row_is_no_batch_of_the_log() {
     let one = batch(5, &[b"value"]);
@@ -122,7 +123,7 @@ fn a_batch_inside_a_row_is_no_batch_of_the_log() {
     {
         let next = batch(6, &values);
         for length in (1..next.len() - MAGIC.len()).step_by(7) {
-            // Just there it could also be that the row's length was damaged: nobody writes batches of such a form by chance.
+            // At exactly this position the row's length could also be damaged: such a batch does not occur by chance.
             if next[..length].ends_with(&MAGIC) {
                 continue;
             }
@@ -132,14 +133,14 @@ fn a_batch_inside_a_row_is_no_batch_of_the_log() {
         let mut holed = [&one[..], &next[..]].concat();
         holed[1024..1536].fill(0);
         check(&holed, one.len(), Some((5, 5)), Tail::Holed);
-        // The same row in front of batches that are none of its own.
+        // The same row in front of batches that are not its own.
         let behind = [&holed[..], &batch(7, &[b"a"])].concat();
         check(&behind, one.len(), Some((5, 5)), Tail::Damaged);
     }
 }
 
-/// Whatever becomes of a byte of the last batch is told from what a crash leaves; only its number can change unnoticed, if it
-/// is still behind that of the batch before.
+/// Any changed byte of the last batch is distinguished from the effects of a crash; only its number can change
+/// unnoticed, if it is still greater than that of the previous batch.
 #[test]
 fn damage_at_the_end() {
     // It begins in one sector and ends in the next.
@@ -166,7 +167,8 @@ fn damage_at_the_end() {
     }
 }
 
-/// Zeros of a row that fits its own checksum are no lost sector: damage beside it is told as such. Those of another are.
+/// Zeros in a row that matches its own checksum do not count as a lost sector: damage next to it is reported as such.
+/// Zeros in other rows do.
 #[test]
 fn rows_of_zeros() {
     let zeros = crate::cell::seal(b"key", &[0; 3000], lazuli_engine::Version(7));
@@ -203,8 +205,8 @@ fn damage_in_the_middle() {
     assert_eq!(summary(&in_wrong_order).tail, Tail::Damaged);
 }
 
-/// A store that has made many commits begins its logs with large numbers. What followed a damaged first batch was not found
-/// then, because its number was compared with zero, and the whole log was taken for one batch that was never finished.
+/// A store that has made many commits begins its logs with large numbers. Batches after a damaged first batch were not
+/// found then, because their numbers were compared with zero, and the whole log was mistaken for one unfinished batch.
 #[test]
 fn damage_in_the_first_batch_of_a_log_with_large_numbers() {
     for first in [5, 1 << 24, 1 << 40, u64::MAX - 2] {
@@ -219,7 +221,7 @@ fn damage_in_the_first_batch_of_a_log_with_large_numbers() {
     }
 }
 
-/// A file of a few bytes can say that it is very long: the server ended for want of memory when it read one.
+/// A sparse file can have a huge length: the server ran out of memory when it read one.
 #[test]
 fn a_log_with_a_hole_beyond_all_memory_is_refused() {
     let one = batch(5, &[b"value"]);
@@ -235,7 +237,7 @@ fn a_log_with_a_hole_beyond_all_memory_is_refused() {
     assert!(matches!(&refused, OpenError::Corrupt(why) if why.contains("too long")), "{refused}");
 }
 
-/// What the sorted store writes is read to its end.
+/// What the sorted store writes is read completely.
 #[test]
 fn the_real_thing() {
     let dir = tempfile::tempdir().unwrap();

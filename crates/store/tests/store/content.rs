@@ -44,8 +44,8 @@ impl Factory for OnDisk {
 
 content_conformance_tests!(OnDisk);
 
-/// A store that is made of a backup has the content under its names once it is published; rows that are read to be checked
-/// come with content that cannot be changed.
+/// A store loaded from a backup has its content under the same names once it is published; until then, verification
+/// gets read-only content.
 #[tokio::test]
 async fn a_loaded_store_has_its_content() {
     use lazuli_engine::content::conformance::{bytes_of, read_all, write_all};

@@ -1,5 +1,5 @@
-//! The process is ended at every step of an upload and of its reclaim: content that a row names is there and whole, and the
-//! next process frees all the rest.
+//! The process is ended at every step of an upload and of its reclaim: content that a row names is present and
+//! complete, and the next process frees the rest.
 //!
 //! The writing process is this test binary again, running the test `uploader` with a directory to work in.
 
@@ -25,7 +25,7 @@ const UPLOADS: u64 = 20;
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
-/// Not a test of its own: what the other tests here start, to be killed.
+/// Not a test by itself: the other tests here start it and kill it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn uploader() {
     let Ok(dir) = std::env::var(DIRECTORY) else { return };
@@ -48,7 +48,7 @@ async fn uploader() {
                     if number % 3 == 1 {
                         forget(&store, &*content, &row, &pieces).await;
                     }
-                    // An upload that is given up.
+                    // An upload that is abandoned.
                     let mut writer = content.begin(None, None);
                     writer.write(bytes_of(number, 300_000)).await.unwrap();
                 }
@@ -67,12 +67,12 @@ fn options() -> Options {
     Options { cache_bytes: 1 << 20, ..Options::default() }
 }
 
-/// In one write, so that the line is whole or not there.
+/// In one write, so that the line is complete or absent.
 fn say(line: &str) {
     std::io::stdout().write_all(format!("\nack {line}\n").as_bytes()).unwrap();
 }
 
-/// Stores content, names it in a row, and says so.
+/// Stores content, names it in a row, and reports it.
 async fn upload(store: &Store, content: &dyn Content, writer: u64, number: u64) -> (String, Vec<Piece>) {
     let seed = writer.wrapping_mul(1000).wrapping_add(number);
     let size = [9_000, 70_000, 1_200_000, 300_000][usize::try_from(number % 4).unwrap()];
@@ -162,7 +162,7 @@ fn run(dir: &Path, crash_at: Option<&str>, kill_after_lines: Option<usize>) -> E
     Ended { named, is_closed, status: child.wait().unwrap() }
 }
 
-/// What rows name is there; what they do not name is freed by a sweep.
+/// Content that rows name is present; other content is freed by a sweep.
 async fn verify(dir: &Path, named: &[String], context: &str) {
     let store = Store::open(dir, options()).unwrap();
     let content = store.content().unwrap();

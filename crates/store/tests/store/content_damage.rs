@@ -1,4 +1,4 @@
-//! Damaged packs: flipped bits, cut files and lost files are reported, never returned as content.
+//! Damaged packs: flipped bits, truncated files and missing files are reported, never returned as content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn packs(dir: &TempDir) -> Vec<PathBuf> {
     packs
 }
 
-/// Reads everything; each piece is right or reported as damaged. Tells how many are damaged.
+/// Reads everything; each piece is intact or reported as damaged. Returns the number of damaged pieces.
 async fn damaged(content: &dyn Content, stored: &[(Piece, Bytes)], context: &str) -> usize {
     let mut count = 0;
     for (piece, bytes) in stored {
@@ -58,7 +58,7 @@ fn owners(stored: &[(Piece, Bytes)], pack: &Path, at: u64) -> usize {
     stored.iter().filter(|(piece, _)| is_owner(piece)).count()
 }
 
-/// Exactly the piece is damaged that the bit belongs to; a bit between pieces harms none.
+/// Only the piece that contains the bit is damaged; a bit between pieces damages none.
 #[tokio::test]
 async fn flipped_bits_are_never_returned() {
     let dir = directory();
@@ -138,7 +138,7 @@ async fn cut_packs_are_reported() {
     assert_eq!(damaged(&*store.content().unwrap(), &stored, "mended").await, 0);
 }
 
-/// Files that are no packs are left alone.
+/// Files that are not packs are left alone.
 #[tokio::test]
 async fn other_files_are_left_alone() {
     let dir = directory();

@@ -1,4 +1,4 @@
-//! Copies of everything: of one moment however much is written meanwhile, and back into a store.
+//! Copies of everything: consistent however much is written in the meantime, and loaded back into a store.
 
 use lazuli_engine::conformance::{delete, upsert};
 use lazuli_engine::{Clock, Condition, Dump, Engine, Error, Marks, Stored, TableId, Version};
@@ -29,8 +29,8 @@ async fn rewrite(store: &Store, round: usize) {
     }
 }
 
-/// Everything is written many times over and files are merged away while the copy is half done: it is still of its
-/// moment, and what was written since is not kept in memory for it.
+/// Everything is written many times over and files are merged away while the copy is half done: it still shows its own
+/// moment, and does not keep later writes in memory.
 #[tokio::test]
 async fn a_copy_outlives_the_files_of_its_moment() {
     let dir = directory();
@@ -49,7 +49,7 @@ async fn a_copy_outlives_the_files_of_its_moment() {
     assert!(store.check().await.unwrap().is_clean());
 }
 
-/// It holds files, so a store that is closed takes it away.
+/// A copy holds files, so closing the store ends it.
 #[tokio::test]
 async fn a_copy_ends_with_its_store() {
     let dir = directory();
@@ -99,7 +99,7 @@ async fn a_copy_makes_an_equal_store_whose_versions_go_on() {
     assert_eq!(found, rows);
     loaded.publish().unwrap();
 
-    // The clock has gone back a thousand years meanwhile.
+    // The clock has gone back a thousand years in the meantime.
     let copy = Store::open(&path, Options { clock: Clock::new(|| 1), ..options() }).unwrap();
     let mut dump = copy.dump().await.unwrap();
     assert_eq!((all(&mut *dump).await, dump.marks()), (rows, marks));
@@ -108,7 +108,7 @@ async fn a_copy_makes_an_equal_store_whose_versions_go_on() {
     assert!(copy.fresh_table().await.unwrap() > fresh);
 }
 
-/// A load that was interrupted leaves something that is no store, at every step.
+/// A load that was interrupted leaves no valid store, at every step.
 #[tokio::test]
 async fn an_unfinished_load_is_no_store() {
     let root = directory();
@@ -126,7 +126,7 @@ async fn an_unfinished_load_is_no_store() {
     is_refused(&sealed);
 }
 
-/// What is there is never touched.
+/// Existing files are never touched.
 #[tokio::test]
 async fn a_load_needs_an_empty_directory() {
     let dir = directory();

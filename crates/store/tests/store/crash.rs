@@ -1,5 +1,5 @@
-//! The process is ended at every crash point, and by the system at some moment: what was acknowledged is there again,
-//! nothing is there in part.
+//! The process is ended at every crash point, and by the system at a random moment: everything acknowledged is present,
+//! and nothing is present in part.
 //!
 //! The writing process is this test binary again, running the test `writer` with a directory to work in.
 
@@ -21,12 +21,12 @@ const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
 const UNTIL_KILLED: &str = "LAZULI_CRASH_UNTIL_KILLED";
 const WRITERS: usize = 4;
 const COMMITS: u64 = 30;
-/// Where the process is to end during background work, which comes when it likes, or while rows are erased, which writers that
-/// keep step do in one group; or by a kill, however late a busy machine lets it come: what is said of so many does not fit
-/// into the pipe, so that the process waits for its reader.
+/// Number of commits for runs that end during background work, whose timing varies; while rows are erased, which
+/// synchronised writers do in one group; or by a kill, however late it comes on a busy machine: the output of this many
+/// commits does not fit into the pipe, so the process waits for its reader.
 const COMMITS_MAX: u64 = 3000;
 const WAITED_FOR: [Point; 4] = [Point::WritingOut, Point::Merging, Point::BeforeErase, Point::AfterErase];
-/// Not one that the store gives out here.
+/// A table id that the store does not assign here.
 const TABLE: TableId = TableId(1 << 40);
 /// The last number of each writer.
 type Latest = [Option<u64>; WRITERS];
@@ -35,7 +35,7 @@ const ROWS: [&str; 4] = ["a", "b", "c", "d"];
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
-/// Not a test of its own: what the other tests here start, to be killed.
+/// Not a test by itself: the other tests here start it and kill it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writer() {
     let Ok(dir) = std::env::var(DIRECTORY) else { return };
@@ -57,7 +57,7 @@ fn options() -> Options {
     Options { memtable_bytes: 40 * 1024, cache_bytes: 1 << 20, clock: Clock::system(), ..Options::default() }
 }
 
-/// Commits numbers, each in four rows and in one of its own, and says so when the store has said that it is done.
+/// Commits numbers, each in four rows and in one of its own, and reports each one that the store has acknowledged.
 async fn write(store: &Store, writer: usize) -> Result<(), Error> {
     let partition = writer.to_string();
     let start = latest(store, writer).await.map_or(0, |number| number + 1);
@@ -68,7 +68,7 @@ async fn write(store: &Store, writer: usize) -> Result<(), Error> {
         let value = format!("{number} {}", "x".repeat(200));
         let mut writes: Vec<_> = ROWS.iter().map(|row| upsert(row, &value)).collect();
         writes.push(upsert(&format!("n{number}"), &value));
-        // Of the catalog, or what stands for it here: before the rows, so that it is never behind them.
+        // The catalog, or its substitute here: written before the rows, so that it is never behind them.
         store.apply(TableId::SYSTEM, &partition, vec![upsert("latest", &value)]).await?;
         let Applied::Done { .. } = store.apply(TABLE, &partition, writes).await? else { panic!("refused") };
         say(&format!("{writer} {number}"));
@@ -82,7 +82,7 @@ async fn write(store: &Store, writer: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// In one write, so that the line is whole or not there.
+/// In one write, so that the line is complete or absent.
 fn say(line: &str) {
     std::io::stdout().write_all(format!("\nack {line}\n").as_bytes()).unwrap();
 }
@@ -136,8 +136,8 @@ fn run(dir: &Path, crash_at: Option<&str>, kill_after_lines: Option<usize>) -> E
     Ended { acknowledged, is_closed, status: child.wait().unwrap() }
 }
 
-/// What the writers have in the store is what was acknowledged, or else what was there before, and at most the one
-/// commit after. Tells what it is.
+/// The store contains what was acknowledged, or else what was there before, and at most the one commit after. Returns
+/// what it contains.
 async fn verify(dir: &Path, before: Latest, acknowledged: Latest, context: &str) -> Latest {
     let store = Store::open(dir, options()).unwrap();
     let mut found = [None; WRITERS];

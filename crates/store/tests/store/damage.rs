@@ -1,4 +1,4 @@
-//! Flipped bits in every file of a store: reported or refused, never a wrong or missing row.
+//! Flipped bits in every file of a store: reported or rejected, never a wrong or missing row.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,7 +51,7 @@ pub async fn make(dir: &Path) -> (Store, Expected) {
     (store, Expected { rows, before })
 }
 
-/// A file of a store: its name, its bytes without the zeros at the end, its length.
+/// A file of a store: its name, its bytes without trailing zeros, its length.
 pub struct Original {
     pub name: PathBuf,
     pub bytes: Vec<u8>,
@@ -124,8 +124,8 @@ async fn flipped_bits_are_reported_after_a_close() {
     flip(original.path(), |_, found| *found == expected.rows).await;
 }
 
-/// After a crash a flipped bit in the last commit can, in rare cases, look like a sector that a loss of power left out. That
-/// commit may then be missing, as a whole, and a check tells; everything else is as after a clean close.
+/// After a crash a flipped bit in the last commit can, in rare cases, look like a sector lost in a loss of power. That
+/// commit may then be missing, as a whole, and a check reports it; everything else is as after a clean close.
 #[tokio::test]
 async fn flipped_bits_are_reported_after_a_crash() {
     let original = directory();
@@ -165,7 +165,7 @@ pub async fn killed(last: &str) -> Killed {
     let start = so_far.iter().rfind(|file| is_log(file)).unwrap();
     crate::support::set(&store, "last", last).await;
     let mut files = originals(original.path(), original.path());
-    // The last commit was written, but nobody was told.
+    // The last commit was written, but not acknowledged.
     let is_note = |file: &&Original| file.name == Path::new("acknowledged");
     let note = so_far.iter().find(is_note).unwrap().bytes.clone();
     files.iter_mut().filter(|file| is_note(&&**file)).for_each(|file| file.bytes.clone_from(&note));
@@ -176,15 +176,14 @@ pub async fn killed(last: &str) -> Killed {
     Killed { log, start: start.bytes.len(), before, after, files }
 }
 
-/// Writes a log into a store that is there; it is as long as it was.
+/// Writes a log into an existing store; its length stays the same.
 pub fn write_log(dir: &Path, original: &Original, bytes: &[u8]) {
     let path = dir.join(&original.name);
     fs::write(&path, bytes).unwrap();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(original.length).unwrap();
 }
 
-/// Every byte of the last batch, which was acknowledged, whatever becomes of it: a check finds it and a start rejects it, and
-/// leaves everything as it is.
+/// Damage to any byte of the last, acknowledged batch: a check finds it, and a start rejects it and changes nothing.
 #[tokio::test]
 async fn a_damaged_last_batch_is_reported_after_a_kill() {
     let Killed { files, log, start, before, after } = killed("acknowledged").await;
@@ -204,7 +203,7 @@ async fn a_damaged_last_batch_is_reported_after_a_kill() {
         fs::File::open(dir.path().join(&log.name)).unwrap().read_exact(&mut left).unwrap();
         assert_eq!(left, bytes, "byte {at}");
     }
-    // What the messages say to do: the rest is as it was.
+    // Follow the advice in the message: the other rows are intact.
     fs::OpenOptions::new()
         .write(true)
         .open(dir.path().join(&log.name))
@@ -212,13 +211,13 @@ async fn a_damaged_last_batch_is_reported_after_a_kill() {
         .set_len(start as u64)
         .unwrap();
     assert_eq!(read_all(dir.path()).await.as_ref(), Ok(&before));
-    // And without the damage, as if nothing had been.
+    // Without the damage, everything is intact.
     let whole = directory();
     write(&files, whole.path(), Path::new(""), 0);
     assert_eq!(read_all(whole.path()).await.as_ref(), Ok(&after));
 }
 
-/// What a kill leaves of a batch that was being written is no damage, and the store opens without it.
+/// A batch that a kill left unfinished is not damage, and the store opens without it.
 #[tokio::test]
 async fn an_unfinished_last_batch_is_no_damage() {
     let Killed { files, log, start, before, .. } = killed("on its way").await;
@@ -233,8 +232,8 @@ async fn an_unfinished_last_batch_is_no_damage() {
     }
 }
 
-/// What a loss of power leaves of a batch that was being written, a sector of which did not reach the disk, keeps nobody from
-/// starting; a check cannot tell it from a sector that was lost later, and says so.
+/// A batch with a sector that did not reach the disk before a loss of power does not prevent a start; a check cannot
+/// distinguish it from a sector that was lost later, and says so.
 #[tokio::test]
 async fn a_last_batch_with_a_hole_is_left_out_and_told() {
     let Killed { files, log, start, before, .. } = killed(&"on its way".repeat(200)).await;
@@ -249,7 +248,7 @@ async fn a_last_batch_with_a_hole_is_left_out_and_told() {
     assert!(found.findings == 1 && found.examples[0].contains("has holes"), "{found:?}");
     assert_eq!(read_all(dir.path()).await.as_ref(), Ok(&before));
     assert_eq!(fs::read(dir.path().join("cut-0")).unwrap(), bytes[start..]);
-    assert_eq!(inspect(dir.path(), |_| {}).unwrap().findings, 0, "what was left out is no longer there");
+    assert_eq!(inspect(dir.path(), |_| {}).unwrap().findings, 0, "the dropped batch is gone");
 }
 
 async fn flip(original: &Path, is_harmless: impl Fn(&Path, &Rows) -> bool) {
@@ -289,7 +288,7 @@ async fn flip(original: &Path, is_harmless: impl Fn(&Path, &Rows) -> bool) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Also those that no row is in: a check reads sorted files from end to end.
+/// Including bytes that belong to no row: a check reads sorted files from end to end.
 #[tokio::test]
 async fn a_check_finds_any_byte_of_a_sorted_file() {
     let dir = directory();
@@ -311,8 +310,8 @@ async fn a_check_finds_any_byte_of_a_sorted_file() {
     assert_eq!(inspect(dir.path(), |_| {}).unwrap().findings, 0);
 }
 
-/// A log that ends with a whole batch, but an earlier one than when the store was closed, can only be told by what was written
-/// down then.
+/// A log that ends with a whole batch, but an earlier one than when the store was closed, can only be detected by what
+/// was written down then.
 #[tokio::test]
 async fn a_log_that_was_cut_after_a_close_is_reported() {
     let dir = directory();
@@ -330,11 +329,11 @@ async fn a_log_that_was_cut_after_a_close_is_reported() {
     assert_eq!(check(dir.path()).await, Checked::Damaged);
 }
 
-/// What a check of the files and rows says.
+/// The result of a check of the files and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Checked {
     Sound,
-    /// Sound, but for a last batch that was never finished.
+    /// Sound, except for a last batch that was never finished.
     Cut,
     Damaged,
 }
@@ -353,8 +352,8 @@ async fn check(dir: &Path) -> Checked {
     if report.is_clean() && is_whole { Checked::Sound } else { Checked::Damaged }
 }
 
-/// Nobody reads what a lock file says, nor a list of files that is not the current one. The number of a log's batch is
-/// under no checksum; one that is wrong and still greater than that of the batch before changes nothing.
+/// The content of a lock file is never read, nor is a list of files that is not the current one. The number of a log's
+/// batch is under no checksum; one that is wrong and still greater than that of the batch before changes nothing.
 fn is_irrelevant(files: &[Original], file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let current = files.iter().find(|other| other.name == file.with_file_name("current"));

@@ -1,5 +1,5 @@
-//! A store that someone else changed: missing files, wrong checksums, open directories. It reports them or rejects the
-//! data; it never serves a wrong row and never removes what is left.
+//! A store that was changed from outside: missing files, wrong checksums, open directories. The store reports the
+//! problem or rejects the data; it never serves a wrong row and never removes the remaining files.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use lazuli_store::{Options, Store};
 use crate::damage::{make, options, originals, read_all, write};
 use crate::support::{TABLE, directory};
 
-/// Missing files are noticed before the sorted store takes them for a store that was never finished, and removes the
-/// rest.
+/// Missing files are noticed before the sorted store mistakes the rest for a store whose creation was never finished,
+/// and removes the rest.
 #[tokio::test]
 async fn missing_files_are_reported() {
     let original = directory();
@@ -58,15 +58,15 @@ async fn missing_files_are_reported() {
     assert_eq!(read_all(original.path()).await.as_ref(), Ok(&expected.rows));
 }
 
-/// A store whose making was ended by a crash is made anew.
+/// A store whose creation was interrupted by a crash is created again.
 #[tokio::test]
 async fn an_unfinished_store_is_made_anew() {
     let dir = directory();
     drop(Store::open(dir.path(), options()).unwrap());
     fs::remove_file(dir.path().join("closed")).unwrap();
-    // Made last, and it says that all the rest was there.
+    // Written last, it proves that all other files existed.
     fs::remove_file(dir.path().join("acknowledged")).unwrap();
-    // What the sorted store makes, from last to first.
+    // The files of the sorted store, in reverse order of creation.
     for made_after in
         ["data/keyspaces/1", "data/keyspaces/0", "data/version", "data/keyspaces", "data/0.jnl", "data/lock"]
     {
@@ -88,7 +88,7 @@ async fn an_unfinished_store_is_made_anew() {
     }
 }
 
-/// Bytes that reach the store's own checksum are checked by it: never served, found by a check, and replaceable.
+/// Damage that only the store's own checksum can detect is never served, is found by a check, and can be overwritten.
 #[tokio::test]
 async fn a_row_with_a_wrong_checksum_is_never_served() {
     let dir = directory();
@@ -124,8 +124,8 @@ async fn a_row_with_a_wrong_checksum_is_never_served() {
     assert!(store.check().await.unwrap().is_clean());
 }
 
-/// A log that was damaged under a store whose commits waited for the disk is rejected, also by an opening that asks for
-/// less: it would cut off everything behind the damage.
+/// A log that was damaged under a store whose commits waited for the disk is rejected, even when the store is opened
+/// with relaxed durability, which would otherwise cut off everything after the damage.
 #[tokio::test]
 async fn a_relaxed_opening_does_not_cut_what_was_synced() {
     let temporary = directory();
@@ -138,13 +138,13 @@ async fn a_relaxed_opening_does_not_cut_what_was_synced() {
     drop(store);
     let relaxed = Options { durability: lazuli_store::Durability::Relaxed, ..options() };
     for _ in 0..2 {
-        let error = Store::open(&copy, relaxed.clone()).err().expect("a damaged log is refused").to_string();
-        assert!(error.contains("not readable"), "{error}");
+        let error = Store::open(&copy, relaxed.clone()).err().expect("a damaged log is rejected").to_string();
+        assert!(error.contains("unreadable"), "{error}");
     }
-    assert!(!copy.join("relaxed").exists(), "a refused opening changes nothing");
+    assert!(!copy.join("relaxed").exists(), "a rejected opening changes nothing");
 }
 
-/// Account keys lie in the data: users who may read the directory around it may not read it.
+/// The data contains account keys: users who may read the directory around it may not read it.
 #[tokio::test]
 async fn data_in_an_open_directory_is_for_its_owner() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,5 @@
-//! Acknowledged data that is gone after an unclean stop: a check reports it, and nothing starts without it unasked.
+//! Acknowledged data that is gone after an unclean stop: a check reports it, and the store does not open without it
+//! unless told to.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,8 @@ fn findings(dir: &Path) -> Vec<String> {
     reading.marks().and_then(|marks| found.missing(marks.last_version)).into_iter().collect()
 }
 
-/// Damages a killed store, which is then reported and not opened, twice, until the loss is accepted.
+/// Damages a killed store and checks that the damage is reported and the store does not open, twice, until the loss is
+/// accepted.
 async fn check(damage: impl Fn(&Path), why: &str, is_left: bool) {
     let dir = directory();
     write(&killed().await, dir.path(), Path::new(""), 0);
@@ -51,13 +53,13 @@ async fn check(damage: impl Fn(&Path), why: &str, is_left: bool) {
     assert_eq!(read_all(dir.path()).await.unwrap().len(), if is_left { 2 } else { 1 });
 }
 
-/// The directory of the data was made anew, and the store was empty.
+/// The data directory was recreated, and the store was empty.
 #[tokio::test]
 async fn finding_9_a_missing_data_directory_is_reported() {
     check(|dir| fs::remove_dir_all(dir.join("data")).unwrap(), "is missing", false).await;
 }
 
-/// An empty log was taken for the log of a new store.
+/// An empty log was mistaken for the log of a new store.
 #[tokio::test]
 async fn finding_9_a_log_without_content_is_reported() {
     let cut = |dir: &Path| {
@@ -84,7 +86,7 @@ async fn finding_9_a_log_without_its_last_batch_is_reported() {
     check(cut, "was acknowledged", true).await;
 }
 
-/// A store that was made before there was the file opens, and has it from then on.
+/// A store created before this file existed opens, and has the file from then on.
 #[tokio::test]
 async fn stores_without_the_file_are_opened() {
     let files = killed().await;
@@ -99,7 +101,8 @@ async fn stores_without_the_file_are_opened() {
     assert!(path.exists());
 }
 
-/// Where commits do not wait for the disk, a loss of power may take any of them; only what was there at the start must be.
+/// Where commits do not wait for the disk, a loss of power may lose any of them; only commits from before the start
+/// must be present.
 #[tokio::test]
 async fn commits_that_did_not_wait_for_the_disk_may_be_lost() {
     let dir = directory();

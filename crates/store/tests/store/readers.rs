@@ -14,7 +14,7 @@ fn put(row: &str) -> Vec<Write> {
     }]
 }
 
-/// CS-04: commits are made while a scan stands still, and the scan does not see them.
+/// CS-04: commits are made while a scan is paused, and the scan does not see them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scan_that_stands_still_stops_no_commit() {
     let directory = tempfile::tempdir().expect("a directory for the store");

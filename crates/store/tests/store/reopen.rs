@@ -8,7 +8,7 @@ use lazuli_store::{OpenError, Options, Store};
 
 use crate::support::{TABLE, directory, get, open, open_at, set};
 
-/// A second opening of the same directory is rejected as long as the first lasts, and says by whom.
+/// A second opening of the same directory is rejected while the first is open, with the process that holds it.
 #[tokio::test]
 async fn a_second_opening_is_refused() {
     let dir = directory();
@@ -23,7 +23,7 @@ async fn a_second_opening_is_refused() {
     open(&dir).close().await.unwrap();
 }
 
-/// CS-06: what was acknowledged is there again, with or without a clean close.
+/// CS-06: everything acknowledged is present again, with or without a clean close.
 #[tokio::test]
 async fn rows_survive_closing_and_dropping() {
     let dir = directory();
@@ -42,7 +42,7 @@ async fn rows_survive_closing_and_dropping() {
     assert_eq!((report.rows, report.tables), (6, 1));
 }
 
-/// After it was closed, a store says so; it does not hang or panic.
+/// A closed store returns an error; it does not hang or panic.
 #[tokio::test]
 async fn a_closed_store_refuses() {
     let dir = directory();
@@ -56,8 +56,8 @@ async fn a_closed_store_refuses() {
     assert!(matches!(store.status().await, Err(Error::Unavailable(_))));
 }
 
-/// Versions and table ids never go back, even if the clock was set back while the store was closed and the row with the
-/// last version was deleted.
+/// Versions and table ids never decrease, even if the clock was set back while the store was closed and the row with
+/// the last version was deleted.
 #[tokio::test]
 async fn versions_and_table_ids_never_go_back() {
     let dir = directory();
@@ -108,8 +108,8 @@ async fn concurrent_commits_share_a_sync() {
     assert!(groups * 2 < commits, "{groups} syncs for {commits} commits");
 }
 
-/// What was taken over from elsewhere with its version is there again, and no later change gets that version, even if the clock
-/// was set back while the store was closed or killed.
+/// Rows that were loaded with their versions are present again, and no later change gets that version, even if the
+/// clock was set back while the store was closed or killed.
 #[tokio::test]
 async fn versions_from_elsewhere_are_never_given_out() {
     for closes in [true, false] {

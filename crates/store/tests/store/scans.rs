@@ -48,8 +48,8 @@ async fn sum(store: &Store) -> (u64, usize) {
     (page.rows.iter().map(|row| balance(&row.value)).sum(), page.rows.len())
 }
 
-/// CS-04, TX-09: commits move amounts between rows far apart, and move rows. Whatever a read takes from memory and what
-/// from disk, it sees no commit by half and none that was acknowledged before it missing.
+/// CS-04, TX-09: commits move amounts between rows far apart, and move rows. Whether a read takes rows from memory or
+/// from disk, it sees no partial commit, and all commits acknowledged before it.
 async fn scans_see_whole_commits(scan_cache_bytes: u64) {
     let dir = directory();
     // Small memtables, so that rows move to sorted files meanwhile.
@@ -150,7 +150,7 @@ async fn scans_see_whole_commits_without_a_cache() {
     scans_see_whole_commits(0).await;
 }
 
-/// PG-05: pages joined are the whole, wherever they begin and end, the second time as the first.
+/// PG-05: joined pages are the complete result, wherever they begin and end, on the second scan as on the first.
 #[tokio::test]
 async fn pages_from_memory_are_those_from_disk() {
     let dir = directory();

@@ -1,4 +1,4 @@
-//! What becomes of the batch at the end of a log that a crash left unfinished: kept when it is left out, left alone by a check.
+//! Unfinished batches at the end of a log after a crash: copied when they are dropped, left alone by a check.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use lazuli_store::{Reading, Store, inspect};
 use crate::damage::{Killed, options, originals, read_all, write, write_log};
 use crate::support::{TABLE, directory};
 
-/// The second crash in the same log replaced the copy of what the first had left, and everybody could read both.
+/// The second crash in the same log replaced the copy made after the first, and everybody could read both.
 #[tokio::test]
 async fn a_second_cut_does_not_replace_the_copy_of_the_first() {
     let Killed { files, log, start, before, .. } = crate::damage::killed("on its way").await;
@@ -39,7 +39,7 @@ async fn a_second_cut_does_not_replace_the_copy_of_the_first() {
     assert_eq!(read_all(dir.path()).await.as_ref(), Ok(&before));
 }
 
-/// A check cut the log, and wrote down that the store was closed in good order: the next one found nothing to tell.
+/// A check truncated the log and marked the store as cleanly closed: the next check found nothing to report.
 #[tokio::test]
 async fn a_check_leaves_a_torn_store_as_it_is() {
     let Killed { files, log, start, before, .. } = crate::damage::killed("on its way").await;

@@ -26,7 +26,7 @@ const SHA256: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];
 const SHA384: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 2];
 const SHA512: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 3];
 
-/// What the key derivation of PKCS#12 is for.
+/// The purpose of a key derivation of PKCS#12.
 const FOR_KEY: u8 = 1;
 const FOR_IV: u8 = 2;
 const FOR_MAC: u8 = 3;

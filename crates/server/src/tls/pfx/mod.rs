@@ -1,7 +1,7 @@
 //! Certificates in PFX files (PKCS#12, RFC 7292), as Windows, .NET and OpenSSL export them.
 //!
-//! Libraries for this bring dozens of crates, so the few structures are read here. A file is the operator's own and at most
-//! 1 MiB; every length in it is checked.
+//! Libraries for this add dozens of crates, so the few structures are read here. A file is the operator's own and at
+//! most 1 MiB; every length in it is checked.
 
 mod cipher;
 mod der;
@@ -114,13 +114,13 @@ impl Found {
 
     /// The certificate of the key, and then the others. Without ids, the first certificate is that of the key.
     fn chain(self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
-        let (key, id) = self.key.ok_or("holds no private key")?;
+        let (key, id) = self.key.ok_or("contains no private key")?;
         let mut certificates = self.certificates;
         if id.is_some() {
             certificates.sort_by_key(|(_, of)| *of != id);
         }
         if certificates.is_empty() {
-            return Err("holds no certificate".into());
+            return Err("contains no certificate".into());
         }
         let chain = certificates.into_iter().map(|(der, _)| CertificateDer::from(der)).collect();
         Ok((chain, PrivatePkcs8KeyDer::from(key).into()))
