@@ -161,7 +161,7 @@ def test_a_kept_development_account_is_not_open_to_the_public_key(binary, direct
     account(binary, directory, "add", DEVELOPMENT, "--key1", ONE, "--key2", TWO)
     with serve(binary, directory) as server:
         equal([status(server, key=key) for key in (ONE, TWO, KEY)], [200, 200, 403])
-        contains(server.said(), "keeps an account devstoreaccount1", "the public one is not")
+        contains(server.said(), "has an account devstoreaccount1", "the public one is not")
         assert KEY not in server.output, server.output
         new = account(binary, directory, "rotate-key", DEVELOPMENT, "--key", "1")["keys"][0]
         equal([status(server, key=key) for key in (ONE, TWO, new, KEY)], [403, 200, 200, 403])

@@ -50,7 +50,7 @@ def test_config_check_explains_every_mistake(binary, directory):
     path = write(directory, "tabel-port = 1\nquiet = \"loud\"\ntable-port = 70000\ndurability = \"never\"\n", "bad.toml")
     code, output, errors = run(binary, directory, "config", "check", path)
     equal((code, errors), (1, ""))
-    contains(output, "line 1", "is table-port meant?", "line 2", "true or false", "line 3", "70000", "line 4", "full, relaxed")
+    contains(output, "line 1", "did you mean table-port?", "line 2", "true or false", "line 3", "70000", "line 4", "full, relaxed")
     equal(run(binary, directory, "config", "check", "--config", path)[1], output, "the flag of serve and of show")
     path = write(directory, "location = \"a\"\nengine = \"memory:\"\n", "both.toml")
     code, output, _ = run(binary, directory, "config", "check", path)
@@ -105,7 +105,7 @@ def test_config_show_tells_where_the_data_is(binary, directory):
 def test_config_check_tells_of_variables_that_are_no_settings(binary, directory):
     code, output, errors = run(binary, directory, "config", "check", env={"LAZULI_TABEL_PORT": "1", "LAZULI_CRASH_AT": "x"})
     equal((code, errors), (0, ""))
-    contains(output, "warning: LAZULI_TABEL_PORT", "is LAZULI_TABLE_PORT meant?", "nothing else is wrong")
+    contains(output, "warning: LAZULI_TABEL_PORT", "did you mean LAZULI_TABLE_PORT?", "nothing else is wrong")
     assert "LAZULI_CRASH_AT" not in output, output
 
 

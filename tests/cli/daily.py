@@ -196,7 +196,7 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
     lines("2020-02-29T12:00:00.1234566Z")
     contains(store("import", "ttt.jsonl", "--keep-timestamp", code=1), "ttt.jsonl:1: ", day)
     lines("2020-02-29T12:00:00.1234568Z")
-    contains(store("import", "ttt.jsonl", "--keep-timestamp", "--existing", "refuse", code=1), "there already")
+    contains(store("import", "ttt.jsonl", "--keep-timestamp", "--existing", "refuse", code=1), "already exists")
     store("import", "ttt.jsonl", "--keep-timestamp")
     equal(store.rows("query", "ttt")[0]["Timestamp"], "2020-02-29T12:00:00.1234568Z")
 

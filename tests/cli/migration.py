@@ -135,7 +135,7 @@ def test_a_running_server_takes_the_data_and_a_second_run_adds_no_messages(binar
         shell = Shell(binary, directory, server)
         shell("import", "--from-azurite", "azurite", "--quiet")
         check_data(shell)
-        contains(shell("import", "--from-azurite", "azurite", code=1), "queue jobs: it has 3 messages already", "1 problem printed above")
+        contains(shell("import", "--from-azurite", "azurite", code=1), "queue jobs: it already has 3 messages", "1 problem printed above")
         check_data(shell)
         equal(server.stop(), 0)
 
@@ -145,7 +145,7 @@ def test_what_cannot_be_imported_is_an_error_that_says_why(binary, directory):
     import_it = lambda *args: run(binary, directory, "import", "--location", "data", "--from-azurite", *args)
     code, _, errors = import_it("missing")
     equal(code, 1)
-    contains(errors, "missing", "no data of Azurite")
+    contains(errors, "missing", "no Azurite data")
     code, _, errors = import_it("azurite", "--from-account", "shop")
     equal(code, 1)
     contains(errors, "no data of account 'shop'", ACCOUNT)

@@ -119,39 +119,39 @@ def test_explaining(binary, directory):
     changed = given.replace("sp=ra", "sp=raud")
     local = "http://127.0.0.1:10002/devstoreaccount1/people?"
     contains(sas(binary, directory, "explain", local + given), "signature  good")
-    contains(sas(binary, directory, "explain", local + changed, code=1), "refused", "parameter was changed")
+    contains(sas(binary, directory, "explain", local + changed, code=1), "rejected", "parameter was changed")
     alone = sas(binary, directory, "explain", changed)
-    contains(alone, "not that of the development account", "--account")
+    contains(alone, "the development account did not sign it", "--account")
     assert "devstoreaccount1" not in alone, alone
     contains(sas(binary, directory, "explain", given, "--key", KEY), "signature  good")
-    contains(sas(binary, directory, "explain", given, "--key", OTHER, code=1), "refused", "another key")
+    contains(sas(binary, directory, "explain", given, "--key", OTHER, code=1), "rejected", "another key")
     contains(sas(binary, directory, "explain", given.replace("sp=ra", "sp=raud"), "--key", KEY, code=1), "parameter was changed")
     url = f"https://shop.table.core.windows.net/people?{given}"
     contains(sas(binary, directory, "explain", url), "in account 'shop'")
     told = json.loads(sas(binary, directory, "explain", given, "--json"))
     equal(told["problems"], [])
     contains(told["terms"]["for"], "people")
-    for bad, why in [("sv=2019-02-02&tn=people&sp=r&se=2020-01-01&sig=x", "it ended"),
-                     ("sv=2019-02-02&tn=people&sp=r&sig=x", "no end"),
+    for bad, why in [("sv=2019-02-02&tn=people&sp=r&se=2020-01-01&sig=x", "it expired"),
+                     ("sv=2019-02-02&tn=people&sp=r&sig=x", "neither an end"),
                      ("sv=2019-02-02&sp=r&se=2099-01-01&sig=x", "neither for a table"),
                      ("sv=2019-02-02&tn=people", "no signature"), ("", "no signature")]:
         contains(sas(binary, directory, "explain", bad, code=1), why)
 
 
 def test_mistakes_are_told(binary, directory):
-    for args, why in [(["table", "people", "-p", "x"], "none of the letters"), (["table", "p", "-p", "r"], "table"),
+    for args, why in [(["table", "people", "-p", "x"], "expected letters from"), (["table", "p", "-p", "r"], "table"),
                       (["table", "people", "-p", "r", "--expires", "soon"], "neither a time"),
                       (["table", "people", "-p", "r", "--ip", "here"], "neither an address"),
                       (["table", "people", "-p", "r", "--ip", "10.0.0.1", "--sv", "2014-02-14"], "--sv 2015-04-05"),
                       (["table", "people", "-p", "r", "--https-only", "--sv", "2014-02-14"], "--sv 2015-04-05"),
-                      (["table", "people", "-p", "r", "--starts", "2h"], "before it begins"),
-                      (["table", "people", "-p", "r", "--first-partition", "b", "--last-partition", "a"], "no key lies"),
-                      (["account", "-r", "o", "-p", "r", "--starts", "2h", "--expires", "1h"], "before it begins"),
-                      (["account", "-r", "x", "-p", "r"], "none of the letters")]:
+                      (["table", "people", "-p", "r", "--starts", "2h"], "before it starts"),
+                      (["table", "people", "-p", "r", "--first-partition", "b", "--last-partition", "a"], "contains no key"),
+                      (["account", "-r", "o", "-p", "r", "--starts", "2h", "--expires", "1h"], "before it starts"),
+                      (["account", "-r", "x", "-p", "r"], "expected letters from")]:
         contains(sas(binary, directory, *args, code=1), why)
     code, _, errors = run(binary, directory, "sas", "table", "people", "-p", "r", "--expires", "2020-01-01")
     equal(code, 0, "it is made")
-    contains(errors, "warning", "it ended at 2020-01-01")
+    contains(errors, "warning", "it expired at 2020-01-01")
     for args in (["table", "people"], ["table"], ["account", "-p", "r"], []):
         contains(sas(binary, directory, *args, code=2), "Usage")
 

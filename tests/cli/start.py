@@ -86,15 +86,15 @@ def test_a_port_that_is_taken_is_told(binary, directory):
         port = str(taken.getsockname()[1])
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port} for tables", "in use", "--table-port chooses another")
+        contains(errors, f"127.0.0.1:{port} for tables", "in use", "pass --table-port to choose another")
         assert "--admin-port" not in errors, errors
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", "0", "--admin-port", port)
         equal(code, 1)
-        contains(errors, f"127.0.0.1:{port} for the admin listener", "in use", "--admin-port chooses another")
+        contains(errors, f"127.0.0.1:{port} for the admin listener", "in use", "pass --admin-port to choose another")
         assert "--table-port" not in errors, errors
     code, _, errors = run(binary, directory, "serve", "-l", "data", "--host", "192.0.2.1", "--dev-account")
     equal(code, 1)
-    contains(errors, "192.0.2.1:10000 for blobs", "--host takes an address of this machine")
+    contains(errors, "192.0.2.1:10000 for blobs", "an address of this machine with --host")
 
 
 def test_a_port_that_is_taken_leaves_no_store_behind(binary, directory):

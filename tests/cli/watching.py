@@ -53,7 +53,7 @@ def test_logs_show_what_was_logged(binary, directory):
         equal(server.stop(), 0)
     code, output, errors = run(binary, directory, "logs", "--location", "data")
     equal((code, output), (0, ""))
-    contains(errors, "nothing is logged")
+    contains(errors, "no request logs")
     with serve(binary, directory) as server, Client(server) as client:
         switch_on(client)
         use(client, 3)

@@ -135,7 +135,7 @@ class Run:
         done = subprocess.run([self.args.binary, "check", "--location", self.directory], capture_output=True, text=True,
                               timeout=HANG_SECONDS)
         said = done.stdout + done.stderr
-        is_hole = self.args.shim and "1 found to be wrong" in said and "has holes" in said
+        is_hole = self.args.shim and "1 problem found" in said and "has holes" in said
         return [] if done.returncode == 0 or is_hole else [f"wrong: check ended with {done.returncode}: {said}"]
 
     def verify(self, server, everything=False):

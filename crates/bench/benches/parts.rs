@@ -1,6 +1,6 @@
 //! The parts that neither wait nor do I/O, each by itself: `cargo bench -p lazuli-bench`.
 //!
-//! A name behind it runs only those that contain it: `cargo bench -p lazuli-bench -- filter`.
+//! With a name, runs only those that contain it: `cargo bench -p lazuli-bench -- filter`.
 
 #![allow(clippy::unwrap_used, reason = "a measuring tool")]
 

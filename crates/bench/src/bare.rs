@@ -1,7 +1,7 @@
-//! The bare servers: what this HTTP stack, and this disk, can do at most.
+//! The bare servers: an upper limit for this HTTP stack and this disk.
 //!
-//! They are an honest limit: the same socket handling and the same load generator, and no less work than any HTTP server
-//! must do. A GET is answered with a fixed body. The body of any other request is appended to a file; requests that wait
+//! The limit is realistic: the same socket handling and the same load generator, and no less work than any HTTP
+//! server must do. A GET gets a fixed body. The body of any other request is appended to a file; requests that wait
 //! at the same time share one sync.
 
 use std::fs::File;

@@ -39,7 +39,7 @@ impl Account {
         self.signer.account()
     }
 
-    /// A request for a path behind the account, with the headers that every request has.
+    /// A request for a path below the account, with the headers that every request has.
     pub fn request(&self, method: &'static str, path: &str) -> Request {
         let version = if self.service == Service::Table { TABLE_VERSION } else { STORAGE_VERSION };
         Request::new(method, format!("/{}{path}", self.name()))
@@ -71,7 +71,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects, unless the other end is no server at all.
+    /// Connects, unless there is no server at the other end.
     pub async fn open(
         service: Service,
         authority: &str,
@@ -94,7 +94,7 @@ impl Session {
         })
     }
 
-    /// A request for a path behind the account.
+    /// A request for a path below the account.
     pub fn request(&self, method: &'static str, path: &str) -> Request {
         self.account.request(method, path)
     }

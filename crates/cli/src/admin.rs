@@ -34,7 +34,7 @@ pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     let opened = runtime.block_on(engine_url::open_rows(url));
     let (status, value) = match (url, opened) {
         (EngineUrl::Memory, _) => {
-            return Err("an engine in memory has no accounts to keep; use LAZULI_ACCOUNTS".into());
+            return Err("the memory engine stores no accounts; use LAZULI_ACCOUNTS".into());
         }
         (_, Ok(engine)) => runtime.block_on(on_engine(engine, call))?,
         (EngineUrl::File(directory), Err(EngineError::InUse(why))) => {
@@ -74,8 +74,9 @@ pub fn on_address(address: &str, call: &Call<'_>) -> Result<(u16, Value), String
 /// The address and the token of the server that has the store open.
 pub fn address_and_token(directory: &Path) -> Result<(String, String), String> {
     let file = directory.join(FILE);
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| format!("that server cannot be reached: {}: {error}", file.display()))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        format!("failed to find the server's admin listener: {}: {error}", file.display())
+    })?;
     let value: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let member = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok((member("address"), member("token")))

@@ -71,7 +71,7 @@ impl Cert {
             say!("  {system:<18} {how}");
         }
         say!(
-            "\nkeep {} to yourself: whoever has it can pose as any site to programs that trust the CA",
+            "\nkeep {} secret: anyone who has it can impersonate any site to programs that trust the CA",
             self.directory.join(AUTHORITY_KEY).display()
         );
         Ok(ExitCode::SUCCESS)

@@ -68,7 +68,7 @@ pub struct Conformance {
 
 fn service(name: &str) -> Result<Service, String> {
     let found = Service::ALL.into_iter().find(|service| service.label() == name);
-    found.ok_or_else(|| "the services are table, queue and blob".to_owned())
+    found.ok_or_else(|| "expected table, queue or blob".to_owned())
 }
 
 impl Conformance {
@@ -83,7 +83,7 @@ impl Conformance {
         properties.restore(&storage);
         if report.outcomes.is_empty() {
             return Err(
-                "no transcript is of that name; groups are the folders of the names that a full run prints"
+                "no transcript matches; a full run prints all names, and groups are the folders in them"
                     .into(),
             );
         }

@@ -55,7 +55,7 @@ pub fn to_line(entity: &Dynamic) -> Vec<u8> {
 pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
     let said = |failure: Failure| failure.message.into_owned();
     let draft = json::read::entity(line)
-        .map_err(|_| "not an entity in JSON: an object whose members are texts, numbers, true or false, with types such as \"Age@odata.type\":\"Edm.Int64\"".to_owned())?;
+        .map_err(|_| "not an entity in JSON: expected an object whose members are strings, numbers, true or false, with types such as \"Age@odata.type\":\"Edm.Int64\"".to_owned())?;
     let partition = draft.partition.ok_or("there is no PartitionKey")?;
     let row = draft.row.ok_or("there is no RowKey")?;
     let mut entity = Dynamic::new(partition, row);
@@ -148,14 +148,13 @@ pub fn set(entity: &mut Dynamic, name: &str, value: Value) -> Result<(), String>
 pub fn assignment(text: &str) -> Result<(String, Value), String> {
     let (left, right) = text
         .split_once('=')
-        .ok_or_else(|| format!("'{text}' is no property: write Name=text, Age:Int64=5 or Age:=5"))?;
+        .ok_or_else(|| format!("'{text}' is not a property; expected Name=text, Age:Int64=5 or Age:=5"))?;
     let (name, value) = match left.split_once(':') {
         None => (left, Value::String(right.to_owned())),
         Some((name, "")) => (name, json_value(right)?),
         Some((name, given)) => {
             let known = || EdmType::ALL.map(|kind| kind.name().trim_start_matches("Edm.")).join(", ");
-            let kind =
-                kind(given).ok_or_else(|| format!("'{given}' is not a type; there are {}", known()))?;
+            let kind = kind(given).ok_or_else(|| format!("unknown type '{given}'; expected {}", known()))?;
             (name, parse(kind, right)?)
         }
     };
@@ -163,7 +162,7 @@ pub fn assignment(text: &str) -> Result<(String, Value), String> {
 }
 
 fn json_value(text: &str) -> Result<Value, String> {
-    let wrong = || format!("'{text}' is neither a JSON text, number, true nor false");
+    let wrong = || format!("'{text}' is not a JSON string, number, true or false");
     match serde_json::from_str(text).map_err(|_| wrong())? {
         serde_json::Value::Bool(value) => Ok(Value::Boolean(value)),
         serde_json::Value::String(text) => Ok(Value::String(text)),

@@ -60,7 +60,7 @@ impl Events {
             left -= seconds;
             if left == 0 {
                 let waiting = response.get("waiting").and_then(|count| count.as_u64()).unwrap_or_default();
-                return Err(format!("events of {waiting} blobs are not delivered after {timeout} seconds"));
+                return Err(format!("events of {waiting} blobs were not delivered within {timeout} seconds"));
             }
         }
     }

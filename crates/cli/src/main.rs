@@ -175,7 +175,7 @@ fn completed(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(config::complete(&Cli::command(), args, &|name| std::env::var_os(name))?.args)
 }
 
-/// Puts `serve` in front of flags that stand alone. A word in that place is meant as a command.
+/// Inserts `serve` before flags without a command. A word in that position is taken for a command.
 fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let names_a_command = args

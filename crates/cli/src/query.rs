@@ -70,7 +70,7 @@ impl Query {
         self.target.run(async |service| {
             let has_more = self.print(service).await?;
             if has_more && self.top.is_none() {
-                tell!("there are more; --top COUNT or --all reads them");
+                tell!("there are more entities; pass --top COUNT or --all to read them");
             }
             Ok(ExitCode::SUCCESS)
         })

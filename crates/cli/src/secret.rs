@@ -50,8 +50,8 @@ fn start_of_database(text: &str) -> Option<usize> {
     begins.then_some(0).or_else(within)
 }
 
-/// Are these servers, each with a port if with anything, and what comes after them? A user and a password without a server
-/// look like a server with a port, which is then no number.
+/// Are these servers, each with an optional port, and the rest of a URL? A user and a password without a server look
+/// like a server with a port that is not a number.
 fn is_place(text: &str) -> bool {
     let servers = text.split(['/', '?', '#', ';', ' ']).next().unwrap_or_default();
     servers.split(',').all(|server| {
@@ -147,7 +147,8 @@ mod tests {
         check("", "");
     }
 
-    /// What was meant as the URL of a database, and is none, is not shown: who knows where its password is?
+    /// Something that looks like an invalid database URL is hidden completely, because the position of its password
+    /// is unknown.
     #[test]
     fn urls_that_are_not_understood_are_hidden() {
         for (value, shown) in [

@@ -15,7 +15,7 @@ const ROLES: [&str; 3] =
     ["Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor"];
 /// The user of tokens that name none.
 const USER: &str = "00000000-0000-0000-0000-000000000001";
-/// How long a token is valid, if nothing else is said.
+/// Default lifetime of a token.
 const EXPIRES: &str = "1h";
 
 /// Make a bearer token for development and tests.

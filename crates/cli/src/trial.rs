@@ -35,7 +35,7 @@ pub struct Trial {
 
 #[derive(Subcommand)]
 enum Kind {
-    /// Random operations on the server and on a model of it, with restarts: every answer and the final state agree.
+    /// Random operations on the server and on a model of it, with restarts: every response and the final state agree.
     #[command(after_help = "Examples:\n  lazuli trial sequences --count 5")]
     Sequences(Sequences),
     /// Concurrent clients: what they saw breaks no rule of the service.
@@ -53,10 +53,10 @@ enum Kind {
 
 #[derive(Args)]
 struct Place {
-    /// Where the data goes; a temporary folder if not said
+    /// Directory for the data [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     location: Option<PathBuf>,
-    /// Where chance starts
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -128,13 +128,13 @@ struct Invariants {
     after_help = "Examples:\n  lazuli soak --minutes 0.2\n  lazuli soak --minutes 60 --restarts 30 --location /var/tmp/soak"
 )]
 pub struct Soak {
-    /// How long
+    /// Duration
     #[arg(long, default_value_t = 10.0, value_parser = minutes)]
     minutes: f64,
     /// Workers on tables, each with a connection and a partition of its own; a quarter as many work on queues and blobs
     #[arg(long, default_value_t = 16)]
     workers: usize,
-    /// Restarts meanwhile, by turns gently and by kill -9
+    /// Restarts during the run, alternating between clean stops and kill -9
     #[arg(long, default_value_t = 10)]
     restarts: u32,
     #[command(flatten)]
@@ -165,7 +165,7 @@ impl Sequences {
         let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.tried.place.seed);
         let met = outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
         say!(
-            "{} sequences of up to {} steps, {} of {} situations: every answer agreed",
+            "{} sequences of up to {} steps, {} of {} situations: all responses agreed",
             self.count,
             self.steps,
             sequence::situations().len() - met.missing().len(),
@@ -243,7 +243,7 @@ impl Invariants {
         let effort = invariant::Effort { writers: self.writers, time, kills: self.kills };
         let done = invariant::run(&mut process, invariant, TABLE, self.tried.place.seed, effort).await?;
         say!(
-            "{}: {} transactions applied, {} came too late, {} reads, {} kills: it always held",
+            "{}: {} transactions applied, {} came too late, {} reads, {} kills: the invariant always held",
             I::NAME,
             done.applied,
             done.refused,
@@ -281,7 +281,7 @@ impl Soak {
         say!("{}", report.text().trim_end());
         if !report.tells_growth() {
             say!(
-                "nothing lost, nothing wrong; too short to tell whether anything grows (10 minutes are not)"
+                "nothing lost, nothing wrong; too short to tell whether anything grows; run at least 10 minutes"
             );
             return Ok(ExitCode::SUCCESS);
         }
@@ -309,7 +309,8 @@ fn location(place: &Place) -> Result<(PathBuf, Option<TempDir>), String> {
     match &place.location {
         Some(path) => Ok((path.clone(), None)),
         None => {
-            let folder = tempfile::tempdir().map_err(|error| format!("no folder for the data: {error}"))?;
+            let folder = tempfile::tempdir()
+                .map_err(|error| format!("failed to create a directory for the data: {error}"))?;
             Ok((folder.path().join("data"), Some(folder)))
         }
     }

@@ -102,7 +102,7 @@ pub fn shape_names<T: Entity + Shape>() -> Option<Vec<String>> {
     })
 }
 
-/// Decodes a property into its slot. Null is no value. Called by derived code.
+/// Decodes a property into its slot. Null counts as absent. Called by derived code.
 pub fn fill<T: FromValue>(
     place: &mut Option<T>,
     name: &str,

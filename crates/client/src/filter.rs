@@ -333,7 +333,7 @@ mod tests {
         drop((b, c));
     }
 
-    /// LA-29: a wrong type is no match and no error; neither is its negation.
+    /// LA-29: a comparison with a wrong type does not match and is not an error; nor is its negation.
     #[test]
     fn wrong_types_do_not_match() {
         let amplifier = Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2).unwrap();

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         }
     };
     let Some(service) = Service::ALL.into_iter().find(|known| known.label() == service) else {
-        eprintln!("the services are table, queue and blob");
+        eprintln!("expected table, queue or blob");
         return ExitCode::from(2);
     };
     let mut options = Options::new(target.with_service(service));

@@ -1,4 +1,4 @@
-//! A response against what the transcript says it must be.
+//! Compares a response with the one in the transcript.
 
 use crate::expect::{Mismatch, fit, shown};
 use crate::http::Response;
@@ -6,22 +6,22 @@ use crate::json::fit_json;
 use crate::transcript::{Expected, ExpectedHeader, Mode};
 use crate::values::Values;
 
-/// What about a response differs.
+/// The part of a response that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The status.
     Status,
-    /// A header is missing, not expected, or says something else.
+    /// A header is missing, unexpected, or has another value.
     Header,
-    /// A header's name comes in another letter case.
+    /// A header name has another letter case.
     HeaderCase,
     /// The body.
     Body,
-    /// No answer came.
+    /// No response arrived.
     Transport,
-    /// The tables or entities that the transcript needs could not be made.
+    /// The tables or entities that the transcript needs could not be created.
     Setup,
-    /// The request could not be made, because an earlier answer lacks what it needs.
+    /// The request could not be built, because an earlier response lacks a value that it needs.
     Unsent,
 }
 
@@ -47,22 +47,22 @@ pub struct Difference {
     pub kind: Kind,
     /// The exchange.
     pub title: String,
-    /// The line of the transcript that is not met.
+    /// The line of the transcript that did not match.
     pub line: usize,
     /// Where in the response.
     pub place: String,
-    /// What the transcript wants there.
+    /// The expected value.
     pub expected: String,
-    /// What came.
+    /// The value that arrived.
     pub actual: String,
 }
 
-/// The longest stretch of text that is shown of either side.
+/// Maximum characters shown of either side.
 const SHOWN_CHARS_MAX: usize = 200;
-/// How much of what still fitted is shown in front.
+/// How much of the matching part is shown before the difference.
 const CONTEXT_CHARS: usize = 48;
 
-/// All differences of a response; takes what its holes hold.
+/// All differences of a response. Captures the values of its holes.
 pub(crate) fn compare(
     title: &str,
     expected: &Expected,
@@ -134,7 +134,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Was the body asked for? Only a transport that can tell is held to it.
+    /// Did the server ask for the body with `100 Continue`? Checked only if the transport can tell.
     fn continued(&mut self, header: &ExpectedHeader) {
         let Some(continued) = self.response.continued else { return };
         let expected = header.value.as_ref().and_then(|value| self.values.render(value).ok());
@@ -180,7 +180,7 @@ fn explain(mismatch: &Mismatch) -> String {
     }
 }
 
-/// The last of what still fitted.
+/// The end of the matching part.
 fn before(text: &str, at: usize) -> String {
     let fitted = &text[..at];
     let start = fitted.char_indices().rev().nth(CONTEXT_CHARS - 1).map_or(0, |(start, _)| start);

@@ -1,25 +1,26 @@
-//! Does a text fit a template? Finds the first place where it does not.
+//! Matches a string against a template, and finds the first difference.
 //!
-//! Matching never goes back: a hole knows by its kind where it ends, and `{any}` ends where the next text begins.
+//! Matching never backtracks: the kind of a hole determines where it ends, and `{any}` ends where the next literal
+//! begins.
 
 use lazuli_model::DateTime;
 
 use crate::values::{Capture, Piece, Values};
 
-/// Where and how a text departs from its template.
+/// Where and how a string differs from its template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// Bytes of the text that fit.
+    /// Bytes of the string that match.
     pub(crate) at: usize,
-    /// Lines of the template that fit.
+    /// Lines of the template that match.
     pub(crate) line: usize,
-    /// What was expected from there on.
+    /// The expected rest.
     pub(crate) expected: String,
-    /// What is wrong with a hole, if it is one.
+    /// What is wrong with the value of a hole, if the difference is in one.
     pub(crate) reason: Option<String>,
 }
 
-/// Compares the whole of a text with a template, and takes the values of its named holes.
+/// Compares a whole string with a template, and captures the values of its named holes.
 pub(crate) fn fit(pieces: &[Piece], text: &str, values: &mut Values) -> Result<(), Mismatch> {
     let mut at = 0;
     let mut line = 0;
@@ -53,13 +54,13 @@ pub(crate) fn fit(pieces: &[Piece], text: &str, values: &mut Values) -> Result<(
     Ok(())
 }
 
-/// The bytes that both start with, cut at a character.
+/// The common prefix, cut at a character boundary.
 fn common_prefix(left: &str, right: &str) -> usize {
     let same = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
     (0..=same).rev().find(|&at| left.is_char_boundary(at) && right.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// The rest of a template for people to read, shortened.
+/// The rest of a template, shortened, for a report.
 pub(crate) fn shown(text: &str, pieces: &[Piece]) -> String {
     const CHARS_MAX: usize = 160;
     let mut out = text.to_owned();
@@ -78,7 +79,7 @@ pub(crate) fn shown(text: &str, pieces: &[Piece]) -> String {
     out.chars().take(CHARS_MAX).collect()
 }
 
-/// How long the value of a hole is, once it is found good.
+/// The length of the value of a hole, if it is valid.
 fn hole(
     kind: Capture,
     name: Option<&str>,
@@ -106,7 +107,7 @@ fn hole(
 
 fn describe(kind: Capture) -> &'static str {
     match kind {
-        Capture::Any => "what the text behind the hole announces",
+        Capture::Any => "followed by the expected text",
         Capture::Etag => "an ETag",
         Capture::Stamp | Capture::Time => "a time with a trimmed fraction",
         Capture::Time7 => "a time with seven digits of fraction",
@@ -118,8 +119,8 @@ fn describe(kind: Capture) -> &'static str {
     }
 }
 
-/// Ends where the next text stands; if that is not there as a whole, where it begins, so that the report points at what
-/// really differs.
+/// Ends where the next literal starts. If the literal is not found, ends at its first character, so that the report
+/// points at the actual difference.
 fn any(text: &str, next: Option<&Piece>) -> Option<usize> {
     let Some(Piece::Text(stop)) = next else { return Some(text.len()) };
     let first = stop.char_indices().nth(1).map_or(stop.as_str(), |(at, _)| &stop[..at]);
@@ -129,13 +130,13 @@ fn any(text: &str, next: Option<&Piece>) -> Option<usize> {
 fn request_id(text: &str, values: &Values) -> Result<usize, String> {
     match &values.request_id {
         Some(id) if text.starts_with(id.as_str()) => Ok(id.len()),
-        Some(id) => Err(format!("not the x-ms-request-id of the answer, {id}")),
-        None => Err("the answer has no x-ms-request-id".to_owned()),
+        Some(id) => Err(format!("not the x-ms-request-id of the response, {id}")),
+        None => Err("the response has no x-ms-request-id".to_owned()),
     }
 }
 
-/// An ETag. That of an entity is in one of its three quotings, and its value is the Timestamp; that of a blob or container
-/// is a number, quoted or not, and its value is that number.
+/// An ETag. That of an entity is in one of its three quotings, and its value is the Timestamp; that of a blob or
+/// container is a number, quoted or not, and its value is that number.
 fn etag(text: &str) -> Option<(usize, String)> {
     if !text.starts_with("W/") {
         return number_etag(text);
@@ -164,7 +165,7 @@ fn number_etag(text: &str) -> Option<(usize, String)> {
     closed.then(|| (quote.len() * 2 + end, rest[..end].to_owned()))
 }
 
-/// `2022-05-06T00:44:26.8056386Z`, its fraction as demanded.
+/// `2022-05-06T00:44:26.8056386Z`, with the required kind of fraction.
 fn time(text: &str, fraction_is_good: impl Fn(&str) -> bool) -> Option<(usize, String)> {
     let end = text.find('Z').filter(|&end| (19..=27).contains(&end))?;
     let value = text.get(..=end)?;

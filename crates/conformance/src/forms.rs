@@ -1,8 +1,8 @@
-//! The bodies that errors have, as the wire shows them: what the short forms of a transcript unfold to.
+//! The formats of error bodies on the wire, to which the short forms of a transcript expand.
 
 const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
 
-/// What stands before the message of an error in each form.
+/// The part of the body before the error message, in each format.
 pub(crate) fn error_start(form: &str, code: &str) -> String {
     match form {
         "error" => {
@@ -23,7 +23,7 @@ pub(crate) fn error_start(form: &str, code: &str) -> String {
     }
 }
 
-/// What ends the message of an error in each form.
+/// The part that ends the error message, in each format.
 pub(crate) fn message_end(form: &str) -> &'static str {
     match form {
         "error" => "\"}}}",
@@ -34,7 +34,7 @@ pub(crate) fn message_end(form: &str) -> &'static str {
     }
 }
 
-/// What ends an error in each form.
+/// The part that ends the body, in each format.
 pub(crate) fn error_end(form: &str) -> &'static str {
     match form {
         "error" => "",
@@ -44,14 +44,14 @@ pub(crate) fn error_end(form: &str) -> &'static str {
     }
 }
 
-/// Text as it stands in a JSON string.
+/// Escapes a string for JSON.
 pub(crate) fn json_escaped(text: &str) -> String {
     let mut out = Vec::new();
     lazuli_protocol::table::json::text::push_escaped(&mut out, text);
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Text as it stands in XML.
+/// Escapes a string for XML.
 pub(crate) fn xml_escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

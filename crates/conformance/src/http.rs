@@ -1,4 +1,4 @@
-//! Requests and answers as they are on the wire, and the seam between the runner and whatever carries them.
+//! Requests and responses as they are on the wire, and the interface between the runner and its transport.
 
 use std::io;
 
@@ -6,35 +6,35 @@ use lazuli_probe::blocking::Client;
 
 pub(crate) use lazuli_probe::header;
 
-/// A request, complete but for its framing.
+/// A request, complete except for its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The verb.
     pub method: String,
     /// The target as it appears on the request line.
     pub target: String,
-    /// The headers in order, names in the case in which they go out.
+    /// The headers in order, with the letter case in which they are sent.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// A response, its framing taken off.
+/// A response without its framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The status.
     pub status: u16,
-    /// The words behind the status.
+    /// The reason phrase.
     pub reason: String,
-    /// The headers in order, names in the case in which they came.
+    /// The headers in order, with the letter case in which they arrived.
     pub headers: Vec<(String, String)>,
     /// The body, no longer chunked.
     pub body: Vec<u8>,
-    /// Was the body of the request asked for with `100 Continue`? `None` where the transport cannot tell.
+    /// Did the server ask for the request body with `100 Continue`? `None` if the transport cannot tell.
     pub continued: Option<bool>,
 }
 
-/// Something that carries a request to a server and its response back: a socket, or the server's own code in a test.
+/// Carries a request to a server and returns its response: a socket, or the server's own code in a test.
 pub trait Transport {
     /// Does one exchange.
     fn exchange(&mut self, request: &Request) -> io::Result<Response>;

@@ -1,4 +1,4 @@
-//! Compares a JSON body with a template as values: the order of members does not count, everything else does.
+//! Compares a JSON body with a template by value: the order of members is ignored.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::values::{Piece, Values};
 const OPEN: char = '\u{f8f0}';
 const CLOSE: char = '\u{f8f1}';
 
-/// What differs: the place, and what was expected and found there.
+/// A difference: its path, and the expected and actual values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JsonMismatch {
     pub(crate) path: String,
@@ -25,13 +25,13 @@ pub(crate) fn fit_json(pieces: &[Piece], body: &str, values: &mut Values) -> Res
         actual: actual.to_owned(),
     };
     let expected: Value = serde_json::from_str(&marked(pieces))
-        .map_err(|error| whole(format!("a template that is JSON, but: {error}"), body))?;
+        .map_err(|error| whole(format!("a template that is valid JSON: {error}"), body))?;
     let actual: Value =
         serde_json::from_str(body).map_err(|error| whole(format!("JSON, but: {error}"), body))?;
     Comparison { pieces, values }.value("$", &expected, &actual)
 }
 
-/// The template as text, each hole replaced by its number between marks.
+/// The template as a string, with each hole replaced by its number between marks.
 fn marked(pieces: &[Piece]) -> String {
     let text = |(index, piece): (usize, &Piece)| match piece {
         Piece::Text(text) => text.clone(),

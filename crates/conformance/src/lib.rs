@@ -3,7 +3,7 @@
 //! A transcript is a text file of exchanges: requests, and the responses that they must get. `transcripts/README.md`
 //! describes the format. The files are embedded, so that one binary can compare any endpoint with them.
 //!
-//! What must stay true: nothing here knows how our server works inside, only what the wire looks like; and a transcript
+//! Invariants: nothing here depends on how our server works inside, only on the wire protocol; and a transcript
 //! that cannot be run counts as a difference, never as a pass.
 
 mod compare;

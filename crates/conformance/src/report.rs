@@ -1,14 +1,14 @@
-//! What a run found, for people and for programs.
+//! The results of a run, for people and for programs.
 
 use serde_json::json;
 
 use crate::compare::{Difference, Kind};
 use crate::{ParseError, Transcript};
 
-/// How a transcript went.
+/// The result of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every response was as it must be.
+    /// Every response matched.
     Passed,
     /// There are differences.
     Failed,
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// One word for it.
+    /// The result as one word.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Passed => "ok",
@@ -27,20 +27,20 @@ impl Verdict {
     }
 }
 
-/// What one transcript found.
+/// The results of one transcript.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// `group/name`.
     pub name: String,
     /// What the transcript shows.
     pub about: String,
-    /// Where its truth comes from.
+    /// The source of its expectations.
     pub truth: String,
-    /// How it went.
+    /// The result.
     pub verdict: Verdict,
     /// Exchanges that were done.
     pub exchanges: usize,
-    /// What was not as it must be.
+    /// The differences found.
     pub differences: Vec<Difference>,
 }
 
@@ -81,7 +81,7 @@ impl Outcome {
     }
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The server.
@@ -106,7 +106,7 @@ pub struct Counts {
 }
 
 impl Report {
-    /// Did everything agree?
+    /// Did every transcript pass?
     pub fn is_clean(&self) -> bool {
         self.outcomes.iter().all(|outcome| outcome.verdict == Verdict::Passed)
     }
@@ -126,7 +126,7 @@ impl Report {
         counts
     }
 
-    /// A table of the transcripts, the differences behind each, and the numbers.
+    /// A table of the transcripts, with the differences of each, and the totals.
     pub fn table(&self) -> String {
         let width = self.outcomes.iter().map(|outcome| outcome.name.len()).max().unwrap_or(0);
         let mut out = format!("{:width$}  exchanges  result\n", "transcript");

@@ -77,7 +77,7 @@ fn shifted(now: DateTime, seconds: i64) -> DateTime {
     DateTime::from_ticks(moved).unwrap_or(now)
 }
 
-/// The path behind that of the account, escaped where HTTP needs it. A target that starts with `=` goes out as it is.
+/// The target with the path of the account in front, unless it starts with `=`. Escaped where HTTP needs it.
 fn wire_target(written: &str, root: &str) -> String {
     let target = match written.strip_prefix('=') {
         Some(verbatim) => verbatim.to_owned(),
@@ -94,7 +94,7 @@ fn wire_target(written: &str, root: &str) -> String {
     out
 }
 
-/// Headers in the making.
+/// The headers of a request while it is built.
 struct Draft {
     headers: Vec<(String, String)>,
     /// Names of defaults that must not be sent, in lower case.
@@ -126,7 +126,7 @@ impl Draft {
         Self { headers, removed: Vec::new() }
     }
 
-    /// Takes a list of header lines: each name replaces what was there, a name given twice is sent twice.
+    /// Applies a list of header lines: each name replaces earlier values; a name that is given twice is sent twice.
     fn apply(&mut self, lines: &[Header], values: &mut Values) -> Result<(), String> {
         let mut own = Vec::new();
         for line in lines {
@@ -151,7 +151,7 @@ impl Draft {
     }
 }
 
-/// Says how long the body is, unless the transcript does.
+/// Adds the length of the body, unless the transcript sets it.
 fn frame(request: &mut Request, removed: &[String]) {
     let said = header(&request.headers, "Content-Length").is_some()
         || header(&request.headers, "Transfer-Encoding").is_some()
@@ -171,7 +171,7 @@ fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result
         None | Some("SharedKey") => Scheme::SharedKey,
         Some("SharedKeyLite") => Scheme::SharedKeyLite,
         Some("none") => return Ok(()),
-        Some(other) => return Err(format!("{other} is not a scheme")),
+        Some(other) => return Err(format!("unknown scheme {other}")),
     };
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };

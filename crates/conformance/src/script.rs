@@ -9,8 +9,8 @@ pub(crate) struct Line<'a> {
     pub(crate) text: std::borrow::Cow<'a, str>,
 }
 
-/// Splits a file. A backslash at the end of a line joins it with the next, whose leading blanks are dropped, so that
-/// long bodies can be laid out for reading.
+/// Splits a file into lines. A backslash at the end of a line joins it with the next one, whose leading spaces are
+/// dropped, so that long bodies can be wrapped.
 pub(crate) fn lines(file: &str) -> Vec<Line<'_>> {
     let mut out = Vec::new();
     let mut lines = file.lines().enumerate();
@@ -33,7 +33,7 @@ pub(crate) fn lines(file: &str) -> Vec<Line<'_>> {
     out
 }
 
-/// Headers, and the body behind the blank line that ends them.
+/// Headers, and the body after the empty line that ends them.
 pub(crate) fn split_body<'l, 'a>(lines: &'l [Line<'a>]) -> (&'l [Line<'a>], &'l [Line<'a>]) {
     let is_blank = |line: &Line<'_>| line.text.trim().is_empty();
     match lines.iter().position(is_blank) {

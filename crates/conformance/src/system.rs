@@ -1,4 +1,4 @@
-//! The clock and the entropy of a run: the only place that asks the machine for either.
+//! The clock and the entropy of a run: the only module that uses either.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,8 @@ pub(crate) fn guid() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The start of table names that no other run uses: letters and digits, mixed case so that case must be kept.
+/// A prefix for table names that no other run uses: letters and digits in mixed case, so that the server must
+/// preserve case.
 pub(crate) fn table_prefix() -> String {
     let id = uuid::Uuid::new_v4().simple().to_string();
     format!("Cf{}", &id[..12])

@@ -1,4 +1,4 @@
-//! Which server is checked, and as whom.
+//! The server to check, and the account to use.
 
 use std::fmt;
 
@@ -20,20 +20,21 @@ pub struct Target {
     pub account: String,
     /// Its key.
     pub key: AccountKey,
-    /// Host and port to connect to, if not those of the URL: a name in a URL need not be known here.
+    /// Host and port to connect to, if they differ from the URL: the name in the URL need not resolve on this
+    /// machine.
     pub connect: Option<String>,
     /// Root certificates to trust besides those of the machine, for an `https` URL.
     pub extra_roots: ExtraRoots,
 }
 
-/// Why a target is none.
+/// Why a target is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetError {
     /// The endpoint is not an `http` or `https` URL.
     Endpoint(String),
     /// The key is not Base64.
     Key,
-    /// The connection string is not one.
+    /// The connection string is invalid.
     ConnectionString(ConnectionStringError),
     /// The connection string has no account with a key.
     Unsigned,
@@ -61,7 +62,8 @@ impl From<ConnectionStringError> for TargetError {
 }
 
 impl Target {
-    /// An account at an endpoint. If neither host nor path of the endpoint names the account, its path is taken to.
+    /// An account at an endpoint. If neither the host nor the path of the endpoint names the account, it is appended
+    /// to the path.
     pub fn new(endpoint: &str, account: &str, key: &str) -> Result<Self, TargetError> {
         let trimmed = endpoint.trim_end_matches('/');
         let authority = trimmed.strip_prefix("http://").or_else(|| trimmed.strip_prefix("https://"));

@@ -1,17 +1,17 @@
-//! Text with named holes: how a transcript writes what differs from run to run.
+//! Text with named holes (placeholders), which stand for values that differ from run to run.
 //!
 //! A brace that does not open a known hole is an ordinary character, so JSON needs no escaping.
 
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
     /// A hole.
     Hole {
         /// What kind it is: one of [`NAMES`].
         name: &'static str,
-        /// What follows the name, split as the kind wants it.
+        /// The arguments after the name, split as the kind requires.
         arguments: Vec<Template>,
         /// Lines between the start of the template and the hole.
         line: usize,
@@ -24,10 +24,10 @@ pub(crate) struct Template {
     pub(crate) parts: Vec<Part>,
 }
 
-/// How the text behind the name of a hole is split.
+/// How the arguments of a hole are split.
 #[derive(Clone, Copy)]
 enum Split {
-    /// The whole of it is one argument, perhaps absent.
+    /// Everything is one argument, which may be absent.
     Whole,
     /// At the last colon.
     Last,
@@ -111,7 +111,7 @@ fn parse_at(text: &str, first_line: usize) -> Template {
     Template { parts }
 }
 
-/// Reads a hole at the start of the text, and tells how long it is.
+/// Parses a hole at the start of the string, and returns it with its length.
 fn hole(text: &str, line: usize) -> Option<(Part, usize)> {
     let end = matching_brace(text)?;
     let inner = &text[1..end];
@@ -146,7 +146,7 @@ fn arguments(text: &str, split: Split) -> Option<Vec<&str>> {
     })
 }
 
-/// Where the brace at the start is closed.
+/// The position of the brace that closes the one at the start.
 fn matching_brace(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,12 +1,12 @@
-//! The transcripts themselves: all can be read, all say where their truth comes from, and together they leave no error
-//! code untried.
+//! The transcripts themselves: all can be parsed, all state the source of their expectations, and together they cover
+//! every error code.
 
 use std::collections::BTreeSet;
 
 use lazuli_conformance::{TRANSCRIPTS, Transcript};
 use lazuli_model::ErrorCode;
 
-/// Fewer exchanges than this mean that transcripts were lost.
+/// Fewer exchanges than this mean that transcripts are missing.
 const EXCHANGES_MIN: usize = 500;
 
 /// Codes that no request can provoke at will, or that belong to operations without transcripts.

@@ -65,7 +65,7 @@ pub fn digest(bytes: &[u8], needed: Digests) -> Digested {
     fold.finish()
 }
 
-/// Compares the computed checksums with the expected ones. The failure tells both.
+/// Compares the computed checksums with the expected ones. The failure contains both.
 pub fn verify(expected: &Digested, found: &Digested) -> Result<(), Failure> {
     if let (Some(given), Some(own)) = (&expected.md5, &found.md5)
         && given != own
@@ -84,16 +84,16 @@ pub fn verify(expected: &Digested, found: &Digested) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text of the Blob service, which differs from that of the Table service by one word.
+/// The message of the Blob service, which differs from that of the Table service by one word.
 const MD5_MISMATCH: &str =
     "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
 
-/// An MD5 hash as text.
+/// An MD5 hash as a string.
 pub fn md5_text(md5: &Md5) -> String {
     STANDARD.encode(md5)
 }
 
-/// A CRC-64 as text.
+/// A CRC-64 as a string.
 pub fn crc64_text(crc64: &Crc64) -> String {
     STANDARD.encode(crc64)
 }

@@ -212,7 +212,7 @@ impl Writer {
         out
     }
 
-    /// The next content, with the heads and checksums between its segments and behind it.
+    /// The next content, with the headers and checksums between and after its segments.
     pub fn write(&mut self, mut content: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(content.len() + 2 * (SEGMENT_HEAD_BYTES + CRC_BYTES));
         while !content.is_empty() && self.left > 0 {

@@ -1,40 +1,40 @@
-//! Rows that come from elsewhere with the versions they have there, into an engine that is in use.
+//! Rows imported from elsewhere with their versions, into an engine that is in use.
 //!
-//! What must stay true: the version of a row never goes back, none is of the future, and none that was taken over is given
-//! out later for another change.
+//! Invariants: the version of a row never decreases and is never in the future, and no imported version is issued
+//! later for another change.
 
 use bytes::Bytes;
 
 use crate::Error;
 use crate::types::Version;
 
-/// What came of rows that were to be taken over.
+/// The result of importing rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adopted {
-    /// All are there, and durable.
+    /// All rows are stored and durable.
     Done,
     /// Nothing was changed.
     Refused {
-        /// The first row that may not be.
+        /// Index of the first row that was rejected.
         index: usize,
         /// Why.
         reason: Unfit,
     },
 }
 
-/// Why a row may not be taken over.
+/// Why a row cannot be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// The row that is there has a later version: this one.
+    /// The existing row has this later version.
     Older(Version),
-    /// The row that is there has the same version and another value.
+    /// The existing row has the same version and another value.
     Differs,
-    /// The version lies in the future: no later than this one would do.
+    /// The version is in the future: it is greater than this one, the latest allowed.
     Future(Version),
 }
 
-/// May a row be taken over where `current` is? `false` if it is there already. `latest` is the later of the clock and of the
-/// last version given out.
+/// May a row replace `current`? `false` if the same row is already stored. `latest` is the clock's time or the last
+/// issued version, whichever is later.
 pub fn judge(
     current: Option<(Version, &Bytes)>,
     offered: (Version, &Bytes),
@@ -54,9 +54,9 @@ pub fn judge(
     }
 }
 
-/// An engine that takes over nothing.
+/// The error of an engine that does not support imports.
 pub(crate) fn unsupported() -> Error {
-    Error::Unavailable("this engine takes no rows with versions of their own".into())
+    Error::Unavailable("this engine does not support imports of rows with their versions".into())
 }
 
 #[cfg(test)]

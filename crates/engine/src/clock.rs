@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// 100 ns ticks from the year 1 to 1970.
 const UNIX_EPOCH_TICKS: u64 = 621_355_968_000_000_000;
 
-/// Tells the time in 100 ns ticks since the year 1. It may stand still or go back; versions do not.
+/// Returns the time in 100 ns ticks since the year 1. It may stop or go back; versions do not.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 

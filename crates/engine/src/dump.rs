@@ -1,17 +1,17 @@
-//! Everything that an engine holds as of one moment, to be copied elsewhere.
+//! All rows of an engine at one moment, to be copied elsewhere.
 //!
-//! What must stay true: rows come in the order of table, partition, row; all are of one moment, and no commit is there in
-//! part; every version is at most that of [`Marks`].
+//! Invariants: rows are ordered by table, partition and row; all belong to one moment, with no commit in part; no
+//! version is greater than that of [`Marks`].
 
 use crate::types::{Row, TableId, Version};
 use crate::{EngineFuture, Error};
 
-/// What an engine must remember besides its rows, so that neither versions nor table ids are ever given out twice.
+/// What an engine must remember besides its rows, so that no version and no table id is ever issued twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
     /// The version of the last commit.
     pub last_version: Version,
-    /// The table id given out last.
+    /// The table id issued last.
     pub last_table: TableId,
 }
 
@@ -31,16 +31,16 @@ impl Stored {
     }
 }
 
-/// The rows of one moment. Writes continue meanwhile, however long it is kept; what it costs is the engine's affair.
+/// The rows of one moment. Writes continue meanwhile, however long it is kept; its cost depends on the engine.
 pub trait Dump: Send {
-    /// What the engine remembered at that moment.
+    /// The marks of the engine at that moment.
     fn marks(&self) -> Marks;
 
-    /// The next rows; none when all were given. It stops after the row with which they reach `bytes_max`.
+    /// The next rows; none at the end. Stops after the row that reaches `bytes_max`.
     fn next(&mut self, bytes_max: usize) -> EngineFuture<'_, Vec<Stored>>;
 }
 
-/// An engine that gives no dumps.
+/// The error of an engine without dumps.
 pub(crate) fn unsupported() -> Error {
-    Error::Unavailable("this engine gives no copy of everything; use the means of its database".into())
+    Error::Unavailable("this engine does not support dumps; use the backup tools of its database".into())
 }

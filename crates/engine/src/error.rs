@@ -1,20 +1,20 @@
-//! What can go wrong in an engine, told by what the caller should do.
+//! Errors of an engine, classified by what the caller should do.
 
 use std::fmt;
 
-/// The result of an engine's call.
+/// The result of a call to an engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. The texts are for the log, never for a client.
+/// Why a call failed. The messages are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Nothing was applied; the same call may succeed at once.
     Conflict,
-    /// There is more to do than the engine can begin with in time; nothing was applied.
+    /// The engine has too much work to start this in time; nothing was applied.
     Busy(String),
     /// The change may or may not be applied.
     Unknown(String),
-    /// The engine cannot work now; nothing was applied.
+    /// The engine is not available now; nothing was applied.
     Unavailable(String),
     /// The engine cannot hold a key, value or commit of that size; nothing was applied.
     TooLarge(String),
@@ -28,12 +28,12 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Conflict => f.write_str("another change was faster; nothing was applied"),
-            Error::Busy(why) => write!(f, "too much to do at once; nothing was applied: {why}"),
-            Error::Unknown(why) => write!(f, "it is not known whether the change was applied: {why}"),
+            Error::Busy(why) => write!(f, "too busy; nothing was applied: {why}"),
+            Error::Unknown(why) => write!(f, "unknown whether the change was applied: {why}"),
             Error::Unavailable(why) => write!(f, "the storage engine is not available: {why}"),
             Error::TooLarge(why) => write!(f, "too large for this storage engine: {why}"),
             Error::Corrupt(why) => write!(f, "stored data is corrupt: {why}"),
-            Error::Poisoned(why) => write!(f, "the store takes no writes until it is opened again: {why}"),
+            Error::Poisoned(why) => write!(f, "the store accepts no writes until it is reopened: {why}"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Figures by which an engine is watched: counted with atomics, told by name.
+//! Metrics of an engine: counted with atomics, reported by name.
 //!
-//! An engine names its own, so that the code that shows them need not know them.
+//! Each engine names its own metrics, so the code that exports them does not need to know them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One figure.
+/// One metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name: lower-case words joined by underscores, the unit last.
@@ -16,47 +16,48 @@ pub struct Figure {
     pub value: FigureValue,
 }
 
-/// The value of a figure.
+/// The value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FigureValue {
-    /// It only grows, until the engine is opened again.
+    /// A counter: it only grows, until the engine is opened again.
     Counter(u64),
-    /// It goes up and down.
+    /// A gauge: it goes up and down.
     Gauge(f64),
-    /// How values are distributed.
+    /// A histogram.
     Histogram(Distribution),
 }
 
-/// How values are distributed.
+/// A histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// Upper bounds, ascending, with the count of values in each place: above the bound before, up to this one.
+    /// Upper bounds, ascending, each with the count of values in its bucket: above the previous bound, up to this
+    /// one.
     pub buckets: Vec<(f64, u64)>,
-    /// How many values lie above the last bound.
+    /// Count of values above the last bound.
     pub above: u64,
-    /// All values together.
+    /// Sum of all values.
     pub sum: f64,
 }
 
 impl Figure {
-    /// A figure that only grows.
+    /// A counter.
     pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
         Self { name, help, value: FigureValue::Counter(value) }
     }
 
-    /// A figure that goes up and down.
+    /// A gauge.
     #[allow(clippy::cast_precision_loss, reason = "sizes beyond 2^53 need no last digit")]
     pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
         Self { name, help, value: FigureValue::Gauge(value as f64) }
     }
 
-    /// A distribution.
+    /// A histogram.
     pub fn histogram(name: &'static str, help: &'static str, value: Distribution) -> Self {
         Self { name, help, value: FigureValue::Histogram(value) }
     }
 }
 
-/// Upper bounds for times, in microseconds: three to a power of ten from a tenth of a millisecond to ten seconds.
+/// Upper bounds for durations, in microseconds: three per power of ten, from a tenth of a millisecond to ten seconds.
 pub const MICROS: [u64; 16] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000,
@@ -86,7 +87,7 @@ impl<const N: usize> Histogram<N> {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// What was counted; `scale` is how many of the unit that was recorded make one of the unit that is told.
+    /// The values so far. `scale` is the number of recorded units per reported unit.
     #[allow(clippy::cast_precision_loss, reason = "bounds and sums need no more than 53 bits")]
     pub fn distribution(&self, bounds: &[u64; N], scale: f64) -> Distribution {
         let buckets = bounds.iter().zip(&self.counts);
@@ -101,24 +102,24 @@ impl<const N: usize> Histogram<N> {
 }
 
 impl Histogram<{ MICROS.len() }> {
-    /// Counts a time.
+    /// Records a duration.
     pub fn record_time(&self, time: Duration) {
         self.record(&MICROS, u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// The times that were counted, in seconds.
+    /// The recorded durations, in seconds.
     pub fn times(&self) -> Distribution {
         self.distribution(&MICROS, 1e6)
     }
 }
 
 impl Distribution {
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, count)| count).sum::<u64>() + self.above
     }
 
-    /// Adds another distribution with the same bounds.
+    /// Adds another histogram with the same bounds.
     pub fn add(&mut self, other: &Distribution) {
         for (own, other) in self.buckets.iter_mut().zip(&other.buckets) {
             own.1 += other.1;

@@ -1,4 +1,4 @@
-//! An engine in front of another one, which sees what is scanned and what is committed.
+//! An engine that wraps another one, and sees its scans and commits.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use crate::{
     Write,
 };
 
-/// An engine in front of another one. What it does not do itself the other does, down to what [`Engine`] has a default for.
+/// An engine that wraps another one. Everything that it does not override goes to the wrapped engine, including
+/// methods for which [`Engine`] has a default.
 pub trait Layer: Send + Sync + 'static {
-    /// The other one.
+    /// The wrapped engine.
     fn below(&self) -> &dyn Engine;
 
     /// See [`Engine::scan`].

@@ -38,12 +38,12 @@ pub use types::{
 /// A future that an engine returns; boxed so that the trait can be used as `dyn Engine`.
 pub type EngineFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Where bytes live.
+/// Stores rows.
 ///
-/// Keys are texts in the order of their UTF-16 code units; how an engine encodes them is its own affair. Any text is a
-/// legal key here, the empty one and those with U+0000 included.
+/// Keys are strings in the order of their UTF-16 code units; each engine chooses its own encoding. Every string is a
+/// valid key here, including the empty one and those that contain U+0000.
 pub trait Engine: Send + Sync + 'static {
-    /// Reads rows of one partition, all from one snapshot; the response has one place for each row asked.
+    /// Reads rows of one partition, all from one snapshot; the result has one entry for each requested row.
     fn get<'a>(
         &'a self,
         table: TableId,
@@ -54,13 +54,13 @@ pub trait Engine: Send + Sync + 'static {
     /// Reads rows in order, all from one snapshot, until a bound of `scan` is reached.
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page>;
 
-    /// Changes rows of one partition: all or, if one condition does not hold, none. The writes are done in order: one
-    /// that names a row again sees what the earlier one made of it.
+    /// Changes rows of one partition: all of them, or none if a condition does not hold. Writes are applied in order:
+    /// a second write to the same row sees the result of the first.
     ///
-    /// When it returns `Applied::Done` the change is durable; before that no reader sees any of it. All rows get the
+    /// When it returns `Applied::Done`, the change is durable; no reader sees any of it earlier. All rows get the
     /// same new version, which is greater than that of every earlier commit, whatever the clock does.
     ///
-    /// A commit beyond the bounds of [`limits`] fails with [`Error::TooLarge`].
+    /// A commit that exceeds the [`limits`] fails with [`Error::TooLarge`].
     fn apply<'a>(
         &'a self,
         table: TableId,
@@ -68,42 +68,43 @@ pub trait Engine: Send + Sync + 'static {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied>;
 
-    /// Puts rows of one partition in with the versions that they have elsewhere: all or, if one may not, none. Those that are
-    /// there already are no change. See [`adopt`](mod@adopt) for what may not. When it returns [`Adopted::Done`] all are durable,
-    /// and every later commit has a greater version. An engine may take none, and none is taken by the system's table.
+    /// Imports rows of one partition with the versions that they have elsewhere: all of them, or none if one is
+    /// rejected. Rows that are already stored do not count as changes. See [`adopt`](mod@adopt) for the rules. When
+    /// it returns [`Adopted::Done`], all rows are durable, and every later commit has a greater version. Engines need
+    /// not support this, and the system table never accepts imports.
     fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
         drop((table, rows));
         Box::pin(std::future::ready(Err(adopt::unsupported())))
     }
 
-    /// A table id that was never given out before.
+    /// A table id that was never issued before.
     fn fresh_table(&self) -> EngineFuture<'_, TableId>;
 
-    /// Removes some rows of a table that nobody reads any more; `true` when none is left. Need not be durable.
+    /// Removes some rows of a deleted table; `true` when none is left. Need not be durable.
     fn erase(&self, table: TableId) -> EngineFuture<'_, bool>;
 
-    /// For engines that several processes use at the same time: where it stands after this call was made. Whatever a
-    /// process remembers of the system's table holds as long as this stays the same. `None` where no other process can
-    /// change anything.
+    /// For engines that several processes share: the state of the database after this call started. A cached record
+    /// of the system table is valid as long as this value stays the same. `None` if no other process can change
+    /// anything.
     fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Tells, without asking anybody, the `epoch` of the shared state that the engine works in now.
+    /// The `epoch` of the shared state that the engine uses now, without a request to the database.
     fn epoch(&self) -> u64 {
         0
     }
 
-    /// Upper bound of the memory that the engine takes besides the rows of an engine without files. A server adds its
-    /// own bound to it. The default is that of an engine that decides one commit at a time.
+    /// Upper bound of the engine's memory, not counting the rows of an engine without files. A server adds its own
+    /// bound. The default suits an engine that evaluates one commit at a time.
     fn memory_bytes_max(&self) -> u64 {
         (limits::COMMIT_INPUT_BYTES_MAX + limits::COMMIT_BYTES_MAX) as u64
     }
 
-    /// How the engine is doing.
+    /// The status of the engine.
     fn status(&self) -> EngineFuture<'_, Status>;
 
-    /// Everything as of now, to be copied elsewhere. An engine may allow few of them at a time.
+    /// A dump of all rows at this moment, to be copied elsewhere. An engine may limit how many are open at a time.
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
         Box::pin(std::future::ready(Err(dump::unsupported())))
     }
@@ -113,6 +114,6 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
-    /// Writes out what is buffered and lets go of the files. Nothing may be called after it.
+    /// Flushes buffers and closes the files. No other method may be called afterwards.
     fn close(&self) -> EngineFuture<'_, ()>;
 }

@@ -1,7 +1,7 @@
-//! The engine that keeps everything in memory: the oracle for the others, and a server for people's tests.
+//! The engine that keeps everything in memory: the oracle for the other engines, and a server for tests.
 //!
-//! One lock over ordered maps. A commit is decided in full before the first row is touched, so that a refused one
-//! leaves nothing behind.
+//! One lock protects ordered maps. A commit is evaluated completely before the first row changes, so a rejected
+//! commit leaves nothing behind.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -19,7 +19,7 @@ use crate::rules::{self, Pager};
 use crate::types::{Applied, Next, Page, Row, RowView, Scan, Status, TableId, Version, Write};
 use crate::{Engine, EngineFuture, Error, Result};
 
-/// Rows that one call of `erase` removes at most.
+/// Maximum rows that one call of `erase` removes.
 const ERASE_ROWS_MAX: usize = 10_000;
 
 /// An engine without files.
@@ -53,7 +53,7 @@ impl Memory {
         Self { clock, state: RwLock::new(state), content: MemoryContent::default() }
     }
 
-    // No write is half done when code of others runs under the lock, so what a panic leaves behind is whole.
+    // No write is half done while foreign code runs under the lock, so a panic leaves a consistent state.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,7 +92,7 @@ impl State {
             );
             for (key, cell) in table.iter().flat_map(|rows| rows.range::<[u8], _>(bounds)) {
                 let (partition, row) = keycode::decode_key(key)
-                    .map_err(|_| Error::Corrupt("a key in memory is not one".into()))?;
+                    .map_err(|_| Error::Corrupt("a key in memory cannot be decoded".into()))?;
                 let view =
                     RowView { partition: &partition, row: &row, version: cell.version, value: &cell.value };
                 if !pager.offer(view, || cell.value.clone())? {
@@ -173,7 +173,7 @@ impl State {
         for id in ids {
             for (key, cell) in self.tables.get(&id).into_iter().flatten() {
                 let (partition, row) = keycode::decode_key(key)
-                    .map_err(|_| Error::Corrupt("a key in memory is not one".into()))?;
+                    .map_err(|_| Error::Corrupt("a key in memory cannot be decoded".into()))?;
                 let (partition, row) = (partition.into(), row.into());
                 let row = Row { partition, row, version: cell.version, value: cell.value.clone() };
                 rows.push(Stored { table: id, row });
@@ -243,7 +243,7 @@ impl Engine for Memory {
     fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
         Box::pin(async move {
             if table == TableId::SYSTEM {
-                return Err(Error::Unavailable("the system's own table is never erased".into()));
+                return Err(Error::Unavailable("the system table cannot be erased".into()));
             }
             Ok(self.write().erase(table))
         })

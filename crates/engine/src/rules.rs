@@ -7,12 +7,12 @@ use crate::types::{
 };
 use crate::{Result, types::Judge};
 
-/// What a write makes of its row.
+/// The effect of a write on its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The next state of the row.
     pub next: Next,
-    /// An update computed it, so the caller does not know it yet.
+    /// The value was computed by an update, so the caller does not know it yet.
     pub is_computed: bool,
 }
 
@@ -26,7 +26,7 @@ impl Decision {
     }
 }
 
-/// Decides one write of the commit `version` on a row that is as `current` says.
+/// Evaluates one write of the commit `version` on a row in the state `current`.
 pub fn decide(
     write: &Write,
     current: Option<(Version, &Bytes)>,
@@ -58,7 +58,7 @@ pub fn next_version(ticks: u64, last: Version) -> Version {
     Version(ticks.max(last.0.saturating_add(1)))
 }
 
-/// Builds a page from the rows that a scan comes to.
+/// Builds a page from the rows that a scan reaches.
 pub struct Pager {
     page: Page,
     judge: Judge,
@@ -74,7 +74,8 @@ impl Pager {
         Self { page: Page::default(), judge, rows_max, bytes_max, bytes: 0 }
     }
 
-    /// Takes the next row in order; `false` when the page ends before it. `value` makes the row's value if it is kept.
+    /// Takes the next row in order; `false` if the page ends before it. `value` produces the row's value if the row
+    /// is kept.
     pub fn offer(&mut self, view: RowView<'_>, value: impl FnOnce() -> Bytes) -> Result<bool> {
         if self.page.rows.len() >= self.rows_max {
             return Ok(self.end_at(&view));

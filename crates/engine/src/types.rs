@@ -1,4 +1,4 @@
-//! What goes into an engine and what comes out: keys, values, versions.
+//! The input and output of an engine: keys, values, versions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use bytes::Bytes;
 
 use crate::{Figure, Result};
 
-/// Identifies the rows of one table from its creation to its deletion; never used again. Given out from 1 on, and at most
+/// Identifies the rows of one table from its creation to its deletion; never reused. Ids are issued from 1 on, up to
 /// `i64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
 
 impl TableId {
-    /// The table in which the service keeps its own records. It always exists and is never erased.
+    /// The system table, which holds the service's own records. It always exists and is never erased.
     pub const SYSTEM: TableId = TableId(0);
 }
 
-/// When a row was last changed: 100 ns ticks since the year 1, unique to its commit unless it was taken over from elsewhere.
+/// When a row was last changed: 100 ns ticks since the year 1, unique to its commit unless the row was imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
@@ -41,7 +41,7 @@ impl Row {
     }
 }
 
-/// A row during a scan, before it is known to be wanted.
+/// A row during a scan, before the judge has decided on it.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
     /// The first part of the key.
@@ -54,7 +54,7 @@ pub struct RowView<'a> {
     pub value: &'a [u8],
 }
 
-/// A place in the order of a table's rows.
+/// A position in the order of a table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The first part of the key.
@@ -63,7 +63,7 @@ pub struct Place {
     pub row: String,
 }
 
-/// Where a range of rows ends, on either side.
+/// The lower or upper end of a range of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// No limit.
@@ -76,7 +76,7 @@ pub enum Bound {
     AfterPartition(String),
 }
 
-/// Rows from one bound to another. One whose end lies before its start is empty, not an error.
+/// Rows from one bound to another. A range whose end is before its start is empty, not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     /// The lower bound.
@@ -98,7 +98,7 @@ impl KeyRange {
     }
 }
 
-/// What to do with a row that a scan has come to.
+/// What to do with a row that a scan has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It belongs to the page.
@@ -109,7 +109,7 @@ pub enum Verdict {
     Stop,
 }
 
-/// Judges each row of a scan in turn. An error ends the scan with it.
+/// Judges each row of a scan. An error ends the scan and is returned.
 pub type Judge = Box<dyn FnMut(RowView<'_>) -> Result<Verdict> + Send>;
 
 /// Which rows to read.
@@ -142,10 +142,10 @@ impl fmt::Debug for Scan {
 pub struct Page {
     /// The rows kept, in order.
     pub rows: Vec<Row>,
-    /// The first row that was not judged, that the judge stopped at, or that it kept but that did not fit; `None` when
-    /// the ranges are done. A scan that starts here, included, continues exactly where this one ended.
+    /// The first row that was not judged, at which the judge stopped, or that was kept but exceeded the page; `None`
+    /// at the end of the ranges. A scan that starts at this row, inclusive, continues exactly where this one ended.
     pub next: Option<Place>,
-    /// How many rows were judged.
+    /// Number of rows judged.
     pub rows_read: u64,
 }
 
@@ -171,18 +171,19 @@ pub enum Condition {
     Exists,
     /// The row exists with this version.
     Version(Version),
-    /// The row exists with a version that the caller cannot name: never holds, but tells a missing row apart.
+    /// The row exists with a version that the caller cannot name. Never true, but a missing row is reported as
+    /// missing.
     Never,
 }
 
-/// What becomes of a row.
+/// The change to a row.
 #[derive(Clone)]
 pub enum Change {
     /// It gets this value.
     Put(Bytes),
     /// It becomes what this computes from its current value.
     Update(Arc<dyn Update>),
-    /// It is removed. Removing a row that does not exist is no change.
+    /// It is removed. Removing a row that does not exist changes nothing.
     Delete,
 }
 
@@ -201,13 +202,13 @@ pub trait Update: Send + Sync {
 pub enum Next {
     /// The row has this value and the version of the commit.
     Put(Bytes),
-    /// The row does not exist. Deleting a row that does not exist is no change.
+    /// The row does not exist. Deleting a row that does not exist changes nothing.
     Delete,
     /// The row stays as it is, including its version. A row that does not exist stays absent.
     Keep,
 }
 
-/// An update that cannot be done. The number means something to the caller only.
+/// An update that cannot be applied. Only the caller knows what the number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejected(pub u32);
 
@@ -221,7 +222,7 @@ impl fmt::Debug for Change {
     }
 }
 
-/// What came of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// Every change was made and is durable.
@@ -254,24 +255,24 @@ pub enum Reason {
     Rejected(Rejected),
 }
 
-/// Where an engine stands that several processes share.
+/// The state of an engine that several processes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedState {
-    /// Differs after every change of the system's table, whoever made it.
+    /// Changes with every change to the system table, by any process.
     pub changes: u64,
-    /// Differs when the engine has gone over to another server: what one server said may be news to the other.
+    /// Changes when the engine switches to another server, which may not have everything that the first one had.
     pub epoch: u64,
 }
 
-/// How an engine is doing.
+/// The status of an engine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// A few words about where the data is, for people.
+    /// A short description of where the data is, for people.
     pub place: String,
     /// Bytes on disk, where known.
     pub disk_bytes: Option<u64>,
-    /// Why no more writes are taken, if so.
+    /// Why the engine rejects writes, if it does.
     pub poisoned: Option<String>,
-    /// What the engine has counted since it was opened.
+    /// Metrics since the engine was opened.
     pub figures: Vec<Figure>,
 }

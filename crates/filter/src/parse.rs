@@ -265,7 +265,8 @@ impl<'a> Parser<'a> {
         checked(expr, 1 + left_depth.max(right_depth))
     }
 
-    /// The operand as a condition. An operand that is none was already reported, so its value does not matter.
+    /// The operand as a condition. An operand that is not a condition was already reported, so its value does not
+    /// matter.
     fn condition(&mut self, operand: Operand<'a>) -> Result<Condition, ParseError> {
         let expr = match operand {
             Operand::Condition(condition) => return Ok(condition),

@@ -165,7 +165,7 @@ error_codes! {
     CopySourceUnauthorized, "CannotVerifyCopySource", 401, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     /// A copy source in a state in which it cannot be read, such as an archived blob.
     CopySourceConflict, "CannotVerifyCopySource", 409, Never, No, "The copy source cannot be read in its current state.";
-    /// A copy source whose response is of no use.
+    /// A copy source whose response cannot be used.
     CopySourceUnusable, "CannotVerifyCopySource", 400, Never, No, "The response of the copy source cannot be used.";
     /// A copy source whose version was named but is another one now.
     CopySourceConditionNotMet, "CannotVerifyCopySource", 412, Never, No, "The condition specified using HTTP conditional header(s) is not met.";
@@ -326,7 +326,7 @@ pub enum Origin {
 pub struct Failure {
     /// The code, which fixes the status.
     pub code: ErrorCode,
-    /// The text.
+    /// The message.
     pub message: Cow<'static, str>,
     /// The position of the operation in its batch.
     pub index: Option<usize>,
@@ -338,7 +338,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with a text of its own.
+    /// A failure with a custom message.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), index: None, origin: Origin::Operation, details: Vec::new() }
     }

@@ -1,10 +1,10 @@
-//! What requests are called where they are counted and logged: the kind of operation, and how much reading it took.
+//! The kinds of requests in metrics and logs: the kind of operation, and the kind of read.
 //!
 //! Both are small enumerations with an index, so that counters fit into a fixed array.
 
 use std::time::Duration;
 
-/// What the settings of the request log tell apart.
+/// The categories that the settings of the request log distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It changes nothing.
@@ -30,12 +30,12 @@ macro_rules! kinds {
                 match self { $(OperationKind::$variant => $name,)* }
             }
 
-            /// What it does, as the settings of the request log tell it.
+            /// The category in the settings of the request log.
             pub fn access(self) -> Access {
                 match self { $(OperationKind::$variant => Access::$access,)* }
             }
 
-            /// Its place in [`OperationKind::ALL`].
+            /// Its index in [`OperationKind::ALL`].
             pub fn index(self) -> usize {
                 self as usize
             }
@@ -81,7 +81,7 @@ kinds! {
     GetTableServiceProperties, "GetTableServiceProperties", Read;
     /// Change them.
     SetTableServiceProperties, "SetTableServiceProperties", Write;
-    /// How far the secondary is behind.
+    /// The replication lag of the secondary.
     GetTableServiceStats, "GetTableServiceStats", Read;
     /// A web browser asks what it may send.
     TablePreflightRequest, "TablePreflightRequest", Read;
@@ -296,7 +296,7 @@ impl Class {
         }
     }
 
-    /// Its place in [`Class::ALL`].
+    /// Its index in [`Class::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
@@ -305,11 +305,11 @@ impl Class {
 /// How much reading a query took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// What kind of reading it was.
+    /// The kind of read.
     pub class: Class,
     /// How many ranges of keys were read.
     pub ranges: usize,
-    /// How many rows were looked at.
+    /// Number of rows examined.
     pub rows_read: u64,
     /// How long it took to plan.
     pub plan_time: Duration,

@@ -9,7 +9,7 @@ pub const LABEL_CHARS_MIN: usize = 3;
 /// Longest name.
 pub const LABEL_CHARS_MAX: usize = 63;
 
-/// Why a text is not the name of a queue or a container.
+/// Why a string is not a valid name of a queue or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelError {
     /// Shorter than 3 or longer than 63 characters.

@@ -21,7 +21,7 @@ pub const POLICY_ID_CHARS_MAX: usize = 64;
 pub struct SignedIdentifier {
     /// The name, unique in its table.
     pub id: String,
-    /// The terms; `None` where nothing was said.
+    /// The terms; `None` for absent ones.
     pub policy: Option<AccessPolicy>,
 }
 

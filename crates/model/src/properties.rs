@@ -2,7 +2,7 @@
 
 /// Most CORS rules. More is `InvalidXmlDocument`.
 pub const CORS_RULES_MAX: usize = 5;
-/// All texts of all CORS rules together.
+/// Maximum length of all CORS rules together.
 pub const CORS_BYTES_MAX: usize = 2048;
 /// Most origins of a rule.
 pub const CORS_ORIGINS_MAX: usize = 64;
@@ -31,11 +31,11 @@ pub const RETENTION_DAYS_MAX: u16 = 365;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceProperties {
-    /// What is logged.
+    /// The logging settings.
     pub logging: Logging,
-    /// What is measured by the hour.
+    /// The settings of hourly metrics.
     pub hour_metrics: Metrics,
-    /// What is measured by the minute.
+    /// The settings of metrics per minute.
     pub minute_metrics: Metrics,
     /// Which web pages may call the service, in the order in which the rules are tried.
     pub cors: Vec<CorsRule>,
@@ -59,11 +59,11 @@ pub struct ServiceProperties {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PropertiesUpdate {
-    /// What is logged.
+    /// The logging settings.
     pub logging: Option<Logging>,
-    /// What is measured by the hour.
+    /// The settings of hourly metrics.
     pub hour_metrics: Option<Metrics>,
-    /// What is measured by the minute.
+    /// The settings of metrics per minute.
     pub minute_metrics: Option<Metrics>,
     /// All CORS rules.
     pub cors: Option<Vec<CorsRule>>,
@@ -135,7 +135,7 @@ pub struct Logging {
 pub struct Metrics {
     /// `None`: nothing. Else whether each operation is measured by itself, too.
     pub include_apis: Option<bool>,
-    /// For how many days the figures are kept; `None` for ever.
+    /// Number of days for which metrics are kept; `None` for ever.
     pub retention_days: Option<u16>,
 }
 

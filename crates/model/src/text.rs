@@ -1,4 +1,4 @@
-//! Short texts of the wire, printed without an allocation: every row that is sent has some.
+//! Short wire strings, formatted without an allocation: every row in a response has some.
 
 use std::fmt;
 

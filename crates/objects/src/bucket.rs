@@ -60,7 +60,9 @@ impl Bucket {
             Err(failure) => return Err(failure.during("marking the bucket")),
         }
         let found = self.number().await?;
-        found.ok_or_else(|| Error::Unavailable("the bucket does not keep what it takes".into()))
+        found.ok_or_else(|| {
+            Error::Unavailable("the bucket does not return an object that was just stored".into())
+        })
     }
 }
 

@@ -28,21 +28,21 @@ use crate::writer::ObjectWriter;
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// Largest object of an upload. Each is held in memory until the store has acknowledged it.
 pub const OBJECT_BYTES_MAX: u32 = 8 * 1024 * 1024;
-/// Objects of one upload that are on their way at the same time.
+/// Maximum objects of one upload in flight.
 pub const UPLOAD_OBJECTS_MAX: usize = 2;
-/// Bytes that all uploads together gather. Beyond it, each of them stores what it gets at once, in small objects.
+/// Maximum bytes that all uploads together buffer. Beyond it, each upload stores its bytes immediately, in small objects.
 const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// What one unit of that bound stands for.
+/// Bytes per permit of that limit.
 pub const GATHERED_UNIT_BYTES: usize = 1024;
-/// Memory of everything else: responses on their way, and objects of uploads that found no room to gather.
+/// Memory of everything else: responses in transit, and objects of uploads that found no memory to buffer.
 const OTHER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Requests under way at the same time, downloads excepted: those are bounded by the connections of clients.
+/// Maximum concurrent requests, not counting downloads, which the connections of clients bound.
 const REQUESTS_MAX: usize = 64;
 /// Longest time for a request with all its retries. It includes waiting for one of the permits.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(45);
 /// Locks that keep adoptions of the same piece apart. Pieces of a usual size spread evenly over a prime.
 const ADOPTIONS_MAX: usize = 61;
-/// Adopted streams whose places are remembered; each takes up to 128 KiB of memory.
+/// Adopted streams whose positions are remembered; each takes up to 128 KiB of memory.
 const ADOPTED_STREAMS_MAX: usize = 64;
 
 /// Content in an object store.
@@ -64,7 +64,7 @@ pub struct Inner {
     leaving: Mutex<HashSet<Spot>>,
     /// Held while a piece is adopted: the same piece is adopted once at a time.
     adoptions: [tokio::sync::Mutex<()>; ADOPTIONS_MAX],
-    /// The places of streams that were adopted lately.
+    /// The positions of recently adopted streams.
     adopted: tokio::sync::Mutex<HashMap<u64, Units>>,
     pub(crate) writing: AtomicU64,
     pub(crate) freed: AtomicU64,
@@ -127,7 +127,7 @@ impl Inner {
         stored.map_err(|failure| failure.during("storing content"))
     }
 
-    /// Is there an object at a place?
+    /// Is there an object at a position?
     async fn has(&self, spot: Spot) -> Result<bool> {
         let name = self.names.object(spot);
         match self.request(self.store.head(&name)).await {
@@ -137,7 +137,7 @@ impl Inner {
         }
     }
 
-    /// Deletes the object at a place. It may be gone already.
+    /// Deletes the object at a position. It may be gone already.
     pub(crate) async fn delete(&self, spot: Spot) -> Result<()> {
         let name = self.names.object(spot);
         let deleted = self.request(self.store.delete(&name)).await;
@@ -155,10 +155,10 @@ impl Inner {
         Ok(())
     }
 
-    /// Deletes pieces that nobody has pinned; returns the others.
+    /// Deletes the pieces that are not pinned; returns the others.
     async fn release(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
         let mut leaving = Leaving { inner: self, pieces: Vec::new() };
-        // Whoever pins one of them later finds that it is leaving.
+        // A later pin of one of them finds that it is being deleted.
         let pinned = self.pins.free(pieces, |piece| {
             self.leaving().insert(piece.spot());
             leaving.pieces.push(piece);
@@ -171,10 +171,10 @@ impl Inner {
 
     async fn adopt(&self, piece: Piece, bytes: Bytes) -> Result<()> {
         if !piece.is_valid() {
-            return Err(Error::Corrupt(format!("{piece} is not possible")));
+            return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
         }
         verify_piece(piece, &bytes)?;
-        // A copy brings a piece again if several rows name it, perhaps while the first one is on its way.
+        // A copy sends a piece again if several rows name it, possibly while the first one is in flight.
         let stripe = (piece.stream + piece.offset / ALIGN_BYTES) % ADOPTIONS_MAX as u64;
         let _alone = self.adoptions[stripe as usize].lock().await;
         if self.has(piece.spot()).await? {
@@ -206,7 +206,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The places of a stream where something is stored.
+    /// The positions of a stream where something is stored.
     async fn taken(&self, stream: u64) -> Result<Units> {
         let mut taken = Units::default();
         let mut from = Some(Spot { stream, offset: 0 });
@@ -220,7 +220,7 @@ impl Inner {
         Ok(taken)
     }
 
-    /// A page of objects from a place on, and where the next one starts.
+    /// A page of objects from a position on, and where the next one starts.
     pub(crate) async fn page(&self, from: Spot) -> Result<(Vec<Extent>, Option<Spot>)> {
         let mut after = self.names.before(from);
         let page = loop {
@@ -247,7 +247,7 @@ impl Inner {
     }
 }
 
-/// What an object of this size takes up of its stream.
+/// Bytes that an object of this size takes up of its stream.
 fn footprint_of(size: u64) -> u64 {
     size.next_multiple_of(ALIGN_BYTES)
 }
@@ -266,7 +266,7 @@ fn in_use(piece: &Piece) -> Error {
     Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
 }
 
-/// Pieces that are being deleted. Dropping it ends that, whatever came of it.
+/// Pieces that are being deleted, until it is dropped, whether or not the deletion succeeded.
 struct Leaving<'a> {
     inner: &'a Inner,
     pieces: Vec<Piece>,

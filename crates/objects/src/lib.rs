@@ -4,7 +4,7 @@
 //! has more than one block; its bytes follow. A [`Ledger`](lazuli_engine::content::Ledger), which the engine of the rows keeps,
 //! says which front end may write to which stream.
 //!
-//! What must stay true:
+//! Invariants:
 //! - An object is written once, under a name that is never used again. So a PUT whose response was lost is sent again, and
 //!   a DELETE can be repeated at any time.
 //! - An object is stored before its name leaves the writer: the store acknowledges a PUT when it is durable.

@@ -2,7 +2,7 @@
 
 use lazuli_engine::content::Spot;
 
-/// The object that says which database the content belongs to. It sorts behind all content.
+/// The object that says which database the content belongs to. It sorts after all content.
 const MARKER: &str = "lazuli-content";
 /// Digits of a stream.
 const STREAM_DIGITS: usize = 16;
@@ -22,7 +22,7 @@ impl Names {
         Self { prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") } }
     }
 
-    /// What all names start with.
+    /// The prefix of all names.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -37,7 +37,7 @@ impl Names {
         format!("{}{MARKER}", self.prefix)
     }
 
-    /// A name in front of that of a place and behind those of all places before it; empty if there are none.
+    /// A name that sorts before that of a position and after those of all earlier positions; empty if there are none.
     pub fn before(&self, spot: Spot) -> String {
         match (spot.stream, spot.offset.checked_sub(1)) {
             (stream, Some(offset)) => self.object(Spot { stream, offset }),
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// The place that a name stands for; `None` if it is the name of something else.
+    /// The position that a name stands for; `None` for other objects.
     pub fn spot(&self, name: &str) -> Option<Spot> {
         let (stream, offset) = name.strip_prefix(&self.prefix)?.split_once('/')?;
         Some(Spot { stream: digits(stream, STREAM_DIGITS)?, offset: digits(offset, OFFSET_DIGITS)? })

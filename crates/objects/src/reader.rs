@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use crate::content::{Inner, table_of};
 use crate::store::{Failure, ObjectBody, Objects};
 
-/// How often a GET is made without any new byte.
+/// Maximum consecutive GETs that return no new byte.
 const ATTEMPTS_MAX: usize = 4;
 /// Longest time without any new byte.
 const STALL_TIME_MAX: Duration = Duration::from_secs(20);
 /// Longest time for a GET with all its retries, up to the head of its response.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(40);
-/// Ranges that start so early are read together with the table of checksums in front of them.
+/// Ranges that start before this offset are read together with the table of checksums in front of them.
 const TOGETHER_BYTES_MAX: u64 = 256 * 1024;
 
 /// A download from an object store.
@@ -32,11 +32,11 @@ pub struct ObjectReader {
     name: String,
     piece: Result<Piece>,
     sums: Option<Sums>,
-    /// What the caller is yet to get of the piece.
+    /// The part of the piece that the caller has not received yet.
     rest: Range<u64>,
-    /// What is yet to come of the object, and its bytes.
+    /// The part of the object that has not arrived yet, and its bytes.
     coming: Option<(Range<u64>, ObjectBody)>,
-    /// Came and was not returned yet.
+    /// Received bytes that were not returned yet.
     buffer: BytesMut,
     attempts: usize,
     _pinned: Pinned,
@@ -119,7 +119,8 @@ impl ObjectReader {
         Ok(())
     }
 
-    /// The first `count` bytes of a range of the object. The GET under way continues if it is where the range starts.
+    /// The first `count` bytes of a range of the object. Continues the current GET if it is at the start of the
+    /// range.
     async fn fetch(&mut self, piece: Piece, range: Range<u64>, count: usize) -> Result<Bytes> {
         loop {
             if self.buffer.len() >= count {

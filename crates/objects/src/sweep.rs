@@ -19,7 +19,7 @@ const SWEEP_STREAMS_MAX: usize = 512;
 /// Objects that are deleted at the same time.
 const DELETES_MAX: usize = 8;
 
-/// A sweep under way.
+/// A sweep in progress.
 pub struct ObjectSweep {
     inner: Arc<Inner>,
     kept: BTreeMap<u64, Units>,

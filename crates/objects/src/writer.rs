@@ -103,7 +103,7 @@ impl ObjectWriter {
         if bytes.is_empty() { Ok(()) } else { self.store(bytes, permit).await }
     }
 
-    /// Sends an object, once one of those under way has arrived if there are too many.
+    /// Sends an object. If too many are in flight, waits for one of them first.
     async fn store(&mut self, bytes: Bytes, permit: Option<OwnedSemaphorePermit>) -> Result<()> {
         while self.flights.len() >= UPLOAD_OBJECTS_MAX {
             self.arrive().await?;
@@ -163,7 +163,7 @@ impl ContentWriter for ObjectWriter {
 }
 
 impl Drop for ObjectWriter {
-    /// Deletes what was stored, after what is under way has arrived. Without a runtime it is left to a sweep.
+    /// Deletes the stored objects after those in flight have arrived. Without a runtime, a sweep does this later.
     fn drop(&mut self) {
         let (places, inner) = (std::mem::take(&mut self.places), Arc::clone(&self.inner));
         let mut flights = std::mem::take(&mut self.flights);

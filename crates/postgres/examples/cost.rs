@@ -1,8 +1,8 @@
-//! What an operation costs beside plain SQL that does the same: `cargo run --release --example cost -- postgres://…`
+//! The cost of an operation compared with plain SQL that does the same: `cargo run --release --example cost -- postgres://…`
 //!
-//! Both run in this process on the same server, with as many connections, in turns; the ratios of the same round count.
-//! The processor's time is that of this process and of the server's for the database, if they are on one machine: it says
-//! the same on a machine that is busy with other things, which the rates do not.
+//! Both run alternately in this process, on the same server, with the same number of connections; compare the ratios within
+//! a round. Processor time includes this process and the server's processes for the database, if they are on one machine:
+//! unlike the rates, it does not change when the machine is busy with other work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ const ROUNDS: usize = 3;
 const BATCH: u64 = 100;
 const ROWS: u64 = 50 * BATCH;
 const TABLE: TableId = TableId(1_000_000);
-/// How Linux counts a process's time.
+/// Microseconds per clock tick in Linux's process statistics.
 const MICROS_PER_TICK: u64 = 10_000;
 
 #[derive(Clone, Copy)]
@@ -31,12 +31,12 @@ enum Work {
     Batch,
 }
 
-/// What was done in one slice.
+/// The results of one slice.
 #[derive(Clone, Copy)]
 struct Done {
     operations: u64,
     seconds: f64,
-    /// The processor's time, if it can be known.
+    /// Processor time, if it is known.
     micros: u64,
 }
 
@@ -96,7 +96,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Runs a slice with an eye on the clock and on the processor.
+/// Runs a slice and measures its duration and processor time.
 async fn measured(
     client: &Client,
     slice: impl Future<Output = Result<u64, tokio_postgres::Error>>,
@@ -107,7 +107,7 @@ async fn measured(
     Ok(Done { operations, seconds, micros: after.saturating_sub(before) })
 }
 
-/// The time that this process and the server's processes for this database have had so far, in microseconds.
+/// The processor time so far of this process and of the server's processes for this database, in microseconds.
 async fn processor(client: &Client) -> Result<u64, tokio_postgres::Error> {
     let servers = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()";
     let pids = client.query(servers, &[]).await?;

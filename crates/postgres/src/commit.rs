@@ -1,7 +1,7 @@
-//! Commits: sent in one round trip where that is possible, decided on locked rows where it is not.
+//! Commits: sent in one round trip where possible; otherwise the rows are locked first.
 //!
-//! Nothing is sent twice that may have been applied: when a connection is lost, the rows are read again, and the
-//! commit's version, which no other commit has, tells. If it is not there the outcome stays unknown.
+//! Nothing that may have been applied is sent twice. When a connection is lost, the rows are read again: if one has
+//! the commit's version, which no other commit has, the commit was applied. Otherwise the outcome is unknown.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use crate::room::Claim;
 use crate::session::{Pending, Session, first_error, pipelined, run, text};
 use crate::sql::{BEGIN, BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
 
-/// How often a commit that others were in the way of is tried.
+/// Maximum attempts of a commit that conflicts with others.
 const ATTEMPTS_MAX: u32 = 64;
-/// The pause before the second attempt is at most this; it doubles with each.
+/// Maximum pause before the second attempt; it doubles with each attempt.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
-/// It grows no further than this.
+/// Maximum pause before any attempt.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// What became of one attempt.
+/// The result of one attempt.
 enum Attempt {
     Over(Applied),
-    /// Nothing was applied; the version must be above this one next time.
+    /// Nothing was applied; the next attempt needs a version above this one.
     Again(u64),
-    /// Nothing was applied; there must be room for rows of this size next time.
+    /// Nothing was applied; the next attempt needs memory for rows of this size.
     Needs(usize),
 }
 
@@ -50,7 +50,7 @@ impl Core {
         }
         let commit = Commit::new(&writes, addresses, input, is_system);
         let mut claim = self.room.take(input, 0).await?;
-        // What may be in the way is seen below, with the rows locked.
+        // Conflicts are found below, with the rows locked.
         if let Some(steps) = plan::direct(&writes, &commit.addresses)
             && let Some(version) = self.send(&steps, floor, is_system).await?
         {
@@ -73,7 +73,7 @@ impl Core {
         Err(Error::Conflict)
     }
 
-    /// Sends a planned commit; its version, or `None` if nothing was applied.
+    /// Sends a planned commit. Returns its version, or `None` if nothing was applied.
     async fn send(&self, steps: &[Step], floor: u64, is_system: bool) -> Result<Option<Version>> {
         let lease = self.pool.take().await?;
         let version = self.versions.next(floor)?;
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// The connection was lost: looks for what the commit would have left.
+    /// The connection was lost: looks for the effects of the commit.
     async fn find_out(&self, version: Version, written: &[&Address], why: String) -> Result<bool> {
         if !written.is_empty() {
             match self.has_version(written, version).await {
@@ -138,7 +138,7 @@ impl Core {
         Err(Error::Unknown(why))
     }
 
-    /// Reads and locks the rows, decides, and writes.
+    /// Reads and locks the rows, evaluates the writes, and sends them.
     async fn decide_locked(&self, commit: &Commit<'_>, floor: u64, claim: &Claim) -> Result<Attempt> {
         let lease = self.pool.take().await?;
         let heads = match read_locked(&lease, commit).await {
@@ -162,7 +162,7 @@ impl Core {
                 if commit.writes.len() > 1 {
                     return self.refuse_several(commit, floor, version, claim).await;
                 }
-                // A rejection tells what is there, so it is a read.
+                // A rejection reports the current state, so it is a read.
                 self.prove(&instance, false).await.map_err(Failure::of_read)?;
                 return Ok(Attempt::Over(Applied::Refused { index, reason }));
             }
@@ -178,8 +178,9 @@ impl Core {
         }
     }
 
-    /// Decides a rejection on rows of one moment. Those that were read to be locked are of the moment of each lock, and one that
-    /// was not there could not be locked: a rejection by both could name a state that never was.
+    /// Evaluates a rejection on rows from one snapshot. Rows that were read with a lock have the state at the time of
+    /// each lock, and a missing row cannot be locked, so a rejection based on them could report a state that never
+    /// existed.
     async fn refuse_several(
         &self,
         commit: &Commit<'_>,
@@ -209,7 +210,7 @@ impl Core {
     }
 }
 
-/// Ends a transaction of which nothing was committed, because of a failure.
+/// Ends a transaction that failed, so nothing of it was committed.
 async fn give_up(lease: Lease, failure: Failure, seen: u64) -> Result<Attempt> {
     match failure {
         Failure::Denied(error) => {
@@ -238,7 +239,7 @@ fn written(steps: &[Step]) -> impl Iterator<Item = &Address> {
     steps.iter().filter(|step| step.writes()).map(|step| &step.address)
 }
 
-/// The version that a condition names, if a commit can be above it.
+/// The version that a condition names, if a commit can have a greater one.
 fn named_version(write: &Write) -> u64 {
     match write.condition {
         Condition::Version(version) if version.0 < i64::MAX as u64 - 1 => version.0,
@@ -246,7 +247,7 @@ fn named_version(write: &Write) -> u64 {
     }
 }
 
-/// A random time, longer with each attempt.
+/// A random pause, longer with each attempt.
 fn backoff(attempt: u32) -> Duration {
     let longest = PAUSE_FIRST.saturating_mul(1 << attempt.min(10)).min(PAUSE_MAX);
     let chance = getrandom::u32().unwrap_or(u32::MAX / 2);
@@ -289,8 +290,8 @@ async fn finish(session: &Session, calls: &[Call<'_>]) -> std::result::Result<()
     first_error(session.wait(async { Ok(pipelined(pending).await) }).await?)
 }
 
-/// Takes the rows that exist in the order of their keys, before statements take them by kind: so no two commits wait for
-/// each other.
+/// Locks the existing rows in the order of their keys, before the statements lock them by kind. This prevents
+/// deadlocks between commits.
 fn locks<'a>(session: &Session, steps: &'a [Step]) -> Vec<Call<'a>> {
     let groups = steps.chunk_by(|a, b| a.address.table == b.address.table);
     groups

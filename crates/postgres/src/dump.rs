@@ -1,6 +1,6 @@
-//! Everything in the database as of one moment, and a database that is filled from elsewhere.
+//! A dump of the database at one moment, and a database that is being filled.
 //!
-//! A database that is being filled carries a mark that keeps servers away until it is complete.
+//! A database that is being filled has a mark, which prevents servers from using it until it is complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use crate::version::LEASE;
 /// The mark of a database that is being filled.
 pub const FILLING: &str = "filling";
 
-/// Stands before the names of processes that copy: one that was killed is not taken for a server.
+/// Prefix for the names of copying processes, so that a killed one is not mistaken for a server.
 const COPIER: &str = "copy ";
 
-/// The next table that has rows of either kind.
+/// The next table that has rows, with short or long keys.
 const NEXT_TABLE: &str = "SELECT (SELECT min(tbl) FROM lazuli_row WHERE tbl > $1::int8 AND tbl >= 0), \
      (SELECT -1 - max(tbl) FROM lazuli_row WHERE tbl < -1 - $1::int8)";
 
-/// A snapshot of everything, on a connection of its own.
+/// A snapshot of the database, on a connection of its own.
 pub struct Snapshot {
     session: Session,
     marks: Marks,
-    /// The table being read.
+    /// The current table.
     table: i64,
     cursor: Option<Cursor>,
     ready: VecDeque<Stored>,
@@ -75,7 +75,7 @@ impl Snapshot {
         Ok(rows)
     }
 
-    /// Makes more rows ready; `false` when there are none.
+    /// Fetches more rows; `false` at the end.
     async fn fetch(&mut self) -> Result<bool> {
         loop {
             if let Some(cursor) = &mut self.cursor {
@@ -87,7 +87,7 @@ impl Snapshot {
                             version: fetched.version,
                             value: fetched.value,
                         };
-                        // Other front ends may have come further than they have told yet.
+                        // Other front ends may be ahead of the version that they last recorded.
                         self.marks.last_version = self.marks.last_version.max(row.version);
                         self.ready.push_back(Stored { table: TableId(self.table.unsigned_abs()), row });
                     }
@@ -121,7 +121,7 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Begins to fill a database, or continues. It must be empty or have been begun before, and no server may use it.
+    /// Begins or resumes filling a database. The database must be empty or partly filled, and no server may use it.
     pub async fn begin(url: PostgresUrl) -> std::result::Result<Self, OpenError> {
         Postgres::migrate(url.clone()).await?;
         let engine = Postgres::open_any(url, Clock::system(), COPIER).await?;
@@ -145,7 +145,7 @@ impl Filler {
         let rows = core.small(&others, &[]).await?;
         if rows.first().ok_or_else(incomplete)?.get::<_, i64>(0) > 0 {
             return Err(Error::Unavailable(format!(
-                "servers use this database; stop them (one that was killed is forgotten after {} s)",
+                "servers use this database; stop them (a killed one counts for another {} s)",
                 LEASE.as_secs()
             )));
         }
@@ -160,14 +160,14 @@ impl Filler {
             }
             (0, _) => {
                 return Err(Error::Unavailable(
-                    "the database has rows already; they are never overwritten".into(),
+                    "the database already has rows, which are never overwritten; choose an empty one".into(),
                 ));
             }
             _ => {}
         }
-        // Those of a copy that was interrupted: nobody else fills this database.
+        // These belong to an interrupted copy: no other process fills this database.
         self.engine.take_over_content().await?;
-        // Whatever comes, a scan looks for long keys: it costs little, and only until the copy is complete.
+        // Scans always look for long keys: it costs little, and only until the copy is complete.
         core.announce_long().await
     }
 
@@ -176,17 +176,17 @@ impl Filler {
         self.engine.stored_content()
     }
 
-    /// The engine, for content that is stored elsewhere.
+    /// The engine, if content is stored elsewhere.
     pub fn engine(&self) -> &Postgres {
         &self.engine
     }
 
-    /// What it holds so far.
+    /// The rows that it contains so far.
     pub async fn so_far(&self) -> Result<Box<dyn Dump>> {
         Ok(Box::new(self.engine.core().dump().await?))
     }
 
-    /// Puts rows in as they are, in place of those that are there.
+    /// Stores rows as they are, replacing existing ones.
     pub async fn put(&self, rows: &[Stored]) -> Result<()> {
         let mut columns = Columns::default();
         for Stored { table, row } in rows {
@@ -212,7 +212,7 @@ impl Filler {
         self.engine.core().small(put, &parameters).await.map(|_| ())
     }
 
-    /// Takes rows out that do not belong there.
+    /// Removes rows that do not belong to the copy.
     pub async fn remove(&self, rows: &[Stored]) -> Result<()> {
         let mut columns = Columns::default();
         for Stored { table, row } in rows {
@@ -228,7 +228,8 @@ impl Filler {
         self.engine.core().small(gone, &[tables, partitions, rows]).await.map(|_| ())
     }
 
-    /// It is complete: from now on servers may use it, and neither versions nor table ids are given out again.
+    /// Marks the database as complete: servers may use it from now on, and they issue no version or table id again
+    /// that the copy contains.
     pub async fn finish(self, marks: Marks) -> Result<()> {
         let core = self.engine.core();
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

@@ -1,4 +1,5 @@
-//! The engine: opens the database, holds its slot, looks after the server, and carries out what the others do not.
+//! The engine: opens the database, holds its slot, monitors the server, and performs the operations that have no
+//! module of their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,17 +25,17 @@ use crate::schema::{self, Flavour};
 use crate::url::PostgresUrl;
 use crate::version::{LEASE, Versions};
 
-/// How often the server is looked after.
+/// Interval between checks of the server.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A server that does not answer in this time may have been replaced: the others are asked.
+/// A server that does not respond within this time may have been replaced, so the others are queried.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(3);
-/// How often the slot is renewed.
+/// Interval between renewals of the slot.
 const RENEW_EVERY: Duration = Duration::from_secs(20);
-/// Rows that one call of `erase` removes at most.
+/// Maximum rows that one call of `erase` removes.
 const ERASE_ROWS_MAX: i64 = 2_000;
-/// How often small statements of the engine's own are tried.
+/// Maximum attempts of small statements of the engine itself.
 const ATTEMPTS_MAX: usize = 20;
-/// How often a request asks where the database stands before it fails.
+/// Maximum attempts to read the shared state for a request.
 const QUESTIONS_MAX: usize = 3;
 
 /// Why a database cannot be used.
@@ -57,7 +58,7 @@ pub struct Postgres {
     caretaker: AbortHandle,
 }
 
-/// What all parts of the engine work with.
+/// State that all parts of the engine share.
 pub struct Core {
     /// Connections.
     pub pool: Arc<Pool>,
@@ -66,7 +67,7 @@ pub struct Core {
     /// Memory for commits.
     pub room: Room,
     has_long: AtomicBool,
-    /// Names this process among the front ends.
+    /// The name of this process among the front ends.
     pub holder: String,
 }
 
@@ -99,7 +100,7 @@ impl Postgres {
         }
     }
 
-    /// Opens a database, also one that is not complete. `title` stands before the name of this process.
+    /// Opens a database, even an incomplete one. `title` is the prefix of this process's name.
     pub(crate) async fn open_any(
         url: PostgresUrl,
         clock: Clock,
@@ -128,7 +129,7 @@ impl Postgres {
         Ok(Self { core, ledger, content, caretaker })
     }
 
-    /// Brings the schema of a database up to date; tells which version it had, if it had any.
+    /// Migrates the schema of a database to the current version; returns the previous version, if there was a schema.
     pub async fn migrate(url: PostgresUrl) -> std::result::Result<Option<i64>, OpenError> {
         let link = Pool::new(url).find().await.map_err(OpenError)?;
         schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
@@ -141,14 +142,14 @@ impl Postgres {
         Arc::new(self.content.clone())
     }
 
-    /// What all parts of the engine work with.
+    /// State that all parts of the engine share.
     pub(crate) fn core(&self) -> &Core {
         &self.core
     }
 }
 
 impl OpenError {
-    /// A database cannot be used for this reason.
+    /// The error for a database that cannot be used, with the reason.
     pub(crate) fn new(why: String) -> Self {
         Self(why)
     }
@@ -167,7 +168,7 @@ impl Core {
         self.has_long.load(Ordering::SeqCst)
     }
 
-    /// Before the first such row: scans must know it, and check it with each request.
+    /// Records, before the first such row is stored, that there are some: scans read this with each request.
     pub async fn announce_long(&self) -> Result<()> {
         if self.has_long() {
             return Ok(());
@@ -202,10 +203,10 @@ impl Core {
         Ok(TableId(id.unsigned_abs()))
     }
 
-    /// Removes the rows up to the key that is a few thousand on, or all if there are fewer, of both kinds.
+    /// Removes the next few thousand rows, or all if there are fewer, with short and long keys.
     async fn erase(&self, table: TableId) -> Result<bool> {
         if table == TableId::SYSTEM {
-            return Err(Error::Unavailable("the system's own table is never erased".into()));
+            return Err(Error::Unavailable("the system table cannot be erased".into()));
         }
         let table = key::table_number(table)?;
         let mut is_over = true;
@@ -228,7 +229,7 @@ impl Core {
         Ok(is_over)
     }
 
-    /// A statement that does no harm if it is done twice.
+    /// Runs a statement that can be repeated safely.
     pub async fn small(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<PgRow>> {
         let mut attempts = 0;
         loop {
@@ -269,7 +270,7 @@ impl Core {
         Ok(Status { place, disk_bytes: size, ..Status::default() })
     }
 
-    /// Keeps the slot; takes another if it was lost.
+    /// Renews the slot, or takes another one if it was lost.
     async fn renew(&self) -> Result<()> {
         let (slot, high) = self.versions.mark();
         let begun = Instant::now();
@@ -288,7 +289,7 @@ impl Core {
         Ok(())
     }
 
-    /// Gives the slot back.
+    /// Releases the slot.
     pub async fn leave(&self) {
         let (slot, high) = self.versions.mark();
         let (slot, high) = (signed(slot), signed(high));
@@ -300,7 +301,7 @@ impl Core {
     }
 }
 
-/// The database is not as its schema says.
+/// The error for a database that does not match its schema.
 pub fn incomplete() -> Error {
     Error::Corrupt("the database lacks a row that its schema has".into())
 }
@@ -309,7 +310,7 @@ fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Takes the slot that has been free for longest; also tells how far the versions of all have come.
+/// Takes the slot that has been free the longest; also returns the highest version of all front ends.
 async fn take_slot(pool: &Arc<Pool>, holder: &str) -> Result<(u64, u64)> {
     let take = format!(
         "UPDATE lazuli_writer SET holder = $1::text, seen = now() \
@@ -339,7 +340,7 @@ async fn take_slot(pool: &Arc<Pool>, holder: &str) -> Result<(u64, u64)> {
     Err(Error::Unavailable(last))
 }
 
-/// Watches over the server and the slot for as long as the engine is open.
+/// Monitors the server and renews the slot while the engine is open.
 async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
     let mut renewed = Instant::now();
     loop {
@@ -357,7 +358,7 @@ async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
     }
 }
 
-/// Asks the server for a sign of life, and all of them if there is none.
+/// Checks whether the server responds; if it does not, searches all servers.
 async fn look(core: &Core) {
     let Ok(instance) = core.pool.instance().await else { return };
     let url = &core.pool.url;

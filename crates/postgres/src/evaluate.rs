@@ -1,8 +1,8 @@
-//! Decides the writes of a commit inside a transaction: reads the values that updates need, computes, and sends what
+//! Evaluates the writes of a commit inside a transaction: reads the values that updates need, computes, and sends the
 //! changes.
 //!
-//! What must stay true: apart from the values that are returned to the caller, a commit of any size holds one chunk of
-//! its rows at a time.
+//! Invariant: apart from the values that are returned to the caller, a commit of any size holds one chunk of its rows
+//! at a time.
 
 use std::ops::Range;
 
@@ -21,17 +21,17 @@ use crate::session::{Pending, Session, first_error, pipelined, run};
 pub struct Commit<'a> {
     /// Its writes.
     pub writes: &'a [Write],
-    /// Where the row of each lies.
+    /// The address of each write's row.
     pub addresses: Vec<Address>,
     /// Bytes of its input.
     pub input: usize,
-    /// It changes the service's own table.
+    /// Whether it changes the system table.
     pub is_system: bool,
-    /// Some row is named more than once.
+    /// Whether it names a row more than once.
     has_repeats: bool,
 }
 
-/// What a commit does, as far as it has not been sent.
+/// The changes of a commit that have not been sent yet.
 pub struct Evaluated {
     /// Steps to send.
     pub steps: Vec<Step>,
@@ -45,9 +45,9 @@ pub struct Evaluated {
 pub enum Stop {
     /// A condition does not hold.
     Refused(usize, Reason),
-    /// The commit needs room for rows of this size.
+    /// The commit needs memory for rows of this size.
     Needs(usize),
-    /// The database, or the size of the commit.
+    /// The database failed, or the commit is too large.
     Failed(Failure),
 }
 
@@ -72,8 +72,8 @@ impl<'a> Commit<'a> {
         pairs.filter(|(write, _)| matches!(write.change, Change::Update(_))).map(|(_, address)| address)
     }
 
-    /// Parts that are evaluated one after the other, by the sizes of the rows that updates read. A commit that names a row
-    /// twice has only one part: the second write depends on the first.
+    /// Chunks that are evaluated one after the other, by the sizes of the rows that updates read. A commit that names
+    /// a row twice has only one chunk, because the second write depends on the first.
     fn parts(&self, heads: &Heads) -> Vec<Range<usize>> {
         let mut parts = vec![];
         let (mut start, mut bytes) = (0, 0);
@@ -93,8 +93,8 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// Reads the versions and sizes of a commit's rows, and the values that updates need where they are small. `locks`: no
-/// other commit changes the rows before the transaction ends.
+/// Reads the versions and sizes of a commit's rows, and the small values that updates need. With `locks`, no other
+/// commit changes the rows before the transaction ends.
 pub async fn heads(session: &Session, commit: &Commit<'_>, locks: bool) -> Result<Heads, Failure> {
     let mut sorted: Vec<&Address> = commit.addresses.iter().collect();
     sorted.sort();
@@ -120,7 +120,7 @@ pub async fn heads(session: &Session, commit: &Commit<'_>, locks: bool) -> Resul
     Ok(heads)
 }
 
-/// Decides all writes. With `sends`, statements of all but the last chunk are sent on the way.
+/// Evaluates all writes. With `sends`, sends the statements of every chunk except the last one.
 pub async fn evaluate(
     session: &Session,
     commit: &Commit<'_>,
@@ -168,7 +168,7 @@ pub async fn evaluate(
 }
 
 impl Evaluated {
-    /// Sends what there is to send.
+    /// Sends the pending changes.
     async fn flush(&mut self, session: &Session, version: Version, sends: bool) -> Result<(), Failure> {
         let steps = std::mem::take(&mut self.steps);
         if sends {
@@ -181,7 +181,7 @@ impl Evaluated {
     }
 }
 
-/// Reads the values that updates need and that are not there yet; tells whose.
+/// Reads the values that updates need and that were not read yet; returns the addresses of their rows.
 async fn fetch_values(
     session: &Session,
     heads: &mut Heads,

@@ -1,8 +1,8 @@
-//! The server that takes writes now, and the proof that it still does.
+//! The current primary server, and the proof that it is still the primary.
 //!
-//! A server that lost touch with the others may not know that another has taken over, and would answer reads with old
-//! data. Its commits, however, wait for a standby that no longer listens to it. So a commit that began after a read and
-//! was confirmed proves that the read was not stale; all reads that wait at the same time share one.
+//! A server that is cut off from the others may not know that another one has taken over, and would serve stale
+//! reads. Its commits, however, wait for a standby that no longer follows it. So a confirmed commit that began after
+//! a read proves that the read was not stale. All reads that wait at the same time share one such commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,24 +14,24 @@ use crate::session::{Identity, Link, Session};
 use crate::turns::Turns;
 use crate::url::PostgresUrl;
 
-/// A commit that changes nothing and is confirmed like any other.
+/// A commit that changes nothing, and is confirmed like any other.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'lazuli', '')";
-/// What front ends tell each other.
+/// The state that front ends share through the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// How often the system's table has changed.
+    /// Number of changes to the system table.
     pub changes: u64,
     /// Some rows have keys that are too long for the index.
     pub has_long: bool,
 }
 
-/// A server that takes writes.
+/// A primary server.
 pub struct Instance {
-    /// Counts the servers that this process has used.
+    /// Sequence number of this server among those that the process has used.
     pub epoch: u64,
-    /// Which of the servers named it is.
+    /// Its index among the configured servers.
     pub server: usize,
-    /// What it says of itself.
+    /// Its own description.
     pub identity: Identity,
     is_replicated: AtomicBool,
     is_suspect: AtomicBool,
@@ -60,22 +60,22 @@ impl Instance {
         self.is_replicated.load(Ordering::SeqCst)
     }
 
-    /// Something went wrong with it: look for another before the next use.
+    /// Records a failure: search for another server before the next use.
     pub fn suspect(&self) {
         self.is_suspect.store(true, Ordering::SeqCst);
     }
 
-    /// Should another be looked for?
+    /// Is a search for another server needed?
     pub fn is_suspect(&self) -> bool {
         self.is_suspect.load(Ordering::SeqCst)
     }
 
-    /// It was looked for, and this is still the one.
+    /// Records that a search found this server again.
     pub fn trust(&self) {
         self.is_suspect.store(false, Ordering::SeqCst);
     }
 
-    /// Another server has taken over: nobody waits for this one any more.
+    /// Records that another server has taken over, and stops everything that waits for this one.
     pub fn retire(&self) {
         self.retired.send_replace(true);
     }
@@ -92,7 +92,7 @@ impl Instance {
         let _ = watcher.wait_for(|retired| *retired).await;
     }
 
-    /// Proves that this server was still in charge when the call was made, if it can be deposed at all.
+    /// Proves that this server was still the primary when the call was made, if it can be replaced at all.
     pub async fn barrier(self: &Arc<Self>, url: &PostgresUrl) -> Result<(), Failure> {
         if !self.is_replicated() {
             return Ok(());
@@ -115,7 +115,7 @@ impl Instance {
             .await
     }
 
-    /// What front ends tell each other, as it was after this call was made.
+    /// The state that front ends share, as of the start of this call or later.
     pub async fn meta(self: &Arc<Self>, url: &PostgresUrl) -> Result<Meta, Failure> {
         self.meta
             .after_now(|session| async move {
@@ -137,7 +137,7 @@ impl Instance {
             .await
     }
 
-    /// The connection of an errand, made anew if it broke.
+    /// The connection for these tasks, replaced if it broke.
     async fn tool(self: &Arc<Self>, session: Option<Session>, url: &PostgresUrl) -> Result<Session, Failure> {
         match session {
             Some(session) if session.is_usable() => Ok(session),
@@ -145,7 +145,7 @@ impl Instance {
         }
     }
 
-    /// One more connection to this very server.
+    /// Opens another connection to this same server.
     pub async fn connect(self: &Arc<Self>, url: &PostgresUrl) -> Result<Session, Failure> {
         let link = Link::connect(url, self.server).await.map_err(|why| {
             self.suspect();

@@ -1,10 +1,10 @@
-//! Keys as the database has them: bytes in the order of UTF-16 code units, and a way out for those that no index holds.
+//! Keys in the database: bytes in the order of UTF-16 code units, and a separate form for keys too long for an index.
 //!
-//! What must stay true:
-//! - a key has exactly one place in the table `lazuli_row`, so that its primary key keeps keys unique;
+//! Invariants:
+//! - a key has exactly one address in the table `lazuli_row`, whose primary key keeps keys unique;
 //! - rows that are stored by their own key sort as their keys do;
-//! - rows whose key is too long for an index entry lie under the negative id of their table by the hashes of their key,
-//!   with the key itself in columns that no index covers; a scan sorts those.
+//! - rows whose key is too long for an index entry are stored with the negative id of their table and the hashes of
+//!   their key; the key itself is in columns without an index, and scans sort by it.
 
 use lazuli_engine::keycode;
 use lazuli_engine::{Bound, Error, KeyRange, Place, Result, TableId};
@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 /// 2,704 bytes with its header, the table's id and the lengths; this leaves room for those.
 pub const INDEXED_BYTES_MAX: usize = 2_600;
 
-/// After every encoded text: none has a byte above 0xEF.
+/// Sorts after every encoded string: none has a byte above 0xEF.
 const AFTER_ALL: u8 = 0xFF;
-/// Before every byte of an encoded text: none has a byte 0x00.
+/// Sorts before every byte of an encoded string: none has a byte 0x00.
 const BEFORE_ALL: u8 = 0x00;
 
-/// Where a row lies.
+/// The address of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
     /// The column `tbl`.
@@ -37,12 +37,12 @@ pub fn table_number(table: TableId) -> Result<i64> {
     i64::try_from(table.0).map_err(|_| Error::TooLarge("the number of a table".into()))
 }
 
-/// Where the rows of a table lie whose keys are too long for the index.
+/// The table number for rows whose keys are too long for the index.
 pub fn long_table(table: i64) -> i64 {
     -1 - table
 }
 
-/// Where the row with this encoded key lies.
+/// The address of the row with this encoded key.
 pub fn address(table: i64, partition: &[u8], row: &[u8]) -> Address {
     if !is_long(partition, row) {
         return Address { table, partition: partition.to_vec(), row: row.to_vec(), long: None };
@@ -60,10 +60,10 @@ fn is_long(partition: &[u8], row: &[u8]) -> bool {
     partition.len() + row.len() > INDEXED_BYTES_MAX
 }
 
-/// The text of a key column.
+/// Decodes a key column.
 pub fn text(bytes: &[u8]) -> Result<String> {
-    let text =
-        keycode::decode(bytes).map_err(|_| Error::Corrupt("a key in the database is not one".into()))?;
+    let text = keycode::decode(bytes)
+        .map_err(|_| Error::Corrupt("a key in the database cannot be decoded".into()))?;
     Ok(text.into_owned())
 }
 
@@ -102,7 +102,7 @@ impl Span {
         self.end <= self.start
     }
 
-    /// The one key that belongs to it, if there cannot be another and it is stored by itself.
+    /// The only key in the range, if there can be no other and it is stored directly.
     pub fn point(&self) -> Option<&Edge> {
         let is_one =
             self.start.0 == self.end.0 && self.end.1.split_last() == Some((&BEFORE_ALL, &self.start.1[..]));
@@ -126,7 +126,7 @@ fn after_partition(partition: &str) -> Edge {
     (bytes, vec![])
 }
 
-/// A text as a key column.
+/// Encodes a string as a key column.
 pub fn encode(text: &str) -> Vec<u8> {
     keycode::encode(text).into_owned()
 }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        /// Order of addresses is order of keys, and each key has one.
+        /// Addresses sort like keys, and each key has exactly one.
         #[test]
         fn addresses_keep_order_and_tell_keys_apart(a in ".{0,8}", b in ".{0,8}", c in ".{0,8}", d in ".{0,8}") {
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();

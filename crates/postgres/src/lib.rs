@@ -1,9 +1,9 @@
 //! The storage engine over PostgreSQL's protocol, for many front ends.
 //!
-//! Any number of processes share one database, and each may answer any request. What must stay true:
+//! Any number of processes share one database, and each may serve any request. Invariants:
 //! - a commit is one transaction; what it wrote carries one version, which no other commit ever gets ([`version`]);
-//! - a call ends in one of four ways that are never confused: applied, refused, nothing applied, unknown ([`outcome`]);
-//! - in the default mode no read is answered from a server that may have been deposed ([`instance`]);
+//! - a call has one of four distinct outcomes: applied, rejected, nothing applied, unknown ([`outcome`]);
+//! - in the default mode no read is served from a server that may have been replaced ([`instance`]);
 //! - the SQL is the subset that PostgreSQL, YugabyteDB and CockroachDB share ([`sql`]): no procedures, no advisory locks.
 
 mod commit;

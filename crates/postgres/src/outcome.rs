@@ -3,18 +3,18 @@
 use lazuli_engine::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-/// Why a transaction did not end well.
+/// Why a transaction failed.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// A condition did not hold; nothing was applied.
     Guard,
-    /// Another transaction was in the way; nothing was applied, again may succeed.
+    /// Another transaction conflicted; nothing was applied, and a retry may succeed.
     Conflict,
-    /// The connection is gone or in doubt, or nobody answered in time: it may or may not be applied.
+    /// The connection broke, is in an unknown state, or timed out: the transaction may or may not be applied.
     Lost(String),
-    /// The server does not take writes any more; nothing was applied.
+    /// The server no longer accepts writes; nothing was applied.
     Deposed(String),
-    /// Nothing was applied, and again would not help.
+    /// Nothing was applied, and a retry would not help.
     Denied(Error),
 }
 
@@ -28,14 +28,14 @@ impl Failure {
         }
     }
 
-    /// Can a call that changes nothing be made again?
+    /// Can a call that changes nothing be retried?
     pub fn is_transient(&self) -> bool {
         matches!(self, Failure::Conflict | Failure::Lost(_) | Failure::Deposed(_))
     }
 }
 
-/// What an error means. Every code is named for what it says about the effect: a server that answers with an error
-/// has undone the transaction, except where it ends while a commit waits to be confirmed.
+/// Classifies an error by its effect. A server that responds with an error has rolled the transaction back, except if
+/// it shuts down while a commit waits for confirmation.
 pub fn failure(error: &tokio_postgres::Error) -> Failure {
     let Some(code) = error.code() else { return Failure::Lost(describe(error)) };
     match code.code() {
@@ -57,7 +57,7 @@ pub fn failure(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// The error with what the server says about it.
+/// The error with the server's message.
 pub fn describe(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{} ({})", db.message(), db.code().code()),

@@ -1,7 +1,7 @@
-//! What a commit does to the table's rows, as statements.
+//! The effect of a commit on the table's rows, as statements.
 //!
-//! Most commits are planned from their conditions alone and sent in one round trip. Those that compute values from what
-//! is there, or that name a row twice, are decided on rows that were read and locked first.
+//! Most commits are planned from their conditions alone and sent in one round trip. Commits that compute values from
+//! existing ones, or that name a row twice, are evaluated on rows that were read and locked first.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +17,28 @@ use crate::sql::Statements;
 /// The lowest and the highest version that a row can have.
 const ANY_VERSION: (i64, i64) = (i64::MIN, i64::MAX);
 
-/// What becomes of one row.
+/// The change to one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It must not exist, and gets this value.
     Insert(Bytes),
-    /// It gets this value, unless its version is not below ours.
+    /// It gets this value, if its version is below that of the commit.
     Upsert(Bytes),
-    /// It must exist with a version between the two, and gets this value. `None`: any version below ours.
+    /// It must exist with a version between the two, and gets this value. `None`: any version below that of the
+    /// commit.
     Replace(Option<Version>, Bytes),
-    /// It must exist with this version, or with any, and goes.
+    /// It must exist with this version, or with any, and is deleted.
     Delete(Option<Version>),
-    /// It goes, if it exists.
+    /// It is deleted if it exists.
     Clear,
 }
 
 /// One row of a commit.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Where it lies.
+    /// Its address.
     pub address: Address,
-    /// What becomes of it.
+    /// The change.
     pub effect: Effect,
 }
 
@@ -53,7 +54,7 @@ impl Step {
     }
 }
 
-/// The steps of a commit that needs no look at the rows first; `None` if it does.
+/// The steps of a commit that can be planned without reading its rows; `None` for other commits.
 pub fn direct(writes: &[Write], addresses: &[Address]) -> Option<Vec<Step>> {
     let mut steps = Vec::with_capacity(writes.len());
     for (write, address) in writes.iter().zip(addresses) {
@@ -76,17 +77,17 @@ pub fn direct(writes: &[Write], addresses: &[Address]) -> Option<Vec<Step>> {
     in_order(steps)
 }
 
-/// Sorts steps by their rows, so that two commits take them in the same order; `None` if a row is named twice.
+/// Sorts steps by their rows, so that all commits lock rows in the same order; `None` if a row is named twice.
 fn in_order(mut steps: Vec<Step>) -> Option<Vec<Step>> {
     steps.sort_by(|a, b| a.address.cmp(&b.address));
     let is_unique = steps.windows(2).all(|pair| pair[0].address != pair[1].address);
     is_unique.then_some(steps)
 }
 
-/// Rows as they are, by where they lie.
+/// The current rows, by address.
 pub type Current = BTreeMap<Address, (Version, Bytes)>;
 
-/// What is known of a row.
+/// The known state of a row.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// Its version.
@@ -97,14 +98,14 @@ pub struct Head {
     pub value: Option<Bytes>,
 }
 
-/// What is known of rows, by where they lie.
+/// The known state of rows, by address.
 pub type Heads = BTreeMap<Address, Head>;
 
 /// The steps of a commit on rows that were read, and what its updates computed.
 pub type Decided = (Vec<Step>, Vec<Option<Bytes>>);
 
-/// Decides writes of the commit `version` on rows as they are; an error tells the first whose condition does not hold. Rows
-/// that updates compute from must have their values.
+/// Evaluates writes of the commit `version` on the current rows; an error has the first write whose condition does
+/// not hold. Rows that updates compute from must have their values.
 pub fn decided(
     writes: &[Write],
     addresses: &[Address],
@@ -141,7 +142,7 @@ pub fn decided(
     Ok((changed.into_iter().filter_map(step).collect(), computed))
 }
 
-/// A version as the database has it.
+/// A version as a number of the database.
 pub fn number(version: Version) -> i64 {
     i64::try_from(version.0).unwrap_or(i64::MAX)
 }
@@ -152,7 +153,7 @@ pub struct Call<'a> {
     pub statement: Statement,
     /// Its parameters.
     pub parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>,
-    /// How many rows it must change, if it does not see to that itself.
+    /// Number of rows that it must change, if the statement does not check this itself.
     pub rows: Option<u64>,
 }
 

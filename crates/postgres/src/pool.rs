@@ -1,8 +1,8 @@
-//! Connections to the server that takes writes, and finding that server.
+//! Connections to the primary, the server that accepts writes, and the search for it.
 //!
-//! Of several servers that take writes, the one with the latest history is the right one: a server that was deposed
-//! without noticing still says that it takes them. The pool is our own, since connections belong to a server that can
-//! be replaced under way: then all of them end at once.
+//! Of several servers that accept writes, the one with the latest timeline is the primary: a server that was replaced
+//! without noticing still claims to accept them. The pool is our own, since its connections belong to a server that can
+//! be replaced at any time: then all of them are closed at once.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -19,14 +19,14 @@ use crate::outcome::Failure;
 use crate::session::{Identity, Link, Session};
 use crate::url::PostgresUrl;
 
-/// Longest to wait for a connection, which includes finding a server that takes writes.
+/// Maximum wait for a connection, including the search for the primary.
 const ACQUIRE_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long the other servers may take to answer once one that takes writes has been found.
+/// Maximum wait for the other servers to respond once a primary has been found.
 const GRACE: Duration = Duration::from_millis(500);
-/// Between two searches for a server that takes writes.
+/// Pause between two searches for the primary.
 const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
-/// Connections to the server that takes writes.
+/// Connections to the primary.
 pub struct Pool {
     /// Where the database is.
     pub url: PostgresUrl,
@@ -35,11 +35,11 @@ pub struct Pool {
     current: Mutex<Option<Arc<Instance>>>,
     search: tokio::sync::Mutex<()>,
     epochs: AtomicU64,
-    /// The latest history that was used.
+    /// The latest timeline that was used.
     timeline: AtomicI64,
 }
 
-/// A connection that goes back to the pool if its user says so; dropped otherwise, with whatever it was doing.
+/// A connection that returns to the pool if its user releases it; otherwise it is closed when dropped.
 pub struct Lease {
     session: Session,
     pool: Arc<Pool>,
@@ -55,7 +55,7 @@ impl Deref for Lease {
 }
 
 impl Lease {
-    /// The connection has nothing under way: others may use it.
+    /// Returns the connection to the pool. Nothing may be in progress on it.
     pub fn give_back(self) {
         let Self { session, pool, permit } = self;
         if session.is_usable() {
@@ -79,7 +79,7 @@ impl Pool {
         })
     }
 
-    /// A connection to the server that takes writes; waits a while for one to appear.
+    /// A connection to the primary; waits a while for one to appear.
     pub async fn take(self: &Arc<Self>) -> Result<Lease> {
         self.take_within(ACQUIRE_TIME_MAX).await
     }
@@ -107,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// The server that takes writes; waits a while for one to appear.
+    /// The primary; waits a while for one to appear.
     pub async fn instance_soon(&self) -> Result<Arc<Instance>> {
         let deadline = Instant::now() + ACQUIRE_TIME_MAX;
         loop {
@@ -134,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// The server that takes writes now.
+    /// The current primary.
     pub async fn instance(&self) -> std::result::Result<Arc<Instance>, Failure> {
         if let Some(instance) = self.trusted() {
             return Ok(instance);
@@ -147,7 +147,7 @@ impl Pool {
         Ok(self.adopt(&link))
     }
 
-    /// Counts the servers that were used: as long as it stays the same, so does the server.
+    /// The number of servers that were used. While it stays the same, so does the server.
     pub fn epoch(&self) -> u64 {
         self.epochs.load(Ordering::SeqCst)
     }
@@ -181,7 +181,7 @@ impl Pool {
         instance
     }
 
-    /// Asks all servers, and picks the one that takes writes and has the latest history.
+    /// Queries all servers, and picks the primary with the latest timeline.
     pub async fn find(&self) -> std::result::Result<Link, String> {
         let mut asked = JoinSet::new();
         for server in 0..self.url.servers.len() {
@@ -211,7 +211,7 @@ impl Pool {
         best.ok_or_else(|| format!("no database server takes writes: {}", whys.join("; ")))
     }
 
-    /// Ends all connections that are idle, and gives out no more.
+    /// Closes all idle connections, and the pool.
     pub fn close(&self) {
         self.permits.close();
         locked(&self.idle).clear();
@@ -221,12 +221,12 @@ impl Pool {
     }
 }
 
-/// Why a server is not the one to use, if it is not. `seen`: the latest history that was in use.
+/// Why a server must not be used, if so. `seen` is the latest timeline that was in use.
 fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     if !server.is_writable {
         return Some("it takes no writes");
     }
-    // A server that was deposed has come back as leader and lacks what was acknowledged since.
+    // A server that was replaced has come back as leader and lacks what was acknowledged since.
     (server.timeline < seen)
         .then_some("its history is older than one that was in use: acknowledged data may be missing")
 }
@@ -235,7 +235,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Waits before something is tried again.
+/// Waits before a retry.
 #[allow(clippy::disallowed_methods, reason = "nothing tells when another server or another commit is done")]
 pub async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Callers who wait for their turn in vain are too many, which passes: the database need not be ill.
+    /// Callers that wait for a connection in vain get a transient error: the database itself may be healthy.
     #[tokio::test]
     async fn connections_that_are_all_in_use_are_a_load_and_no_failure() {
         let pool = Pool::new("postgres://lazuli@127.0.0.1:1/lazuli?pool=1".parse().unwrap());
@@ -270,7 +270,8 @@ mod tests {
         assert!(matches!(refused, Some(Error::Unavailable(_))), "{refused:?}");
     }
 
-    /// CS-06: what was acknowledged on a newer history is not on an older one, whoever leads now.
+    /// CS-06: an older timeline lacks what was acknowledged on a newer one, so it is not used, whichever server leads
+    /// now.
     #[test]
     fn a_history_older_than_the_one_in_use_is_refused() {
         #[track_caller]

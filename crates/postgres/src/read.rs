@@ -18,15 +18,15 @@ use crate::session::Session;
 use crate::sql::{BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
 use crate::url::Reads;
 
-/// How often a read is made before it fails.
+/// Maximum attempts of a read.
 const ATTEMPTS_MAX: usize = 4;
-/// Rows fetched at a time, at most.
+/// Maximum rows fetched at a time.
 const CHUNK_ROWS_MAX: usize = 1_024;
-/// Rows fetched at first if the page can be small.
+/// Rows in the first fetch, if the page can be small.
 const CHUNK_ROWS_FIRST: usize = 16;
-/// Bytes of values fetched at a time; one value more at most.
+/// Maximum bytes of values fetched at a time, plus at most one value.
 const CHUNK_BYTES_MAX: i64 = 4 * 1024 * 1024;
-/// Single rows that are fetched together.
+/// Maximum single rows that are fetched together.
 const POINTS_MAX: usize = 128;
 
 /// A row as it comes from the database.
@@ -64,7 +64,8 @@ impl Core {
         Ok(rows.iter().zip(&addresses).map(row).collect())
     }
 
-    /// The rows at some addresses of one partition, from one snapshot. `always_proven`: also where reads need not be.
+    /// The rows at some addresses of one partition, from one snapshot. With `always_proven`, proves the read even
+    /// where the read mode does not require it.
     pub async fn rows(&self, addresses: &[Address], always_proven: bool) -> Result<Current> {
         if addresses.is_empty() {
             return Ok(Current::new());
@@ -90,7 +91,7 @@ impl Core {
         }
     }
 
-    /// Has one of some rows of one partition this version? Proven in any case.
+    /// Does any of some rows of one partition have this version? Always proven.
     pub async fn has_version(&self, addresses: &[&Address], version: Version) -> Result<bool> {
         let mut attempts = 0;
         loop {
@@ -113,7 +114,7 @@ impl Core {
         }
     }
 
-    /// Proves that what was read from a server was not stale.
+    /// Proves that a read from a server was not stale.
     pub async fn prove(&self, instance: &Arc<Instance>, always: bool) -> std::result::Result<(), Failure> {
         if always || self.pool.url.reads == Reads::Linearizable {
             return instance.barrier(&self.pool.url).await;
@@ -148,7 +149,7 @@ impl Core {
         }
     }
 
-    /// Begins a snapshot and reads the first chunk from it, again if the connection breaks.
+    /// Begins a snapshot and reads the first chunk from it; retries if the connection breaks.
     async fn begin(&self, table: i64, spans: VecDeque<Span>, rows: usize) -> Result<(Lease, Cursor)> {
         let mut attempts = 0;
         loop {
@@ -180,7 +181,7 @@ impl Core {
     }
 }
 
-/// Offers chunk after chunk to the page until it is full or the spans are done.
+/// Passes chunk after chunk to the page until it is full or the spans are done.
 async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result<Page> {
     let mut chunk = cursor.first.take();
     while let Some(rows) = chunk {
@@ -196,11 +197,11 @@ async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result
     Ok(pager.finish())
 }
 
-/// Where a scan stands.
+/// The position of a scan.
 pub struct Cursor {
     table: i64,
     has_long: bool,
-    /// What is left, in order.
+    /// The remaining spans, in order.
     spans: VecDeque<Span>,
     /// How many rows to fetch next.
     rows: usize,
@@ -208,13 +209,13 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// At the beginning of a table, to read all of it.
+    /// At the beginning of a table.
     pub fn everything(table: i64) -> Self {
         let spans = VecDeque::from([Span::new(&KeyRange::ALL)]);
         Self { table, has_long: true, spans, rows: CHUNK_ROWS_MAX, first: None }
     }
 
-    /// The next rows, perhaps none; `None` when nothing is left.
+    /// The next rows, possibly none; `None` at the end.
     pub async fn next(&mut self, session: &Session) -> std::result::Result<Option<Vec<Fetched>>, Failure> {
         let Some(front) = self.spans.front() else { return Ok(None) };
         let chunk = if front.point().is_some() {
@@ -228,7 +229,7 @@ impl Cursor {
         Ok(Some(chunk.rows))
     }
 
-    /// Leaves out of the first span what has been read.
+    /// Removes the part that was read from the first span.
     fn advance(&mut self, chunk: &Chunk) {
         match (chunk.is_cut, chunk.rows.last(), self.spans.front_mut()) {
             (true, Some(last), Some(front)) => front.start = key::after(last.key.clone()),
@@ -249,7 +250,7 @@ impl Cursor {
         Ok(merged(short?, long?))
     }
 
-    /// Reads the points that the spans begin with.
+    /// Reads the single rows at the start of the spans.
     async fn points(&mut self, session: &Session) -> std::result::Result<Chunk, Failure> {
         let points: Vec<Edge> =
             self.spans.iter().map_while(|span| span.point().cloned()).take(POINTS_MAX).collect();
@@ -286,7 +287,7 @@ async fn ranged(
     Ok(chunk(found, rows))
 }
 
-/// The rows of a response; there may be more if it has as many as were asked for, or as many bytes.
+/// The rows of a response. There may be more if it reached the requested number of rows or bytes.
 fn chunk(found: Vec<tokio_postgres::Row>, rows_max: usize) -> Chunk {
     let rows: Vec<Fetched> = found.iter().map(fetched).collect();
     let bytes: usize = rows.iter().map(|row| row.value.len()).sum();
@@ -303,7 +304,7 @@ fn fetched(row: &tokio_postgres::Row) -> Fetched {
     }
 }
 
-/// Two chunks of the same span as one: nothing after the end of one that was cut.
+/// Merges two chunks of the same span: drops everything after the end of a chunk that was cut.
 fn merged(one: Chunk, two: Chunk) -> Chunk {
     let end = |chunk: &Chunk| chunk.rows.last().filter(|_| chunk.is_cut).map(|row| row.key.clone());
     let end = match (end(&one), end(&two)) {
@@ -319,7 +320,7 @@ fn merged(one: Chunk, two: Chunk) -> Chunk {
     Chunk { rows, is_cut }
 }
 
-/// Rows by their addresses, and the connection back to the pool.
+/// Reads rows by address, and returns the connection to the pool.
 async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Current, Failure> {
     let mut sorted: Vec<&Address> = addresses.iter().collect();
     sorted.sort();

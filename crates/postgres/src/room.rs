@@ -1,8 +1,8 @@
-//! Memory for commits: how much all of them together may hold.
+//! Memory for commits: a limit on all of them together.
 //!
-//! A commit holds its input, the rows that its updates read and compute, and copies of those on their way through the
-//! connection. Small commits are free, because there are no more of them than connections. Large ones claim what they
-//! need before they take a connection, so that one that waits holds nothing, neither memory nor locks.
+//! A commit holds its input, the rows that its updates read and compute, and copies of those in the connection's
+//! buffers. Small commits are not counted, because there are no more of them than connections. A large commit claims
+//! the memory it needs before it takes a connection, so a waiting commit holds neither memory nor locks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use lazuli_engine::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Input and rows of a commit that claims nothing.
+/// Maximum input and rows of a commit that claims no memory.
 pub const FREE_BYTES: usize = 1024 * 1024;
-/// Rows of a commit that are read, computed and sent at a time; one row more at most.
+/// Rows of a commit that are read, computed and sent at a time, plus at most one row.
 pub const CHUNK_BYTES: usize = 4 * 1024 * 1024;
-/// Copies of a chunk while it is read or sent: rows as they come and as they are kept, the statement in a buffer that
-/// doubles as it grows, and in the buffer of the connection.
+/// Copies of a chunk while it is read or sent: the rows as received, the rows as stored, the statement in a buffer
+/// that doubles as it grows, and the connection's buffer.
 const CHUNK_COPIES: usize = 6;
 /// Copies of an input while it is sent.
 const INPUT_COPIES: usize = 4;
 
-/// All that commits may claim together: as much as the largest one needs.
+/// Memory that all commits together may claim: as much as the largest one needs.
 const ROOM_BYTES: usize = COMMIT_BYTES_MAX + CHUNK_COPIES * (CHUNK_BYTES + VALUE_BYTES_MAX);
-/// What one connection holds besides: a small commit, or the rows of a scan as they come.
+/// Memory of one connection in addition: a small commit, or the received rows of a scan.
 const CONNECTION_BYTES: usize = 16 * 1024 * 1024;
-/// What the engine holds besides.
+/// Memory of the engine in addition.
 const FIXED_BYTES: usize = 16 * 1024 * 1024;
 /// Memory is counted in units of this size.
 const UNIT_BYTES: usize = 1024;
-/// Longest to wait for room.
+/// Maximum wait for memory.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(10);
 
 const _: () = assert!(INPUT_COPIES * COMMIT_INPUT_BYTES_MAX <= ROOM_BYTES);
@@ -41,10 +41,10 @@ pub fn memory_bytes_max(connections: usize) -> u64 {
     (ROOM_BYTES + connections * CONNECTION_BYTES + FIXED_BYTES) as u64
 }
 
-/// What is left of the memory.
+/// The remaining memory.
 pub struct Room(Arc<Semaphore>);
 
-/// A part of the memory, given back when it is dropped.
+/// A share of the memory, returned when it is dropped.
 pub struct Claim {
     _permit: Option<OwnedSemaphorePermit>,
     /// Rows that the commit may read, and rows that it may compute.
@@ -57,7 +57,7 @@ impl Room {
         Self(Arc::new(Semaphore::new(ROOM_BYTES / UNIT_BYTES)))
     }
 
-    /// Waits for room for a commit with an input and rows of these sizes.
+    /// Waits for memory for a commit with an input and rows of these sizes.
     pub async fn take(&self, input: usize, rows: usize) -> Result<Claim> {
         self.take_within(ROOM_TIME_MAX, input, rows).await
     }

@@ -1,7 +1,7 @@
-//! The tables in the database: made, checked and brought up to date.
+//! The tables in the database: creation, checks and migration.
 //!
-//! A database carries the version of its schema. A server starts on its own version only; an empty database is set up
-//! at the first start, an older one by `lazuli engine migrate`.
+//! A database stores the version of its schema. A server starts only on its own version; the first start sets up an
+//! empty database, and `lazuli engine migrate` migrates an older one.
 
 use tokio_postgres::{Client, Error};
 
@@ -11,13 +11,13 @@ use crate::version::SLOTS;
 /// The version of the schema that this program works with.
 pub const SCHEMA_VERSION: i64 = 2;
 
-/// How often setting up is tried: of several front ends that start at once on an empty database all but one fail.
+/// Maximum attempts to set up a database: of several front ends that start at once on an empty one, all but one fail.
 const ATTEMPTS_MAX: usize = 20;
 
-/// Which database answers, by what it says of itself.
+/// The kind of database, detected from its version string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// PostgreSQL and what is built on it.
+    /// PostgreSQL and its derivatives.
     Postgres,
     /// YugabyteDB.
     Yugabyte,
@@ -26,7 +26,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// The flavour of a database that says this of its version.
+    /// The kind of database with this version string.
     pub fn of(version: &str) -> Self {
         if version.contains("CockroachDB") {
             Flavour::Cockroach
@@ -37,7 +37,8 @@ impl Flavour {
         }
     }
 
-    /// The order of a key column: YugabyteDB would spread the first one by its hash, PostgreSQL knows no such word.
+    /// The order of a key column: YugabyteDB would hash the first one by default; PostgreSQL does not have the
+    /// keyword.
     fn ascending(self) -> &'static str {
         match self {
             Flavour::Postgres | Flavour::Cockroach => "",
@@ -113,7 +114,8 @@ impl Flavour {
         statements
     }
 
-    /// What brings a database from one version to the latest. The version comes last: it says that all is there.
+    /// The statements that migrate a database to the latest version. The version is written last, so it proves that
+    /// all of them ran.
     fn steps(self, before: Option<i64>) -> Vec<String> {
         let mut statements = if before.is_none() { self.version_1() } else { vec![] };
         statements.extend(self.version_2());
@@ -136,7 +138,7 @@ pub async fn found(client: &Client) -> Result<Option<i64>, String> {
     }
 }
 
-/// Brings a database to the version of this program; tells which version it had.
+/// Migrates a database to the version of this program; returns the previous version.
 pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, String> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS_MAX {
@@ -155,7 +157,7 @@ pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, S
     Err(format!("the tables could not be made: {last}"))
 }
 
-/// Rejects a database that this program cannot work with; sets up an empty one.
+/// Rejects a database of another version; sets up an empty one.
 pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
     match found(client).await? {
         Some(SCHEMA_VERSION) => Ok(()),

@@ -1,4 +1,4 @@
-//! One connection to one server, and what that server says of itself.
+//! One connection to one server, and that server's description.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -18,30 +18,30 @@ use crate::schema::Flavour;
 use crate::sql::Statements;
 use crate::url::{CONNECT_TIME_MAX, PostgresUrl};
 
-/// Longest that one call may take. A commit that waits for a standby which never answers ends here, as unknown.
+/// Timeout of one call. A commit that waits for a standby which never responds ends with an unknown outcome.
 pub const CALL_TIME_MAX: Duration = Duration::from_secs(15);
-/// Longest to connect, sign in and ask who is there.
+/// Timeout for connecting, authenticating and reading the server's description.
 const GREETING_TIME_MAX: Duration = Duration::from_secs(2 * CONNECT_TIME_MAX.as_secs());
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The same for two connections to the same running server only.
+    /// Equal only for connections to the same running server.
     pub key: String,
-    /// It takes writes.
+    /// Whether it accepts writes.
     pub is_writable: bool,
-    /// How often the database has changed hands.
+    /// Its timeline: the number of failovers so far.
     pub timeline: i64,
-    /// Its commits wait for a standby.
+    /// Whether its commits wait for a standby.
     pub is_replicated: bool,
-    /// Which database it is.
+    /// The kind of database.
     pub flavour: Flavour,
-    /// What it calls itself.
+    /// Its version string.
     pub version: String,
 }
 
 impl Identity {
-    /// Has the database changed hands since, as the other one says?
+    /// Has there been a failover since, according to the other description?
     pub fn is_older(&self, other: &Self) -> bool {
         self.timeline < other.timeline
     }
@@ -55,13 +55,13 @@ const WHO: &str = "SELECT NOT (pg_is_in_recovery() OR current_setting('transacti
      current_setting('synchronous_standby_names') <> '', \
      current_setting('synchronous_commit') IN ('off', 'local'), current_setting('fsync') = 'off'";
 
-/// A connection that has said who it is connected to.
+/// A connection whose server is known.
 pub struct Link {
     /// The connection.
     pub client: Client,
-    /// Who is at the other end.
+    /// The server's description.
     pub identity: Identity,
-    /// Which of the servers named it is.
+    /// Its index among the configured servers.
     pub server: usize,
     doubt: Arc<AtomicBool>,
     task: AbortHandle,
@@ -74,7 +74,7 @@ impl Drop for Link {
 }
 
 impl Link {
-    /// Connects to one of the servers named.
+    /// Connects to one of the configured servers.
     pub async fn connect(url: &PostgresUrl, server: usize) -> Result<Self, String> {
         match timeout(GREETING_TIME_MAX, Self::greet(url, server)).await {
             Ok(linked) => linked.map_err(|error| describe(&error)),
@@ -150,7 +150,7 @@ pub struct Session {
     pub instance: Arc<Instance>,
 }
 
-/// A call under way.
+/// A call in progress.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<u64, tokio_postgres::Error>> + Send + 'a>>;
 
 impl Session {
@@ -178,7 +178,7 @@ impl Session {
         self.link.doubt.load(Ordering::SeqCst)
     }
 
-    /// Waits for a call, but not for ever, and not for a server that has been replaced.
+    /// Waits for a call, with a timeout, and stops if the server has been replaced.
     pub async fn wait<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Sends a statement and does not wait for the answer, which the connection takes by itself.
+    /// Sends a statement without waiting for the response, which the connection receives in the background.
     pub async fn send_only(&self, statement: &str) {
         let mut call = std::pin::pin!(self.link.client.batch_execute(statement));
         poll_fn(|cx| {
@@ -224,7 +224,7 @@ pub async fn pipelined(mut calls: Vec<Pending<'_>>) -> Vec<Result<u64, tokio_pos
     results.into_iter().flatten().collect()
 }
 
-/// The first error says why a transaction failed: those after it are its echo.
+/// The first error says why a transaction failed; the ones after it follow from it.
 pub fn first_error(results: Vec<Result<u64, tokio_postgres::Error>>) -> Result<(), Failure> {
     results.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(failure(&error)))
 }

@@ -8,11 +8,11 @@ use tokio_postgres::{Client, Error, Statement};
 
 /// Begins a scan: every page of it from one snapshot.
 pub const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// Begins a commit, at the isolation that the database is set to: its conditions hold at any.
+/// Begins a commit, at the database's default isolation level: its conditions hold at any level.
 pub const BEGIN: &str = "BEGIN";
 /// Ends a commit.
 pub const COMMIT: &str = "COMMIT";
-/// Ends a transaction without effect.
+/// Rolls a transaction back.
 pub const ROLLBACK: &str = "ROLLBACK";
 
 const GET: &str =
@@ -21,18 +21,18 @@ const GET: &str =
 const GET_SOME: &str =
     "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[])";
 
-/// Versions and sizes, and the values of the rows $5 as far as they have at most $4 bytes. The lengths of large values are
+/// Versions and sizes, and the values of the rows $5 that have at most $4 bytes. The lengths of large values are
 /// known without reading them.
 const HEADS: &str = "SELECT rk, ver, octet_length(val)::int8, \
      CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk";
 
-/// The same, and nobody else changes the rows. In the order of their keys, so that two commits never wait for each other.
+/// The same, with locks. Locks the rows in the order of their keys, so that commits do not deadlock.
 const HEADS_LOCKED: &str = "SELECT rk, ver, octet_length(val)::int8, \
      CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk FOR UPDATE";
 
-/// Has one of the rows this version?
+/// Does one of the rows have this version?
 const FIND_VERSION: &str = "SELECT 1 FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) AND ver = $4::int8 LIMIT 1";
 
@@ -56,7 +56,7 @@ const SCAN_LONG: &str = "SELECT pk, rk, ver, val FROM (\
      AND (lpk, lrk) >= ($2::bytea, $3::bytea) AND (lpk, lrk) < ($4::bytea, $5::bytea) \
      ORDER BY lpk, lrk LIMIT $6::int8) AS wanted) AS counted WHERE before < $7::int8 ORDER BY pk, rk";
 
-/// Rows by their keys, with the same bound on bytes.
+/// Rows by their keys, with the same limit on bytes.
 const POINTS: &str = "SELECT pk, rk, ver, val FROM (\
      SELECT pk, rk, ver, val, sum(octet_length(val)) OVER (ORDER BY pk, rk ROWS UNBOUNDED PRECEDING) \
      - octet_length(val) AS before FROM (\
@@ -83,7 +83,7 @@ const UPSERT_ONE: &str = "INSERT INTO lazuli_row (tbl, pk, rk, ver, val, lpk, lr
      ON CONFLICT (tbl, pk, rk) DO UPDATE SET ver = excluded.ver, val = excluded.val \
      WHERE lazuli_row.ver < excluded.ver";
 
-/// Changes rows whose version lies between two.
+/// Changes rows whose version is between two.
 const REPLACE: &str = "WITH changed AS (UPDATE lazuli_row AS e SET ver = $3::int8, val = r.val \
      FROM unnest($4::bytea[], $5::int8[], $6::int8[], $7::bytea[]) AS r(rk, low, high, val) \
      WHERE e.tbl = $1::int8 AND e.pk = $2::bytea AND e.rk = r.rk AND e.ver >= r.low AND e.ver <= r.high \
@@ -100,10 +100,10 @@ const DELETE: &str = "WITH changed AS (DELETE FROM lazuli_row AS e \
 const DELETE_ONE: &str = "DELETE FROM lazuli_row \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = $3::bytea AND ver >= $4::int8 AND ver <= $5::int8";
 
-/// Counts a change of the system's table, in the same transaction.
+/// Increments the counter of changes to the system table, in the same transaction.
 const COUNT_CHANGE: &str = "UPDATE lazuli_meta SET value = value + 1 WHERE name = 'changes'";
 
-/// What front ends tell each other, and whether commits wait for a standby (a setting that only PostgreSQL has).
+/// The state that front ends share, and whether commits wait for a standby (a setting that only PostgreSQL has).
 const META: &str = "SELECT (SELECT value FROM lazuli_meta WHERE name = 'changes'), \
      (SELECT value FROM lazuli_meta WHERE name = 'long'), \
      coalesce(current_setting('synchronous_standby_names', true), '') <> ''";

@@ -1,7 +1,7 @@
-//! TLS to the database, by rustls, with the modes that PostgreSQL's own tools have.
+//! TLS to the database, with rustls and the modes of PostgreSQL's own tools.
 //!
-//! `prefer` and `require` encrypt without asking who is at the other end, unless `sslrootcert` is given; `verify-full`
-//! asks, by that file or by the machine's own list.
+//! `prefer` and `require` encrypt without verifying the server, unless `sslrootcert` is given; `verify-full` verifies
+//! it with that file or with the machine's root certificates.
 
 use std::fs;
 use std::future::Future;
@@ -25,7 +25,7 @@ use tokio_rustls::TlsConnector;
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// The TLS of a mode, with the certificates that `root` holds.
+    /// The TLS configuration of a mode, with the certificates in `root`.
     pub fn new(mode: &str, root: Option<&str>) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -60,7 +60,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Accepts any certificate, as `require` of PostgreSQL's tools does.
+/// Accepts any certificate, like `require` in PostgreSQL's tools.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 

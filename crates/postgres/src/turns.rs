@@ -1,14 +1,14 @@
-//! One errand for all who wait: a caller gets the result of a round that began after it asked.
+//! Batches callers: each gets the result of a round that began after its call.
 //!
-//! Whoever asks while a round is under way waits for the next one, which then serves all who came meanwhile. A round
-//! that is abandoned half-way counts for nobody.
+//! Callers that arrive during a round wait for the next one and share it. If a round is cancelled, the next caller
+//! starts another one.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-/// Rounds of an errand that needs `S` and brings back `T`.
+/// Rounds of a task that needs `S` and returns `T`.
 pub struct Turns<S, T> {
     started: AtomicU64,
     state: Mutex<State<S, T>>,
@@ -54,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// Callers that come during a round share the next one, and get nothing from the one under way.
+    /// Callers that arrive during a round share the next one, and get nothing from the current one.
     #[tokio::test]
     async fn rounds_are_shared() {
         let turns = Arc::new(Turns::<u32, u32>::new(0));

@@ -11,27 +11,27 @@ use crate::tls::Tls;
 
 /// Connections of one front end for reads and writes, unless `pool=` says otherwise.
 const POOL_DEFAULT: usize = 16;
-/// Most that can be asked for.
+/// Maximum number of connections in `pool=`.
 const POOL_MAX: usize = 1_000;
-/// Most servers that can be named.
+/// Maximum number of servers in a URL.
 const HOSTS_MAX: usize = 16;
-/// Longest to connect to one server.
+/// Timeout for connecting to one server.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(3);
-/// Bytes that stay unacknowledged for this long mean that the server is gone.
+/// If sent bytes stay unacknowledged for this long, the server counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// What a read promises while the database changes hands.
+/// The consistency of reads during a failover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
-    /// Every read sees all that was acknowledged before it began: where the database is replicated, answers wait for a
-    /// commit that the standby confirms, shared by all reads that wait at the same time.
+    /// Every read sees all changes that were acknowledged before it began. If the database is replicated, responses
+    /// wait for a commit that the standby confirms; all reads that wait at the same time share it.
     #[default]
     Linearizable,
-    /// Answers do not wait. A server that was deposed without noticing may answer with old data until it is stopped.
+    /// Responses do not wait. A server that was replaced without noticing may return stale data until it is stopped.
     Primary,
 }
 
-/// Where the database is, and how to talk to it.
+/// The address of the database, and its settings.
 #[derive(Clone)]
 pub struct PostgresUrl {
     /// One for each server.
@@ -52,7 +52,7 @@ impl PartialEq for PostgresUrl {
 impl Eq for PostgresUrl {}
 
 impl PostgresUrl {
-    /// The same database, whose sessions run with this setting.
+    /// The same database, with a setting for its sessions.
     pub fn with_option(mut self, option: &str) -> Self {
         self.text = format!("{} {option}", self.text);
         for server in &mut self.servers {
@@ -69,8 +69,8 @@ impl FromStr for PostgresUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         if query.contains('@') {
-            // What comes then may be half a password, and no error may repeat it.
-            return Err("a ? in a user's name or password is written %3F, and an @ in a parameter %40".into());
+            // The rest may be half a password, which must not appear in an error.
+            return Err("write a ? in a user name or password as %3F, and an @ in a parameter as %40".into());
         }
         let mut own = Own { pool: POOL_DEFAULT, reads: Reads::default(), mode: "prefer", root: None };
         let mut passed = Vec::new();
@@ -102,19 +102,22 @@ impl<'a> Own<'a> {
         match (name, value) {
             ("pool", _) => {
                 let count = value.parse().ok().filter(|count| (1..=POOL_MAX).contains(count));
-                self.pool = count.ok_or_else(|| format!("pool is a number from 1 to {POOL_MAX}"))?;
+                self.pool =
+                    count.ok_or_else(|| format!("invalid pool; expected a number from 1 to {POOL_MAX}"))?;
             }
             ("reads", "linearizable") => self.reads = Reads::Linearizable,
             ("reads", "primary") => self.reads = Reads::Primary,
-            ("reads", _) => return Err("reads is linearizable or primary".into()),
+            ("reads", _) => return Err("invalid reads; expected linearizable or primary".into()),
             ("sslmode", "disable" | "prefer" | "require" | "verify-full") => self.mode = value,
             ("sslmode", _) => {
-                return Err("sslmode is disable, prefer, require or verify-full".into());
+                return Err("invalid sslmode; expected disable, prefer, require or verify-full".into());
             }
             ("sslrootcert", _) => self.root = Some(value.to_owned()),
             // We always look for the server that takes writes, among all that are named.
             ("target_session_attrs", "read-write" | "primary" | "any") => {}
-            ("target_session_attrs", _) => return Err("target_session_attrs is read-write".into()),
+            ("target_session_attrs", _) => {
+                return Err("invalid target_session_attrs; expected read-write".into());
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -161,7 +164,7 @@ fn servers(config: &Config, mode: &str) -> Result<Vec<Config>, String> {
     Ok(hosts.iter().enumerate().map(server).collect())
 }
 
-/// Passwords are for the database, not for logs.
+/// Hides the password: it must not appear in logs.
 fn without_password(text: &str) -> String {
     let base = text.split('?').next().unwrap_or(text);
     match (base.split_once("://"), base.rsplit_once('@')) {

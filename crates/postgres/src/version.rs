@@ -1,9 +1,9 @@
 //! Versions that no two commits share, whichever front end made them.
 //!
-//! A version is a time in ticks of 100 ns. Each front end holds one of [`SLOTS`] numbers, and its versions leave that
-//! remainder, so that two front ends never give the same; within one they increase. That a row's version never goes
-//! back is asked of the database with every write; a front end whose clock is behind learns of it there, and from the
-//! marks that all leave with their slots.
+//! A version is a time in ticks of 100 ns. Each front end holds one of [`SLOTS`] slots, and its versions are
+//! congruent to its slot number, so two front ends never issue the same version; within one front end, versions
+//! increase. The database checks with every write that a row's version does not decrease. A front end whose clock is
+//! behind learns this from a failed write, and from the marks that all front ends store with their slots.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 /// Maximum number of front ends. A version is at most this many ticks (6.4 µs) ahead of the clock.
 pub const SLOTS: u64 = 64;
-/// A slot that was not renewed for this long is free.
+/// A slot that was not renewed for this long counts as free.
 pub const LEASE: Duration = Duration::from_secs(300);
 /// A front end stops using its slot this long after it was last renewed.
 pub const LEASE_TRUSTED: Duration = Duration::from_secs(240);
 
-/// Gives out versions.
+/// Issues versions.
 pub struct Versions {
     clock: Clock,
     state: Mutex<State>,
@@ -53,13 +53,14 @@ impl Versions {
         Ok(Version(version))
     }
 
-    /// The slot, and the highest version that may have been given out.
+    /// The slot, and the highest version that may have been issued.
     pub fn mark(&self) -> (u64, u64) {
         let state = self.state();
         (state.slot, state.last)
     }
 
-    /// The slot was renewed or changed, by a statement begun at `begun`; others have come as far as `high`.
+    /// Records that a statement begun at `begun` renewed or changed the slot; `high` is the highest version of the
+    /// other front ends.
     pub fn renewed(&self, slot: u64, high: u64, begun: Instant) {
         let mut state = self.state();
         state.slot = slot;

@@ -1,4 +1,5 @@
-//! Memory of an engine under commits that cost far more than they send. A process of its own, because it measures the process.
+//! Memory of an engine under commits that cost far more than they send. Runs in its own process, because it measures
+//! the process.
 
 #![cfg(target_os = "linux")]
 
@@ -23,7 +24,7 @@ impl Factory for Database {
     }
 }
 
-/// The most that the process has held in memory so far.
+/// The peak memory of the process so far.
 fn peak_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("the system tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it has a line for it");
@@ -31,8 +32,8 @@ fn peak_bytes() -> u64 {
     number.expect("a number") * 1024
 }
 
-/// Each commit held its rows up to five times, and all commits ran at once: the process took gigabytes, and every commit
-/// failed because none was done in time.
+/// A former bug: each commit held up to five copies of its rows, and all commits ran at once. The process took
+/// gigabytes, and every commit failed because none finished in time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn finding_1_large_updates_stay_within_the_memory_bound() {
     const CALLERS: usize = 6;

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What a statement starts with.
+/// The keywords that a statement can start with.
 const FIRST: &[&str] = &[
     "ALTER", "BEGIN", "COMMIT", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "LOCK", "MERGE", "ROLLBACK",
     "SELECT", "SET", "SHOW", "TRUNCATE", "UPDATE", "VACUUM", "WITH",
@@ -137,7 +137,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 struct Statement {
     file: String,
     text: String,
-    /// Its parameters are sent with their types.
+    /// Parameters are sent with their types.
     is_typed: bool,
 }
 
@@ -198,7 +198,7 @@ fn problems(statement: &Statement) -> Vec<String> {
     problems
 }
 
-/// The words outside of quotes and braces, and the types behind `::`.
+/// The words outside of quotes and braces, and the types after `::`.
 fn words_of(text: &str) -> (Vec<String>, Vec<String>) {
     let (mut words, mut types, mut word) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut braced, mut is_type) = (false, false, false);

@@ -21,7 +21,7 @@ enum Framing {
     Chunk(u64),
     /// A line that announces a chunk comes next.
     ChunkLine,
-    /// Lines behind the last chunk, up to an empty one.
+    /// Lines after the last chunk, up to an empty one.
     Trailer,
     /// When the connection is closed.
     Close,

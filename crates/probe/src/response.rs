@@ -29,7 +29,7 @@ impl Response {
         Ok(Self { status, head, ..Self::default() })
     }
 
-    /// The words behind the status.
+    /// The reason phrase.
     pub fn reason(&self) -> &str {
         self.head.lines().next().and_then(|line| line.splitn(3, ' ').nth(2)).unwrap_or_default()
     }

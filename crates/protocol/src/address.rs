@@ -1,6 +1,6 @@
 //! From a request target and a Host header to the account and the resource that they name.
 //!
-//! Nothing here fails on account of what exists: only on what cannot be an address.
+//! Parsing fails only for invalid addresses, never because something does not exist.
 
 use std::borrow::Cow;
 
@@ -39,10 +39,11 @@ pub struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Takes a target apart. `is_account` tells whether an account exists.
+    /// Splits a target. `is_account` says whether an account exists.
     ///
-    /// The account is found by known names, so that any host name can point at the server: `{account}.{service}.…` names
-    /// it for certain; else the first segment of the path, if there is such an account; else the first label of the host.
+    /// The account is found by known names, so that any host name can point at the server: `{account}.{service}.…`
+    /// names it for certain; else the first segment of the path, if there is such an account; else the first label of
+    /// the host.
     pub fn parse(
         head: &Head<'a>,
         service: Service,

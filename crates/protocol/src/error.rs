@@ -6,7 +6,7 @@ use crate::ApiVersion;
 use crate::http::response::{Context, Response};
 use crate::xml::write;
 
-/// The challenge that comes with 401: SDKs split it at blanks, so its form is fixed.
+/// The challenge that comes with 401: SDKs split it at spaces, so its format is fixed.
 pub const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// The message with the trailer that every error carries: `\nRequestId:…\nTime:…Z`, and in a batch the index in front.
@@ -25,8 +25,8 @@ pub fn repeats_code(version: ApiVersion) -> bool {
     version >= ApiVersion::V2017_07_29
 }
 
-/// The response of the Blob and Queue services to a failed request. Up to 2017-04-17 the code stands in the body only;
-/// requests that fail before their version is known say neither version nor code in headers.
+/// The response of the Blob and Queue services to a failed request. Up to 2017-04-17 the code is in the body only.
+/// Responses to requests that fail before their version is known have neither the version nor the code in headers.
 pub fn storage(context: &Context, failure: &Failure) -> Response {
     let mut response = Response::refusal(failure.code);
     if context.version >= ApiVersion::V2017_07_29 {

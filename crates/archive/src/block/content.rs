@@ -7,7 +7,7 @@ use lazuli_engine::content::checksum::Summing;
 use lazuli_engine::content::{PIECE_ENCODED_BYTES, Piece};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Size of what stands before the bytes: the piece and the offset of the bytes in it.
+/// Size of the header before the bytes: the piece and the offset of the bytes in it.
 const HEAD_BYTES: usize = PIECE_ENCODED_BYTES + 4;
 /// Size of the totals of content in the last block.
 const TOTALS_BYTES: usize = 32;

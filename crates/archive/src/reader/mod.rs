@@ -1,4 +1,4 @@
-//! Reads a backup and verifies it on the way: every byte of every file is covered by a checksum.
+//! Reads a backup and verifies it: every byte of every file is covered by a checksum.
 
 use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind, Read};

@@ -20,7 +20,7 @@ pub fn create(account: &Account, queue: &str) -> Request {
     account.request("PUT", &format!("/{queue}"))
 }
 
-/// Puts a message of a kilobyte that lives for a number of seconds; -1 stands for ever.
+/// Puts a message of a kilobyte that lives for a number of seconds; -1 means forever.
 pub fn put(account: &Account, queue: &str, seconds_to_live: i64) -> Request {
     let text = "x".repeat(MESSAGE_CHARS);
     account

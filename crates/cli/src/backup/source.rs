@@ -48,7 +48,7 @@ impl Source {
             Ok(engine) => OpenStore::begin(engine).map(|store| Self::Store(Box::new(store))),
             Err(EngineError::InUse(why)) => Server::begin(location)
                 .map(Self::Server)
-                .map_err(|error| format!("{why}, and the server that has it cannot be asked: {error}")),
+                .map_err(|error| format!("{why}, and the server did not accept the request: {error}")),
             Err(EngineError::Failed(why)) => Err(why),
         }
     }
@@ -64,7 +64,7 @@ impl Source {
     /// Lets go of it.
     pub fn close(self) {
         match self {
-            // After the last block it has ended by itself; before, it is told that nobody will come.
+            // After the last block the backup has ended by itself; before that, tell the server to abandon it.
             Self::Server(mut server) => drop(server.ask("DELETE", &format!("/backups/{}", server.id))),
             Self::Store(store) => store.close(),
         }
@@ -80,7 +80,7 @@ impl OpenStore {
 
     fn next_block(&mut self) -> Result<Vec<u8>, String> {
         let block = self.runtime.block_on(self.blocks.next()).map_err(|e| e.to_string())?;
-        block.ok_or_else(|| "the backup is over".into())
+        block.ok_or_else(|| "the backup has already ended".into())
     }
 
     fn close(self) {
@@ -104,7 +104,7 @@ impl Server {
 
     fn next_block(&mut self) -> Result<Vec<u8>, String> {
         let path = format!("/backups/{}/next", self.id);
-        self.ask("POST", &path).map_err(|error| format!("the server did not go on: {error}"))
+        self.ask("POST", &path).map_err(|error| format!("the server did not continue the backup: {error}"))
     }
 
     /// The body of the response to a call that must succeed.

@@ -281,7 +281,7 @@ fn complete(part: &Path, file: &Path, found: &Found) -> Result<(), Fault> {
     std::fs::rename(part, file).map_err(|error| at(file, &error))
 }
 
-/// Does the file have the content of the blob? Without an MD5 nobody knows.
+/// Does the file have the content of the blob? Unknown if the blob has no MD5.
 fn is_same(file: &Path, found: &Found) -> Result<bool, Fault> {
     let length = std::fs::metadata(file).ok().filter(|data| data.is_file()).map(|data| data.len());
     match &found.md5 {

@@ -116,11 +116,12 @@ impl Outcome {
         }
         if self.findings == 0 {
             if !quiet {
-                say!("all as written");
+                say!("no problems found");
             }
             return;
         }
-        say!("{} found to be wrong:", thousands(self.findings));
+        let noun = plural(self.findings, "problem", "problems");
+        say!("{} {noun} found:", thousands(self.findings));
         self.examples.iter().for_each(|example| say!("  {example}"));
         let left = self.findings - self.examples.len() as u64;
         if left > 0 {

@@ -71,7 +71,7 @@ impl Shared<'_> {
         // In this order: what is stored from now on belongs to a process that lives, or to a row that is not seen.
         let unowned: BTreeSet<u64> = rows.ledger().unowned().await.map_err(error)?.into_iter().collect();
         let mut dump = rows.dump().await.map_err(error)?;
-        // Front ends may be ahead of the version that they have told.
+        // Front ends may be ahead of the version that they last recorded.
         let marks = Marks { last_version: Version(u64::MAX), ..dump.marks() };
         let mut pass = Pass {
             rows,

@@ -210,7 +210,7 @@ fn show(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Resu
     let wanted = Serve::from_arg_matches(&matches).map_err(file::in_a_line)?;
     match &path {
         Some(path) => say!("# settings from {}", whole(path).display()),
-        None => say!("# no configuration file: neither {} is there", config::PLACES.join(" nor ")),
+        None => say!("# no configuration file (looked for {})", config::PLACES.join(" and ")),
     }
     match wanted.engine_url() {
         EngineUrl::Memory => say!("# data in memory"),

@@ -69,7 +69,7 @@ impl File {
         let line = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
         let table = DeTable::parse(text).map_err(|error| Mistake {
             line: error.span().map_or(1, |span| line(span.start)),
-            what: format!("{} (a text stands in quotes: host = \"0.0.0.0\")", error.message()),
+            what: format!("{} (strings need quotes: host = \"0.0.0.0\")", error.message()),
         })?;
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {
@@ -128,16 +128,16 @@ fn read(value: &Spanned<DeValue<'_>>) -> Result<(&'static str, Value), String> {
             let texts = items.iter().map(|item| match item.get_ref() {
                 DeValue::String(text) => Ok(text.to_string()),
                 DeValue::Integer(number) => Ok(number.as_str().replace('_', "")),
-                _ => Err("a list holds texts or numbers".to_owned()),
+                _ => Err("a list can only hold strings or numbers".to_owned()),
             });
             Ok(("a list", Value::Texts(texts.collect::<Result<_, _>>()?)))
         }
         DeValue::String(text) => one("a text", text.to_string()),
         DeValue::Integer(number) => one("a number", number.as_str().replace('_', "")),
         DeValue::Float(number) => one("a number", number.as_str().replace('_', "")),
-        DeValue::Datetime(_) => Err("no setting is a time; put texts in quotes".into()),
+        DeValue::Datetime(_) => Err("no setting takes a date or time; put strings in quotes".into()),
         DeValue::Table(_) => {
-            Err("there are no sections; every key stands by itself, as the flag is called".into())
+            Err("sections are not supported; put each key at the top level, named like its flag".into())
         }
     }
 }
@@ -155,7 +155,7 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
         (Shape::Value | Shape::MaybeValue, Value::Texts(texts)) if texts.len() != 1 || *kind == "a list" => {
             Some("one value")
         }
-        (Shape::List, Value::Switch(_)) => Some("a list of texts"),
+        (Shape::List, Value::Switch(_)) => Some("a list of strings"),
         _ => None,
     };
     if let Some(wanted) = wanted {
@@ -184,11 +184,11 @@ pub fn in_a_line(error: clap::Error) -> String {
 
 fn unknown(key: &str, settings: &[Setting]) -> String {
     if key == super::CONFIG {
-        return "config: a file cannot name another one".into();
+        return "config: a configuration file cannot include another one".into();
     }
     match nearest(&key.replace('_', "-"), settings) {
-        Some(near) => format!("there is no setting {key}; is {} meant?", near.key),
-        None => format!("there is no setting {key}; `lazuli config show` lists them all"),
+        Some(near) => format!("unknown setting {key}; did you mean {}?", near.key),
+        None => format!("unknown setting {key}; `lazuli config show` lists them all"),
     }
 }
 

@@ -139,9 +139,11 @@ pub fn unknown_variables(root: &Command, given: impl Iterator<Item = (String, Os
         .map(|(name, _)| {
             let key = name[PREFIX.len()..].to_lowercase().replace('_', "-");
             match file::nearest(&key, &settings) {
-                Some(near) => format!("{name} is no setting and has no effect; is {} meant?", near.variable),
+                Some(near) => {
+                    format!("{name} is not a setting and has no effect; did you mean {}?", near.variable)
+                }
                 None => {
-                    format!("{name} is no setting and has no effect; `lazuli config show` lists them all")
+                    format!("{name} is not a setting and has no effect; `lazuli config show` lists them all")
                 }
             }
         })
@@ -186,7 +188,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        let why = format!("is larger than {FILE_BYTES_MAX} bytes, which no configuration is");
+        let why = format!("is larger than {FILE_BYTES_MAX} bytes, the maximum for a configuration file");
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     Ok(text)
@@ -213,7 +215,7 @@ pub fn merge(
         // A required setting may come from a flag or a variable.
         && let Some(mistake) = file.mistakes(serve, &settings).into_iter().find(|mistake| !mistake.is_of_absence())
     {
-        return Err(format!("{mistake}; `lazuli config check` tells of all mistakes in the file"));
+        return Err(format!("{mistake}; `lazuli config check` lists all mistakes in the file"));
     }
     let given = given(&root, &args);
     let is_given = |id: &str| {
@@ -298,7 +300,7 @@ impl Setting {
         match (self.shape, switch) {
             (Shape::Switch | Shape::MaybeValue, Some(true)) => Ok(vec![OsString::from(&self.flag)]),
             (Shape::Switch | Shape::MaybeValue, Some(false)) => Ok(vec![]),
-            (Shape::Switch, None) => Err(format!("{}: true or false is wanted", self.variable)),
+            (Shape::Switch, None) => Err(format!("{}: expected true or false", self.variable)),
             (Shape::Value | Shape::MaybeValue, _) => Ok(vec![with(value)]),
             (Shape::List, _) => Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect()),
         }

@@ -40,7 +40,7 @@ fn every_flag_is_a_variable_and_a_key() {
         for (name, found) in [(key, from_file), (variable, merged(&[], &[(variable, text)], ""))] {
             match found {
                 Ok(args) => assert_eq!(args, [wanted.as_str()], "{name}"),
-                // Seven is not a value that everything takes; but it is known, and refused for what it is.
+                // Not every setting accepts seven; but each one is known, and rejects it for its value.
                 Err(why) => {
                     assert!(why.contains("invalid value") && why.contains(flag.as_str()), "{name}: {why}")
                 }
@@ -54,7 +54,7 @@ fn every_flag_is_a_variable_and_a_key() {
     assert!(!names.contains(&"LAZULI_ACCOUNTS"), "that one means something else");
 }
 
-/// Variables are read here and nowhere else, so that what is wrong with one is told with its name.
+/// Variables are parsed only here, so that an error names the variable.
 #[test]
 fn flags_read_no_variables() {
     for arg in serve().get_arguments() {
@@ -77,7 +77,7 @@ fn the_stronger_source_wins() {
         ["--table-port=3", "--query-time=3"]
     );
     assert_eq!(merged(&[], &[("LAZULI_QUIET", "false")], "quiet = true").unwrap(), [""; 0]);
-    // What excludes each other is one question, and the stronger source answers it.
+    // Settings that exclude each other are one choice, made by the source with the highest priority.
     assert_eq!(merged(&["--engine", "memory:"], &[], "location = 'x'").unwrap(), ["--engine", "memory:"]);
     assert_eq!(merged(&["-l", "x"], &[("LAZULI_ENGINE", "memory:")], "").unwrap(), ["-l", "x"]);
 }
@@ -109,21 +109,21 @@ fn mistakes_are_explained() {
         let why = merged(&[], &[], file).unwrap_err();
         assert!(why.contains(wanted), "{file}: {why}");
     };
-    check("\ntabel-port = 1", "line 2: there is no setting tabel-port; is table-port meant?");
-    check("table_port = 1", "is table-port meant?");
+    check("\ntabel-port = 1", "line 2: unknown setting tabel-port; did you mean table-port?");
+    check("table_port = 1", "did you mean table-port?");
     check("colour = 'blue'", "config show");
     check("table-port = true", "line 1: table-port wants a value, not true or false");
     check("quiet = 1", "quiet wants true or false, not a number");
     check("table-port = [1, 2]", "wants one value, not a list");
-    check("quiet = true\n[limits]\nmax-connections = 5", "line 2: limits: there are no sections");
-    check("[limits]\nmax-connections = 5", "line 1: limits: there are no sections");
+    check("quiet = true\n[limits]\nmax-connections = 5", "line 2: limits: sections are not supported");
+    check("[limits]\nmax-connections = 5", "line 1: limits: sections are not supported");
     check("table-port = 70000", "70000");
     check("durability = 'never'", "[possible values: full, relaxed]");
     check("x = ", "line 1: ");
     check("table-port = 10002\nhost = 0.0.0.0", "line 2: invalid");
-    check("host = localhost", "a text stands in quotes");
+    check("host = localhost", "strings need quotes");
     check("table-port = 1\ntable-port = 2", "line 2: ");
-    check("config = 'x'", "cannot name another");
+    check("config = 'x'", "cannot include another");
     check("host = '127.0.0.1'\nlocation = 'a'\nengine = 'memory:'", "line 3: ");
     let check = |variable: &str, value: &str, wanted: &str| {
         let why = merged(&[], &[(variable, value)], "location = 'x'").unwrap_err();
@@ -142,8 +142,8 @@ fn variables_that_are_no_settings_are_told() {
         unknown_variables(&root(), std::iter::once((name.to_owned(), OsString::from(value)))).join("")
     };
     for (name, wanted) in [
-        ("LAZULI_TABEL_PORT", "is LAZULI_TABLE_PORT meant?"),
-        ("LAZULI_PORT", "LAZULI_PORT is no setting"),
+        ("LAZULI_TABEL_PORT", "did you mean LAZULI_TABLE_PORT?"),
+        ("LAZULI_PORT", "LAZULI_PORT is not a setting"),
         ("LAZULI_COLOUR_OF_THE_SKY", "config show"),
     ] {
         assert!(told(name, "1").contains(wanted), "{name}: {}", told(name, "1"));

@@ -12,7 +12,7 @@ use lazuli_model::{EdmType, Value};
 
 use crate::edm;
 
-/// Larger than any entity can be as text.
+/// Larger than any entity in text form.
 const RECORD_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum number of columns. An entity has at most 255 properties, but every entity can have other ones.
 pub const COLUMNS_MAX: usize = 10_000;
@@ -81,7 +81,7 @@ pub fn write_entity(out: &mut impl Write, columns: &Columns, entity: &Dynamic) -
     out.write_all(b"\r\n")
 }
 
-/// A value: in quotes if it needs them, and always if it is empty, since an empty field is no value.
+/// A value: in quotes if it needs them, and always if it is empty, since an empty field means no value.
 fn write_field(out: &mut impl Write, text: &str) -> io::Result<()> {
     let plain = |c: char| !matches!(c, ',' | '"' | '\r' | '\n');
     if !text.is_empty() && text.chars().all(plain) && text.trim() == text && !text.starts_with('\u{feff}') {
@@ -122,7 +122,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the first line.
     pub fn new(input: R) -> Result<Self, String> {
         let mut reader = Self { input, header: Vec::new(), offset: 0, line: 1, record_line: 1 };
-        let first = reader.record()?.ok_or("it is empty: the first line must name the columns")?;
+        let first = reader.record()?.ok_or("the file is empty; the first line must name the columns")?;
         reader.header = first.iter().map(meaning).collect::<Result<_, _>>()?;
         for key in [PARTITION_KEY, ROW_KEY] {
             if !reader.header.contains(&Meaning::Property(key.to_owned(), EdmType::String)) {
@@ -170,7 +170,7 @@ impl<R: BufRead> Reader<R> {
         let at = self.header.iter().position(|meaning| matches!(meaning, Meaning::TypeOf(of) if of == name));
         match at.and_then(|at| fields.get(at)).map(|field| field.text.as_str()) {
             None | Some("" | "Null") => Ok(None),
-            Some(text) => edm::kind(text).map(Some).ok_or_else(|| format!("'{text}' is not a type")),
+            Some(text) => edm::kind(text).map(Some).ok_or_else(|| format!("unknown type '{text}'")),
         }
     }
 
@@ -191,7 +191,7 @@ impl<R: BufRead> Reader<R> {
             let open = bytes.iter().filter(|byte| **byte == b'"').count() % 2 == 1;
             if read == 0 {
                 if open {
-                    return Err("the file ends between quotes".into());
+                    return Err("the file ends inside quotes".into());
                 }
                 if bytes.is_empty() {
                     return Ok(None);
@@ -241,12 +241,12 @@ fn fields(text: &str) -> Result<Vec<Field>, String> {
         match behind.strip_prefix(',') {
             Some(next) => rest = next,
             None if behind.is_empty() => return Ok(list),
-            None => return Err("there is text behind a closing quote".into()),
+            None => return Err("there is text after a closing quote".into()),
         }
     }
 }
 
-/// One field, and what stands behind it.
+/// One field, and the rest of the text after it.
 fn field(text: &str) -> Result<(Field, &str), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(',').unwrap_or(text.len());

@@ -86,8 +86,8 @@ fn mistakes_are_told() {
         ("PartitionKey,RowKey,A:Edm.Decimal\n", "not a type"),
         ("PartitionKey,RowKey\na\n", "1 fields, but 2 columns"),
         ("PartitionKey,RowKey,A:Edm.Int32\na,b,c\n", "A: 'c' is not an Edm.Int32"),
-        ("PartitionKey,RowKey\na,\"b\n", "between quotes"),
-        ("PartitionKey,RowKey\na,\"b\"c\n", "behind a closing quote"),
+        ("PartitionKey,RowKey\na,\"b\n", "inside quotes"),
+        ("PartitionKey,RowKey\na,\"b\"c\n", "after a closing quote"),
     ] {
         let found = read(text.as_bytes()).unwrap_err();
         assert!(found.contains(why), "{text:?}: {found}");

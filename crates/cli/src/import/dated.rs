@@ -79,7 +79,7 @@ impl Dated {
         for (index, write) in writes.iter().enumerate() {
             let (row, line) = self.wanted.row(partition, write)?;
             if write.condition == Condition::Absent && self.is_another(table, &row).await? {
-                self.wanted.refuse(line, "an entity with these keys is there already".into());
+                self.wanted.refuse(line, "an entity with these keys already exists".into());
                 return Ok(Applied::Refused { index, reason: Reason::Exists });
             }
             rows.push(row);
@@ -110,13 +110,14 @@ fn describe(reason: Unfit) -> String {
     };
     match reason {
         Unfit::Older(found) => format!(
-            "the entity that is there is newer ({}), and a Timestamp never goes back: leave this line out, or import into another table",
+            "the existing entity is newer ({}), and a Timestamp never goes back; remove this line, or import into another table",
             text(found)
         ),
         Unfit::Differs => {
-            "the entity that is there has the same Timestamp and other properties; one ETag cannot stand for both".into()
+            "the existing entity has the same Timestamp and other properties; both would have the same ETag"
+                .into()
         }
-        Unfit::Future(latest) => format!("the Timestamp lies in the future: now is {}", text(latest)),
+        Unfit::Future(latest) => format!("the Timestamp is in the future; the time is {}", text(latest)),
     }
 }
 

@@ -21,7 +21,7 @@ const LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Reads logs.
 pub struct Reader<'a> {
     pub session: Session<'a>,
-    /// Where to go on in each log.
+    /// Where to continue in each log.
     pub places: HashMap<String, u64>,
 }
 

@@ -92,7 +92,7 @@ impl Logs {
         let (is_there, mut is_read) = self.print(&mut reader, look, (self.since, self.until))?;
         let Some(interrupts) = follows else {
             if !is_there {
-                tell!("lazuli: nothing is logged; `lazuli logs --help` tells how to begin");
+                tell!("lazuli: no request logs found; `lazuli logs --help` says how to enable logging");
             }
             return Ok(ExitCode::SUCCESS);
         };

@@ -65,7 +65,7 @@ impl Terms {
         };
         match token.version() {
             Some(version) if version < ApiVersion::V2015_04_05 => Err(format!(
-                "{flag} is not signed by the rules of version {}, so that whoever has the token could strike it out: it needs --sv \
+                "{flag} is not part of the signature in version {}, so the holder of the token could remove it; pass --sv \
                  2015-04-05 or later",
                 self.sv
             )),
@@ -76,17 +76,18 @@ impl Terms {
 
 fn check_times(token: &Token) -> Result<(), String> {
     match (parse_time(&token.st), parse_time(&token.se)) {
-        (Some(start), Some(end)) if end <= start => {
-            Err(format!("it would end ({}) before it begins ({}): say a later --expires", token.se, token.st))
-        }
+        (Some(start), Some(end)) if end <= start => Err(format!(
+            "it would expire ({}) before it starts ({}); pass a later --expires",
+            token.se, token.st
+        )),
         _ => Ok(()),
     }
 }
 
-/// The warning for an expired token. It is created all the same, for tests.
+/// The warning for an expired token. It is created anyway, for tests.
 fn ended(token: &Token, now: DateTime) -> Option<String> {
     let end = parse_time(&token.se).filter(|end| *end < now)?;
-    Some(format!("this token is refused: it ended at {}", end.iso_seconds().as_str()))
+    Some(format!("this token is not valid: it expired at {}", end.iso_seconds().as_str()))
 }
 
 #[derive(Args)]
@@ -166,7 +167,7 @@ fn check_range(token: &Token) -> Result<(), String> {
     if epk.is_empty() || spk < epk || spk == epk && (erk.is_empty() || srk <= erk) {
         return Ok(());
     }
-    Err("no key lies in this range: its first key is greater than its last".into())
+    Err("the range contains no key: its first key is greater than its last".into())
 }
 
 #[derive(Args)]
@@ -220,7 +221,7 @@ impl Account {
 
 fn check_letters(text: &str, known: &str) -> Result<(), String> {
     match text.chars().find(|letter| !known.contains(*letter)) {
-        Some(letter) => Err(format!("'{letter}' is none of the letters {known}")),
+        Some(letter) => Err(format!("invalid letter '{letter}'; expected letters from \"{known}\"")),
         None => Ok(()),
     }
 }
@@ -229,7 +230,7 @@ fn signed(mut token: Token, holder: &KeyHolder) -> Result<Token, String> {
     if token.sign(&holder.account, &holder.key) {
         return Ok(token);
     }
-    Err(format!("version {} knows no such signatures: tables need 2012-02-12, accounts 2015-04-05", token.sv))
+    Err(format!("version {} has no such signatures: tables need 2012-02-12, accounts 2015-04-05", token.sv))
 }
 
 fn warn_of_end(token: &Token, now: DateTime) {
@@ -324,14 +325,14 @@ mod tests {
         assert_eq!(verified(&query), Kind::Account);
     }
 
-    /// A restriction that is not signed restricts nobody.
+    /// A restriction that is not signed has no effect.
     #[test]
     fn restrictions_that_would_not_be_signed_are_refused() {
         for condition in ["--ip 10.0.0.1", "--https-only"] {
             for (version, is_good) in [("2012-02-12", false), ("2015-02-21", false), ("2015-04-05", true)] {
                 let made = table(&format!("abc -p r --sv {version} {condition}"));
                 assert_eq!(made.is_ok(), is_good, "{version} {condition}: {made:?}");
-                assert!(is_good || made.unwrap_err().contains("strike it out"));
+                assert!(is_good || made.unwrap_err().contains("could remove it"));
             }
         }
         assert!(table("abc -p r --sv 2012-02-12").is_ok());

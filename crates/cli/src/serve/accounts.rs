@@ -29,7 +29,7 @@ impl Serve {
             return Ok(vec![GivenAccount::development()]);
         }
         tell!(
-            "lazuli: the development account is not served on {host}, since its key is public (--dev-account serves it all the same)"
+            "lazuli: the development account is not served on {host}, since its key is public (pass --dev-account to serve it anyway)"
         );
         Ok(Vec::new())
     }

@@ -118,7 +118,7 @@ impl Serve {
     }
 }
 
-/// Prints in one write. A closed standard output is no reason to stop.
+/// Prints in one write. The server continues if standard output is closed.
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

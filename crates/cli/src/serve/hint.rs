@@ -17,13 +17,13 @@ pub fn hinted(error: &PortError) -> String {
     };
     match error.source.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "{error}; is a server running there already? {flag} chooses another port, and 0 any that is free"
+            "{error}; is a server already running there? pass {flag} to choose another port, or 0 for a free one"
         ),
         io::ErrorKind::AddrNotAvailable => {
-            format!("{error}; --host takes an address of this machine, or 0.0.0.0 for all of them")
+            format!("{error}; pass an address of this machine with --host, or 0.0.0.0 for all of them")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("{error}; ports below 1024 need a privilege, and {flag} chooses another")
+            format!("{error}; ports below 1024 need privileges; pass {flag} to choose another port")
         }
         _ => error.to_string(),
     }

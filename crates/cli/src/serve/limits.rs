@@ -85,13 +85,14 @@ impl LimitArgs {
         }
     }
 
-    /// With less memory than its largest request needs, the server would refuse that for ever. Tells so.
+    /// With less memory than its largest request needs, the server would always reject that request. Reports this as
+    /// an error.
     pub fn too_little_memory(&self) -> Option<String> {
         let limits = self.limits();
         let needed = limits.bodies_bytes_min();
         (limits.bodies_bytes_max < needed).then(|| {
             format!(
-                "{} MiB is too little: at least {} MiB are needed for the largest request (--max-body-kib {}, --max-head-kib {}) and for a page in the making",
+                "{} MiB is too little: at least {} MiB are needed for the largest request (--max-body-kib {}, --max-head-kib {}) and for a page being built",
                 self.max_in_flight_mib,
                 needed.div_ceil(MIB),
                 self.max_body_kib,

@@ -345,7 +345,7 @@ impl Serve {
         if !given.iter().all(served) {
             given.retain(served);
             tell!(
-                "lazuli: the store keeps an account {DEVELOPMENT_ACCOUNT}: its own keys are valid, the public one is not"
+                "lazuli: the store has an account {DEVELOPMENT_ACCOUNT}: its own keys are valid, the public one is not"
             );
         }
         if let Some(program) = self.azurite.program {

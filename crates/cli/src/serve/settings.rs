@@ -105,10 +105,11 @@ impl Serve {
         }
         let Some(wanted) = &self.self_signed else { return Ok(None) };
         let Some(directory) = wanted.as_deref().or(url.directory()) else {
-            return Err("this engine has no directory for a certificate: say --self-signed=DIR".into());
+            return Err("this engine has no directory for a certificate; pass --self-signed=DIR".into());
         };
         let made = self_signed::ensure(directory, address);
-        made.map(Some).map_err(|error| format!("no certificate in {}: {error}", directory.display()))
+        made.map(Some)
+            .map_err(|error| format!("failed to create a certificate in {}: {error}", directory.display()))
     }
 }
 

@@ -33,7 +33,7 @@ pub fn run(
         GivenAccount { name: account.to_owned(), keys: vec![key.clone()], is_weak: false, yields: false };
     let any_port = (Ipv4Addr::LOCALHOST, 0).into();
     let mut config = Config::new(any_port);
-    // What a command reads is not a request of the account's clients.
+    // Requests of a command do not count as requests of the account's clients.
     config.analytics = false;
     config.listen = Listen::default().on(service, any_port);
     let started = runtime.block_on(lazuli_server::start(config, engine, vec![given]));
@@ -49,7 +49,7 @@ fn new_key() -> Result<AccountKey, String> {
     let system = System::default();
     let words: [u64; KEY_WORDS] = std::array::from_fn(|_| system.random());
     if words.contains(&0) {
-        return Err("the system has no entropy for a key".into());
+        return Err("failed to get random bytes for a key".into());
     }
     Ok(AccountKey::new(&words.map(u64::to_le_bytes).concat()))
 }

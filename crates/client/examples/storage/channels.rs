@@ -94,7 +94,7 @@ impl Site {
             if part.is_empty() {
                 break;
             }
-            // With a new receipt: the old one is of no use from here on.
+            // With a new receipt: the old one is invalid from here on.
             self.queue.extend(&mut message, HIDDEN).await?;
             let mut batch = self.blogs.partition(channel.as_str())?.batch();
             part.iter().try_for_each(|blog| batch.delete(blog.row_key.as_str()).map(drop))?;

@@ -54,7 +54,7 @@ async fn pessimistic(storage: &Storage) -> Result<()> {
     assert_eq!(foreign.refusal(), (412, "LeaseIdMissing"));
     println!("precondition failure as expected: the blob is leased");
 
-    // After 15 seconds the lease has ended. Its id is of no use, and a write without one succeeds.
+    // After 15 seconds the lease has expired. Its id is invalid, and a write without one succeeds.
     storage.wait(LEASE_TIME).await;
     let late = container.put("hello", "too late", &own).await?;
     assert_eq!(late.refusal(), (412, "LeaseLost"));

@@ -50,7 +50,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
     staff.employees.delete().await
 }
 
-/// PT-09: the list of the most frequent name outgrows an entity; the blob goes on.
+/// PT-09: the list of the most frequent name outgrows an entity; a blob has room for it.
 async fn a_list_beyond_an_entity(staff: &Staff) -> Result<()> {
     let list: Vec<String> = (0..80_000).map(|n| format!("Logistics/{n:06}")).collect();
     let text = list.join("\n");

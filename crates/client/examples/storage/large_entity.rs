@@ -14,7 +14,7 @@ use super::services::Storage;
 use super::shared::fresh;
 use super::steps::{Steps, Work, complete, survive};
 
-/// Longer than an upload takes: until then nobody asks whether the blob is in use.
+/// Longer than an upload takes: before that, the cleanup does not check whether the blob is in use.
 const UPLOAD_TIME: Duration = Duration::from_secs(60);
 const HIDDEN: Duration = Duration::from_secs(30);
 const UPLOAD_STEPS: u32 = 4;

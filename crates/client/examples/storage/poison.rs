@@ -1,5 +1,5 @@
-//! QU-07: a message that fails again and again. After three attempts it goes to a second queue, where somebody can look at it,
-//! and the worker goes on with the others.
+//! QU-07: a message that fails again and again. After three attempts it goes to a second queue, where a person can
+//! inspect it, and the worker continues with the others.
 
 use lazuli_client::{Dynamic, Result};
 

@@ -1,5 +1,6 @@
-//! CC-10: a lock for a table. Every program that works on the table first leases the table's blob; the service knows nothing of
-//! it, so all of them must. The shortest lease is 15 s: so long the others wait after a crash.
+//! CC-10: a lock for a table. Every program that works on the table first leases the table's blob. The service does
+//! not enforce the lock, so all programs must use it. The shortest lease is 15 s: the others wait that long after a
+//! crash.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
     let table = fresh(&storage.tables, "Locked").await?;
     table.insert(&Dynamic::new("Stock", "chairs").with("Count", 0)?).await?;
     let locks = storage.fresh_container("locks").await?;
-    // Whoever comes first creates the blob; for the others it exists.
+    // The first program creates the blob; for the others it exists.
     for status in [201, 409] {
         assert_eq!(locks.put("Locked", "", &[("If-None-Match", "*")]).await?.status(), status);
     }

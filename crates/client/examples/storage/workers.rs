@@ -1,5 +1,5 @@
-//! QU-08: several queues and several workers share the load. An employee's messages all go to one queue; any worker reads any
-//! queue, and one of them crashes on the way.
+//! QU-08: several queues and several workers share the load. An employee's messages all go to one queue; any worker
+//! reads any queue, and one of them crashes during the run.
 
 use lazuli_client::{Dynamic, Error, Result, keys};
 use tokio::task::JoinSet;

@@ -95,7 +95,7 @@ struct Pending {
     what: What,
     /// Has it been sent, with an unknown outcome?
     uncertain: bool,
-    /// Is it done, in a save that is running or was dropped half-way?
+    /// Is it done, in a save that is running or was dropped before its end?
     saved: bool,
 }
 

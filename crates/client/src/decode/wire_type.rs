@@ -42,7 +42,7 @@ impl WireType {
         }
     }
 
-    /// The value, or `None` if it is none of this type.
+    /// The value, or `None` if it is not of this type.
     pub fn read(self, value: WireValue<'_>) -> Option<WireValue<'_>> {
         match self {
             Self::Stored(kind) => stored(kind, value),

@@ -20,7 +20,7 @@ pub(crate) enum Fate {
     Pass,
     /// No connection can be established.
     NoConnection,
-    /// It is lost on the way.
+    /// It is lost in transit.
     LoseRequest,
     /// It is applied, and the response is lost.
     LoseAnswer,

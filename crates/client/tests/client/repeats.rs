@@ -231,7 +231,7 @@ fn uncertain_inserts_are_not_forgotten() {
     });
 }
 
-/// A save that is dropped half-way keeps its results; the next one continues from there.
+/// A save that is dropped before its end keeps its results; the next one continues from there.
 #[test]
 fn a_dropped_save_is_continued_by_the_next() {
     run(async {

@@ -196,7 +196,7 @@ fn failure(exchange: &Exchange, kind: Kind, reason: String) -> Difference {
 
 fn error_text(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the connection was closed without an answer".to_owned(),
+        io::ErrorKind::UnexpectedEof => "the connection was closed without a response".to_owned(),
         _ => error.to_string(),
     }
 }

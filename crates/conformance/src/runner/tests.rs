@@ -1,9 +1,9 @@
-//! The runner against a server that plays a list of responses.
+//! The runner against a server that returns scripted responses.
 
 use super::*;
 use crate::http::Request;
 
-/// A server that plays a list of responses and keeps what it was asked.
+/// A server that returns scripted responses and records the requests.
 struct Scripted {
     answers: Vec<io::Result<Response>>,
     seen: Vec<Request>,

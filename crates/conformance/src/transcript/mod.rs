@@ -17,7 +17,7 @@ pub struct Transcript {
     pub service: Service,
     /// What it shows.
     pub about: String,
-    /// Where the truth comes from.
+    /// The source of its expectations.
     pub truth: String,
     /// The requirements that it checks.
     pub requirements: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Transcript {
     pub(crate) setup: Setup,
 }
 
-/// What a file says once for all of its exchanges.
+/// Settings that apply to all exchanges of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
     /// Headers of every request.
@@ -35,7 +35,7 @@ pub(crate) struct Setup {
     pub(crate) made: Vec<(Resource, String)>,
     /// Entities to insert first, each with the label of its table.
     pub(crate) rows: Vec<(String, Template)>,
-    /// Named texts.
+    /// Named strings.
     pub(crate) texts: Vec<(String, Template)>,
 }
 
@@ -66,13 +66,13 @@ pub struct Exchange {
 /// How a request is sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendOptions {
-    /// The scheme that signs it; `none` for none.
+    /// The scheme that signs it, or `none`.
     pub(crate) sign: Option<String>,
-    /// Seconds between our clock and the date of the request.
+    /// Seconds to add to the current time for the date of the request.
     pub(crate) date_shift_seconds: i64,
-    /// The numbers that `{n}` runs through; the exchange is done once for each.
+    /// The range of `{n}`; the exchange is repeated for each number.
     pub(crate) repeat: Option<(u64, u64)>,
-    /// The kind of endpoint that it makes sense for, if not every one.
+    /// The kind of endpoint that it applies to, if not all.
     pub(crate) only: Option<Only>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Only {
     Private,
 }
 
-/// A response as it must be.
+/// The expected response.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     pub(crate) line: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// For requests that the runner makes on its own account.
+    /// For requests that the runner itself makes.
     pub(crate) fn nothing() -> Self {
         let (headers, body_lines) = (Vec::new(), Vec::new());
         Self { line: 0, status: 0, headers, mode: Mode::Exact, body: Template::default(), body_lines }
@@ -112,7 +112,7 @@ impl Expected {
 pub(crate) struct ExpectedHeader {
     pub(crate) line: usize,
     pub(crate) name: String,
-    /// What it must say; `None` if it must not be there.
+    /// The expected value; `None` if the header must be absent.
     pub(crate) value: Option<Template>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct ExpectedHeader {
 pub(crate) enum Mode {
     /// Byte for byte.
     Exact,
-    /// As JSON values, the order of members aside.
+    /// As JSON values, ignoring the order of members.
     Json,
 }
 
@@ -155,7 +155,7 @@ impl Transcript {
         let preface = &lines[..starts.first().copied().unwrap_or(lines.len())];
         let folder = name.split('/').next().unwrap_or_default();
         let service = Service::ALL.into_iter().find(|service| service.label() == folder);
-        let service = service.ok_or_else(|| error_at(1, "the first folder is table, queue or blob"))?;
+        let service = service.ok_or_else(|| error_at(1, "the first folder must be table, queue or blob"))?;
         let mut transcript = Self {
             name: name.to_owned(),
             service,
@@ -173,7 +173,7 @@ impl Transcript {
             transcript.exchanges.push(exchange(&lines[start..end])?);
         }
         if transcript.truth.is_empty() || transcript.about.is_empty() {
-            return Err(error_at(1, "a transcript opens with what it shows and a `# Truth:` line"));
+            return Err(error_at(1, "a transcript must start with a description and a `# Truth:` line"));
         }
         Ok(transcript)
     }
@@ -212,13 +212,13 @@ impl Transcript {
             return Ok(());
         };
         let value = line.text.split_once(':').map_or("", |(_, value)| value.trim());
-        let pair = || value.split_once(' ').ok_or_else(|| error(line, "two words are needed here"));
+        let pair = || value.split_once(' ').ok_or_else(|| error(line, "expected two words"));
         match option {
             "tables" => self.make(Resource::Table, value),
             "make" => {
                 let (kind, labels) = pair()?;
-                let kind = Resource::parse(kind)
-                    .ok_or_else(|| error(line, "a table, a queue or a container is made"))?;
+                let kind =
+                    Resource::parse(kind).ok_or_else(|| error(line, "expected table, queue or container"))?;
                 self.make(kind, labels);
             }
             "row" => {
@@ -229,7 +229,7 @@ impl Transcript {
                 let (name, text) = pair()?;
                 self.setup.texts.push((name.to_owned(), Template::parse(text)));
             }
-            _ => return Err(error(line, "no such option")),
+            _ => return Err(error(line, "unknown option")),
         }
         Ok(())
     }
@@ -243,7 +243,7 @@ pub(crate) fn group_of(name: &str) -> &str {
 fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
     let title = &lines[0];
     let answer = lines.iter().position(|line| line.text.starts_with(ANSWER));
-    let answer = answer.ok_or_else(|| error(title, "the exchange has no answer (<<<)"))?;
+    let answer = answer.ok_or_else(|| error(title, "the exchange has no response (<<<)"))?;
     let first = lines[1..answer].iter().position(|line| !line.text.starts_with('#'));
     let first = first.ok_or_else(|| error(title, "the exchange has no request"))? + 1;
     let (head, body) = script::split_body(&lines[first..answer]);
@@ -253,7 +253,7 @@ fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
     let (method, target) = request_line
         .text
         .split_once(' ')
-        .ok_or_else(|| error(request_line, "a request starts with a verb and a path"))?;
+        .ok_or_else(|| error(request_line, "a request must start with a verb and a path"))?;
     let mut exchange = Exchange {
         title: title.text.trim_start_matches('#').trim().to_owned(),
         line: title.number,
@@ -274,7 +274,7 @@ fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
             Some(("only", "path")) => exchange.options.only = Some(Only::Path),
             Some(("only", "private")) => exchange.options.only = Some(Only::Private),
             Some(("eol", "crlf")) => end_of_line = "\r\n",
-            Some(_) => return Err(error(line, "no such option")),
+            Some(_) => return Err(error(line, "unknown option")),
             None => exchange.headers.push(header(line)?),
         }
     }
@@ -291,7 +291,7 @@ fn expected(lines: &[Line<'_>]) -> Result<Expected, ParseError> {
     let status = words.next().and_then(|word| word.parse().ok());
     let mut expected = Expected {
         line: first.number,
-        status: status.ok_or_else(|| error(first, "an answer starts with its status"))?,
+        status: status.ok_or_else(|| error(first, "a response must start with its status"))?,
         headers: Vec::new(),
         mode: Mode::Exact,
         body: Template::default(),
@@ -302,7 +302,7 @@ fn expected(lines: &[Line<'_>]) -> Result<Expected, ParseError> {
         match word {
             "json" => expected.mode = Mode::Json,
             "crlf" => end_of_line = "\r\n",
-            _ => return Err(error(first, "bodies are compared exactly, or as `json`, or with `crlf`")),
+            _ => return Err(error(first, "unknown comparison; expected `json`, `crlf` or nothing")),
         }
     }
     for line in &head[1..] {
@@ -318,7 +318,7 @@ fn expected_header(line: &Line<'_>) -> Result<ExpectedHeader, ParseError> {
     }
     match header(line)? {
         Header::Set(name, value) => Ok(ExpectedHeader { line: line.number, name, value: Some(value) }),
-        Header::Remove(_) => Err(error(line, "a header that must be absent is written with `!`")),
+        Header::Remove(_) => Err(error(line, "write a header that must be absent with `!`")),
     }
 }
 
@@ -329,12 +329,12 @@ fn header(line: &Line<'_>) -> Result<Header, ParseError> {
     let (name, value) = line.text.split_once(':').ok_or_else(|| error(line, "a header needs a colon"))?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     if !is_name {
-        return Err(error(line, "not the name of a header"));
+        return Err(error(line, "invalid header name"));
     }
     Ok(Header::Set(name.to_owned(), Template::parse(value.trim())))
 }
 
-/// An instruction to the runner in the place of a header.
+/// An instruction to the runner, written like a header.
 fn option<'l>(line: &'l Line<'_>) -> Option<(&'l str, &'l str)> {
     let (name, value) = line.text.split_once(':')?;
     Some((name.strip_prefix(OPTION)?, value.trim()))
@@ -347,14 +347,14 @@ fn shift(line: &Line<'_>, text: &str) -> Result<i64, ParseError> {
         (_, Some(number)) => (number, 1),
         _ => (text, 1),
     };
-    let number = number.parse::<i32>().map_err(|_| error(line, "a time such as -16m is needed"))?;
+    let number = number.parse::<i32>().map_err(|_| error(line, "expected a time such as -16m"))?;
     Ok(i64::from(number) * unit)
 }
 
 /// `1..1000`.
 fn range(line: &Line<'_>, text: &str) -> Result<(u64, u64), ParseError> {
     let parsed = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    parsed.ok_or_else(|| error(line, "a range such as 1..1000 is needed"))
+    parsed.ok_or_else(|| error(line, "expected a range such as 1..1000"))
 }
 
 fn body_template(lines: &[Line<'_>], end_of_line: &str) -> Template {

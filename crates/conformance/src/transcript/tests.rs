@@ -76,14 +76,14 @@ fn refused(file: &str, line: usize, message: &str) {
 #[test]
 fn mistakes_are_named_with_their_line() {
     refused("### x\nGET /\n<<< 200\n", 1, "Truth");
-    refused("# x\n# Truth: y\n### t\nGET /\n", 3, "no answer");
+    refused("# x\n# Truth: y\n### t\nGET /\n", 3, "no response");
     refused("# x\n# Truth: y\n### t\n<<< 200\n", 3, "no request");
     refused("# x\n# Truth: y\n### t\nGET\n<<< 200\n", 4, "verb and a path");
     refused("# x\n# Truth: y\n### t\nGET /\n<<< ok\n", 5, "status");
-    refused("# x\n# Truth: y\n### t\nGET /\n<<< 200 xml\n", 5, "exactly");
+    refused("# x\n# Truth: y\n### t\nGET /\n<<< 200 xml\n", 5, "comparison");
     refused("# x\n# Truth: y\n### t\nGET /\nnonsense\n<<< 200\n", 5, "colon");
-    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-none: 1\n<<< 200\n", 5, "no such option");
-    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-only: https\n<<< 200\n", 5, "no such option");
+    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-none: 1\n<<< 200\n", 5, "unknown option");
+    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-only: https\n<<< 200\n", 5, "unknown option");
     refused("# x\n# Truth: y\nx-lazuli-row: a\n", 3, "two words");
     refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-repeat: 5\n<<< 200\n", 5, "range");
 }

@@ -1,7 +1,7 @@
-//! What the holes of a transcript stand for during one run of it.
+//! The values of a transcript's holes during one run.
 //!
-//! A name keeps its value to the end of the file: what a response put into a hole is what later requests send and what
-//! later answers must repeat. Two names of ETags never share a value, because two commits never share an ETag.
+//! A name keeps its value to the end of the file: later requests send the value that a response put into a hole, and
+//! later responses must repeat it. Two names of ETags never share a value, because two commits never share an ETag.
 
 mod piece;
 
@@ -34,16 +34,16 @@ pub(crate) struct Values {
     captured: HashMap<String, String>,
     etag_names: HashMap<String, String>,
     counters: Vec<u64>,
-    /// The time that requests carry.
+    /// The time in requests.
     pub(crate) now: DateTime,
-    /// The id of the response at hand.
+    /// The request id of the current response.
     pub(crate) request_id: Option<String>,
-    /// What `{sas:…}` signs with.
+    /// The key that `{sas:…}` signs with.
     pub(crate) key: Option<AccountKey>,
 }
 
 impl Values {
-    /// Nothing captured yet, and a fresh prefix for names.
+    /// No captured values, and a new prefix for names.
     pub(crate) fn new(base: &str, account: &str) -> Self {
         let (scheme, authority) = base.split_once("://").unwrap_or(("http", base));
         let (host, root) = authority.find('/').map_or((authority, ""), |at| authority.split_at(at));
@@ -65,7 +65,7 @@ impl Values {
         }
     }
 
-    /// The path in front of every resource: the account's in path style, nothing in host style.
+    /// The path before every resource: the account in path style, empty in host style.
     pub(crate) fn root(&self) -> &str {
         &self.root
     }
@@ -75,7 +75,7 @@ impl Values {
         &self.host
     }
 
-    /// Names a text, for `{use:name}`.
+    /// Names a string, for `{use:name}`.
     pub(crate) fn define(&mut self, name: &str, text: Template) {
         self.texts.insert(name.to_owned(), text);
     }
@@ -95,7 +95,7 @@ impl Values {
         self.used.clone()
     }
 
-    /// Runs something with `{n}` standing for a number.
+    /// Runs a closure with a number as the value of `{n}`.
     pub(crate) fn counting<T>(&mut self, n: u64, run: impl FnOnce(&mut Self) -> T) -> T {
         self.counters.push(n);
         let result = run(self);
@@ -103,7 +103,7 @@ impl Values {
         result
     }
 
-    /// The text of a request: every hole must have a value, or be one that makes its own.
+    /// Fills in a request: every hole must have a value or generate one.
     pub(crate) fn render(&mut self, template: &Template) -> Result<String, String> {
         let mut out = String::new();
         for piece in self.fill(template)? {
@@ -138,12 +138,12 @@ impl Values {
         }
     }
 
-    /// Checks a value that a response put into a named hole against what the name stands for, or remembers it.
+    /// Compares the value of a named hole in a response with the value of that name, or remembers it.
     pub(crate) fn settle(&mut self, kind: Capture, name: &str, value: &str) -> Result<(), String> {
         let key = key_of(kind, name);
         match self.captured.get(&key) {
             Some(known) if known == value => return Ok(()),
-            Some(known) => return Err(format!("{{{key}}} is {known} so far, here it is {value}")),
+            Some(known) => return Err(format!("{{{key}}} was {known} before, here it is {value}")),
             None => {}
         }
         if matches!(kind, Capture::Etag | Capture::Stamp)
@@ -155,7 +155,7 @@ impl Values {
         Ok(())
     }
 
-    /// Fills in all that does not depend on the response.
+    /// Fills in everything that does not depend on the response.
     pub(crate) fn fill(&mut self, template: &Template) -> Result<Vec<Piece>, String> {
         let mut out = Pieces::default();
         self.fill_into(template, &mut out)?;
@@ -196,7 +196,7 @@ impl Values {
             ("use", [label]) => {
                 let label = self.render(label)?;
                 let text = self.texts.get(&label).cloned();
-                self.fill_into(&text.ok_or_else(|| format!("nothing is called {label}"))?, out)
+                self.fill_into(&text.ok_or_else(|| format!("unknown name {label}"))?, out)
             }
             _ => {
                 let text = self.constant(name, arguments)?;
@@ -205,7 +205,7 @@ impl Values {
         }
     }
 
-    /// Holes that stand for text known before the response.
+    /// Holes whose value is known before the response.
     fn constant(&mut self, name: &str, arguments: &[Template]) -> Result<String, String> {
         Ok(match name {
             "account" => self.account.clone(),
@@ -248,13 +248,13 @@ impl Values {
         let query = format!("{parameters}&sig=");
         let mut token = Token::parse(Query(&query)).unwrap_or_default();
         if !token.sign(Presented::resource(&self.account, resource), key) {
-            return Err(format!("{parameters} is no shared access signature that can be signed"));
+            return Err(format!("{parameters} cannot be signed as a shared access signature"));
         }
         Ok(token.to_query())
     }
 
     fn argument<'t>(&self, name: &str, arguments: &'t [Template]) -> Result<&'t Template, String> {
-        arguments.first().ok_or_else(|| format!("{{{name}}} needs something behind a colon"))
+        arguments.first().ok_or_else(|| format!("{{{name}}} needs an argument after a colon"))
     }
 
     fn number(&mut self, template: &Template) -> Result<usize, String> {
@@ -264,15 +264,15 @@ impl Values {
 
     fn counter(&mut self, arguments: &[Template]) -> Result<String, String> {
         let width = arguments.first().map(|width| self.number(width)).transpose()?.unwrap_or(0);
-        let n = self.counters.last().ok_or("{n} stands for nothing here")?;
+        let n = self.counters.last().ok_or("{n} has no value here")?;
         Ok(format!("{n:0width$}"))
     }
 
     fn repeat(&mut self, arguments: &[Template]) -> Result<String, String> {
-        let [text, times] = arguments else { return Err("{repeat} needs a text and a number".to_owned()) };
+        let [text, times] = arguments else { return Err("{repeat} needs a string and a number".to_owned()) };
         let (text, times) = (self.render(text)?, self.number(times)?);
         if text.len().saturating_mul(times) > TEXT_BYTES_MAX {
-            return Err("{repeat} unfolds to too much text".to_owned());
+            return Err("{repeat} expands to too much text".to_owned());
         }
         Ok(text.repeat(times))
     }

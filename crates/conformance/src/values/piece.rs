@@ -1,12 +1,12 @@
-//! What a template is while it is filled: texts, and holes for the response.
+//! A partly filled template: literals, and holes that the response fills.
 
-/// The most text that one template may unfold to; transcripts test limits of a few megabytes.
+/// Maximum length that one template may expand to; transcripts test limits of a few megabytes.
 pub(super) const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a hole in a response may hold.
+/// The kind of value that a hole in a response accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// Anything, up to the text that follows.
+    /// Anything, up to the next literal.
     Any,
     /// An ETag, its quotes as they are written in a header, in JSON or in XML.
     Etag,
@@ -31,7 +31,7 @@ pub(crate) enum Capture {
 /// A template with everything filled in that is known before the response is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Text.
+    /// A literal.
     Text(String),
     /// A hole for the response to fill, with its name if it has one, and its line in the template.
     Capture(Capture, Option<String>, usize),
@@ -45,7 +45,7 @@ pub(crate) fn etag_of(stamp: &str) -> String {
     format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
 }
 
-/// ETag and Timestamp of one name are two looks of one value.
+/// The ETag and the Timestamp of one name are two formats of one value.
 pub(super) fn key_of(kind: Capture, name: &str) -> String {
     let kind = match kind {
         Capture::Any => "any",
@@ -58,7 +58,7 @@ pub(super) fn key_of(kind: Capture, name: &str) -> String {
     format!("{kind}:{name}")
 }
 
-/// The capture that a hole of this name is.
+/// The kind of value for the hole with this name.
 pub(super) fn capture_of(name: &str) -> Option<Capture> {
     Some(match name {
         "any" => Capture::Any,
@@ -75,7 +75,7 @@ pub(super) fn capture_of(name: &str) -> Option<Capture> {
     })
 }
 
-/// Pieces with neighbouring texts joined, and their size bounded.
+/// Pieces with adjacent literals joined, and a limit on their total size.
 #[derive(Default)]
 pub(super) struct Pieces {
     pub(super) pieces: Vec<Piece>,
@@ -86,7 +86,7 @@ impl Pieces {
     pub(super) fn text(&mut self, text: &str) -> Result<(), String> {
         self.bytes += text.len();
         if self.bytes > TEXT_BYTES_MAX {
-            return Err("the template unfolds to too much text".to_owned());
+            return Err("the template expands to too much text".to_owned());
         }
         match self.pieces.last_mut() {
             Some(Piece::Text(before)) => before.push_str(text),

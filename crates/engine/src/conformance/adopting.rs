@@ -1,4 +1,4 @@
-//! Rows with versions from elsewhere. An engine that takes none passes.
+//! Rows imported with their versions. An engine that does not support this passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ fn row(name: &str, version: u64, value: &str) -> Row {
     Row { partition: "p".into(), row: name.into(), version: Version(version), value }
 }
 
-/// `None` if the engine takes none.
+/// `None` if the engine does not support imports.
 async fn adopt(engine: &dyn Engine, rows: Vec<Row>) -> Option<Adopted> {
     match engine.adopt(TABLE, rows).await {
         Ok(adopted) => Some(adopted),
@@ -25,15 +25,15 @@ async fn adopt(engine: &dyn Engine, rows: Vec<Row>) -> Option<Adopted> {
     }
 }
 
-/// An empty engine, and what its clock shows.
+/// An empty engine, and the time of its clock.
 async fn open(factory: &impl Factory, ticks: u64) -> (Arc<dyn Engine>, Arc<AtomicU64>) {
     let time = Arc::new(AtomicU64::new(ticks));
     let shown = Arc::clone(&time);
     (factory.open(Clock::new(move || shown.load(Ordering::SeqCst))).await, time)
 }
 
-/// What was taken over is read, scanned and compared as any other row, and every later change is greater, whatever the clock
-/// does.
+/// Imported rows are read, scanned and compared like any other row, and every later change has a greater version,
+/// whatever the clock does.
 pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
     let (engine, time) = open(factory, 1000).await;
     let rows = vec![row("a", 5, "old"), row("b", 1000, "new")];
@@ -41,7 +41,7 @@ pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
     assert_eq!(adopted, Adopted::Done);
     assert_eq!(everything(&*engine, TABLE).await, rows);
     assert_eq!(get(&*engine, TABLE, "p", "a").await.as_ref(), rows.first());
-    // The clock is set back: still nothing is given out twice.
+    // The clock is set back: still no version is issued twice.
     time.store(10, Ordering::SeqCst);
     let next = done(&*engine, TABLE, "p", vec![put("a", Condition::Version(Version(5)), "changed")]).await;
     assert!(next > Version(1000), "{next:?}");
@@ -50,7 +50,7 @@ pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
     assert!(after > next);
 }
 
-/// Nothing goes back, nothing is of the future, and one row that may not be keeps all of them out.
+/// No version decreases or is in the future, and one rejected row rejects the whole import.
 pub async fn adopted_rows_are_refused_together(factory: &impl Factory) {
     let (engine, _) = open(factory, 1000).await;
     let Some(_) = adopt(&*engine, vec![row("a", 50, "x")]).await else { return };
@@ -66,7 +66,7 @@ pub async fn adopted_rows_are_refused_together(factory: &impl Factory) {
         assert_eq!(adopt(&*engine, rows).await, refused);
         assert_eq!(everything(&*engine, TABLE).await, before);
     }
-    // What is there already, as when an import is done again, is no change; what is newer wins.
+    // Importing an existing row again changes nothing; a newer row replaces an older one.
     let again = vec![row("a", 50, "x"), row("n", 6, ""), row("n", 7, "later")];
     assert_eq!(adopt(&*engine, again).await, Some(Adopted::Done));
     assert_eq!(everything(&*engine, TABLE).await, [row("a", 50, "x"), row("n", 7, "later")]);

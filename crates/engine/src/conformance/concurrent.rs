@@ -128,7 +128,8 @@ pub async fn concurrent_inserts_have_one_winner(factory: &impl Factory) {
     }
 }
 
-/// Many callers read a row and replace it under its version, again until done: each replacement builds on the last.
+/// Many callers read a row and replace it if its version is unchanged, and retry until they succeed: each replacement
+/// builds on the last.
 pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     done(&*engine, TABLE, "p", vec![upsert("n", "0")]).await;
@@ -154,7 +155,7 @@ pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl Factory
     assert_eq!(value(&*engine, "p", "n").await.as_deref(), Some("120"));
 }
 
-/// No two commits have the same version, with a clock that stands still.
+/// No two commits have the same version, even while the clock is stopped.
 pub async fn concurrent_commits_have_different_versions(factory: &impl Factory) {
     let engine = factory.open(Clock::new(|| 5)).await;
     let mut tasks = JoinSet::new();
@@ -178,7 +179,7 @@ pub async fn concurrent_commits_have_different_versions(factory: &impl Factory) 
     assert_eq!(versions.len(), 320);
 }
 
-/// A scan over many rows while they change sees the state at one moment: a transfer never shows up half.
+/// A scan over many rows while they change sees the state at one moment: it never shows half of a transfer.
 pub async fn scans_see_one_state(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     let accounts: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();

@@ -1,4 +1,4 @@
-//! Copies of everything. An engine that gives none passes.
+//! Dumps: copies of all rows. An engine without dumps passes.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ fn texts(rows: &[Stored]) -> Vec<String> {
     rows.iter().map(|s| format!("{}:{}/{}", s.table.0, s.row.partition, s.row.row)).collect()
 }
 
-/// Every row of every table, the system's own included, by table, partition and row, whatever the size of the pages.
+/// A dump contains every row of every table, including the system table, ordered by table, partition and row,
+/// whatever the page size.
 pub async fn a_dump_has_every_row_in_order(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     let Some(mut empty) = open(&*engine).await else { return };
@@ -56,7 +57,7 @@ pub async fn a_dump_has_every_row_in_order(factory: &impl Factory) {
     }
 }
 
-/// What is written, changed or removed after it was opened does not show, and it hinders no writer.
+/// A dump does not show changes made after it was opened, and does not block writers.
 pub async fn a_dump_is_one_moment(factory: &impl Factory) {
     let engine: Arc<dyn Engine> = factory.open(Clock::system()).await;
     let names: Vec<String> = (0..200).map(|n| format!("{n:03}")).collect();

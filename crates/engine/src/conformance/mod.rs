@@ -1,7 +1,7 @@
 //! The suite that every engine runs.
 //!
-//! Each function takes a factory, asks it for an empty engine and panics at the first thing that is not as the trait
-//! says. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
+//! Each function takes a factory, asks it for an empty engine, and panics at the first violation of the trait's
+//! contract. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
 
 mod adopting;
 mod concurrent;

@@ -1,4 +1,4 @@
-//! Random lists of operations on an engine and on the memory engine side by side: every response and the end agree.
+//! Random operations on an engine and on the memory engine side by side: every response and the final state agree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ const TABLES: [TableId; 3] = [TableId(1), TableId(2), TableId(3)];
 const TEXTS: [&str; 8] = ["", "a", "a\0", "aa", "b", "\u{e000}", "\u{10000}", "é"];
 const VALUES: [&str; 4] = ["", "1", "17", "text"];
 
-/// Every response, and the content at the end, are those of the memory engine. A failure names its seed; set
-/// `LAZULI_SEED` to repeat it.
+/// Every response and the final content equal those of the memory engine. A failure names its seed; set `LAZULI_SEED`
+/// to repeat it.
 pub async fn random_operations_match_memory(factory: &impl Factory) {
     let seeds = match std::env::var(SEED_VARIABLE).ok().and_then(|text| text.parse().ok()) {
         Some(seed) => seed..seed + 1,
@@ -127,7 +127,7 @@ impl Pair {
         }
     }
 
-    /// Rows with versions of long ago, or with those of commits that both have made.
+    /// Rows with old versions, or with versions of commits that both engines have made.
     async fn adopt(&mut self) -> Result<(), String> {
         let (table, partition) = (*self.rng.pick(&TABLES), self.text());
         let (mut ours, mut theirs) = (vec![], vec![]);

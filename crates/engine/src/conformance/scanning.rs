@@ -154,7 +154,7 @@ pub async fn rows_come_in_order_of_utf16(factory: &impl Factory) {
     assert_eq!(found, expected.into_values().collect::<Vec<_>>());
 }
 
-/// A page has at most `rows_max` rows; its `next` is the row after, and none if there is none.
+/// A page has at most `rows_max` rows; its `next` is the row after the last, or `None` at the end.
 pub async fn pages_end_by_rows(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 b/1").await;

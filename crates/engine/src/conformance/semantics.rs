@@ -13,7 +13,7 @@ use super::support::{
 use crate::types::{Applied, Change, Condition, Reason, Rejected, TableId, Version, Write};
 use crate::{Clock, Engine, Error};
 
-/// A row that was written is found with its key, value and version; one that was not is not.
+/// A row that was written is found with its key, value and version; other rows are not found.
 pub async fn rows_are_read_as_written(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     assert_eq!(get(engine, TABLE, "p", "r").await, None);
@@ -94,7 +94,7 @@ async fn check_condition(
     }
 }
 
-/// An update gets the current value, and its result is stored and returned; one that rejects rejects the commit.
+/// An update gets the current value, and its result is stored and returned. An update that fails rejects the commit.
 pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     done(engine, TABLE, "p", vec![upsert("n", "40"), upsert("text", "no number")]).await;
@@ -115,7 +115,7 @@ pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
     assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Exists }));
 }
 
-/// Removing a row that does not exist, without a condition, is done and changes nothing.
+/// Removing a row that does not exist, without a condition, succeeds and changes nothing.
 pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
@@ -129,7 +129,7 @@ pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
     assert_eq!(value(engine, "p", "a").await.as_deref(), Some("new"));
 }
 
-/// If one write of many is rejected, none is made, and the response tells which was the first.
+/// If one write of several is rejected, none is made, and the response has the index of the first rejected one.
 pub async fn a_refused_commit_changes_nothing(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a p/b p/c").await;
@@ -144,7 +144,7 @@ pub async fn a_refused_commit_changes_nothing(factory: &impl Factory) {
     assert_eq!(everything(engine, TABLE).await, before);
 }
 
-/// A row that a commit names twice is, for the second write, what the first made of it.
+/// If a commit names a row twice, the second write sees the result of the first.
 pub async fn writes_of_a_commit_see_each_other(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let writes = vec![
@@ -169,7 +169,7 @@ pub async fn writes_of_a_commit_see_each_other(factory: &impl Factory) {
     assert_eq!(row_texts(&everything(engine, TABLE).await), "p/a");
 }
 
-/// A commit without writes is done, and has a version of its own.
+/// A commit without writes succeeds and has a version of its own.
 pub async fn an_empty_commit_is_done(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let first = done(engine, TABLE, "p", vec![]).await;
@@ -178,7 +178,7 @@ pub async fn an_empty_commit_is_done(factory: &impl Factory) {
     assert_eq!(everything(engine, TABLE).await, []);
 }
 
-/// The same key in another table or partition is another row, also where one's encoding could run into the next.
+/// The same key in another table or partition is another row, even where the encoding of one could run into the next.
 pub async fn tables_and_partitions_are_separate(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let tables = [
@@ -186,7 +186,7 @@ pub async fn tables_and_partitions_are_separate(factory: &impl Factory) {
         TableId(1),
         TableId(2),
         TableId(256),
-        // Numbers of tables are given out one by one; an engine may keep them in 63 bits.
+        // Table ids are issued one by one; an engine may store them in 63 bits.
         TableId(i64::MAX as u64 - 1),
         TableId(i64::MAX as u64),
     ];
@@ -229,10 +229,11 @@ pub async fn keys_may_be_any_text(factory: &impl Factory) {
     assert_eq!(everything(engine, TABLE).await.len(), texts.len() * texts.len());
 }
 
-/// Ticks by which a version may be later than it must: an engine that several processes share tells theirs apart so.
+/// Ticks that a version may be ahead of its minimum: front ends that share an engine keep their versions distinct
+/// this way.
 const VERSION_SLACK: u64 = 64;
 
-/// WR-12: strictly increasing, also when the clock stands still or goes back; and the time when it can be.
+/// WR-12: versions strictly increase, even if the clock stops or goes back, and equal the time whenever possible.
 pub async fn versions_increase_whatever_the_clock_does(factory: &impl Factory) {
     let now = Arc::new(AtomicU64::new(1_000_000));
     let clock = {
@@ -283,7 +284,7 @@ pub async fn large_values_and_large_commits(factory: &impl Factory) {
     }
 }
 
-/// No table id is given out twice, nor is that of the system's table.
+/// No table id is issued twice, and the id of the system table is never issued.
 pub async fn fresh_tables_are_unique(factory: &impl Factory) {
     let engine = factory.open(Clock::system()).await;
     let mut ids = vec![];
@@ -331,7 +332,7 @@ pub async fn erased_tables_are_empty(factory: &impl Factory) {
     assert!(matches!(engine.erase(TableId::SYSTEM).await, Err(Error::Unavailable(_))));
 }
 
-/// An engine can say how it is, and can be closed.
+/// An engine reports its status, and can be closed.
 pub async fn status_and_close(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;

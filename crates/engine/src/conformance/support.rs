@@ -1,4 +1,4 @@
-//! Short forms of what the suite does all the time.
+//! Shorthands for the operations that the suite uses most.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::types::{
 /// The table that most cases use.
 pub const TABLE: TableId = TableId(7);
 
-/// Adds to a number that is stored as text. Rejects, with 1, what is not a number, and, with 2, a missing row.
+/// Adds to a number that is stored as a string. Rejects a value that is not a number with 1, and a missing row with
+/// 2.
 #[derive(Debug)]
 pub struct Add(pub u64);
 
@@ -26,7 +27,7 @@ impl Update for Add {
     }
 }
 
-/// Appends to whatever is there.
+/// Appends to the current value.
 struct Append(&'static str);
 
 impl Update for Append {
@@ -35,7 +36,7 @@ impl Update for Append {
     }
 }
 
-/// Puts, deletes or keeps a row, whatever is there.
+/// Puts, deletes or keeps a row, whatever its current value.
 pub struct Become(pub Next);
 
 impl Update for Become {
@@ -44,7 +45,7 @@ impl Update for Become {
     }
 }
 
-/// Puts the version of the commit as text, after what is there.
+/// Appends the version of the commit, as a string, to the current value.
 pub struct Stamp;
 
 impl Update for Stamp {
@@ -89,7 +90,7 @@ pub fn append(row: &str, text: &'static str) -> Write {
     update(row, Condition::Any, Append(text))
 }
 
-/// A commit that must be done; its version.
+/// Makes a commit that must succeed, and returns its version.
 pub async fn done(engine: &dyn Engine, table: TableId, partition: &str, writes: Vec<Write>) -> Version {
     match engine.apply(table, partition, writes).await {
         Ok(Applied::Done { version, .. }) => version,
@@ -97,7 +98,7 @@ pub async fn done(engine: &dyn Engine, table: TableId, partition: &str, writes: 
     }
 }
 
-/// The value of a row as text.
+/// The value of a row as a string.
 pub async fn value(engine: &dyn Engine, partition: &str, row: &str) -> Option<String> {
     get(engine, TABLE, partition, row).await.map(|row| String::from_utf8_lossy(&row.value).into_owned())
 }
@@ -109,7 +110,7 @@ pub async fn get(engine: &dyn Engine, table: TableId, partition: &str, row: &str
     rows.remove(0)
 }
 
-/// A place.
+/// A position.
 pub fn place(partition: &str, row: &str) -> Place {
     Place { partition: partition.into(), row: row.into() }
 }
@@ -162,7 +163,7 @@ pub fn row_texts(rows: &[Row]) -> String {
     rows.iter().map(|row| format!("{}/{}", row.partition, row.row)).collect::<Vec<_>>().join(" ")
 }
 
-/// Fills a table: `partition/row` of each row, its value the same.
+/// Fills a table: each item is the `partition/row` of a row, and also its value.
 pub async fn fill(engine: &dyn Engine, table: TableId, keys: &str) {
     let mut partitions: BTreeMap<&str, Vec<Write>> = BTreeMap::new();
     for key in keys.split_whitespace() {

@@ -11,7 +11,7 @@ use super::support::{
 use crate::types::{Applied, Condition, Next, Reason, Rejected, Version, Write};
 use crate::{Clock, Engine};
 
-/// A commit that must be done; its version and what its updates put.
+/// Makes a commit that must succeed, and returns its version and the values that its updates put.
 async fn apply(engine: &dyn Engine, writes: Vec<Write>) -> (Version, Vec<Option<Bytes>>) {
     match engine.apply(TABLE, "p", writes).await {
         Ok(Applied::Done { version, updated }) => (version, updated),
@@ -19,8 +19,8 @@ async fn apply(engine: &dyn Engine, writes: Vec<Write>) -> (Version, Vec<Option<
     }
 }
 
-/// The version that an update sees is that of the commit and of the rows it puts, also on rows that several callers
-/// change at once.
+/// The version that an update sees is the version of the commit and of the rows that it puts, even on rows that
+/// several callers change at the same time.
 pub async fn updates_know_the_version_of_their_commit(factory: &impl Factory) {
     const CALLERS: usize = 8;
     const ROUNDS: usize = 10;
@@ -51,8 +51,8 @@ pub async fn updates_know_the_version_of_their_commit(factory: &impl Factory) {
     assert_eq!(value(&*engine, "p", "all").await, Some(expected));
 }
 
-/// A row that an update keeps has its value and its version as before; one that does not exist stays absent. The rest of
-/// the commit is done.
+/// A row that an update keeps has the same value and version as before; a missing row stays missing. The other writes
+/// of the commit are made.
 pub async fn updates_may_keep_their_row(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let keep = |row, condition| update(row, condition, Become(Next::Keep));
@@ -69,7 +69,7 @@ pub async fn updates_may_keep_their_row(factory: &impl Factory) {
     let found: Vec<_> = rows.iter().map(|row| (&*row.row, &*row.value, row.version)).collect();
     assert_eq!(found, [("a", &b"1"[..], before), ("b", &b"3"[..], second)]);
 
-    // What an earlier write of the same commit made of the row stays.
+    // The result of an earlier write of the same commit stays.
     let (third, _) = apply(engine, vec![upsert("a", "4"), keep("a", Condition::Exists)]).await;
     let row = get(engine, TABLE, "p", "a").await.expect("the row was written");
     assert_eq!((&*row.value, row.version), (&b"4"[..], third));
@@ -80,7 +80,7 @@ pub async fn updates_may_keep_their_row(factory: &impl Factory) {
     assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Missing }));
 }
 
-/// A row that an update deletes is gone; deleting one that does not exist is no change.
+/// An update can delete its row; deleting a missing row changes nothing.
 pub async fn updates_may_delete_their_row(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     let remove = |row, condition| update(row, condition, Become(Next::Delete));

@@ -23,7 +23,7 @@ pub struct Audit {
     pub gone: u64,
 }
 
-/// A check under way. It takes 32 KiB of memory for a gigabyte of content.
+/// A check in progress. It takes 32 KiB of memory for a gigabyte of content.
 pub struct Auditor<'a> {
     content: &'a dyn Content,
     named: BTreeMap<u64, Units>,
@@ -47,7 +47,7 @@ impl<'a> Auditor<'a> {
         let units = units_of(piece.offset, piece.footprint());
         if !piece.is_valid() {
             self.found.findings += 1;
-            return Ok(Err(Error::Corrupt(format!("{piece} is not possible"))));
+            return Ok(Err(Error::Corrupt(format!("{piece} is not a valid piece"))));
         }
         let named = self.named.entry(piece.stream).or_default();
         if named.has_any(units.clone()) {

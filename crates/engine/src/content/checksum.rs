@@ -4,7 +4,7 @@
 //! blocks' checksums (4 bytes each, big-endian), and its name carries the checksum of that table. Every store computes them the same
 //! way, so that pieces can move between stores.
 //!
-//! What must stay true: no byte is returned before the whole block around it was verified.
+//! Invariant: no byte is returned before the whole block around it was verified.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Everything of an engine as of one moment, rows and the content that they name, to be copied elsewhere.
 //!
-//! What must stay true: everything is pinned before the snapshot of the rows is taken. So each piece that a row of the
+//! Invariant: everything is pinned before the snapshot of the rows is taken. So each piece that a row of the
 //! snapshot names can be read until the copy is dropped.
 
 use std::collections::{HashSet, VecDeque};
@@ -31,7 +31,7 @@ pub enum Copied {
     End(Marks),
 }
 
-/// A copy under way.
+/// A copy in progress.
 pub struct Copy {
     dump: Box<dyn Dump>,
     content: Option<(Arc<dyn Content>, Pinned)>,

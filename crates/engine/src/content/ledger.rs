@@ -1,10 +1,10 @@
 //! What processes that share a content store agree on: which of them writes to which stream.
 //!
-//! A store whose bytes lie elsewhere, such as an object store, needs an engine with transactions for this. It asks the engine
-//! that holds the rows.
+//! A store that keeps its bytes elsewhere, such as in an object store, needs an engine with transactions for this. It uses
+//! the engine that holds the rows.
 //!
-//! What must stay true:
-//! - A number of a stream is given out once, to one process.
+//! Invariants:
+//! - A stream number is issued once, to one process.
 //! - A stream that was given up, or fenced, is never written to again under its number.
 
 use super::Spot;
@@ -12,7 +12,7 @@ use crate::EngineFuture;
 
 /// The streams of all processes.
 pub trait Ledger: Send + Sync + 'static {
-    /// A place for a piece of at most `length` bytes, in a stream of this process.
+    /// A position for a piece of at most `length` bytes, in a stream of this process.
     fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
 
     /// Takes a stream whose pieces come from another store. `false` if a process that may be alive has it, or if this
@@ -23,17 +23,17 @@ pub trait Ledger: Send + Sync + 'static {
     /// sweep corrects it.
     fn count(&self, stream: u64, bytes: i64);
 
-    /// Streams, at most `max`, that no process can name new pieces of. Those that were never swept come first. A process
-    /// that was taken for dead and comes back finds that it has lost its streams.
+    /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. If a
+    /// process was wrongly assumed dead, it finds that it has lost its streams.
     fn left(&self, max: usize) -> EngineFuture<'_, Left>;
 
     /// All streams of which no process can name new pieces. Changes nothing.
     fn unowned(&self) -> EngineFuture<'_, Vec<u64>>;
 
-    /// Does the stream still belong to nobody?
+    /// Is the stream still without an owner?
     fn is_free(&self, stream: u64) -> EngineFuture<'_, bool>;
 
-    /// A sweep has looked at the whole stream, of which `live` bytes are in use. An empty one is forgotten.
+    /// Records that a sweep has examined the whole stream, of which `live` bytes are in use. An empty stream is removed.
     fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()>;
 
     /// Bytes in all streams, by the last counts and sweeps.

@@ -139,7 +139,7 @@ impl Content for MemoryContent {
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
         Box::pin(async move {
             if !piece.is_valid() {
-                return Err(Error::Corrupt(format!("{piece} is not possible")));
+                return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
             }
             verify_piece(piece, &bytes)?;
             self.lock().adopt(piece, bytes)

@@ -3,7 +3,7 @@
 //! The store never knows what is in use: only rows do. So bytes are freed when the owner of the rows releases them, and by
 //! a [`Sweep`], which frees bytes of earlier processes that no row names.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Bytes are durable before their names leave [`ContentWriter::seal`]; a commit can then name them.
 //! - A name is never reused. Releasing the same piece again, even years later, cannot hit another piece.
 //! - Nothing is freed that a row names, that a reader or a copy has pinned, or that an upload of a running process has written.
@@ -75,7 +75,7 @@ pub trait Content: Send + Sync + 'static {
     /// piece's checksum, and a name whose place is in use by other bytes, are rejected.
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()>;
 
-    /// Lists stored bytes from `from` on, whether or not a row names them. Uploads under way may be included.
+    /// Lists stored bytes from `from` on, whether or not a row names them. Uploads in progress may be included.
     fn list(&self, from: Spot) -> EngineFuture<'_, Listing>;
 
     /// Begins to sweep what earlier processes stored and no row names. Call this first, then take a snapshot of all rows,
@@ -86,9 +86,10 @@ pub trait Content: Send + Sync + 'static {
     fn status(&self) -> EngineFuture<'_, ContentStatus>;
 }
 
-/// An upload under way. Dropping it without sealing it frees what it wrote.
+/// An upload in progress. Dropping it without sealing it frees its bytes.
 pub trait ContentWriter: Send {
-    /// Takes the next bytes; waits while too much is on its way to the disk. After an error the upload is lost.
+    /// Takes the next bytes; waits while too many are still being written to the disk. After an error the upload is
+    /// lost.
     fn write(&mut self, bytes: Bytes) -> EngineFuture<'_, ()>;
 
     /// Makes everything durable and returns its names, in order; none if nothing was written. The caller commits a row that
@@ -96,7 +97,7 @@ pub trait ContentWriter: Send {
     fn seal(self: Box<Self>) -> EngineFuture<'static, Vec<Piece>>;
 }
 
-/// A read under way.
+/// A read in progress.
 pub trait ContentReader: Send {
     /// The next bytes, verified; at most [`CHUNK_BYTES_MAX`], never empty. `None` at the end of the range. After an error
     /// every further call returns an error.

@@ -9,8 +9,8 @@ const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Tells which pieces rows name. It sees all rows of an engine in the order of a dump, the system table first.
 pub trait Naming: Send {
-    /// Passes every piece that the row names to `see`. A row that cannot be understood is an error: whoever frees content
-    /// must stop then.
+    /// Passes every piece that the row names to `see`. A row that cannot be decoded is an error, and no content may
+    /// be freed after it.
     fn pieces(&mut self, table: TableId, row: RowView<'_>, see: &mut See<'_>) -> Result<()>;
 }
 

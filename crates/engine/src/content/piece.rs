@@ -1,6 +1,6 @@
 //! The name of stored bytes, and the limits that every content store shares.
 //!
-//! What must stay true: a name is given out once and never reused; pieces of a stream never overlap, footprints
+//! Invariants: a name is issued once and never reused; pieces of a stream never overlap, footprints
 //! included. Therefore any store can take over the pieces of any other under their own names.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Pieces in use: what is being read or copied is not freed.
 //!
-//! What must stay true: whether a piece is pinned, and that it is being freed, is decided under one lock. A reader pins
+//! Invariant: whether a piece is pinned, and that it is being freed, is decided under one lock. A reader pins
 //! first and looks for the piece afterwards; so it either keeps the piece or finds it gone before the first byte.
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ impl Pins {
         Pinned { pins: self.clone(), spots: Vec::new(), is_all: true }
     }
 
-    /// Passes each piece that nobody uses to `free`, which must make it unreadable, and returns the others.
+    /// Passes each piece that is not pinned to `free`, which must make it unreadable, and returns the others.
     pub fn free(&self, pieces: Vec<Piece>, mut free: impl FnMut(Piece)) -> Vec<Piece> {
         let counts = self.lock();
         let is_pinned = |piece: &Piece| counts.all > 0 || counts.pieces.contains_key(&piece.spot());

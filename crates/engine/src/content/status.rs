@@ -1,4 +1,4 @@
-//! How much content is stored, as figures.
+//! How much content is stored, as metrics.
 
 use crate::figure::Figure;
 
@@ -7,7 +7,7 @@ use crate::figure::Figure;
 pub struct ContentStatus {
     /// Sealed and not released, or kept by a sweep.
     pub live: u64,
-    /// Reserved by uploads under way.
+    /// Reserved by uploads in progress.
     pub writing: u64,
     /// Released or abandoned, and not freed yet.
     pub dead: u64,
@@ -18,15 +18,15 @@ pub struct ContentStatus {
 }
 
 impl ContentStatus {
-    /// The figures by which a content store is watched.
+    /// The metrics of a content store.
     pub fn figures(&self) -> Vec<Figure> {
         vec![
             Figure::gauge("content_live_bytes", "Content that is in use.", self.live),
-            Figure::gauge("content_writing_bytes", "Content of uploads under way.", self.writing),
+            Figure::gauge("content_writing_bytes", "Content of uploads in progress.", self.writing),
             Figure::gauge("content_dead_bytes", "Content that waits to be freed.", self.dead),
             Figure::gauge(
                 "content_unswept_bytes",
-                "Content of earlier processes that no sweep has looked at yet.",
+                "Content of earlier processes that no sweep has examined yet.",
                 self.unswept,
             ),
             Figure::counter("content_freed_bytes_total", "Content that was freed.", self.freed),

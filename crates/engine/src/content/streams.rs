@@ -1,7 +1,8 @@
-//! Gives out places for pieces in stores that have no files of their own.
+//! Assigns positions to pieces in stores that have no files of their own.
 //!
-//! What must stay true: places of one stream do not overlap, and a stream belongs to one process. The places are such that
-//! a store with pack files can take the pieces over: a bounded number of large streams, aligned offsets.
+//! Invariants: positions within a stream do not overlap, and a stream belongs to one process. Positions suit a store
+//! with pack files, so that it can adopt the pieces: there is a bounded number of large streams, and offsets are
+//! aligned.
 
 use crate::content::piece::{STREAM_BYTES_MAX, Spot, footprint};
 
@@ -19,7 +20,7 @@ impl Streams {
         Some(spot)
     }
 
-    /// Continues in a stream that nobody used before.
+    /// Continues in a stream that was never used before.
     pub fn enter(&mut self, stream: u64) {
         self.current = Some(Spot { stream, offset: 0 });
     }

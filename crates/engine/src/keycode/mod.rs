@@ -1,29 +1,29 @@
 //! Keys as bytes, in the order of their UTF-16 code units, with the byte 0x00 left free as a separator.
 //!
-//! What must stay true:
-//! - for all texts, `encode(a) < encode(b)` as bytes exactly when `a` sorts before `b` by UTF-16 code units;
-//! - no encoding holds 0x00, so `partition 0x00 row` sorts by partition, then by row;
-//! - each text has one encoding, and `decode` rejects everything else.
+//! Invariants:
+//! - for all strings, `encode(a) < encode(b)` as bytes exactly when `a` sorts before `b` by UTF-16 code units;
+//! - no encoding contains 0x00, so `partition 0x00 row` sorts by partition, then by row;
+//! - each string has one encoding, and `decode` rejects everything else.
 //!
-//! The code is CESU-8 (a character outside the basic plane is its two surrogates, three bytes each), in which U+0000 is
-//! 01 01 and U+0001 is 01 02. A text without those is its own UTF-8, so that most keys are neither copied nor changed.
+//! The encoding is CESU-8 (a character outside the basic plane is its two surrogates, three bytes each), in which U+0000
+//! is 01 01 and U+0001 is 01 02. A string without such characters equals its own UTF-8, so most keys are not copied.
 
 use std::borrow::Cow;
 
 use crate::types::{Bound, KeyRange};
 
-/// Stands between the partition and the row of a key.
+/// Separates the partition from the row in a key.
 pub const SEPARATOR: u8 = 0x00;
-/// Announces U+0000 or U+0001. It is also the lowest byte that an encoded text can begin with.
+/// Escapes U+0000 and U+0001. It is also the lowest byte that an encoded string can begin with.
 const ESCAPE: u8 = 0x01;
 /// The lowest first byte of a four-byte UTF-8 character.
 const FOUR_BYTES: u8 = 0xF0;
 
-/// Bytes that are not the encoding of any text.
+/// Bytes that are not the encoding of any string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The encoding of one text; borrows when that is the text's UTF-8.
+/// The encoding of one string; borrowed if it equals the string's UTF-8.
 pub fn encode(text: &str) -> Cow<'_, [u8]> {
     if is_plain(text.as_bytes()) {
         return Cow::Borrowed(text.as_bytes());
@@ -33,7 +33,7 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Appends the encoding of one text.
+/// Appends the encoding of one string.
 pub fn encode_into(bytes: &mut Vec<u8>, text: &str) {
     if is_plain(text.as_bytes()) {
         bytes.extend_from_slice(text.as_bytes());
@@ -49,7 +49,7 @@ pub fn encode_key_into(bytes: &mut Vec<u8>, partition: &str, row: &str) {
     encode_into(bytes, row);
 }
 
-/// The text of an encoding; borrows when that is the text's UTF-8.
+/// Decodes a string; borrows if the encoding equals its UTF-8.
 pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     if is_plain(bytes)
         && let Ok(text) = std::str::from_utf8(bytes)
@@ -59,7 +59,7 @@ pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Malformed> {
     decode_slowly(bytes).map(Cow::Owned).ok_or(Malformed)
 }
 
-/// The two encodings in an encoded key.
+/// Splits an encoded key into its encoded partition and row.
 pub fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let at = key.iter().position(|&b| b == SEPARATOR).ok_or(Malformed)?;
     Ok((&key[..at], &key[at + 1..]))
@@ -71,16 +71,16 @@ pub fn decode_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Malformed>
     Ok((decode(partition)?, decode(row)?))
 }
 
-/// A range of rows as bytes: every encoded key that is at least `start` and below `end`, if there is one.
+/// A range of rows as bytes: every encoded key that is at least `start` and, if there is an `end`, below it.
 ///
-/// Each has the caller's prefix in front.
+/// Both start with the caller's prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The lowest key that can belong to the range.
     pub start: Vec<u8>,
-    /// The lowest key after the range; `None` for an open end, in which case the prefix bounds it.
+    /// The lowest key after the range; `None` if it has no upper bound, in which case the prefix bounds it.
     pub end: Option<Vec<u8>>,
-    /// The range can hold one key only: `start`.
+    /// The range can contain only one key: `start`.
     pub is_point: bool,
 }
 
@@ -115,7 +115,7 @@ fn upper(prefix: &[u8], bound: &Bound) -> Option<Vec<u8>> {
     }
 }
 
-/// A key, or the lowest bytes after it: 0x00 sorts below whatever can follow in a longer row.
+/// A key, or the lowest bytes after it: 0x00 sorts below any byte that can follow in a longer row.
 fn key_with(prefix: &[u8], partition: &str, row: &str, after: bool) -> Vec<u8> {
     let mut key = Vec::with_capacity(prefix.len() + partition.len() + row.len() + 2);
     key.extend_from_slice(prefix);
@@ -126,8 +126,8 @@ fn key_with(prefix: &[u8], partition: &str, row: &str, after: bool) -> Vec<u8> {
     key
 }
 
-/// The lowest bytes after all keys of a partition, and not after those of the next: what follows here in the next one's
-/// key is either a greater byte of its partition or at least an escape.
+/// The lowest bytes after all keys of a partition and before those of the next. In the next partition's key, this
+/// position holds either a greater byte of its partition or at least an escape.
 fn after_partition(prefix: &[u8], partition: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(prefix.len() + partition.len() + 1);
     key.extend_from_slice(prefix);

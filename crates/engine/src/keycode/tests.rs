@@ -1,4 +1,4 @@
-//! Order, round trip, borrowing and rejection of the key code; bounds against a plain comparison of keys.
+//! Order, round trip, borrowing and rejection of the key encoding; bounds against a plain comparison of keys.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::types::Place;
 
-/// Characters around every edge of the code.
+/// Characters around every boundary of the encoding.
 const EDGES: [char; 16] = [
     '\0',
     '\u{1}',

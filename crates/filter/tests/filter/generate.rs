@@ -73,7 +73,7 @@ pub fn filter() -> impl Strategy<Value = Expr> {
     ])
 }
 
-/// Words that are no Boolean property when they stand alone.
+/// Words that are not Boolean properties when they appear alone.
 const KEYWORDS: [&str; 12] =
     ["not", "true", "false", "null", "and", "or", "eq", "ne", "gt", "ge", "lt", "le"];
 

@@ -27,7 +27,7 @@ impl EventKind {
     }
 }
 
-/// An event. It is delivered at least once; its id tells repetitions.
+/// An event. It is delivered at least once; repetitions have the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its id.

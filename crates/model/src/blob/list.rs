@@ -67,8 +67,8 @@ pub struct Include {
     pub permissions: bool,
 }
 
-/// A place in the order of a container: by name, and within a name snapshots by time, versions by time, then the blob
-/// itself.
+/// A position in the order of a container: by name, and within a name snapshots by time, versions by time, then the
+/// blob itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobPosition {
     /// The name. It need not be that of a blob that exists, nor a legal one.
@@ -82,7 +82,7 @@ pub struct BlobPosition {
 pub struct ListBlobs {
     /// Only names that start so.
     pub prefix: String,
-    /// Names are cut after the first occurrence of this text behind the prefix, and each result is returned once.
+    /// Names are cut after the first occurrence of this string after the prefix, and each result is returned once.
     pub delimiter: Option<String>,
     /// Start at the first entry that is not less than this one. It wins over `start_from`.
     pub from: Option<BlobPosition>,
@@ -145,7 +145,7 @@ pub struct FindBlobs {
     pub max_results: u32,
 }
 
-/// A place in the order of a search.
+/// A position in the order of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPosition {
     /// The container.

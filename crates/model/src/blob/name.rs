@@ -7,7 +7,7 @@ use crate::blob::limits::{BLOB_NAME_CHARS_MAX, BLOB_NAME_SEGMENTS_MAX};
 use crate::label::{self, LabelError};
 use crate::{ErrorCode, Failure};
 
-/// Why a text is not a name.
+/// Why a string is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// Too short, too long, or too many segments.

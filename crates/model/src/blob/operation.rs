@@ -1,7 +1,7 @@
 //! The operations of the Blob service.
 //!
-//! Content never stands in an operation. A body is declared as [`Body`] and streamed beside the operation; a source to copy
-//! from is declared as [`CopySource`] and fetched by the server.
+//! An operation never contains content. A body is declared as [`Body`] and streamed beside the operation; a source to
+//! copy from is declared as [`CopySource`] and fetched by the server.
 
 use crate::blob::block::{BlockId, BlockListFilter, BlockRef};
 use crate::blob::condition::{AppendConditions, Conditions, SequenceConditions};
@@ -27,7 +27,7 @@ pub enum Operation {
     GetProperties,
     /// Change some properties of the service.
     SetProperties(Box<PropertiesUpdate>),
-    /// How far the secondary is behind.
+    /// The replication lag of the secondary.
     GetStats,
     /// Read the kind of the account, through any of its resources.
     GetAccountInformation(AccountScope),
@@ -184,7 +184,7 @@ pub struct GetBlob {
     /// Checksums of those bytes that the response contains. Fails with `OutOfRangeInput` if the range of the blob is longer
     /// than [`crate::blob::limits::CHECKED_RANGE_BYTES_MAX`]; only ranges without end can be.
     pub digests: Digests,
-    /// May the range of an empty blob be answered with 200? Versions before 2013-08-15 did.
+    /// May a range of an empty blob get 200? It does in versions before 2013-08-15.
     pub allows_empty_range: bool,
 }
 

@@ -123,7 +123,7 @@ pub enum Outcome {
     TagsSet,
     /// The tier was set. Blobs that leave the archive do so later.
     TierSet {
-        /// Is it still on its way?
+        /// Is it still in progress?
         is_pending: bool,
     },
     /// The time of deletion was set.

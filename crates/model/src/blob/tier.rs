@@ -1,4 +1,4 @@
-//! Access tiers and the state of a blob on its way out of the archive.
+//! Access tiers, and the state of a blob that is being rehydrated from the archive.
 
 use crate::DateTime;
 

@@ -1,4 +1,4 @@
-//! An entity on its way in: its key, and properties that have passed every check of the data model.
+//! An entity to be stored: its key, and properties that have passed every check of the data model.
 
 use crate::error::{ErrorCode, Failure};
 use crate::table::key::utf16_len;
@@ -65,8 +65,8 @@ impl Properties {
     }
 }
 
-/// Is this a name that a property may have? The rule is that of C# identifiers, for which Unicode's own is taken: letters
-/// of every script, and behind the first one their marks, digits and what joins them.
+/// Is this a valid property name? The rule is that of C# identifiers, implemented with Unicode's identifiers: letters
+/// of every script, and after the first one also marks, digits and connectors.
 pub fn is_property_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| unicode_ident::is_xid_start(c) || c == '_')
@@ -116,7 +116,7 @@ pub fn entity_bytes<'a>(key: &EntityKey, properties: impl Iterator<Item = (&'a s
     properties.fold(keys + timestamp, |sum, (name, value)| sum + property_bytes(name, &value))
 }
 
-/// What one property adds to [`entity_bytes`].
+/// Bytes that one property adds to [`entity_bytes`].
 pub fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {
     let value = match value {
         ValueRef::String(text) => utf16_len(text) * 2 + 4,
@@ -212,7 +212,7 @@ mod tests {
         refused(vec![property("d", Value::DateTime(DateTime::MIN))], ErrorCode::OutOfRangeInput);
     }
 
-    /// DM-19: refused one byte above the limit by the service's measure, accepted at it.
+    /// DM-19: rejected one byte above the limit by the service's measure, accepted at it.
     #[test]
     fn size_at_the_limit() {
         let key = EntityKey { partition: Key::new("p").unwrap(), row: Key::new("r").unwrap() };

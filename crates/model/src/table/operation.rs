@@ -44,7 +44,7 @@ pub enum Operation {
     Batch {
         /// The table.
         table: TableName,
-        /// The changes, in order; all keys have the same partition, no key stands twice.
+        /// The changes, in order; all keys have the same partition, and no key occurs twice.
         writes: Vec<Write>,
     },
     /// Read the stored access policies of a table.
@@ -55,12 +55,12 @@ pub enum Operation {
     GetProperties,
     /// Change some properties of the service.
     SetProperties(Box<PropertiesUpdate>),
-    /// How far the secondary is behind.
+    /// The replication lag of the secondary.
     GetStats,
 }
 
 impl Operation {
-    /// What it is called where requests are counted and logged.
+    /// Its kind in metrics and logs.
     pub fn kind(&self) -> OperationKind {
         match self {
             Operation::QueryTables(_) => OperationKind::QueryTables,
@@ -100,12 +100,13 @@ pub struct EntityQuery {
     pub top: Option<usize>,
     /// Resume at the first entity that is not before this one.
     pub from: Option<Position>,
-    /// Bytes that each entity adds to the response whatever it holds: names that are selected come back as null where they
-    /// are missing, and count towards the size of a page.
+    /// Bytes that each entity adds to the response regardless of its content: selected properties that it lacks are
+    /// returned as null, and count towards the size of a page.
     pub row_bytes: usize,
 }
 
-/// A place in the order of a table. It need not name an entity that exists, and its texts need not be legal keys.
+/// A position in the order of a table. It need not name an entity that exists, and its strings need not be legal
+/// keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// PartitionKey.
@@ -141,7 +142,7 @@ pub enum Change {
 }
 
 impl Write {
-    /// What it is called where requests are counted and logged.
+    /// Its kind in metrics and logs.
     pub fn kind(&self) -> OperationKind {
         match self.change {
             Change::Insert(_) => OperationKind::InsertEntity,
@@ -165,7 +166,7 @@ pub enum Match {
     Nothing,
 }
 
-/// What came of an operation that did not fail.
+/// The outcome of an operation that did not fail.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A page of table names, in order.

@@ -102,7 +102,7 @@ impl<'a> RowRef<'a> {
         Iter { directory, names, values, left }
     }
 
-    /// The row as it lies in storage, for a walk over many rows that are made alike.
+    /// The parts of the stored row, for iterating over many rows with the same layout.
     #[inline]
     pub fn parts(&self) -> Result<Parts<'a>, CorruptRow> {
         let [_, count_low, count_high, names_bytes @ ..] =
@@ -128,7 +128,7 @@ impl<'a> RowRef<'a> {
     }
 }
 
-/// A row as it lies in storage.
+/// The parts of a stored row.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'a> {
     /// An entry of [`ENTRY_BYTES`] for each property: see [`Entry`].
@@ -139,7 +139,7 @@ pub struct Parts<'a> {
     pub values: &'a [u8],
 }
 
-/// What the directory says of a property.
+/// The directory entry of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The type's number.

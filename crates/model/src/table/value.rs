@@ -264,7 +264,7 @@ pub fn double_text(value: f64) -> Text {
         });
         return out;
     }
-    // Finding the shortest digits is the dear part: once, in the form that tells where the point is.
+    // Finding the shortest digits is expensive: do it once, in scientific notation, which shows the exponent.
     let mut scientific = Text::default();
     write!(scientific, "{:e}", value.abs()).expect("17 digits, a point and an exponent of three digits fit");
     let (mantissa, exponent) = scientific.as_str().split_once('e').unwrap_or((scientific.as_str(), "0"));
@@ -342,7 +342,8 @@ mod tests {
     }
 
     proptest! {
-        /// The digits are those that the standard library prints, only the place of the point and the exponent are ours.
+        /// The digits are those of the standard library; only the decimal point and the exponent are placed
+        /// differently.
         #[test]
         fn doubles_have_the_digits_of_the_standard_library(bits in any::<u64>(), small in -1e6..1e6f64) {
             for value in [f64::from_bits(bits), small] {

@@ -300,7 +300,7 @@ fn push_clock(text: &mut Text, f: &Fields) {
     text.push_number(f.second, 2);
 }
 
-/// What is left of a text that is being read.
+/// The rest of a string that is being parsed.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {

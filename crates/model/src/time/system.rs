@@ -1,10 +1,10 @@
-//! Between the service's points in time and the machine's. Only the form changes: nobody's clock is read.
+//! Conversion between the service's points in time and the machine's. Reads no clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{DateTime, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 
-/// What is outside the years 1 to 9999 is cut to them; the service counts in 100 ns.
+/// Times outside the years 1 to 9999 are clamped; the service counts in 100 ns.
 impl From<SystemTime> for DateTime {
     fn from(time: SystemTime) -> Self {
         match time.duration_since(UNIX_EPOCH) {

@@ -78,7 +78,7 @@ impl Request {
         self
     }
 
-    /// What stands behind the host.
+    /// The part of the URL after the host.
     pub fn target(&self) -> String {
         if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
     }

@@ -5,7 +5,7 @@ use quick_xml::events::Event;
 
 use crate::store::Page;
 
-/// Deepest element that is looked at: the fields of an object.
+/// Maximum depth of an element that is read: the fields of an object.
 const DEPTH_MAX: usize = 8;
 
 /// The objects of a page; `None` if it is not a listing.

@@ -4,7 +4,7 @@
 //! other use for, and with them minutes of every build. What it can do besides is credentials from the metadata services of
 //! clouds; here keys come from the environment or from a file that may be rotated.
 //!
-//! What must stay true: every call may be made twice. Keys appear in no error and no log.
+//! Invariants: every call may be made twice. Keys appear in no error and no log.
 
 mod http;
 mod listing;
@@ -77,7 +77,7 @@ impl S3 {
         Request::new(method, format!("{}/{name}", self.path))
     }
 
-    /// Sends a request until it succeeds or there is no more time, and checks the status.
+    /// Sends a request until it succeeds or the time is up, and checks the status.
     async fn send(&self, request: &Request) -> Result<Response, Failure> {
         let hash = request.hash().await?;
         retry::send(|| async {
@@ -90,7 +90,7 @@ impl S3 {
     }
 }
 
-/// What a status says. Errors are not read.
+/// Classifies a status. Bodies of errors are not read.
 fn failure_of(status: StatusCode) -> Option<Failure> {
     match status.as_u16() {
         200..=299 => None,

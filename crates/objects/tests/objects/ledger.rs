@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lazuli_engine::EngineFuture;
 use lazuli_engine::content::{Ledger, Left, Spot, Streams};
 
-/// What all processes share.
+/// State that all processes share.
 #[derive(Clone, Default)]
 pub struct Book(Arc<Mutex<Entries>>);
 
@@ -19,7 +19,7 @@ struct Entries {
 
 #[derive(Default)]
 struct Entry {
-    /// 0 for nobody.
+    /// 0 for no owner.
     holder: u64,
     live: i64,
     is_swept: bool,

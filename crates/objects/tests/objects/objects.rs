@@ -90,7 +90,8 @@ async fn damaged_objects_are_never_returned() {
     }
 }
 
-/// A connection that breaks is replaced by another one, from where it broke; one that never brings a byte is an error.
+/// A connection that breaks is replaced by another one, which continues from there; one that never delivers a byte is
+/// an error.
 #[tokio::test]
 async fn broken_downloads_continue() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Stores pieces of another store, under their names.
+//! Imports pieces from another store under their names.
 
 use bytes::Bytes;
 use lazuli_engine::content::checksum::{Summing, verify_piece};
@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 use super::calls::{Parameter, signed, unsigned};
 use super::{CHUNK_BYTES, Inner};
 
-/// Chunks of which a part may lie in a range.
+/// Chunks that may overlap a range.
 const NEAR: &str =
     "SELECT pos, val FROM lazuli_chunk WHERE stream = $1 AND pos > $2 AND pos < $3 ORDER BY pos";
 
@@ -17,7 +17,7 @@ impl Inner {
     /// See [`lazuli_engine::Content::adopt`].
     pub async fn adopt(&self, piece: Piece, bytes: Bytes) -> Result<()> {
         if !piece.is_valid() {
-            return Err(Error::Corrupt(format!("{piece} is not possible")));
+            return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
         }
         verify_piece(piece, &bytes)?;
         let chunks = chunks_of(piece, &bytes);
@@ -37,7 +37,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The chunks in the place of a piece.
+    /// The chunks at the position of a piece.
     async fn near(&self, piece: &Piece) -> Result<Vec<(u64, Bytes)>> {
         let (start, end) = (signed(piece.offset), signed(piece.offset + piece.footprint()));
         let earliest = start.saturating_sub(signed(CHUNK_BYTES_MAX as u64));
@@ -56,7 +56,7 @@ impl Inner {
     }
 }
 
-/// A piece in chunks, its table of checksums included.
+/// A piece as chunks, including its table of checksums.
 fn chunks_of(piece: Piece, bytes: &Bytes) -> Vec<(u64, Bytes)> {
     let mut summing = Summing::default();
     summing.add(bytes);

@@ -1,4 +1,5 @@
-//! The statements on chunks, each safe to be made twice, in the subset that PostgreSQL, YugabyteDB and CockroachDB share.
+//! The statements on chunks. Each can be repeated safely, and all are in the subset that PostgreSQL, YugabyteDB and
+//! CockroachDB share.
 
 use bytes::Bytes;
 use lazuli_engine::content::{ALIGN_BYTES, Piece};
@@ -10,7 +11,7 @@ use super::Inner;
 use super::ledger::StreamLedger;
 use crate::outcome::Failure;
 
-/// Written again if it is there: the standby then confirms it again.
+/// Overwrites an existing chunk, so that the standby confirms it again.
 const PUT: &str = "INSERT INTO lazuli_chunk (stream, pos, val) \
      SELECT $1, r.pos, r.val FROM unnest($2, $3) AS r(pos, val) \
      ON CONFLICT (stream, pos) DO UPDATE SET val = excluded.val";
@@ -21,14 +22,14 @@ const GET: &str =
 const DELETE: &str =
     "DELETE FROM lazuli_chunk WHERE stream = $1 AND pos >= $2 AND pos < $3 RETURNING octet_length(val)";
 
-/// How often a call is made before it fails.
+/// Maximum attempts of a call.
 const ATTEMPTS_MAX: usize = 5;
 
 /// A parameter with its type.
 pub type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl StreamLedger {
-    /// Makes a call that does no harm if it is made twice. When it returns, its effect is confirmed.
+    /// Makes a call that can be repeated safely. When it returns, its effect is confirmed.
     pub async fn call(&self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
         let _turn = self.connections.acquire().await.map_err(|_| closed())?;
         let mut attempts = 0;
@@ -56,7 +57,7 @@ impl StreamLedger {
 }
 
 impl Inner {
-    /// Makes a call that does no harm if it is made twice. When it returns, its effect is confirmed.
+    /// Makes a call that can be repeated safely. When it returns, its effect is confirmed.
     pub async fn call(&self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>> {
         self.ledger.call(statement, parameters).await
     }
@@ -99,7 +100,7 @@ impl Inner {
     }
 }
 
-/// The length in the first column. PostgreSQL counts it in 32 bits, CockroachDB in 64.
+/// The length in the first column. It has 32 bits in PostgreSQL, 64 in CockroachDB.
 pub fn length(row: &Row) -> Result<u64> {
     let length = row.try_get::<_, i32>(0).map(i64::from).or_else(|_| row.try_get(0));
     unsigned(length.map_err(|_| Error::Corrupt("the database returned no length".into()))?)
@@ -110,7 +111,7 @@ pub fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number of a database that cannot be negative.
+/// A number from the database that cannot be negative.
 pub fn unsigned(number: i64) -> Result<u64> {
     u64::try_from(number).map_err(|_| Error::Corrupt("a number in the database is negative".into()))
 }

@@ -8,7 +8,7 @@ use lazuli_engine::{Error, Result};
 use crate::engine::Postgres;
 
 impl Postgres {
-    /// Takes all content over from processes that are certainly gone.
+    /// Takes over all content of processes that are certainly gone.
     pub(crate) async fn take_over_content(&self) -> Result<()> {
         self.ledger.take_over().await
     }
@@ -18,12 +18,12 @@ impl Postgres {
         self.ledger.clone()
     }
 
-    /// Notes that content is in an object store with a new number, if it is nowhere yet. Returns the number of the store
-    /// with the content; content in the database itself is an error.
+    /// Assigns a number to an object store and records it, unless one is recorded already. Returns the recorded
+    /// number; content in the database itself is an error.
     pub async fn mark_objects(&self) -> Result<u64> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Error::Unavailable(error.to_string()))?;
-        // Numbers in a database are signed, and 0 stands for chunks.
+        // Numbers in a database are signed, and 0 means chunks.
         self.ledger.mark_objects((u64::from_be_bytes(random) >> 1).max(1)).await
     }
 

@@ -15,12 +15,12 @@ use tokio_postgres::types::Type;
 use super::calls::{Parameter, signed, unsigned};
 use crate::engine::{Core, incomplete};
 
-/// Nobody has the stream, or a front end that was not seen for a day: that does not come back.
+/// The stream has no owner, or its front end was not seen for a day and counts as gone.
 const UNOWNED: &str = "holder = '' OR seen < now() - interval '86400 seconds'";
-/// Where content is if it is in chunks.
+/// The value of the mark for content in chunks.
 const IN_CHUNKS: i64 = 0;
 
-/// A number for a stream that nobody ever had.
+/// A new stream number, never used before.
 const NEXT: &str = "UPDATE lazuli_meta SET value = value + 1 WHERE name = 'streams' RETURNING value";
 
 const TAKE: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swept) VALUES ($1, $2, now(), 0, false) \
@@ -37,7 +37,7 @@ const LIVE: &str = "SELECT coalesce(sum(live), 0)::int8 FROM lazuli_stream";
 /// The number is used up.
 const REACH: &str = "UPDATE lazuli_meta SET value = greatest(value, $1) WHERE name = 'streams'";
 
-/// From now on until it leaves, the stream is kept from sweeps by this front end, unless another one has it.
+/// Protects the stream from sweeps until this front end gives it up, unless another front end owns it.
 const CLAIM: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swept) VALUES ($1, $2, now(), 0, false) \
      ON CONFLICT (stream) DO UPDATE SET holder = excluded.holder, seen = excluded.seen, swept = false \
      WHERE lazuli_stream.holder = '' OR lazuli_stream.holder = excluded.holder RETURNING stream";
@@ -53,26 +53,26 @@ const SETTLE: &str = "UPDATE lazuli_stream SET live = $2, swept = true WHERE str
 
 const FORGET: &str = "DELETE FROM lazuli_stream WHERE stream = $1 AND holder = ''";
 
-/// Content of databases that are older than the mark is in chunks.
+/// Databases without the mark are older, and their content is in chunks.
 const MARK: &str = "INSERT INTO lazuli_meta (name, value) SELECT 'objects', $1 \
      WHERE $1 = 0 OR NOT EXISTS (SELECT 1 FROM lazuli_stream) ON CONFLICT (name) DO NOTHING";
 
 const MARKED: &str = "SELECT value FROM lazuli_meta WHERE name = 'objects'";
 
-/// The streams of this front end, and of all.
+/// The streams of this front end and of all others.
 pub struct StreamLedger {
     core: Arc<Core>,
-    /// Connections that content may use at the same time: rows need some as well.
+    /// Maximum connections that content may use at the same time, so that some are left for rows.
     pub(super) connections: Semaphore,
-    /// The stream in use. It is taken once at a time.
+    /// The current stream. Only one task at a time may claim a new one.
     current: tokio::sync::Mutex<Streams>,
     /// Streams that uploads of this process have written to.
     own: Mutex<HashSet<u64>>,
-    /// This process has taken over streams of other stores.
+    /// Whether this process has imported streams of other stores.
     has_adopted: AtomicBool,
-    /// The database says that content is in the place where this process stores it.
+    /// The database confirms that content is in the store that this process uses.
     is_marked: AtomicBool,
-    /// Bytes of each stream that were stored, less those released, since they were last told to the database.
+    /// Bytes stored minus bytes released, per stream, since the last report to the database.
     changes: Mutex<HashMap<u64, i64>>,
 }
 
@@ -90,7 +90,7 @@ impl StreamLedger {
         }
     }
 
-    /// What all parts of the engine work with.
+    /// State that all parts of the engine share.
     pub fn core(&self) -> &Core {
         &self.core
     }
@@ -103,7 +103,7 @@ impl StreamLedger {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There are streams to renew and to give up.
+    /// Are there streams to renew and to give up?
     fn has_any(&self) -> bool {
         self.has_adopted.load(Ordering::Relaxed) || !self.own().is_empty()
     }
@@ -117,8 +117,8 @@ impl StreamLedger {
             .map(|found| found.filter(|number| *number > 0))
     }
 
-    /// Notes that content is in the object store with this number, if it is nowhere yet. Returns the number of the store
-    /// with the content.
+    /// Records the number of the object store that holds the content, unless one is recorded already. Returns the
+    /// recorded number.
     pub async fn mark_objects(&self, number: u64) -> Result<u64> {
         self.call(MARK, &[(&signed(number), Type::INT8)]).await?;
         let found = self.object_store().await?.ok_or_else(|| {
@@ -131,7 +131,7 @@ impl StreamLedger {
         Ok(found)
     }
 
-    /// Before anything is stored: content of this database is in chunks.
+    /// Records, before anything is stored, that the content of this database is in chunks.
     async fn mark_chunks(&self) -> Result<()> {
         if self.is_marked.load(Ordering::Relaxed) {
             return Ok(());
@@ -173,14 +173,14 @@ impl StreamLedger {
         Ok(true)
     }
 
-    /// Takes all streams over from processes that are certainly gone.
+    /// Takes over all streams of processes that are certainly gone.
     pub async fn take_over(&self) -> Result<()> {
         self.call(TAKE_OVER, &[(&self.core.holder, Type::TEXT)]).await?;
         self.has_adopted.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Says that this front end is alive, and how much it has stored and released.
+    /// Reports that this front end is alive, and how many bytes it has stored and released.
     pub async fn renew(&self) -> Result<()> {
         if self.has_any() {
             let held = self.call(RENEW, &[(&self.core.holder, Type::TEXT)]).await?;

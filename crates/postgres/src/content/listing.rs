@@ -1,4 +1,4 @@
-//! Which bytes are stored.
+//! Lists the stored bytes.
 
 use lazuli_engine::Result;
 use lazuli_engine::content::{ALIGN_BYTES, Extent, Listing, Spot};
@@ -37,7 +37,7 @@ impl Inner {
         Ok(Listing { extents: extents(&chunks), next })
     }
 
-    /// Chunks from a place on, in order.
+    /// Chunks from a position on, in order.
     pub async fn chunks(&self, from: Spot, max: usize) -> Result<Vec<Stored>> {
         let parameters: [Parameter<'_>; 3] = [
             (&signed(from.stream), Type::INT8),
@@ -53,7 +53,7 @@ impl Inner {
     }
 }
 
-/// Joins chunks that follow each other, and rounds up what is left of a unit.
+/// Joins adjacent chunks, and rounds lengths up to whole units.
 pub fn extents(chunks: &[Stored]) -> Vec<Extent> {
     let mut extents: Vec<Extent> = Vec::new();
     for Stored { start, bytes } in chunks {

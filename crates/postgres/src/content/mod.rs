@@ -1,10 +1,10 @@
 //! Large content as rows of at most 256 KiB, for installations without an object store.
 //!
 //! A piece is a series of chunks in `lazuli_chunk`, each under its stream and its position in it; the table of checksums
-//! follows as one more chunk. A stream belongs to the front end that took it, as `lazuli_stream` says, so places need no
-//! agreement. Chunks are written once, each in a transaction of its own.
+//! follows as one more chunk. A stream belongs to the front end that took it, as `lazuli_stream` says, so positions need
+//! no coordination. Chunks are written once, each in a transaction of its own.
 //!
-//! What must stay true:
+//! Invariants:
 //! - No chunk crosses a multiple of 256 KiB from the start of its piece, so a reader finds whole chunks.
 //! - A chunk that is sent again is written again, so that a standby confirms it again.
 //! - A sweep covers the streams of front ends that have left or were not seen for a day. A front end that could not renew
@@ -37,15 +37,15 @@ use self::reader::ChunkReader;
 use self::sweep::ChunkSweep;
 use self::writer::ChunkWriter;
 
-/// Content of at most this many bytes belongs into a row.
+/// Content of at most this size is stored in a row.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// Largest chunk.
 const CHUNK_BYTES: usize = CHUNK_BYTES_MAX;
-/// Chunks of one upload that are on their way at the same time.
+/// Maximum chunks of one upload in flight.
 const UPLOAD_CHUNKS_MAX: usize = 4;
-/// Bytes that all uploads together gather. Beyond it each of them sends what it gets at once.
+/// Maximum bytes that all uploads together buffer. Beyond it, each upload sends its bytes immediately.
 const GATHERED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// What one unit of that bound stands for.
+/// Bytes per permit of that limit.
 const GATHERED_UNIT_BYTES: usize = 1024;
 
 /// Content in a database.
@@ -54,11 +54,11 @@ pub struct ChunkContent {
     inner: Arc<Inner>,
 }
 
-/// What uploads, downloads and the content store itself share.
+/// State that uploads, downloads and the content store share.
 pub struct Inner {
     ledger: Arc<StreamLedger>,
     pins: Pins,
-    /// Room for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
+    /// Permits for buffered bytes, in units of [`GATHERED_UNIT_BYTES`].
     gathered: Arc<Semaphore>,
     /// Pieces that are being deleted.
     leaving: Mutex<HashSet<Spot>>,
@@ -98,7 +98,7 @@ impl Inner {
         self.freed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How much is stored by all front ends, as far as they have told.
+    /// How much all front ends together store, by their last reports.
     async fn status(&self) -> Result<ContentStatus> {
         Ok(ContentStatus {
             live: self.ledger.live().await?,
@@ -108,10 +108,10 @@ impl Inner {
         })
     }
 
-    /// Deletes pieces that nobody has pinned; returns the others.
+    /// Deletes the pieces that are not pinned; returns the others.
     async fn release(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
         let mut leaving = Leaving { inner: self, pieces: Vec::new() };
-        // Whoever pins one of them later finds that it is leaving.
+        // A later pin of one of them finds that it is being deleted.
         let pinned = self.pins.free(pieces, |piece| {
             self.leaving().insert(piece.spot());
             leaving.pieces.push(piece);
@@ -123,7 +123,7 @@ impl Inner {
     }
 }
 
-/// Pieces that are being deleted. Dropping it ends that, whatever came of it.
+/// Pieces that are being deleted, until it is dropped, whether or not the deletion succeeded.
 struct Leaving<'a> {
     inner: &'a Inner,
     pieces: Vec<Piece>,

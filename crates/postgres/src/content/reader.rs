@@ -1,4 +1,4 @@
-//! A download: one window of 256 KiB after the other, verified before any of it is returned.
+//! A download: windows of 256 KiB, each verified before any of it is returned.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct ChunkReader {
     piece: Result<Piece>,
     /// Read with the first window.
     sums: Option<Sums>,
-    /// What is yet to be read of the piece.
+    /// The part of the piece that is still to be read.
     rest: Range<u64>,
     _pinned: Pinned,
 }
@@ -58,7 +58,7 @@ impl ChunkReader {
         Ok(Some(bytes.slice(wanted)))
     }
 
-    /// The first window that is read, with the table of checksums.
+    /// The first window to read, including the table of checksums.
     async fn fetch_first(&self, piece: Piece, window: Range<u64>) -> Result<(Bytes, Sums)> {
         let length = u64::from(piece.length);
         let table = length..length + table_bytes(piece.blocks()) as u64;
@@ -75,7 +75,7 @@ impl ChunkReader {
         Ok((self.fetch(piece, window).await?, sums))
     }
 
-    /// A range of a piece that starts with a chunk and ends with one.
+    /// A range of a piece that consists of whole chunks.
     async fn fetch(&self, piece: Piece, range: Range<u64>) -> Result<Bytes> {
         let (start, end) = (piece.offset + range.start, piece.offset + range.end);
         let mut chunks = self.inner.get(piece.stream, start, end).await?;

@@ -16,12 +16,12 @@ use super::listing::{Stored, extents};
 
 /// Streams that one sweep covers; each takes up to 128 KiB of memory.
 const SWEEP_STREAMS_MAX: usize = 512;
-/// Chunks that are looked at, and deleted, at a time.
+/// Maximum chunks that are examined, and deleted, at a time.
 const PAGE_CHUNKS: usize = 500;
 
 const DELETE: &str = "DELETE FROM lazuli_chunk WHERE stream = $1 AND pos = ANY($2)";
 
-/// A sweep under way.
+/// A sweep in progress.
 pub struct ChunkSweep {
     inner: Arc<Inner>,
     kept: BTreeMap<u64, Units>,
@@ -54,7 +54,7 @@ impl ChunkSweep {
         Ok(swept)
     }
 
-    /// Deletes what was not kept of a stream.
+    /// Deletes the chunks of a stream that were not kept.
     async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<()> {
         let (mut live, mut gone) = (Vec::new(), Vec::new());
         let mut from = Some(Spot { stream, offset: 0 });

@@ -1,4 +1,4 @@
-//! An upload: bytes are gathered into chunks, several of which are on their way to the database at a time.
+//! An upload: bytes are buffered into chunks, several of which are in flight at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,21 +13,21 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use super::{CHUNK_BYTES, GATHERED_UNIT_BYTES, Inner, UPLOAD_CHUNKS_MAX};
 
-/// What an upload of unknown length reserves at a time.
+/// Bytes that an upload of unknown length reserves at a time.
 const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 
 /// An upload to a database.
 pub struct ChunkWriter {
     inner: Arc<Inner>,
     fold: Option<Fold>,
-    /// How many bytes are yet to come, as far as the caller has told.
+    /// Number of bytes still expected, if the caller has said so.
     expected: Option<u64>,
     gathered: BytesMut,
     permit: Option<OwnedSemaphorePermit>,
     open: Option<Open>,
     done: Vec<Piece>,
     flights: JoinSet<Result<()>>,
-    /// Places that were reserved, with their lengths.
+    /// Reserved positions, with their lengths.
     places: Vec<(Spot, u64)>,
     failed: Option<Error>,
 }
@@ -56,7 +56,7 @@ impl ChunkWriter {
         }
     }
 
-    /// Adds bytes to those that wait; `false` if there is no memory for waiting.
+    /// Buffers bytes; `false` if there is no memory for them.
     fn gather(&mut self, bytes: &[u8]) -> bool {
         let units = u32::try_from(bytes.len().div_ceil(GATHERED_UNIT_BYTES)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.inner.gathered).try_acquire_many_owned(units).ok();
@@ -83,7 +83,7 @@ impl ChunkWriter {
         sent.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Shows bytes to the fold, where it may compute.
+    /// Passes bytes to the fold, on a thread that may compute.
     async fn see(&mut self, bytes: Bytes) -> Result<Bytes> {
         let Some(mut fold) = self.fold.take() else { return Ok(bytes) };
         let seen = spawn_blocking(move || {
@@ -95,7 +95,7 @@ impl ChunkWriter {
         Ok(bytes)
     }
 
-    /// Sends whole chunks; with `is_all` what is left as well.
+    /// Sends whole chunks, and with `is_all` also the rest.
     async fn send_gathered(&mut self, is_all: bool, is_last: bool) -> Result<()> {
         while !self.gathered.is_empty() {
             let mut open = match self.open.take() {
@@ -133,7 +133,7 @@ impl ChunkWriter {
         }
     }
 
-    /// Reserves a place for the next piece.
+    /// Reserves a position for the next piece.
     async fn reserve(&mut self, is_last: bool) -> Result<Open> {
         let left = self.gathered.len() as u64;
         let wanted = match self.expected {
@@ -149,7 +149,7 @@ impl ChunkWriter {
         Ok(Open { spot, capacity, summing: Summing::default() })
     }
 
-    /// Sends the last chunks of a piece with its checksums.
+    /// Sends the last chunks of a piece, including its checksums.
     async fn end_piece(&mut self, open: Open, mut chunks: Vec<(u64, Bytes)>) -> Result<()> {
         let Open { spot: Spot { stream, offset }, capacity, summing } = open;
         // It was filled up to its capacity at most.
@@ -162,7 +162,7 @@ impl ChunkWriter {
         self.send(stream, chunks).await
     }
 
-    /// Sends chunks, once one of those under way has arrived if there are too many.
+    /// Sends chunks. If too many are in flight, waits for one of them first.
     async fn send(&mut self, stream: u64, chunks: Vec<(u64, Bytes)>) -> Result<()> {
         while self.flights.len() >= UPLOAD_CHUNKS_MAX {
             self.arrive().await?;
@@ -209,7 +209,7 @@ impl ContentWriter for ChunkWriter {
 }
 
 impl Drop for ChunkWriter {
-    /// Deletes what was stored, after what is under way has arrived. Without a runtime it is left to a sweep.
+    /// Deletes the stored chunks after those in flight have arrived. Without a runtime, a sweep does this later.
     fn drop(&mut self) {
         let (places, inner) = (std::mem::take(&mut self.places), Arc::clone(&self.inner));
         let mut flights = std::mem::take(&mut self.flights);

@@ -22,7 +22,7 @@ mod usual {
     lazuli_engine::conformance_tests!(Database("default_transaction_isolation=read\\ committed"));
 }
 
-/// Here the server rejects, with 40001, what it cannot put in order: the engine tries again.
+/// Here the server rejects transactions that it cannot serialize, with 40001, and the engine retries.
 mod serializable {
     use super::Database;
 

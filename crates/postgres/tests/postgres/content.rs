@@ -38,7 +38,8 @@ impl Factory for Database {
 
 content_conformance_tests!(Database);
 
-/// Two front ends: each reads what the other stored, names never meet, and a sweep of one leaves the other's uploads alone.
+/// Two front ends: each reads the other's content, names never collide, and a sweep of one leaves the other's uploads
+/// alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn front_ends_share_content() {
     let schema = schema().await;
@@ -63,7 +64,7 @@ async fn front_ends_share_content() {
     second.close().await.unwrap();
 }
 
-/// Streams of a front end that was killed are swept when it was not seen for a day; if it comes back, it takes new ones.
+/// Streams of a killed front end are swept after a day without a sign of life; if it comes back, it takes new ones.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_front_end_that_was_lost_is_swept() {
     let schema = schema().await;
@@ -109,7 +110,7 @@ async fn damaged_chunks_are_never_returned() {
     }
 }
 
-/// A database of the version before gets the tables of content, and keeps its rows.
+/// A database of the previous version gets the tables of content, and keeps its rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_database_of_version_1_is_migrated() {
     use lazuli_engine::TableId;

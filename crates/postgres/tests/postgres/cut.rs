@@ -12,10 +12,10 @@ use crate::proxy::{Cut, Proxy};
 use crate::support::{open, schema, server, url_of};
 
 const TABLE: TableId = TableId(7);
-/// More than any commit here exchanges; the loop ends when a cut no longer hits.
+/// More messages than any commit here exchanges; the loop ends when a cut no longer takes effect.
 const STEPS_MAX: usize = 200;
 
-/// A kind of commit: what is there before, and what it does with it.
+/// A kind of commit: the rows before it, and its writes.
 type Kind = (&'static str, fn(Version) -> Vec<Write>);
 
 fn kinds() -> Vec<Kind> {
@@ -40,7 +40,7 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// What a partition holds: rows with their values.
+/// The rows of a partition with their values.
 async fn content(engine: &dyn Engine, partition: &str) -> Vec<(String, String)> {
     let rows: Vec<String> = ["old", "new", "other", "gone"]
         .into_iter()
@@ -98,7 +98,7 @@ async fn check(
         panic!("{partition}: cannot begin")
     };
     let before = content(direct, partition).await;
-    // The expected result, from the same commit on a copy that nobody cuts.
+    // The expected result, from the same commit on a copy without cuts.
     let copy = format!("copy of {partition}");
     let start = vec![upsert("old", "1"), upsert("gone", "1")];
     let Ok(Applied::Done { version: copied, .. }) = direct.apply(TABLE, &copy, start).await else {

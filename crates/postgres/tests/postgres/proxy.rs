@@ -15,15 +15,15 @@ use tokio::sync::watch;
 pub struct Cut {
     /// Counts messages of the server instead of those of the front end.
     pub of_server: bool,
-    /// Which message, from the time it was armed, starting with 0.
+    /// The number of the message, counted from 0 since the proxy was armed.
     pub at: usize,
-    /// That message still passes.
+    /// Whether that message still passes.
     pub after: bool,
 }
 
 /// A proxy that runs until the test ends.
 pub struct Proxy {
-    /// Where it listens.
+    /// The address that it listens on.
     pub port: u16,
     state: Arc<State>,
 }
@@ -60,14 +60,14 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// From now on counts messages, to cut once.
+    /// Starts counting messages, to cut once.
     pub fn arm(&self, cut: Cut) {
         self.state.seen.store(0, Ordering::SeqCst);
         self.state.is_cut.store(false, Ordering::SeqCst);
         *self.state.armed.lock().expect("no panic") = Some(cut);
     }
 
-    /// Stops counting; tells whether it has cut.
+    /// Stops counting; returns whether it has cut.
     pub fn disarm(&self) -> bool {
         *self.state.armed.lock().expect("no panic") = None;
         self.state.is_cut.load(Ordering::SeqCst)
@@ -86,14 +86,14 @@ async fn relay(client: TcpStream, server: TcpStream, state: Arc<State>) {
     }
 }
 
-/// Passes messages on, and cuts where it is told to.
+/// Passes messages on, and cuts at the chosen one.
 async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     state: &State,
     of_server: bool,
 ) {
-    // What the front end says first has no type, and neither has the response to its question for TLS, which is not asked.
+    // The first message of the front end has no type. It does not ask for TLS, whose response would have none either.
     let mut typed = of_server;
     loop {
         let Ok(message) = message(&mut from, typed).await else { return };

@@ -56,7 +56,7 @@ async fn versions_increase_whichever_front_end_writes() {
     }
 }
 
-/// Many engines with stopped clocks at once: no version twice, in whatever partition.
+/// Many engines with stopped clocks at once: no version occurs twice, in any partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_two_front_ends_give_the_same_version() {
     let schema = schema().await;
@@ -76,7 +76,7 @@ async fn no_two_front_ends_give_the_same_version() {
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 120);
 }
 
-/// Keys of the full length that the service allows, of any characters: they keep their order and are told apart.
+/// Keys of the maximum length, with any characters, keep their order and stay distinct.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
     let schema = schema().await;
@@ -140,8 +140,8 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
     assert_eq!(scan(&*other, vec![KeyRange::ALL], usize::MAX).await.rows, []);
 }
 
-/// A found bug: a long key whose hash begins with 0xFF lay behind the bound up to which a deleted table's rows were removed,
-/// and was never removed.
+/// A former bug: a long key whose hash begins with 0xFF sorted after the upper bound for removing the rows of a
+/// deleted table, and was never removed.
 #[tokio::test]
 async fn long_keys_are_erased_whatever_their_hash() {
     let schema = schema().await;
@@ -153,7 +153,7 @@ async fn long_keys_are_erased_whatever_their_hash() {
     assert_eq!(scan(&*engine, vec![KeyRange::ALL], usize::MAX).await.rows, []);
 }
 
-/// The state that front ends share differs after each change of the system's table, and after no other.
+/// The state that front ends share changes with each change to the system table, and with no other change.
 #[tokio::test]
 async fn changes_of_the_system_are_told() {
     let schema = schema().await;
@@ -176,7 +176,7 @@ async fn changes_of_the_system_are_told() {
     assert_ne!(state(&two).await.changes, after.changes);
 }
 
-/// Large rows come in bounded pieces, whatever the page allows.
+/// Large rows are fetched in bounded chunks, whatever the page allows.
 #[tokio::test]
 async fn pages_are_fetched_in_bounded_pieces() {
     let engine = open(url_of(&server(), &schema().await), Clock::system()).await;
@@ -194,7 +194,8 @@ async fn pages_are_fetched_in_bounded_pieces() {
     assert_eq!(row_texts(&again.rows), row_texts(&page.rows));
 }
 
-/// A schema from the future is rejected, an old one asks to be migrated, and an empty database is set up once by many.
+/// A schema of a later version is rejected, an older one must be migrated, and several front ends set up an empty
+/// database exactly once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn schemas() {
     let name = schema().await;
@@ -219,7 +220,7 @@ async fn schemas() {
     assert!(why().await.is_some_and(|why| why.contains("engine migrate")));
 }
 
-/// A server that only reads is rejected, and so is one that is not there; the one that takes writes is found among them.
+/// A read-only server and one that does not exist are rejected; the primary is found among them.
 #[tokio::test]
 async fn the_server_that_takes_writes_is_found() {
     let schema = schema().await;

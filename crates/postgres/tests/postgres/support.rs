@@ -23,7 +23,7 @@ pub fn with(url: &str, parameters: &str) -> String {
     format!("{url}{}{parameters}", if url.contains('?') { '&' } else { '?' })
 }
 
-/// A plain connection, to look behind the engine's back.
+/// A plain connection, to inspect the database without the engine.
 pub async fn client(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server answers");
     tokio::spawn(connection);

@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// Does one exchange on a connection, and tells whether it can be used again.
+/// Does one exchange on a connection, and returns whether it can be used again.
 fn exchange_on(connection: &mut Connection<Stream>, request: &Request) -> io::Result<(Response, bool)> {
     if request.header("Expect").is_some() {
         return expect_continue(connection, request);

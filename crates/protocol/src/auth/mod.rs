@@ -103,14 +103,14 @@ impl AccountKey {
     }
 }
 
-/// The key is a secret: it never shows.
+/// The key is a secret: it is never printed.
 impl std::fmt::Debug for AccountKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("AccountKey(…)")
     }
 }
 
-/// A signature as text.
+/// A signature as a string.
 pub fn signature_text(signature: &Signature) -> String {
     STANDARD.encode(signature)
 }

@@ -26,7 +26,7 @@ pub struct Part<'a> {
     pub message: Message<'a>,
 }
 
-/// Reads a batch. A body that is no batch, an empty one and one with too many parts are rejected as a whole.
+/// Parses a batch. A body that is not a batch, an empty batch, and one with too many parts are rejected as a whole.
 pub fn decode<'a>(head: &Head<'a>, body: &'a [u8]) -> Result<Vec<Part<'a>>, Failure> {
     let boundary = head.get("content-type").and_then(multipart::boundary);
     let boundary = boundary.ok_or_else(|| super::header::invalid("Content-Type", ""))?;
@@ -49,7 +49,7 @@ fn malformed(_: Malformed) -> Failure {
     ErrorCode::InvalidInput.into()
 }
 
-/// Can the text stand in a header line of the response?
+/// Is the value allowed in a header line of the response?
 fn is_plain(id: &str) -> bool {
     id.len() <= CONTENT_ID_BYTES_MAX && id.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
 }

@@ -41,7 +41,7 @@ pub fn decode(body: &[u8]) -> Result<Vec<BlockRef>, Failure> {
 
 /// Attributes that an element may have, such as declarations of namespaces.
 const ATTRIBUTES_MAX: usize = 8;
-/// The longest id in Base64, with blanks around it.
+/// The longest id in Base64, with white space around it.
 const ID_TEXT_BYTES_MAX: usize = 256;
 
 #[derive(Default)]

@@ -5,7 +5,7 @@
 pub struct Field<'a> {
     /// The name in the letter case it was sent.
     pub name: &'a str,
-    /// The value without surrounding blanks.
+    /// The value without surrounding white space.
     pub value: &'a str,
 }
 

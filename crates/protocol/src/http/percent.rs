@@ -27,7 +27,7 @@ pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(out).ok().map(Cow::Owned)
 }
 
-/// Decodes a name or value of a query string, where a plus sign may stand for a blank.
+/// Decodes a name or value of a query string, where a plus sign may stand for a space.
 pub fn decode_query(text: &str) -> Option<Cow<'_, str>> {
     if text.contains('+') {
         let blanks = text.replace('+', " ");

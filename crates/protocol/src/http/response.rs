@@ -7,7 +7,7 @@ use lazuli_model::{DateTime, ErrorCode};
 use crate::ApiVersion;
 use crate::http::url::Base;
 
-/// Header fields that most answers have room for without growing.
+/// Number of header fields for which a response has room without growing.
 const FIELDS_USUAL: usize = 12;
 
 /// A header field of a response. Names go out as they are written here: old .NET clients look for the documented case.
@@ -24,9 +24,9 @@ pub struct Response {
     pub body: Vec<u8>,
     /// Length of content that is streamed in place of `body`, or that a response to HEAD announces.
     pub content_length: Option<u64>,
-    /// Was it refused before the table service saw it? Such answers carry fewer common headers.
+    /// Was it rejected before it reached the Table service? Such responses have fewer common headers.
     pub front_end: bool,
-    /// Why it is an error, or why the batch that it answers failed: for the log, whatever the headers say.
+    /// Why it is an error, or why its batch failed: for the log, whatever the headers say.
     pub error: Option<ErrorCode>,
 }
 
@@ -36,7 +36,7 @@ impl Response {
         Self { status, fields: Vec::with_capacity(FIELDS_USUAL), ..Self::default() }
     }
 
-    /// A response that tells of a failure.
+    /// A response that reports a failure.
     pub fn refusal(code: ErrorCode) -> Self {
         Self { error: Some(code), ..Self::new(code.status()) }
     }
@@ -70,7 +70,7 @@ impl Response {
     }
 }
 
-/// Where and when a request is answered.
+/// Where and when a request is handled.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The account that was addressed.

@@ -28,9 +28,9 @@ impl ApiVersion {
     pub const V2013_08_15: ApiVersion = ApiVersion::on(2013, 8, 15);
     /// `api-version` in the query of a request with a shared access signature.
     pub const V2014_02_14: ApiVersion = ApiVersion::on(2014, 2, 14);
-    /// The name of the service stands in the text that a shared access signature signs.
+    /// The string to sign of a shared access signature contains the name of the service.
     pub const V2015_02_21: ApiVersion = ApiVersion::on(2015, 2, 21);
-    /// Shared access signatures of accounts, for addresses and protocols, and refused with 403.
+    /// Shared access signatures for accounts, limits by address and protocol, and 403 for rejected signatures.
     pub const V2015_04_05: ApiVersion = ApiVersion::on(2015, 4, 5);
     /// JSON only.
     pub const V2015_12_11: ApiVersion = ApiVersion::on(2015, 12, 11);
@@ -44,7 +44,7 @@ impl ApiVersion {
     pub const V2017_11_09: ApiVersion = ApiVersion::on(2017, 11, 9);
     /// Account information; Put Block From URL; static websites.
     pub const V2018_03_28: ApiVersion = ApiVersion::on(2018, 3, 28);
-    /// User delegation keys; the kind of resource stands in the text that a token for a blob signs.
+    /// User delegation keys; the string to sign of a token for a blob contains the kind of resource.
     pub const V2018_11_09: ApiVersion = ApiVersion::on(2018, 11, 9);
     /// `x-ms-client-request-id` is echoed.
     pub const V2019_02_02: ApiVersion = ApiVersion::on(2019, 2, 2);
@@ -100,7 +100,7 @@ impl ApiVersion {
         }
     }
 
-    /// The version as text, borrowed where it is one that clients send often.
+    /// The version as a string, borrowed if it is one that clients send often.
     pub fn text(self) -> Cow<'static, str> {
         const OFTEN: [(ApiVersion, &str); 4] = [
             (ApiVersion::V2019_02_02, "2019-02-02"),
@@ -130,7 +130,7 @@ impl ApiVersion {
     }
 }
 
-/// How many days a month has; none if there is no such month.
+/// Number of days of a month; 0 if there is no such month.
 fn days_in(year: u32, month: u32) -> u32 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {

@@ -1,7 +1,7 @@
 //! Continuation tokens: opaque to clients, versioned, safe in a header and in a URL.
 //!
 //! `1!<n>!<text>`: a version, the length of the text, and the key in Base64 with `=` written as `-`, `+` as `*` and
-//! `/` as `_`, so that no client needs to escape it to get it back whole.
+//! `/` as `_`, so that clients need not escape it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

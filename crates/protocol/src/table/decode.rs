@@ -1,6 +1,6 @@
 //! From the head and the body of a request to the operation that it asks for.
 //!
-//! In two steps, so that a request whose head alone suffices to refuse it is rejected before its body is read.
+//! In two steps, so that a request whose head alone suffices to reject it is rejected before its body is read.
 
 use lazuli_model::error::Origin;
 use lazuli_model::table::Operation;
@@ -18,7 +18,7 @@ use crate::table::shape::{Prefer, Shape};
 use crate::table::{atom, etag, json};
 use crate::{ApiVersion, Head};
 
-/// What a request asks for, as far as its head tells.
+/// What a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// It needs no body.
@@ -59,7 +59,7 @@ impl UpdateKind {
     }
 }
 
-/// How the response is to look. A request whose wishes cannot be met still gets a look for its rejection.
+/// The format of the response. A request for an unsupported format still gets one for its error.
 pub fn shape(
     head: &Head<'_>,
     query: Query<'_>,
@@ -75,7 +75,7 @@ pub fn shape(
         Ok(format) => shape.format = format,
         Err(failure) => return (shape, Some(failure)),
     }
-    // What was inserted is shown whole.
+    // The response to an insert contains the whole entity.
     if head.method == "GET" {
         match query::select(query, version) {
             Ok(select) => shape.select = select,
@@ -135,13 +135,13 @@ pub fn intent(
 }
 
 impl Intent {
-    /// Does the body matter?
+    /// Is the body needed?
     pub fn needs_body(&self) -> bool {
         !matches!(self, Intent::Ready(_) | Intent::ServiceDocument)
     }
 
-    /// What it will be once the body is there, and the entity it names. `None` where the head does not tell: what a batch
-    /// holds stands in its body.
+    /// The kind of an operation that waits for its body, and the entity that it names. `None` for a batch, whose
+    /// operations are in its body.
     pub fn awaited(&self) -> Option<(OperationKind, Option<&EntityKey>)> {
         match self {
             Intent::CreateTable(_) => Some((OperationKind::CreateTable, None)),
@@ -151,7 +151,8 @@ impl Intent {
         }
     }
 
-    /// The operation, once the body is there. A batch and the service document are none: their callers know.
+    /// The operation, once the body has been read. A batch and the service document have none; their callers handle
+    /// them.
     pub fn with_body(self, body: &[u8]) -> Result<Operation, Failure> {
         match self {
             Intent::Ready(operation) => Ok(operation),
@@ -191,7 +192,7 @@ fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::Draft, F
     }
 }
 
-/// CC-02: without `If-Match` an update is an upsert from 2011-08-18 on, and refused before.
+/// CC-02: without `If-Match`, an update is an upsert from 2011-08-18 on, and rejected before.
 fn update_kind(verb: Verb, condition: Option<Match>, version: ApiVersion) -> Result<UpdateKind, Failure> {
     match (verb, condition) {
         (Verb::Put, Some(condition)) => Ok(UpdateKind::Replace(condition)),
@@ -202,7 +203,7 @@ fn update_kind(verb: Verb, condition: Option<Match>, version: ApiVersion) -> Res
     }
 }
 
-/// The condition that `If-Match` sets; an empty one counts as absent, as some clients send it.
+/// The condition in `If-Match`; an empty header counts as absent, because some clients send one.
 fn condition(head: &Head<'_>, verb: Verb) -> Result<Option<Match>, Failure> {
     let mut tags = head.all("if-match").filter(|value| !value.is_empty());
     let first = tags.next();

@@ -1,10 +1,10 @@
-//! An entity as it was sent, before it is checked: what the JSON and the Atom reader have in common.
+//! An entity as it was sent, before it is checked; shared by the JSON and the Atom parser.
 
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::table::key::KeyError;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Property};
 
-/// More members than any entity can have, annotations and control information included; a reader stops there.
+/// More members than any valid entity has, including annotations and control information; parsing stops there.
 pub const MEMBERS_MAX: usize = 2048;
 
 /// An entity as it was sent.
@@ -18,22 +18,22 @@ pub struct Draft {
     pub properties: Vec<Property>,
     /// The names of properties that were given as null, keys included.
     pub nulls: Vec<String>,
-    /// Was a key given that is no string?
+    /// Was a key given that is not a string?
     pub has_key_of_wrong_type: bool,
 }
 
 impl Draft {
-    /// Is this a property that the service treats apart?
+    /// Is this a property that the service handles separately?
     pub fn is_system(name: &str) -> bool {
         matches!(name, PARTITION_KEY | ROW_KEY | TIMESTAMP)
     }
 
-    /// Does the name describe the entity or one of its properties, rather than be a property?
+    /// Is the name metadata of the entity or of a property, rather than a property?
     pub fn is_control(name: &str) -> bool {
         name.starts_with("odata.") || name.contains('@')
     }
 
-    /// Takes a system property that was given as text or null.
+    /// Takes a system property that was given as a string or null.
     pub fn set_system(&mut self, name: &str, text: Option<String>) -> Result<(), Failure> {
         let place = match name {
             PARTITION_KEY => &mut self.partition,
@@ -48,8 +48,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes a system property of a wrong type: the key of an insert must be a string. The Timestamp is ignored anyway,
-    /// and so are keys beside those of a URL.
+    /// Takes a system property of a wrong type: the key of an insert must be a string. The Timestamp is always
+    /// ignored, and so are keys in the body if the URL has them.
     pub fn set_system_of_wrong_type(&mut self, name: &str) {
         self.has_key_of_wrong_type |= name != TIMESTAMP;
     }
@@ -68,13 +68,13 @@ impl Draft {
         Ok((key, Properties::new(self.properties)?))
     }
 
-    /// The properties of an update, whose key stands in the URL; keys in the body are ignored.
+    /// The properties of an update, whose key is in the URL; keys in the body are ignored.
     pub fn into_update(self) -> Result<Properties, Failure> {
         self.check_nulls()?;
         Ok(Properties::new(self.properties)?.sorted())
     }
 
-    /// A null is not stored, but it is a property that was specified: not twice, and not beside a value.
+    /// A null is not stored, but it counts as a property: its name must not appear again, with or without a value.
     fn check_nulls(&self) -> Result<(), Failure> {
         if self.nulls.is_empty() {
             return Ok(());

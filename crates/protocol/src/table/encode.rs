@@ -86,7 +86,7 @@ fn entity_page(context: &Context, shape: &Shape, table: &str, page: &Page) -> Re
     Ok(response)
 }
 
-/// 201 with the content, or 204 where the client prefers none.
+/// 201 with the content, or 204 if the client prefers none.
 fn created(
     context: &Context,
     shape: &Shape,

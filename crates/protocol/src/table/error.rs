@@ -37,7 +37,7 @@ fn xml_content_type(version: ApiVersion) -> &'static str {
     if version >= ApiVersion::V2013_08_15 { "application/xml;charset=utf-8" } else { "application/xml" }
 }
 
-/// The response to an operation that speaks XML and failed.
+/// The response to a failed operation of those that use XML.
 pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
     let mut response = Response::refusal(failure.code);
     if repeats_code(context.version) {
@@ -48,7 +48,7 @@ pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
         .with_body(atom::write::prefixed_error(failure.code.name(), &message(context, failure)))
 }
 
-/// The response to a request that was rejected at the front door, perhaps before its version was known.
+/// The response to a request that was rejected early, possibly before its version was known.
 pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) -> Response {
     let text = message(context, failure);
     let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));

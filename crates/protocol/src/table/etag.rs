@@ -19,15 +19,15 @@ pub fn write(out: &mut Vec<u8>, timestamp: DateTime, quote: &str) {
     out.extend_from_slice(quote.as_bytes());
 }
 
-/// The ETag as it stands in a header.
+/// The ETag as in a header.
 pub fn header(timestamp: DateTime) -> String {
     let mut out = Vec::with_capacity(56);
     write(&mut out, timestamp, "\"");
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Reads `If-Match`. A weak tag that is not one of ours is a condition that no entity meets; a strong one, text without
-/// quotes, or several tags, are rejected: entities never have strong ones.
+/// Parses `If-Match`. A weak tag that this service did not issue is a condition that no entity meets. A strong tag,
+/// text without quotes, and several tags are rejected: entities never have strong tags.
 pub fn parse(text: &str) -> Result<Match, Failure> {
     if text == "*" {
         return Ok(Match::Any);

@@ -1,4 +1,4 @@
-//! What a request would have done, had it not been refused before that was known: for those who count and log.
+//! The kind of operation of a request that was rejected before it was decoded, for metrics and logs.
 
 use lazuli_model::OperationKind;
 
@@ -8,8 +8,8 @@ use crate::address::Address;
 use crate::table::path::{Resource, parse_path};
 use crate::table::xml;
 
-/// The kind of operation that the head names. Nothing is checked: it is [`OperationKind::Unknown`] where there is no
-/// telling.
+/// The kind of operation that the head names. Nothing is checked: the kind is [`OperationKind::Unknown`] if it is not
+/// clear.
 pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     if head.method == "OPTIONS" {
         return OperationKind::TablePreflightRequest;

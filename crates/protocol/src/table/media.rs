@@ -1,17 +1,17 @@
-//! Which format a client wants, and which one it sent.
+//! The format that a client accepts, and the format of its request.
 
 use lazuli_model::{ErrorCode, Failure};
 
 use crate::{ApiVersion, Head};
 
-/// How much JSON says about itself.
+/// The amount of metadata in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metadata {
     /// Values only.
     None,
-    /// Types where JSON does not show them, and the ETag.
+    /// Types that are not evident from the JSON, and the ETag.
     Minimal,
-    /// Links as well.
+    /// Also links.
     Full,
 }
 
@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of responses where the client says nothing that decides it.
+    /// The format of responses if the client does not choose one.
     pub fn default_of(version: ApiVersion) -> Self {
         if version.has_atom() { Format::Atom } else { Format::Json(Metadata::Minimal) }
     }
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// One media range of an `Accept` header, as far as we tell them apart.
+/// One media range of an `Accept` header, as far as they are distinguished.
 enum Range {
     Json(Metadata),
     VerboseJson,
@@ -49,9 +49,10 @@ enum Range {
     Other,
 }
 
-/// Chooses the format of the response: `$format` beats `Accept`, the first media range that is understood wins.
+/// Chooses the format of the response: `$format` takes precedence over `Accept`, whose first known media range wins.
 ///
-/// `has_body` tells whether success has a body; a request that gets none is never refused for its `Accept`.
+/// `has_body` says whether a successful response has a body; a request without one is never rejected for its
+/// `Accept`.
 pub fn negotiate<'a>(
     version: ApiVersion,
     format_parameter: Option<&'a str>,
@@ -127,7 +128,7 @@ pub enum BodyFormat {
     Atom,
 }
 
-/// The format that `Content-Type` declares, if the version speaks it.
+/// The format that `Content-Type` declares, if the version supports it.
 pub fn body_format(version: ApiVersion, head: &Head<'_>) -> Result<BodyFormat, Failure> {
     let Some(given) = head.get_filled("content-type") else {
         return Err(ErrorCode::MediaTypeNotSupported.into());

@@ -1,7 +1,7 @@
 //! The OData path grammar: `/Tables('x')`, `/T()`, `/T(PartitionKey='p',RowKey='r')`.
 //!
 //! Percent-escapes are decoded once, then the path is split at slashes outside quoted key values. The first segment
-//! names the resource; the last one has the key predicate or there is none, as on Azure.
+//! names the resource; only the last one can have a key predicate, as in Azure.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The table that must exist for the operation to make sense.
+    /// The table that must exist for the operation.
     pub fn table(&self) -> Option<&TableName> {
         match self {
             Resource::Entities(table) | Resource::Entity(table, _) => Some(table),
@@ -44,7 +44,7 @@ impl Resource {
     }
 }
 
-/// The keys in the parentheses of a segment: names are `None` for a bare value.
+/// The keys in the parentheses of a segment; the name is `None` for a bare value.
 struct Predicate<'a>(Vec<PredicateKey<'a>>);
 
 type PredicateKey<'a> = (Option<&'a str>, Cow<'a, str>);
@@ -54,7 +54,7 @@ struct Segment<'a> {
     predicate: Option<Predicate<'a>>,
 }
 
-/// A path that names nothing, and the table that it would be in: a missing table is reported first.
+/// An invalid path, and the table that it would be in: a missing table is reported first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     /// What is wrong with the path.
@@ -69,7 +69,7 @@ impl From<Failure> for PathError {
     }
 }
 
-/// Reads the path of a resource, the account segment taken off. `account` goes into a message.
+/// Parses the path of a resource, without the account segment. `account` is for an error message.
 pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError> {
     let decoded = percent::decode(wire_path).ok_or_else(|| routing(Failure::query_syntax()))?;
     let segments = split(&decoded)?;
@@ -120,7 +120,7 @@ pub fn table_name(text: &str) -> Result<TableName, Failure> {
     name.map_err(|error| routing(name_failure(error)))
 }
 
-/// What a bad table name is answered with.
+/// The error for an invalid table name.
 pub fn name_failure(error: NameError) -> Failure {
     match error {
         NameError::Length => Failure::new(
@@ -151,7 +151,7 @@ fn routing(failure: Failure) -> Failure {
     failure.found_in(Origin::Routing)
 }
 
-/// Splits a decoded path into segments; empty ones count only behind the first, where they are ignored.
+/// Splits a decoded path into segments; empty ones are ignored.
 fn split(path: &str) -> Result<Vec<Segment<'_>>, Failure> {
     let mut segments = Vec::new();
     let mut rest = path.trim_start_matches('/');
@@ -200,7 +200,8 @@ fn parse_predicate(text: &str) -> Result<Predicate<'_>, Failure> {
     Ok(Predicate(keys))
 }
 
-/// `[name =] 'value'`, a quote in the value doubled. A name is an identifier: what else stands before a quote is no key.
+/// Parses `[name =] 'value'`, with quotes in the value doubled. The name must be an identifier; anything else before
+/// a quote is not a key.
 fn parse_key(text: &str) -> Option<(Option<&str>, Cow<'_, str>, &str)> {
     let quote = text.find('\'')?;
     let name = match text[..quote].trim_end() {
@@ -223,7 +224,7 @@ fn parse_key(text: &str) -> Option<(Option<&str>, Cow<'_, str>, &str)> {
     }
 }
 
-/// The text, if it can be the name of a property.
+/// The string, if it can be the name of a property.
 fn identifier(text: &str) -> Option<&str> {
     let is_start = |c: char| c.is_alphabetic() || c == '_';
     let is_name = text.starts_with(is_start) && text.chars().all(|c| is_start(c) || c.is_alphanumeric());
@@ -266,7 +267,7 @@ mod tests {
         check("/T1t/T1t(PartitionKey='p',RowKey='r')", "T1t \"p\" \"r\"");
     }
 
-    /// What stands behind the keys takes them away: nothing is deleted by an address that continues.
+    /// Keys count only in the last segment, so that a longer path never deletes the entity.
     #[test]
     fn a_segment_behind_the_keys_leaves_no_keys() {
         check("/Tables('abc')/x", "Tables");
@@ -274,7 +275,7 @@ mod tests {
         check("/abc(PartitionKey='p',RowKey='r')/", "abc \"p\" \"r\"");
     }
 
-    /// OP-08: blanks, either order, doubled quotes, escapes decoded exactly once.
+    /// OP-08: spaces, either order, doubled quotes, escapes decoded exactly once.
     #[test]
     fn keys() {
         check("/abc(PartitionKey='p',RowKey='r')", "abc \"p\" \"r\"");

@@ -16,19 +16,19 @@ use crate::http::timeout::seconds;
 use crate::table::continuation;
 use crate::table::shape::Select;
 
-/// The options of OData that the service has. It has no other name that starts with a dollar sign (QY-01, QY-21).
+/// The OData options that the service supports. Other names that start with a dollar sign are errors (QY-01, QY-21).
 const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 
-/// What a missing member adds to a response beside its name: quotes, colon, null and comma.
+/// Bytes that a missing member adds to a response besides its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
 
-/// The options of a table listing. A fault in them is found before the operation starts, so the response has no
+/// The options of a table listing. An error in them is found before the operation starts, so the response has no
 /// `Cache-Control`.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     table_options(query).map_err(|failure| failure.found_in(Origin::Routing))
 }
 
-/// The options of an entity query; see [`tables`] for faults in them.
+/// The options of an entity query; see [`tables`] for errors in them.
 pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
     entity_options(query).map_err(|failure| failure.found_in(Origin::Routing))
 }
@@ -56,7 +56,7 @@ fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
     })
 }
 
-/// Rejects what the service does not have rather than ignoring it, which would give wrong results.
+/// Rejects unsupported options: ignoring them would give wrong results.
 pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     if query.0.is_empty() {
         return Ok(());
@@ -73,7 +73,7 @@ pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `$select`, which came with 2011-08-18. Its text goes into the response.
+/// `$select`, which was introduced with 2011-08-18. The response repeats its value.
 pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, Failure> {
     let Some(text) = query.get("$select") else { return Ok(None) };
     if version < ApiVersion::V2011_08_18 {
@@ -86,12 +86,12 @@ pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, F
         return Err(ErrorCode::InvalidInput.into());
     }
     let all = names.is_empty() || names.iter().any(|name| name == "*");
-    // What is no property comes by the metadata level, and must not come twice.
+    // Metadata depends on the metadata level, and must not be written twice.
     names.retain(|name| !Draft::is_control(name));
     Ok(Some(Select { echo, names: (!all).then(|| ordered(names)) }))
 }
 
-/// The text as answers repeat it: escaped, but with its commas, however the client wrote them.
+/// The value as responses repeat it: escaped except for commas, however the client wrote them.
 fn echo(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     for (index, name) in text.split(',').enumerate() {

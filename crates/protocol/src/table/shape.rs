@@ -1,4 +1,4 @@
-//! The form of a response that the Table service negotiates: format, `Prefer` and `$select`.
+//! The negotiated format of a Table service response: media type, `Prefer` and `$select`.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub enum Prefer {
 }
 
 impl Prefer {
-    /// The wish of a request, if its version knows the header.
+    /// The preference of a request, if its version supports the header.
     pub fn of(head: &Head<'_>, version: ApiVersion) -> Option<Self> {
         let text = head.get("prefer").filter(|_| version >= ApiVersion::V2013_08_15)?;
         text.split(',').find_map(|wish| match wish.trim() {
@@ -38,13 +38,13 @@ impl Prefer {
 /// The properties that `$select` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
-    /// The text, which the response repeats.
+    /// The value, which the response repeats.
     pub echo: String,
     /// The names; `None` for all.
     pub names: Option<Vec<String>>,
 }
 
-/// How the response to a request is to look.
+/// The format of the response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The format of its body.
@@ -56,7 +56,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The look of a response to a request that was not understood.
+    /// The format of the response to a request that could not be parsed.
     pub fn fallback(version: ApiVersion) -> Self {
         Self { format: Format::default_of(version), prefer: None, select: None }
     }
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-/// The fields that every response of the table service proper carries.
+/// The headers that every response of the Table service itself has.
 pub fn odata_fields(version: ApiVersion) -> impl Iterator<Item = Field> {
     let nosniff = (version >= ApiVersion::V2013_08_15)
         .then_some((Cow::Borrowed("X-Content-Type-Options"), Cow::Borrowed("nosniff")));

@@ -1,4 +1,4 @@
-//! Which verb a request means: POST may carry another one in `X-HTTP-Method`.
+//! The verb of a request: POST can tunnel another one in `X-HTTP-Method`.
 
 use lazuli_model::{ErrorCode, Failure};
 
@@ -24,7 +24,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The verb that the request means.
+    /// The effective verb of the request.
     pub fn of(head: &Head<'_>) -> Result<Self, Failure> {
         let mut tunnelled = head.all("x-http-method");
         let Some(name) = tunnelled.next() else {

@@ -55,7 +55,7 @@ fn time(element: &Element, name: &str) -> Result<Option<DateTime>, Failure> {
     element.filled(name)?.map(|text| DateTime::parse(text).ok_or_else(invalid)).transpose()
 }
 
-/// Writes the policies: times with seven digits, what was not said left out.
+/// Writes the policies: times with seven digits, absent terms omitted.
 pub fn encode(out: &mut Vec<u8>, policies: &[SignedIdentifier]) {
     if policies.is_empty() {
         return leaf(out, "SignedIdentifiers", "");

@@ -47,7 +47,7 @@ pub fn document(write: impl FnOnce(&mut Vec<u8>)) -> Response {
     Response::new(200).with("Content-Type", "application/xml").with_body(body)
 }
 
-/// A place in a document. Lines and columns count from 1; 0 means that the place is not known.
+/// A position in a document. Lines and columns count from 1; 0 means that the position is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -75,12 +75,12 @@ impl Position {
     }
 }
 
-/// The error for a document with illegal content. Blob and Queue report no place for most of those errors.
+/// The error for a document with illegal content. Blob and Queue report no position for most of those errors.
 pub fn invalid() -> Failure {
     invalid_at(Position { line: 0, column: 0 }, "")
 }
 
-/// The error for a document that is wrong at a known place.
+/// The error for a document that is wrong at a known position.
 pub fn invalid_at(position: Position, reason: &'static str) -> Failure {
     Failure::from(ErrorCode::InvalidXmlDocument)
         .detail("LineNumber", position.line.to_string())

@@ -6,7 +6,7 @@ use quick_xml::events::BytesRef;
 
 use super::text::is_xml_char;
 
-/// Why bytes are not the text of a document.
+/// Why bytes cannot be decoded as a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextError {
     /// They are not UTF-8.

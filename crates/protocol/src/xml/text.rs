@@ -1,8 +1,8 @@
-//! Text and names as they stand in XML.
+//! Text and names in XML.
 //!
-//! Every value that can be stored can be written, and reads back equal: characters that XML cannot hold become character
-//! references, as .NET writes them when it does not check characters. A strict parser rejects such a reference, but a
-//! replacement character would be taken for the value and written back.
+//! Every value that can be stored can be written, and reads back equal: characters that XML cannot contain become
+//! character references, as .NET writes them when it does not check characters. A strict parser rejects such a
+//! reference, but a replacement character would be taken for the value and written back.
 
 /// Appends the text of an element.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
@@ -27,8 +27,9 @@ pub fn push_attribute(out: &mut Vec<u8>, text: &str) {
     });
 }
 
-/// Appends the name of a property. A character that no XML name may hold is spelt `_xHHHH_`: property names follow the
-/// rules of C# identifiers, which know a few more letters. What only looks like that has its first character spelt so.
+/// Appends the name of a property. A character that is not allowed in XML names is escaped as `_xHHHH_`: property
+/// names follow the rules of C# identifiers, which allow a few more letters. If a name merely looks escaped, its
+/// first character is escaped.
 pub fn push_name(out: &mut Vec<u8>, name: &str) {
     for (at, c) in name.char_indices() {
         if fits(c, at) && spelt(&name[at..]).is_none() {
@@ -39,7 +40,7 @@ pub fn push_name(out: &mut Vec<u8>, name: &str) {
     }
 }
 
-/// The name that [`push_name`] wrote. What it would not have spelt so stays as it is.
+/// Decodes a name that [`push_name`] wrote. Sequences that it would not have written stay as they are.
 pub fn read_name(text: String) -> String {
     let Some(first) = text.find("_x") else { return text };
     let mut name = text[..first].to_owned();
@@ -59,7 +60,7 @@ pub fn read_name(text: String) -> String {
     name
 }
 
-/// The character that `_xHHHH_` at the start of the text means, and the length of that.
+/// The character that `_xHHHH_` at the start of the string encodes, and the length of the escape.
 fn spelt(text: &str) -> Option<(char, usize)> {
     let digits = text.strip_prefix("_x")?;
     let end = digits.find('_').filter(|end| (4..=6).contains(end))?;
@@ -69,12 +70,12 @@ fn spelt(text: &str) -> Option<(char, usize)> {
     Some((char::from_u32(value)?, "_x".len() + end + "_".len()))
 }
 
-/// Would the text look spelt with an underscore before it?
+/// Would the string look like an escape with an underscore before it?
 fn looks_spelt(rest: &str) -> bool {
     spelt(&format!("_{rest}")).is_some()
 }
 
-/// May an XML name hold the character there?
+/// Is the character allowed at this position of an XML name?
 fn fits(c: char, at: usize) -> bool {
     if at == 0 { is_name_start(c) } else { is_name_char(c) }
 }
@@ -97,7 +98,7 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, escape: impl Fn(char) -> Option<&
     out.extend_from_slice(&text.as_bytes()[start..]);
 }
 
-/// May the character stand in XML 1.0?
+/// Is the character allowed in XML 1.0?
 pub fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }

@@ -76,7 +76,7 @@ impl Element {
         if self.children.is_empty() { Ok(&self.text) } else { Err(invalid()) }
     }
 
-    /// The text of the child of that name, without blanks around it; `None` if it is missing or empty.
+    /// The text of the child of that name, without white space around it; `None` if it is missing or empty.
     pub fn filled(&self, name: &str) -> Result<Option<&str>, Failure> {
         match self.child(name)? {
             Some(child) => Ok(Some(child.value()?.trim()).filter(|text| !text.is_empty())),

@@ -1,4 +1,4 @@
-//! The answers to batches, byte for byte: some clients read them line by line, at fixed places.
+//! The responses to batches, byte for byte: some clients read them line by line, at fixed positions.
 
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
@@ -214,7 +214,7 @@ fn check_query(response: &Response, message: &str) {
     assert_eq!(text(response), wire(&expected));
 }
 
-/// TX-08: a lone query is answered outside of any change set.
+/// TX-08: the response to a lone query is outside of any change set.
 #[test]
 fn queries() {
     let operation = "GET /Posts(PartitionKey='a',RowKey='1') HTTP/1.1\nContent-ID: 5\nAccept: application/json;odata=nometadata\n";

@@ -400,7 +400,7 @@ fn keys_are_exact() {
     }
 }
 
-/// A byte order mark, or anything else before the first boundary, is no part of the batch.
+/// A byte order mark, or anything else before the first boundary, is not part of the batch.
 #[test]
 fn before_the_first_boundary() {
     for start in ["\u{feff}", "\r\n\r\n", "This is a message in several parts.\r\n"] {
@@ -431,7 +431,7 @@ fn addresses() {
     }
 }
 
-/// TX-08: a filter that fixes both keys names one entity, and is answered as the query that it is.
+/// TX-08: a filter that fixes both keys names one entity, and gets the response of a query.
 #[test]
 fn queries_by_filter() {
     let query = |filter: &str| {

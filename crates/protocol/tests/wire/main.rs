@@ -1,4 +1,4 @@
-//! What goes over the wire, request and answer, as the clients of each time write and read it.
+//! Requests and responses on the wire, as the clients of each era write and read them.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `violations` | malformed batches and their errors |
 //! | `roundtrip` | what is written reads back, for all values |
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod answers;
 mod clients;

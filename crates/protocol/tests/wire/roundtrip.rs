@@ -1,4 +1,4 @@
-//! What is written reads back, for all values; and nothing that is sent makes us fall over.
+//! Everything that is written can be read back, for all values; and no input causes a panic.
 
 use lazuli_model::table::Operation;
 use lazuli_model::table::operation::Stored;
@@ -133,7 +133,7 @@ proptest! {
         prop_assert_eq!(writes[0].key.row.as_str(), row);
     }
 
-    /// Random text as a batch, as an operation of one and as an operation alone is answered.
+    /// Random text gets a response as a batch, as an operation of a batch, and as a single operation.
     #[test]
     fn any_text_is_answered(text in "[-A-Za-z0-9 :;/()=',<>{}\\[\\]\"\r\n$%?]{0,120}", old in any::<bool>()) {
         let version = if old { "2011-08-18" } else { "2019-02-02" };

@@ -13,7 +13,7 @@ use lazuli_protocol::{ApiVersion, Head};
 
 use crate::support::{Request, lone, show, text};
 
-/// Listing 4.1 of the thesis as its text has it, with the blanks and breaks of the typesetter.
+/// Listing 4.1 of the thesis as printed, with the spaces and line breaks of the typesetter.
 const LISTING_4_1: &str = r#"<entry xmlns:d="http://schemas.microsoft.com/ado/2007/08/ dataservices" xmlns:m="http://
 
 schemas.microsoft.com/ado/2007/08/ dataservices/metadata" xmlns="http://www.w3.org

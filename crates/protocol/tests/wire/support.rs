@@ -104,7 +104,7 @@ fn guid(last: u8) -> Guid {
     Guid(bytes)
 }
 
-/// What comes of an operation on entities that are as it needs them.
+/// The outcome of an operation on entities that meet its conditions.
 fn succeed(operation: &Operation) -> Outcome {
     let timestamp = DateTime::parse(COMMITTED).unwrap();
     let stored = |write: &Write, properties: &Properties| Stored {

@@ -11,7 +11,7 @@ fn check_set(operations: &[String], expected: &str) {
     assert_eq!(show(&Request::new(VERSION, change_set(operations))), expected);
 }
 
-/// An operation that can be done, and behind it the one that is looked at.
+/// A valid operation, followed by the operation under test.
 #[track_caller]
 fn check_second(operation: &str, expected: &str) {
     let operations = [insert("Posts", "a", "1"), operation.to_owned()];
@@ -124,7 +124,7 @@ fn more_than_one_thing() {
     }
 }
 
-/// TX-08: what stands alone can only be a query.
+/// TX-08: an operation outside of a change set can only be a query.
 #[test]
 fn a_lone_write() {
     for operation in [delete("Posts", "a", "1"), insert("Posts", "a", "1")] {
@@ -169,7 +169,7 @@ fn formats_by_version() {
     assert_eq!(atom("2019-02-02"), "refused Some(0): AtomFormatNotSupported: Atom format is not supported.");
 }
 
-/// Large bodies made to cost time: each is answered at once, or this test does not end.
+/// Large bodies made to cost time: each gets a response at once, or this test does not end.
 #[test]
 fn floods() {
     const SIZE: usize = 1024 * 1024;

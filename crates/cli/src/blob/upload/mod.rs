@@ -378,7 +378,7 @@ fn is_same(session: &mut Session<'_>, source: &Source<'_>) -> Result<bool, Fault
     }
 }
 
-/// A file that changes during its upload would become a blob that never was a file.
+/// A file that changes during its upload would become a blob that mixes two versions of the file.
 fn unchanged(file: &Path, before: &std::fs::Metadata) -> Result<(), Fault> {
     let after = std::fs::metadata(file).map_err(|error| at(file, &error))?;
     if after.len() == before.len() && after.modified().ok() == before.modified().ok() {

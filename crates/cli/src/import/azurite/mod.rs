@@ -159,22 +159,17 @@ impl FromAzurite<'_> {
             }
         }
         if Service::ALL.iter().all(|service| !self.database(*service).exists()) {
-            return Err(format!(
-                "{}: no data of Azurite is there (__azurite_db_*.json)",
-                self.directory.display()
-            ));
+            return Err(format!("{}: no Azurite data found (__azurite_db_*.json)", self.directory.display()));
         }
         let known = accounts.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         match (self.account, accounts.len()) {
             (Some(account), _) if accounts.contains(account) => Ok(account.to_owned()),
             (Some(account), _) => {
-                Err(format!("there is no data of account '{account}'; there is data of: {known}"))
+                Err(format!("no data of account '{account}' found; accounts with data: {known}"))
             }
             (None, 0) => Ok(String::new()),
             (None, 1) => Ok(known),
-            (None, _) => {
-                Err(format!("there is data of several accounts; choose one with --from-account: {known}"))
-            }
+            (None, _) => Err(format!("several accounts have data; choose one with --from-account: {known}")),
         }
     }
 }

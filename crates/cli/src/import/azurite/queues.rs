@@ -86,7 +86,7 @@ fn create_all(
                 Ok(count) => report.problem(
                     &format!("queue {name}"),
                     Fault::Message(format!(
-                        "it has {count} messages already; clear it to import those of Azurite"
+                        "it already has {count} messages; clear it to import those of Azurite"
                     )),
                 )?,
                 Err(fault) => report.problem(&format!("queue {name}"), fault)?,

@@ -43,12 +43,12 @@ pub struct Explain {
     json: bool,
 }
 
-/// What there is to say about a token.
+/// The explanation of a token.
 #[derive(Debug, Default)]
 struct Explanation {
-    /// Topic and text, in order.
+    /// Topics with their descriptions, in order.
     lines: Vec<(&'static str, String)>,
-    /// Why it would be refused.
+    /// Why it would be rejected.
     problems: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl Explain {
             Some((address, query)) => (address, query),
             None => ("", self.token.trim()),
         };
-        let token = Token::parse(Query(query)).ok_or("there is no signature (sig=) in it")?;
+        let token = Token::parse(Query(query)).ok_or("no signature (sig=) found")?;
         let (account, key) = self.signer(&token, account_of(address), connection_string_of_environment())?;
         let found = explain(&token, account.as_deref(), key.as_ref(), now);
         if self.json {
@@ -73,8 +73,8 @@ impl Explain {
 }
 
 impl Explain {
-    /// Whose token it may be, and the key to check it with. What is not said is taken from the connection string, unless the
-    /// token is, or may be, that of another account.
+    /// The account of the token, if it can be determined, and the key to check it with. Without flags, both come from
+    /// the connection string, unless the token belongs, or may belong, to another account.
     fn signer(
         &self,
         token: &Token,
@@ -85,7 +85,7 @@ impl Explain {
         if let Some(key) = &self.key {
             return Ok((account, Some(parse_key(key)?)));
         }
-        // Who explains a token need not be able to make one.
+        // Explaining a token needs no key.
         let holder = environment.and_then(|text| KeyHolder::of_connection_string(&text).ok());
         let is_theirs = |holder: &KeyHolder| match &account {
             Some(account) => *account == holder.account,
@@ -112,7 +112,7 @@ impl Explanation {
             say!("{topic:<10} {text}");
         }
         for problem in &self.problems {
-            say!("{:<10} {problem}", "refused");
+            say!("{:<10} {problem}", "rejected");
         }
     }
 }
@@ -126,14 +126,14 @@ fn account_of(address: &str) -> Option<String> {
     Some(name.strip_suffix("-secondary").unwrap_or(name).to_owned())
 }
 
-/// Without an account's name, whose token it is is known only if the development account has signed it, or if it is said by
-/// the key.
+/// Without `account`, the account is known only if the development account has signed the token, or if a key is
+/// given.
 fn explain(token: &Token, account: Option<&str>, key: Option<&AccountKey>, now: DateTime) -> Explanation {
     let check = check(token, account, key);
     let account = match (&check, account, key) {
         (_, Some(account), _) => format!(" '{account}'"),
         (Check::Good, None, _) | (_, None, Some(_)) => format!(" '{DEVELOPMENT_ACCOUNT}'"),
-        (_, None, None) => " that its text does not name".into(),
+        (_, None, None) => " that it does not name".into(),
     };
     let mut out = Explanation::default();
     match token.kind() {
@@ -149,17 +149,17 @@ fn explain(token: &Token, account: Option<&str>, key: Option<&AccountKey>, now: 
     match check {
         Check::Good => out.say("signature", "good"),
         Check::Bad(account) => out.refuse(format!(
-            "the signature is not that of this key for account '{account}': another key, or a parameter was changed"
+            "the signature does not match this key and account '{account}': another key was used, or a parameter was changed"
         )),
         Check::Unknown(why) => out.say("signature", format!("not checked: {why}")),
     }
     out
 }
 
-/// What a key at hand tells of the signature.
+/// The result of checking the signature with the available key.
 enum Check {
     Good,
-    /// It is not the one that this account would have made.
+    /// The signature is not the one that this account would have made.
     Bad(String),
     /// Nothing, and why.
     Unknown(&'static str),
@@ -173,10 +173,10 @@ fn check(token: &Token, account: Option<&str>, key: Option<&AccountKey>) -> Chec
     match (account, key.or_else(|| public.as_ref().filter(|_| name == DEVELOPMENT_ACCOUNT))) {
         (_, Some(key)) if is_signed(name, key) => Check::Good,
         (None, _) if key.is_none() => Check::Unknown(
-            "it is not that of the development account; name the account and its key with --account and --key",
+            "the development account did not sign it; pass the account and its key with --account and --key",
         ),
         (_, Some(_)) => Check::Bad(name.to_owned()),
-        (_, None) => Check::Unknown("give the account's key with --key"),
+        (_, None) => Check::Unknown("pass the account's key with --key"),
     }
 }
 
@@ -188,10 +188,16 @@ fn unknown_kind(token: &Token) -> String {
         (true, true) => "it is neither for a table (tn) nor for an account (ss, srt)".into(),
         (false, false) => "it is for a table (tn) and for an account (ss, srt) at once".into(),
         (false, true) => {
-            format!("version {} has no signatures of tables: they came with 2012-02-12", token.sv)
+            format!(
+                "version {} has no signatures for tables, which were introduced with 2012-02-12",
+                token.sv
+            )
         }
         (true, false) => {
-            format!("version {} has no signatures of accounts: they came with 2015-04-05", token.sv)
+            format!(
+                "version {} has no signatures for accounts, which were introduced with 2015-04-05",
+                token.sv
+            )
         }
     }
 }
@@ -202,13 +208,16 @@ fn table(out: &mut Explanation, token: &Token, account: &str) {
     if !token.si.is_empty() {
         out.say(
             "policy",
-            format!("'{}' of the table says the rest; removing it ends this signature", token.si),
+            format!(
+                "'{}' of the table has the other terms; removing it invalidates this signature",
+                token.si
+            ),
         );
     }
     match Permissions::parse(&token.sp, Service::Table.permission_letters()) {
-        None => out.refuse(format!("sp='{}' has other letters than raud", token.sp)),
+        None => out.refuse(format!("sp='{}' has letters other than raud", token.sp)),
         Some(_) if token.sp.is_empty() && token.si.is_empty() => {
-            out.refuse("it allows nothing: there is no sp, and no stored policy (si) that could say it");
+            out.refuse("it allows nothing: it has neither permissions (sp) nor a stored policy (si)");
         }
         Some(_) if token.sp.is_empty() => out.say("allows", "what the policy says"),
         Some(letters) => out.say("allows", entity_rights(letters)),
@@ -254,15 +263,15 @@ fn of_account(out: &mut Explanation, token: &Token, account: &str) {
     out.say("for", format!("account{account}"));
     out.say("version", token.sv.as_str());
     if !token.ss.contains('t') {
-        out.refuse(format!("ss='{}' does not have t: it is not good for tables", token.ss));
+        out.refuse(format!("ss='{}' does not contain t: it is not valid for tables", token.ss));
     }
     let known = token.srt.chars().all(|letter| "sco".contains(letter));
     if token.srt.is_empty() || !known {
-        out.refuse(format!("srt='{}' must be some of the letters sco", token.srt));
+        out.refuse(format!("srt='{}' must consist of the letters sco", token.srt));
     }
     let Some(letters) = Permissions::parse(&token.sp, "rwdxylacuptif").filter(|_| !token.sp.is_empty())
     else {
-        return out.refuse(format!("sp='{}' must be some of the letters rwdlacu", token.sp));
+        return out.refuse(format!("sp='{}' must consist of the letters rwdlacu", token.sp));
     };
     if token.srt.contains('s') {
         let all = [("r", "read properties and stats"), ("w", "set properties")];
@@ -276,7 +285,7 @@ fn of_account(out: &mut Explanation, token: &Token, account: &str) {
         out.say("entities", entity_rights(letters));
     }
     if !token.si.is_empty() {
-        out.refuse("si: signatures of accounts have no stored policies");
+        out.refuse("si: signatures for accounts cannot have a stored policy");
     }
 }
 
@@ -293,11 +302,11 @@ fn times(out: &mut Explanation, token: &Token, now: DateTime) {
     }
     match (parse_time(&token.se), token.se.is_empty()) {
         (_, true) if !token.si.is_empty() => out.say("ends", "when the policy says"),
-        (_, true) => out.refuse("it has no end (se), and no stored policy (si) that could say it"),
+        (_, true) => out.refuse("it has neither an end (se) nor a stored policy (si)"),
         (None, _) => out.refuse(format!("se='{}' is not a time", token.se)),
         (Some(end), _) if now > end => {
             out.say("ends", token.se.as_str());
-            out.refuse(format!("it ended {} ago", span(now.ticks() - end.ticks())));
+            out.refuse(format!("it expired {} ago", span(now.ticks() - end.ticks())));
         }
         (Some(end), _) => {
             out.say("ends", format!("{}, in {}", token.se, span(end.ticks() - now.ticks())));

@@ -47,7 +47,7 @@ fn tables() {
             ("ends", "2026-06-16T13:00:00Z, in 1d 1h"),
             ("from", "address 10.0.0.1"),
             ("by", "https only"),
-            ("signature", "not checked: give the account's key with --key"),
+            ("signature", "not checked: pass the account's key with --key"),
         ],
         &[],
     );
@@ -74,28 +74,28 @@ fn accounts() {
     check("sv=2019-02-02&ss=t&srt=c&sp=r&se=2099-01-01", &[("tables", "nothing")], &[]);
 }
 
-/// Why it would be refused, all reasons at once.
+/// Why a token would be rejected: all reasons at once.
 #[test]
 fn problems() {
     let table = "sv=2019-02-02&tn=people&";
     for (query, problems) in [
         ("sv=soon&tn=people", &["is not a version"][..]),
-        ("sv=2011-08-18&tn=people", &["no signatures of tables"]),
-        ("sv=2014-02-14&ss=t&srt=o", &["no signatures of accounts"]),
+        ("sv=2011-08-18&tn=people", &["no signatures for tables"]),
+        ("sv=2014-02-14&ss=t&srt=o", &["no signatures for accounts"]),
         ("sv=2019-02-02", &["neither for a table"]),
         ("sv=2019-02-02&tn=a&ss=t", &["at once"]),
-        (&format!("{table}sp=r"), &["no end"]),
+        (&format!("{table}sp=r"), &["neither an end"]),
         (&format!("{table}se=2099-01-01"), &["allows nothing"]),
-        (&format!("{table}sp=rw&se=2099-01-01"), &["other letters"]),
-        (&format!("{table}sp=r&se=2026-06-15T11:00Z"), &["it ended 1h ago"]),
+        (&format!("{table}sp=rw&se=2099-01-01"), &["letters other"]),
+        (&format!("{table}sp=r&se=2026-06-15T11:00Z"), &["it expired 1h ago"]),
         (&format!("{table}sp=r&st=2026-06-15T12:00:30Z&se=2099-01-01"), &["it starts in 30s"]),
         (&format!("{table}sp=r&se=later"), &["se='later' is not a time"]),
         (&format!("{table}sp=r&st=x&se=2099-01-01"), &["st='x' is not a time"]),
         (&format!("{table}sp=r&se=2099-01-01&srk=1"), &["needs its partition key"]),
         (&format!("{table}sp=r&se=2099-01-01&sip=here&spr=http"), &["sip='here'", "spr='http'"]),
-        ("sv=2019-02-02&ss=b&srt=x&sp=r&se=2099-01-01", &["not good for tables", "letters sco"]),
+        ("sv=2019-02-02&ss=b&srt=x&sp=r&se=2099-01-01", &["not valid for tables", "letters sco"]),
         ("sv=2019-02-02&ss=t&srt=o&se=2099-01-01&si=p", &["letters rwdlacu"]),
-        ("sv=2019-02-02&ss=t&srt=o&sp=r&se=2099-01-01&si=p", &["no stored policies"]),
+        ("sv=2019-02-02&ss=t&srt=o&sp=r&se=2099-01-01&si=p", &["cannot have a stored policy"]),
     ] {
         check(query, &[], problems);
     }
@@ -123,9 +123,9 @@ fn signatures_of_the_development_account() {
     for (query, account, signature, owner, problems) in [
         (&good, Some(DEVELOPMENT_ACCOUNT), "good", "'devstoreaccount1'", 0),
         (&good, None, "good", "'devstoreaccount1'", 0),
-        (&good, Some("shop"), "not checked: give", "'shop'", 0),
+        (&good, Some("shop"), "not checked: pass", "'shop'", 0),
         (&bad, Some(DEVELOPMENT_ACCOUNT), "", "'devstoreaccount1'", 1),
-        (&bad, None, "not checked: it is not that of the development", "does not name", 0),
+        (&bad, None, "not checked: the development account did not sign it", "does not name", 0),
     ] {
         let found = explained_for(query, account, None);
         let line = |topic: &str| {

@@ -92,7 +92,7 @@ impl Context {
     /// # Ok(()) })
     /// ```
     pub async fn save_with(&mut self, options: SaveOptions) -> Result<usize, SaveError> {
-        // Left over from a save that was dropped half-way.
+        // Left over from a save that was dropped before its end.
         self.pending.retain(|pending| !pending.saved);
         let mut outcome = SaveError { saved: 0, failed: Vec::new() };
         match self.steps(options) {

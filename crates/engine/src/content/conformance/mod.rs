@@ -1,7 +1,7 @@
 //! The suite that every content store runs.
 //!
-//! Each function takes a factory, asks it for an empty store and panics at the first thing that is not as the trait says.
-//! [`content_conformance_tests!`](crate::content_conformance_tests) makes a test of each.
+//! Each function takes a factory, asks it for an empty store, and panics at the first violation of the trait's
+//! contract. [`content_conformance_tests!`](crate::content_conformance_tests) makes a test of each.
 
 mod concurrent;
 mod moving;

@@ -151,7 +151,7 @@ pub async fn nothing_written_has_no_pieces(factory: &impl Factory) {
     }
 }
 
-/// A name that was never given out yields an error, not bytes.
+/// A name that was never issued yields an error, not bytes.
 pub async fn wrong_names_are_not_read(factory: &impl Factory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -84,12 +84,12 @@ pub async fn assert_gone(content: &dyn Content, piece: &Piece) {
     assert!(matches!(found, Err(Error::Corrupt(_))), "{piece} is still there: {:?}", found.map(drop));
 }
 
-/// Releases pieces that nobody has pinned.
+/// Releases pieces that are not pinned.
 pub async fn release(content: &dyn Content, pieces: &[Piece]) {
     assert_eq!(content.release(pieces.to_vec()).await, Ok(vec![]), "nothing is pinned");
 }
 
-/// The status once no upload is under way and nothing is left to free.
+/// The status once no upload is in progress and nothing is left to free.
 pub async fn settled(content: &dyn Content) -> ContentStatus {
     loop {
         let status = content.status().await.expect("the store tells its status");

@@ -1,7 +1,8 @@
 //! Conditional requests: the headers as data, which combinations are legal, and whether a resource meets them.
 //!
-//! Two rules apply. Reads since 2013-08-15 may combine everything; all other requests may send one header, or one of two
-//! pairs of which the weaker half is ignored. Which rule applies is the protocol's decision; what it means stands here.
+//! Two rules apply. Reads since 2013-08-15 may combine everything; all other requests may send one header, or one of
+//! two pairs of which the weaker half is ignored. The protocol decides which rule applies; this module implements
+//! both.
 
 use crate::blob::etag::{ETag, Stamp};
 use crate::blob::tag::{TagExpression, Tags};
@@ -149,8 +150,8 @@ impl Conditions {
         Ok(self)
     }
 
-    /// Does a resource meet them? `None` stands for one that does not exist: a read finds that out by itself, and for a
-    /// write only a demanded version fails.
+    /// Does a resource meet them? `None` is a missing resource: a read reports that itself, and a write fails only if
+    /// it requires a version.
     pub fn check(&self, purpose: Purpose, resource: Option<Facts<'_>>) -> Result<(), Unmet> {
         let Some(facts) = resource else { return self.check_absent(purpose) };
         let modified = facts.stamp.last_modified.ticks() / TICKS_PER_SECOND;

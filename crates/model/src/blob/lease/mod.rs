@@ -138,7 +138,7 @@ pub enum LeaseReply {
     Broken(u32),
 }
 
-/// The kind of resource that is leased: codes and texts of errors differ.
+/// The kind of leased resource: it determines the codes and messages of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leased {
     /// A blob.
@@ -372,7 +372,7 @@ pub enum Keep {
     Nothing,
 }
 
-/// The failure with the text for a blob or a container.
+/// The failure with the message for a blob or a container.
 pub fn failure(leased: Leased, code: ErrorCode) -> Failure {
     if leased == Leased::Blob || !code.message().contains(" blob") {
         return code.into();

@@ -88,14 +88,14 @@ pub enum TagOperator {
     GreaterOrEqual,
 }
 
-/// A comparison of a tag with a text.
+/// A comparison of a tag with a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagComparison {
     /// The name of the tag.
     pub name: String,
     /// How it is compared.
     pub operator: TagOperator,
-    /// The text it is compared with.
+    /// The string it is compared with.
     pub value: String,
 }
 

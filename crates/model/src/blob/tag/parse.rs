@@ -7,7 +7,7 @@ use std::fmt;
 use super::{TagComparison, TagExpression, TagOperator, TagQuery};
 use crate::blob::limits::{TAG_COMPARISONS_MAX, TAG_EXPRESSION_BYTES_MAX, TAG_EXPRESSION_DEPTH_MAX};
 
-/// A text that is no tag expression: where it stops to be one.
+/// An invalid tag expression, with the position of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// The byte at which reading stopped.

@@ -1,4 +1,4 @@
-//! Tags and their expressions: limits, precedence, comparison, broken texts.
+//! Tags and their expressions: limits, precedence, comparison, syntax errors.
 
 use super::*;
 use crate::blob::limits::{TAG_COMPARISONS_MAX, TAG_EXPRESSION_DEPTH_MAX};

@@ -21,8 +21,8 @@ const DOMAINS: [&str; 4] =
     ["core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net", "core.cloudapi.de"];
 
 impl Token<'_> {
-    /// What the sender may do if only the claims count: everything. Issuer, audience and times must be those that Azurite
-    /// accepts.
+    /// The sender's rights if only the claims are checked: everything. Issuer, audience and times must be those that
+    /// Azurite accepts.
     pub fn verify_claims(&self, service: Service, account: &str, now: DateTime) -> Result<Roles, Refusal> {
         if ["nbf", "iat"].iter().any(|name| !self.claims.contains_key(*name)) {
             return Err(Refusal::Malformed);

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::Refusal;
 
-/// Most keys of a set that are looked at.
+/// Maximum number of keys that are read from a set.
 pub const KEYS_MAX: usize = 64;
 
-/// How a token is signed.
+/// The signature algorithm of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     Rs256,
@@ -24,7 +24,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// By its name in a token or key. `none` and the ones with shared secrets are not among them.
+    /// Parses the name in a token or key. `none` and algorithms with shared secrets are not supported.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "RS256" => Some(Self::Rs256),
@@ -47,7 +47,7 @@ enum Material {
 
 struct Key {
     id: Option<String>,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm that it is for, if it names one.
     algorithm: Option<Algorithm>,
     material: Material,
 }
@@ -55,7 +55,7 @@ struct Key {
 /// The public keys of an issuer.
 pub struct KeySet(Vec<Key>);
 
-/// Why a text is no set of keys.
+/// Why a key set is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JwksError {
     /// It is not JSON with a list of `keys`.
@@ -89,7 +89,7 @@ impl KeySet {
         if keys.is_empty() { Err(JwksError::NoKeys) } else { Ok(Self(keys)) }
     }
 
-    /// Is this the signature of a text by the key of that id? Without an id every key of the right kind is tried.
+    /// Verifies a signature with the key of that id; without an id, with every key of the right kind.
     pub(super) fn verify(
         &self,
         id: Option<&str>,
@@ -137,7 +137,7 @@ impl Material {
     }
 }
 
-/// A key that can be used; others are passed over, since issuers have keys for other purposes too.
+/// A key that can be used; others are skipped, since issuers have keys for other purposes too.
 fn key(value: &Value) -> Option<Key> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     if text("use").is_some_and(|purpose| purpose != "sig") {

@@ -1,7 +1,7 @@
 //! Bearer tokens: JSON Web Tokens signed by an issuer that the configuration names.
 //!
-//! Nothing that a token says is believed before its signature holds, and it is the key that decides how a signature is
-//! checked: a token cannot choose to be checked in a weaker way, or not at all.
+//! No claim is used before the signature is verified. The key, not the token, determines the algorithm: a token
+//! cannot choose a weaker check, or none.
 
 mod basic;
 mod keys;
@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use crate::Head;
 use keys::Algorithm;
 
-/// Longest token that is looked at.
+/// Maximum length of a token.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// How far the clocks of issuer and server may be apart.
+/// Maximum difference between the clocks of issuer and server.
 pub const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
-/// Where the roles are, if nothing else is said.
+/// The default claim for roles.
 pub const ROLES_CLAIM: &str = "roles";
 
 /// The roles of each service, with the letters of a shared access signature that allows the same. For tables, the letter `w`
@@ -48,35 +48,35 @@ pub fn token_of<'a>(head: &Head<'a>) -> Option<&'a str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whose tokens are good.
+/// The tokens that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The issuer, exactly as its tokens name it.
     pub issuer: String,
-    /// For whom tokens may be meant, with or without a slash at the end.
+    /// The accepted audiences, with or without a slash at the end.
     pub audiences: Vec<String>,
     /// The claim that holds the roles.
     pub roles_claim: String,
 }
 
-/// Why a token is rejected: for the log. The client only learns that it is.
+/// Why a token is rejected, for the log. The client gets no reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not a token in the compact form, or says something in a way that cannot be read.
+    /// It is not a token in the compact form, or a part of it cannot be parsed.
     Malformed,
-    /// It is signed in a way that is not accepted, or not at all.
+    /// Its algorithm is not accepted, or it is not signed.
     Algorithm,
-    /// It names a key that the issuer is not known to have.
+    /// It names an unknown key.
     UnknownKey,
-    /// The signature is not that of the token.
+    /// The signature is wrong.
     Signature,
-    /// It is somebody else's.
+    /// It has another issuer.
     Issuer,
-    /// It is meant for somebody else.
+    /// It is for another audience.
     Audience,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// Its time has not come.
+    /// It is not valid yet.
     NotYetValid,
 }
 
@@ -124,9 +124,9 @@ impl Roles {
     }
 }
 
-/// A token that can be read, which says nothing about whether it is good.
+/// A parsed token that has not been verified.
 pub struct Token<'a> {
-    /// `None` if it is signed in a way that is not accepted, or not at all.
+    /// `None` if the algorithm is not accepted, or the token is not signed.
     algorithm: Option<Algorithm>,
     key_id: Option<String>,
     /// What the signature covers.
@@ -136,7 +136,7 @@ pub struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Takes the compact form apart: header, claims and signature, with points between them.
+    /// Splits the compact form: header, claims and signature, separated by dots.
     pub fn parse(text: &'a str) -> Result<Self, Refusal> {
         if text.len() > TOKEN_BYTES_MAX {
             return Err(Refusal::Malformed);
@@ -144,7 +144,7 @@ impl<'a> Token<'a> {
         let (signed, signature) = text.rsplit_once('.').ok_or(Refusal::Malformed)?;
         let (header, claims) = signed.split_once('.').ok_or(Refusal::Malformed)?;
         let header = object(header)?;
-        // What must be understood is not.
+        // It has a critical extension that is not supported.
         if header.contains_key("crit") {
             return Err(Refusal::Malformed);
         }
@@ -159,7 +159,7 @@ impl<'a> Token<'a> {
         Ok(Self { algorithm, key_id, signed, signature, claims: object(claims)? })
     }
 
-    /// What the sender may do in an account. The signature first, then the claims.
+    /// The sender's rights in an account. Checks the signature first, then the claims.
     pub fn verify(
         &self,
         keys: &KeySet,
@@ -191,7 +191,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// A token without an end is not one to trust.
+    /// A token without an expiry is rejected.
     fn check_time(&self, now: DateTime) -> Result<(), Refusal> {
         let now = now.unix_seconds();
         let end = seconds(self.claims.get("exp").ok_or(Refusal::Malformed)?)?;
@@ -204,13 +204,13 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// The object id and the tenant of the user, as far as the claims tell. Only for a token that was verified.
+    /// The object id and the tenant of the user, if the claims contain them. Only for a verified token.
     pub fn user(&self) -> (&str, &str) {
         let claim = |name| self.claims.get(name).and_then(Value::as_str).unwrap_or_default();
         (claim("oid"), claim("tid"))
     }
 
-    /// The roles are a list of texts, or one text, or several with blanks between them.
+    /// The roles are a list of strings, or a string with one role, or with several separated by spaces.
     fn roles(&self, claim: &str, account: &str) -> Roles {
         let of = |text: &str| role(text, account);
         match self.claims.get(claim) {

@@ -197,7 +197,7 @@ fn a_public_key_is_no_shared_secret() {
     let secret = json!({ "kty": "oct", "kid": "key", "k": encode("secret"), "alg": "HS256" });
     let text = json!({ "keys": [secret] }).to_string();
     assert_eq!(KeySet::from_jwks(text.as_bytes()).map(|_| ()), Err(JwksError::NoKeys));
-    // Unsigned, with nothing behind the last point.
+    // Unsigned, with nothing after the last dot.
     let header = encode(json!({ "alg": "none" }).to_string());
     let unsigned = format!("{header}.{}.", encode(claims().to_string()));
     assert_eq!(verify(&unsigned, &jwks(&[public])), Err(Refusal::Algorithm));
@@ -218,7 +218,7 @@ fn keys_may_be_for_one_algorithm() {
     assert_eq!(KeySet::from_jwks(text.as_bytes()).map(|_| ()), Err(JwksError::NoKeys));
 }
 
-/// Each claim, with what is said of a token in which it is so.
+/// Each claim with a value, and the result for a token that contains it.
 #[test]
 fn claims_are_checked() {
     let signer = Signer::ec("P-256");

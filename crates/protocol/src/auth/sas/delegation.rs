@@ -14,8 +14,8 @@ use crate::auth::{AccountKey, Signature};
 /// Longest lifetime of a user delegation key: 7 days.
 pub const DELEGATION_KEY_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 
-/// What a user delegation key is derived from, besides the account and its key. All fields are texts as they appear in
-/// the response and in tokens.
+/// The fields that a user delegation key is derived from, besides the account and its key. All of them are strings as
+/// they appear in the response and in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelegationKey {
     /// The object id of the user.
@@ -37,8 +37,8 @@ pub struct DelegationKey {
 impl DelegationKey {
     /// The secret: `Value` of the response is its Base64 form.
     ///
-    /// The text starts with a byte that no other signed text of the services can start with, so the secret is not the
-    /// signature of a request or token.
+    /// Its string to sign starts with a byte that no other string to sign of the services can start with, so the
+    /// secret is never the signature of a request or token.
     pub fn secret(&self, account: &str, key: &AccountKey) -> Signature {
         let Self { oid, tid, start, expiry, service, version, delegated_tid } = self;
         key.sign(&format!(

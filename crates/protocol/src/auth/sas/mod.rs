@@ -75,7 +75,7 @@ macro_rules! parameters {
                 }
             }
 
-            /// A place for the value of a parameter.
+            /// A mutable reference to the value of a parameter.
             pub fn get_mut(&mut self, name: &str) -> Option<&mut String> {
                 match name {
                     $(stringify!($name) => Some(&mut self.$name),)*
@@ -177,11 +177,11 @@ impl Token {
             }
             signed |= name == "sig";
         }
-        // Line ends part the fields of the signed text: in a field they would let one signature stand for another text.
+        // Line feeds separate the fields of the string to sign: in a field they would make a signature valid for another token.
         if token.fields().any(|value| value.contains(['\n', '\r'])) {
             return Some(Self { sig: String::new(), ..token }).filter(|_| signed);
         }
-        // A plus sign that nobody escaped has become a blank on its way.
+        // A plus sign that was not escaped has been decoded as a space.
         token.sig = token.sig.replace(' ', "+");
         signed.then_some(token)
     }

@@ -115,7 +115,7 @@ impl Token {
         let lasts = expiry.ticks().saturating_sub(start.ticks());
         let legal = self.sks.chars().eq([service.sas_letter()])
             && lasts <= DELEGATION_KEY_SECONDS_MAX * TICKS_PER_SECOND;
-        // A token for one user must come with that user's bearer token, which nobody checks here.
+        // A token for one user must come with that user's bearer token, which is not checked here.
         if !legal || !self.sduoid.is_empty() {
             return Err(failed());
         }
@@ -146,7 +146,7 @@ fn letters(kind: Kind) -> &'static str {
     }
 }
 
-/// Each term is said by the token or by the policy, not by both.
+/// Each term is given by the token or by the policy, not by both.
 fn one_of<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Failure> {
     match (own, stored) {
         (Some(_), Some(_)) => Err(failed_because(
@@ -157,7 +157,7 @@ fn one_of<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Failure> {
 }
 
 impl Terms {
-    /// Does the request keep to the terms?
+    /// Does the request meet the terms?
     pub fn check(&self, caller: &Caller) -> Result<(), Failure> {
         check_time(self.start, self.expiry, caller.now)?;
         if let Some((start, expiry)) = self.delegation {

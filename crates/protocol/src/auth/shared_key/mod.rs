@@ -1,7 +1,8 @@
 //! Shared Key and Shared Key Lite: signatures of single requests with a key of the account.
 //!
-//! The Table service signs one text ([`table`]), Blob and Queue another ([`storage`]). A request that matches neither
-//! the documented text nor a variant that known clients sign is rejected with `AuthenticationFailed`.
+//! The Table service has one string to sign ([`table`]), Blob and Queue have another ([`storage`]). A request that
+//! matches neither the documented string nor a variant that known clients sign is rejected with
+//! `AuthenticationFailed`.
 
 mod storage;
 mod table;
@@ -20,7 +21,7 @@ use crate::address::{Style, split_target};
 use crate::http::query::Query;
 use crate::{Address, ApiVersion, Head};
 
-/// How far the clocks of client and server may be apart.
+/// Maximum difference between the clocks of client and server.
 pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
 
 /// Which of the two texts is signed.
@@ -179,7 +180,7 @@ fn table_parts<'a>(
     }
 }
 
-/// Tries the documented text first; most requests match it with the first key.
+/// Tries the documented string first; most requests match it with the first key.
 fn verify_storage(
     head: &Head<'_>,
     address: &Address<'_>,

@@ -1,6 +1,6 @@
-//! The Table service's form of the signed text.
+//! The string to sign of the Table service.
 //!
-//! The text is fed to the hash piece by piece; it is never built as a string.
+//! It is hashed piece by piece and never built as a whole.
 
 use hmac::Mac;
 

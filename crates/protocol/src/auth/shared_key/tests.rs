@@ -105,7 +105,7 @@ fn signed_parts_count_and_others_do_not() {
     assert_eq!(verdict(&Request { target: escaped, ..GOOD }, DATE), Ok(()));
 }
 
-/// AU-06: each part that is signed, changed on the way. The short form signs only the date and the resource.
+/// AU-06: each signed part, changed in transit. The short form signs only the date and the resource.
 #[test]
 fn every_signed_part_tampered() {
     let key = AccountKey::from_base64(KEY).unwrap();

@@ -30,7 +30,7 @@ fn block_id(params: &Params<'_>) -> Result<BlockId, Failure> {
     decode_id(text).ok_or_else(|| invalid_because("blockid", text, "Not a valid base64 string."))
 }
 
-/// A block id in Base64. A blank stands for a plus sign that nobody escaped.
+/// A block id in Base64. A space stands for a plus sign that the client did not escape.
 fn decode_id(text: &str) -> Option<BlockId> {
     BlockId::new(&STANDARD.decode(text.replace(' ', "+")).ok()?)
 }

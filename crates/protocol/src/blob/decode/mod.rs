@@ -32,7 +32,7 @@ use super::{block_list, header, limits, tags};
 use crate::xml::{acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// What a request asks for, as far as its head tells.
+/// What a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// The operation is complete. If it declares a body, the body is streamed beside it.
@@ -67,8 +67,8 @@ struct Ask<'a> {
     is_account: &'a dyn Fn(&str) -> bool,
 }
 
-/// What the head asks for, and how the response is to look. `is_account` tells whether an account exists, for the URLs of
-/// copy sources.
+/// Parses the head: what it asks for, and the format of the response. `is_account` says whether an account exists,
+/// for the URLs of copy sources.
 pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,

@@ -17,7 +17,7 @@ pub(super) enum View {
     Content,
     /// Get Blob, of a part: the MD5 of the blob has another name.
     Range,
-    /// Get Blob Properties, which tells more.
+    /// Get Blob Properties, which returns more headers.
     Properties,
 }
 
@@ -125,7 +125,7 @@ fn copy(response: Response, view: View, copied: &CopyInfo) -> Response {
         .with_some("x-ms-copy-destination-snapshot", copied.destination_snapshot.map(iso))
 }
 
-/// A tier that nobody chose shows from 2017-11-09 on.
+/// A default tier is shown from 2017-11-09 on.
 fn tier(response: Response, version: ApiVersion, found: &TierInfo) -> Response {
     let is_newer = version >= ApiVersion::V2017_11_09;
     if version < ApiVersion::V2017_04_17 || (found.is_inferred && !is_newer) {

@@ -1,10 +1,10 @@
-//! Multipart bodies, requests or answers, as the clients of fifteen years write them.
+//! Multipart bodies of requests and responses, in the variants that clients have sent over fifteen years.
 //!
-//! Lines may end in CRLF or in LF alone, boundaries may be quoted, the last one may lack its dashes or be missing, and
-//! blank lines may stand where none belong. A body is cut at its boundaries alone: a `Content-Length` inside of it is
-//! not believed, for documents and clients get it wrong.
+//! Lines may end in CRLF or in LF alone, boundaries may be quoted, the last one may lack its dashes or be missing,
+//! and there may be extra empty lines. A body is split at its boundaries only: a `Content-Length` inside of it is
+//! ignored, because documents and clients get it wrong.
 //!
-//! Takes linear time: every level looks once at every line of its slice, and there are two levels.
+//! Takes linear time: each of the two levels examines every line of its slice once.
 
 use memchr::memchr;
 
@@ -19,7 +19,7 @@ const FIELDS_USUAL: usize = 8;
 /// Longest first line of a message, and most bytes of header fields: as much as a request may have alone.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// The text does not have the form that it claims to have.
+/// The body is not well-formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -56,13 +56,13 @@ fn parameter_value(text: &str) -> Option<(&str, &str)> {
 pub struct Parts<'a> {
     body: &'a [u8],
     boundary: &'a [u8],
-    /// Where the next part starts; `None` behind the last one.
+    /// Start of the next part; `None` after the last one.
     at: Option<usize>,
 }
 
 impl<'a> Parts<'a> {
-    /// Finds the first boundary; what stands before it is ignored. A body in which the declared one does not occur is
-    /// cut at the one that its first line shows, since some clients declare another one than they use.
+    /// Finds the first boundary; everything before it is ignored. If the declared boundary does not occur, the body
+    /// is split at the boundary in its first line, since some clients declare another one than they use.
     pub fn new(body: &'a [u8], declared: &'a str) -> Result<Self, Malformed> {
         let boundary = declared.as_bytes();
         if let Some(first) = next_delimiter(body, boundary, 0) {
@@ -123,7 +123,7 @@ fn next_delimiter(body: &[u8], boundary: &[u8], from: usize) -> Option<Delimiter
     None
 }
 
-/// The boundary that the first line with text shows.
+/// The boundary in the first line that is not empty.
 fn shown_boundary(body: &[u8]) -> Option<&[u8]> {
     let line = body.trim_ascii_start().split(|&b| b == b'\n').next()?.trim_ascii_end();
     let shown = line.strip_prefix(b"--")?;
@@ -142,7 +142,7 @@ fn without_line_end(content: &[u8]) -> &[u8] {
 pub struct Part<'a> {
     /// The header fields of the part itself.
     pub fields: Vec<Field<'a>>,
-    /// What it holds.
+    /// The content.
     pub content: &'a [u8],
 }
 
@@ -165,12 +165,12 @@ pub struct Message<'a> {
     pub first_line: &'a str,
     /// The header fields.
     pub fields: Vec<Field<'a>>,
-    /// The body, perhaps with blank lines around it.
+    /// The body, possibly with empty lines around it.
     pub body: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Takes a message apart.
+    /// Parses a message.
     pub fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let content = content.trim_ascii_start();
         let (line, rest) = split_line(content);
@@ -195,7 +195,7 @@ impl<'a> Message<'a> {
         self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
-    /// Verb and target of a request. A target may contain blanks, and its protocol may be missing.
+    /// Verb and target of a request. The target may contain spaces, and the protocol may be missing.
     pub fn request_line(&self) -> Result<(&'a str, &'a str), Malformed> {
         let (method, rest) = self.first_line.split_once(' ').ok_or(Malformed)?;
         let target = match rest.rsplit_once(' ') {
@@ -235,7 +235,7 @@ fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(memchr(b'\n', text).map_or(text.len(), |at| at + 1))
 }
 
-/// A header line with the lines that continue it: those that start with a blank and are not empty.
+/// A header line with its continuation lines: those that start with a space or tab and are not empty.
 fn split_folded(text: &[u8]) -> (&[u8], &[u8]) {
     let (first, mut rest) = split_line(text);
     let mut length = first.len();

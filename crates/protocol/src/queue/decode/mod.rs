@@ -17,7 +17,7 @@ use crate::http::params::{Params, invalid, invalid_because, missing};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// What a request asks for, as far as its head tells.
+/// What a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// The operation is complete.
@@ -34,7 +34,7 @@ struct Ask<'a> {
     version: ApiVersion,
 }
 
-/// What the head asks for, and how the response is to look.
+/// Parses the head: what it asks for, and the format of the response.
 pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,

@@ -117,7 +117,7 @@ fn put(context: &Context, message: &Enqueued) -> Response {
     with_document(201, body)
 }
 
-/// Up to 2014-02-14 the dequeue count stands before the receipt.
+/// Up to 2014-02-14 the dequeue count comes before the receipt.
 fn dequeued(context: &Context, messages: &[Dequeued]) -> Response {
     let is_old = context.version < ApiVersion::V2015_02_21;
     // Before 2009-09-19 there is no dequeue count.

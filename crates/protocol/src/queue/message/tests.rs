@@ -1,4 +1,4 @@
-//! Bodies of messages: white space, escapes, sizes, and documents that are no message.
+//! Bodies of messages: white space, escapes, sizes, and invalid documents.
 
 use proptest::prelude::*;
 

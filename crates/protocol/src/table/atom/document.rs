@@ -11,13 +11,13 @@ use super::{ATOM, DATA, METADATA};
 use crate::table::draft::MEMBERS_MAX;
 use crate::xml::read::{self, TextError};
 
-/// Deeper than any entry: a property is the fourth level.
+/// Deeper than any valid entry: a property is the fourth level.
 const DEPTH_MAX: usize = 32;
-/// More elements than any entry has, those of its properties included.
+/// More elements than any valid entry has, including those of its properties.
 const ELEMENTS_MAX: usize = MEMBERS_MAX + 256;
-/// More attributes than any element has. Repetitions are found by comparing each with each.
+/// More attributes than any valid element has. Duplicates are found by comparing all pairs.
 const ATTRIBUTES_MAX: usize = 64;
-/// More namespaces than any entry declares. A prefix is looked up among all of them.
+/// More namespaces than any valid entry declares. A prefix is looked up among all of them.
 const NAMESPACES_MAX: usize = 64;
 
 /// A property as it was sent.
@@ -33,7 +33,7 @@ pub struct RawProperty {
     pub text: String,
 }
 
-/// Reads an entry and hands its properties over in order.
+/// Reads an entry and passes its properties on in order.
 pub fn each_property(
     body: &[u8],
     mut take: impl FnMut(RawProperty) -> Result<(), Failure>,
@@ -56,14 +56,14 @@ fn resolve(reference: &BytesRef<'_>) -> Result<char, Failure> {
     read::resolve(reference).ok_or_else(|| refused("The XML uses an entity that it does not declare."))
 }
 
-/// What an element is to us.
+/// The role of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Entry,
     Content,
     Properties,
     Property,
-    /// Something that an entry may have and that we do not use.
+    /// An element that an entry may have and that is ignored.
     Other,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
         (self.open.pop() == Some(Kind::Property)).then(|| std::mem::take(&mut self.property))
     }
 
-    /// What the element is, by its name and by what it stands in.
+    /// The role of an element, by its name and its parent.
     fn classify(&mut self, start: &BytesStart<'_>, attributes: &Attributes) -> Result<Kind, Failure> {
         let (namespace, local) = self.reader.resolver().resolve_element(start.name());
         let is = |wanted| is_bound(&namespace, wanted);
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         Ok(found)
     }
 
-    /// Text between tags: outside the values of properties only blanks mean nothing.
+    /// Text between tags: outside the values of properties, only white space is allowed, and it is ignored.
     fn append(&mut self, text: &str) -> Result<(), Failure> {
         match self.open.last() {
             Some(Kind::Property) => self.property.text.push_str(text),
@@ -227,10 +227,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What the attributes of an element say, as far as it matters.
+/// The attributes of an element that matter.
 #[derive(Default)]
 struct Attributes {
-    /// `type` without a prefix, which says what the content is.
+    /// `type` without a prefix: the media type of the content.
     content_type: Option<String>,
     kind: Option<String>,
     is_null: bool,
@@ -247,7 +247,7 @@ impl Attributes {
     }
 }
 
-/// Is this the namespace? Blanks in it are overlooked: an early description of the service is set with some.
+/// Is this the namespace? Spaces in it are ignored: an early description of the service was typeset with some.
 fn is_bound(result: &ResolveResult<'_>, wanted: &str) -> bool {
     match result {
         ResolveResult::Bound(namespace) => {

@@ -61,13 +61,13 @@ impl Writer {
         self.end(|out| out.extend_from_slice(tag.as_bytes()));
     }
 
-    /// An element that says all in its name and attributes.
+    /// An element with a name and attributes only.
     pub fn empty(&mut self, tag: &str, attributes: Attributes<'_>) {
         self.start(|out| out.extend_from_slice(tag.as_bytes()), attributes);
         self.out.extend_from_slice(b" />");
     }
 
-    /// An element with text, perhaps empty: that is written with two tags, unlike an element without text.
+    /// An element with text. Empty text is written with two tags, unlike an element without text.
     pub fn text(&mut self, tag: &str, attributes: Attributes<'_>, text: &str) {
         self.content(|out| out.extend_from_slice(tag.as_bytes()), attributes, |out| push_text(out, text));
     }

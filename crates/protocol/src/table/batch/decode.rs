@@ -1,7 +1,7 @@
-//! From the body of a batch to the operation that it asks for, or to the reason why there is none.
+//! From the body of a batch to the operation that it asks for, or to the reason why it is rejected.
 //!
-//! Operations are looked at in order, each first by itself and then against those before it, and the first one that does
-//! not fit is reported with its index.
+//! Operations are checked in order, each first by itself and then against those before it. The first one that fails
+//! is reported with its index.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::table::path::Resource;
 use crate::table::shape::Shape;
 use crate::{ApiVersion, Head};
 
-/// Reads a batch. Fails where the body is not one change set or one query: such a request is rejected as a whole.
+/// Parses a batch. Fails if the body is not one change set or one query: such a request is rejected as a whole.
 pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,
@@ -27,7 +27,7 @@ pub fn decode(
     body: &[u8],
 ) -> Result<Batch, Failure> {
     let boundary = head.get("content-type").and_then(multipart::boundary).ok_or(Malformed)?;
-    // Some writers of text start with a byte order mark.
+    // Some clients start with a byte order mark.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let part = only_part(Parts::new(body, boundary)?)?;
     let (shape, _) = table::decode::shape(head, address.query, version, &Resource::Batch);
@@ -46,8 +46,8 @@ impl From<Malformed> for Failure {
     }
 }
 
-/// TX-06, TX-07: one change set, or one query. The documents would run the first of several change sets and refuse the
-/// others; nothing is run here, so that no client takes half of its request for all of it.
+/// TX-06, TX-07: one change set, or one query. The documentation says that the first of several change sets is run
+/// and the others are rejected. Here none is run, so that no client mistakes half of its request for all of it.
 fn only_part<'a>(mut parts: Parts<'a>) -> Result<Part<'a>, Failure> {
     let part = parts.next().ok_or(Malformed)??;
     match parts.next() {
@@ -96,7 +96,7 @@ fn operation(outer: &Outer<'_>, part: Result<Part<'_>, Malformed>) -> Inner<(Tab
     }
 }
 
-/// TX-01. The original counts from another end here: it names the last operation that was still allowed.
+/// TX-01. Azure reports another index here: that of the last operation that was still allowed.
 fn too_many() -> Failure {
     Failure::new(
         ErrorCode::InvalidInput,
@@ -104,7 +104,7 @@ fn too_many() -> Failure {
     )
 }
 
-/// The changes so far, which fit together.
+/// The changes so far, which are valid together.
 #[derive(Default)]
 struct ChangeSet {
     table: Option<TableName>,

@@ -1,7 +1,7 @@
-//! One operation of a batch: the request in a part, read as if it had been sent alone.
+//! One operation of a batch: the request in a part, parsed as if it had been sent alone.
 //!
-//! What the whole request says holds for its parts too: the account, the version, and the wished format where a part
-//! wishes none. Scheme and host of a part's URL are not looked at.
+//! Parts inherit from the outer request: the account, the version, and the format if a part does not specify one. The
+//! scheme and host of a part's URL are ignored.
 
 use lazuli_model::table::filter::{Expr, Operator};
 use lazuli_model::table::operation::{EntityQuery, Write};
@@ -21,7 +21,7 @@ use crate::{ApiVersion, Head};
 /// Longest `Content-ID` that is repeated.
 const CONTENT_ID_BYTES_MAX: usize = 256;
 
-/// What the operations of a batch have in common.
+/// Settings that all operations of a batch share.
 pub struct Outer<'a> {
     account: &'a str,
     /// The account as the first segment of paths, in path style.
@@ -30,14 +30,14 @@ pub struct Outer<'a> {
     version: ApiVersion,
 }
 
-/// An operation, and how its response is to look whether it can be done or not.
+/// An operation, and the format of its response, whether it succeeds or not.
 pub struct Inner<T> {
     pub part: PartShape,
     pub content: Result<T, Failure>,
 }
 
 impl<'a> Outer<'a> {
-    /// Takes from the outer request what its parts share.
+    /// Takes the shared settings from the outer request.
     pub fn new(head: &Head<'a>, address: &Address<'a>, version: ApiVersion) -> Self {
         // `multipart/mixed` is the format of the whole and says nothing about the parts.
         let accept = head.get_filled("accept").filter(|accept| !accept.contains("multipart/"));
@@ -62,7 +62,7 @@ impl<'a> Outer<'a> {
         })
     }
 
-    /// The shape of a part that could not be read.
+    /// The response format of a part that could not be parsed.
     pub fn unread(&self) -> PartShape {
         PartShape { shape: Shape::fallback(self.version), table: None, content_id: None }
     }
@@ -79,7 +79,7 @@ impl<'a> Outer<'a> {
         let head = Head { method, target, fields: &fields };
         let (path, query) = self.split_target(target);
         let resource = parse_path(self.account, path);
-        // The resource only matters for what is no entity.
+        // The resource only matters for operations that are not on entities.
         let (shape, refusal) =
             decode::shape(&head, query, self.version, resource.as_ref().unwrap_or(&Resource::Service));
         let table = match &resource {
@@ -96,8 +96,8 @@ impl<'a> Outer<'a> {
         Inner { part, content }
     }
 
-    /// Adds what a part may leave out. The sample of 2009 merges and deletes without a condition, at a time when an
-    /// update without one did not mean anything else.
+    /// Adds defaults that a part may omit. The sample of 2009 merges and deletes without a condition; at that time an
+    /// update without one had no other meaning.
     fn complete(&self, fields: &mut Vec<Field<'a>>) {
         if let (Some(accept), false) = (self.accept, has(fields, "accept")) {
             fields.push(Field { name: "Accept", value: accept });
@@ -107,15 +107,15 @@ impl<'a> Outer<'a> {
         }
     }
 
-    /// The path of the resource, the account taken off, and the query.
+    /// The path of the resource, without the account, and the query.
     fn split_target<'t>(&self, target: &'t str) -> (&'t str, Query<'t>) {
         let local = without_authority(target);
         let (path, query) = local.split_once('?').unwrap_or((local, ""));
         (self.without_account(path), Query(query))
     }
 
-    /// In path style the account may be the first segment, or left out. A table may be called as the account is, so
-    /// that only a segment with another one behind it is taken for the account.
+    /// In path style the account may be the first segment, or left out. A table may have the same name as the
+    /// account, so the first segment counts as the account only if another one follows.
     fn without_account<'t>(&self, path: &'t str) -> &'t str {
         let stripped = self
             .segment
@@ -136,7 +136,7 @@ fn has(fields: &[Field<'_>], name: &str) -> bool {
     fields.iter().any(|field| field.name.eq_ignore_ascii_case(name) && !field.value.is_empty())
 }
 
-/// `https://host:443/T(…)` is `/T(…)`; a path stays what it is.
+/// Reduces `https://host:443/T(…)` to `/T(…)`; a path stays as it is.
 fn without_authority(target: &str) -> &str {
     match target.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) => {
@@ -146,20 +146,20 @@ fn without_authority(target: &str) -> &str {
     }
 }
 
-/// What is echoed goes into a header line.
+/// The echoed value goes into a header line, so it must not contain line ends.
 fn content_id(head: &Head<'_>) -> Option<String> {
     let id = head.get_filled("content-id")?;
     let fits = id.len() <= CONTENT_ID_BYTES_MAX && id.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
     fits.then(|| id.to_owned())
 }
 
-/// Does every match have the same two keys?
+/// Do all matches have the same two keys?
 fn names_one_entity(query: &EntityQuery) -> bool {
     let filter = query.filter.as_ref();
     filter.is_some_and(|filter| fixes(filter, entity::PARTITION_KEY) && fixes(filter, entity::ROW_KEY))
 }
 
-/// Does the filter hold only where the property is equal to one text? Parsing has bounded its depth.
+/// Does the filter match only if the property equals one string? Parsing has bounded its depth.
 fn fixes(filter: &Expr, property: &str) -> bool {
     match filter {
         Expr::And(all) => all.iter().any(|each| fixes(each, property)),

@@ -1,7 +1,7 @@
 //! Entity group transactions as multipart bodies, in and out.
 //!
-//! [`decode`] tells what a body asks for, [`encode`] what it is answered. A body that is no batch at all is rejected as a
-//! whole; an error of one of its operations is the only part of the response, with the operation's index.
+//! [`decode`] parses a body, [`encode`] writes the response. A body that is not a batch is rejected as a whole. An
+//! error of one operation is the only part of the response, with the operation's index.
 
 mod decode;
 mod inner;
@@ -16,21 +16,21 @@ pub use write::encode;
 
 use crate::table::shape::Shape;
 
-/// A batch, understood as far as it can be.
+/// A batch, parsed as far as possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// What is to be done.
     pub plan: Plan,
-    /// How a failure of the whole looks.
+    /// The response format for a failure of the whole batch.
     pub shape: Shape,
-    /// How the response to each operation looks, up to the one that is rejected.
+    /// The response format of each operation, up to the rejected one.
     pub parts: Vec<PartShape>,
-    /// Is it a lone query, whose answer stands outside of a change set?
+    /// Is it a lone query, whose response is outside of a change set?
     pub is_query: bool,
 }
 
 impl Batch {
-    /// The table of the first operation: whether it exists comes before whatever is wrong with the batch.
+    /// The table of the first operation: a missing table is reported before any other error in the batch.
     pub fn table(&self) -> Option<&TableName> {
         self.parts.first()?.table.as_ref()
     }
@@ -41,21 +41,21 @@ impl Batch {
 pub enum Plan {
     /// A batch of writes, or a query that names one entity.
     Run(Operation),
-    /// A change set without operations: nothing is to be done, and that succeeds.
+    /// A change set without operations: nothing to do, which succeeds.
     Nothing,
-    /// One of the operations cannot be part of a batch; the failure knows which one. Nothing is to be done.
+    /// One of the operations cannot be part of a batch; the failure has its index. Nothing is done.
     Refused(Failure),
 }
 
-/// How the response to one operation looks.
+/// The format of the response to one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartShape {
     /// Format, preference and projection.
     pub shape: Shape,
     /// The table as its URL spells it, if it names one.
     pub table: Option<TableName>,
-    /// `Content-ID` among the headers of the operation itself, which the response repeats. One among the headers of the
-    /// MIME part around it is the client's own business.
+    /// `Content-ID` among the headers of the operation itself, which the response repeats. One among the headers of
+    /// the surrounding MIME part is ignored.
     pub content_id: Option<String>,
 }
 

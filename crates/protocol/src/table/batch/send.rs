@@ -1,4 +1,4 @@
-//! Batches as a client sends them and reads their answers.
+//! Batches in the client: writing them, and parsing their responses.
 
 use crate::http::head::Field;
 use crate::http::multipart::{Malformed, Message, Part, Parts, boundary};
@@ -25,7 +25,7 @@ pub struct Body {
     pub bytes: Vec<u8>,
 }
 
-/// Writes a change set. The id becomes part of the boundaries, which must not occur in any value: a random one does not.
+/// Writes a change set. The id becomes part of the boundaries, which must not occur in any value; use a random id.
 ///
 /// The boundaries are named as every SDK names them, since Azurite looks for these names.
 pub fn change_set(operations: &[Inner], id: &str) -> Body {
@@ -41,7 +41,7 @@ pub fn change_set(operations: &[Inner], id: &str) -> Body {
     Body { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
 }
 
-/// Writes a batch of one query, which stands outside of a change set (TX-08, TX-21).
+/// Writes a batch of one query, which is outside of a change set (TX-08, TX-21).
 pub fn query(operation: &Inner, id: &str) -> Body {
     let outer = format!("batch_{id}");
     let mut out = Vec::with_capacity(operation.url.len() + 512);
@@ -72,7 +72,7 @@ pub struct Answer<'a> {
     /// The HTTP status.
     pub status: u16,
     fields: Vec<Field<'a>>,
-    /// The body, perhaps with blank lines around it.
+    /// The body, possibly with empty lines around it.
     pub body: &'a [u8],
 }
 
@@ -88,7 +88,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The answers in the body of a response to a batch, in order: one for each operation, or one for the operation that
+/// The responses in the body of a batch response, in order: one for each operation, or one for the operation that
 /// failed.
 pub fn answers<'a>(content_type: &'a str, body: &'a [u8]) -> Result<Vec<Answer<'a>>, Malformed> {
     let mut found = Vec::new();

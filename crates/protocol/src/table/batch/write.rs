@@ -12,7 +12,7 @@ use crate::table::error;
 use crate::table::shape::odata_fields;
 use crate::{ApiVersion, table};
 
-/// About what a part of a response takes.
+/// Approximate size of one part of a response.
 const PART_BYTES_USUAL: usize = 640;
 
 /// The order of the fields of a part.
@@ -41,10 +41,11 @@ const ORDER_WITH_ENTITY: [&str; 8] = [
 ];
 
 /// Writes the response: 202 with a part for each operation, or with exactly one part for the operation that failed. A
-/// failure that belongs to no operation is that of the whole request (TX-16), whose status clients then act upon.
+/// failure that belongs to no operation fails the whole request (TX-16), and clients act on its status.
 ///
-/// `outcome` is what came of the batch's plan; of [`super::Plan::Nothing`] that is an empty [`Outcome::Batch`], of
-/// [`super::Plan::Refused`] its failure. The ids become boundaries and must not occur in any value: random ones do not.
+/// `outcome` is the outcome of the batch's plan: an empty [`Outcome::Batch`] for [`super::Plan::Nothing`], the
+/// failure for [`super::Plan::Refused`]. The ids become boundaries, which must not occur in any value; use random
+/// ids.
 pub fn encode(
     context: &Context,
     batch: &Batch,
@@ -70,9 +71,9 @@ pub fn encode(
 /// The body of a response being written.
 struct Body {
     out: Vec<u8>,
-    /// What stands before each part.
+    /// The boundary before each part.
     opening: Vec<u8>,
-    /// What stands behind the last one.
+    /// The boundary after the last part.
     closing: String,
 }
 
@@ -99,7 +100,7 @@ impl Body {
         self.out
     }
 
-    /// Appends a response as an HTTP message, its fields in the order of Azure.
+    /// Appends a response as an HTTP message, with its fields in Azure's order.
     fn push(&mut self, context: &Context, part: &PartShape, response: Response) {
         let has_entity = response.status < 300 && !response.body.is_empty();
         let order: &[&str] = if has_entity && context.version >= ApiVersion::V2013_08_15 {
@@ -148,8 +149,8 @@ fn successes(context: &Context, batch: &Batch, outcome: &Outcome, body: &mut Bod
     Ok(())
 }
 
-/// The failure with the index of the operation that it belongs to, if it belongs to one. A missing table is found
-/// before any operation and told of the first one; what befalls a lone query befell operation 0.
+/// The failure with the index of its operation, if it belongs to one. A missing table is found before any operation
+/// and reported for the first one; the failure of a lone query is reported for operation 0.
 fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> {
     let of_the_first = matches!(failure.code, ErrorCode::TableNotFound | ErrorCode::TableBeingDeleted);
     match failure.index {
@@ -159,21 +160,21 @@ fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> 
     }
 }
 
-/// The one part of a failed batch. The original repeats the Content-ID of the last operation; that of the failed one
-/// tells more.
+/// The only part of a failed batch. Azure repeats the Content-ID of the last operation; that of the failed one is
+/// more useful.
 fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) {
     let index = failure.index.unwrap_or_default();
     let unknown = || PartShape { shape: batch.shape.clone(), table: None, content_id: None };
     let part = batch.parts.get(index).cloned().unwrap_or_else(unknown);
     let mut response = error::odata(context, &part.shape, failure);
-    // What is rejected before the operation is looked at has not applied a preference either.
+    // A request that is rejected before the operation is examined has not applied a preference either.
     if response.get("Cache-Control").is_none() {
         response.fields.retain(|(name, _)| *name != "Preference-Applied");
     }
     body.push(context, &part, response);
 }
 
-/// The words that go with a status.
+/// The reason phrase of a status.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

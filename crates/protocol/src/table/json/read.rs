@@ -1,7 +1,7 @@
 //! JSON requests: an entity or a table from one flat object.
 //!
-//! The members are taken in order with their duplicates, which a map would lose; a type annotation may stand before
-//! or after its property.
+//! Members are read in order with their duplicates, which a map would lose; a type annotation may come before or
+//! after its property.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::table::draft::{Draft, MEMBERS_MAX};
 
 const ANNOTATION: &str = "@odata.type";
 
-/// A JSON value as far as a property can have it.
+/// The JSON values that a property can have.
 #[derive(Clone, Debug, PartialEq)]
 enum Raw {
     Null,
@@ -71,11 +71,11 @@ impl Draft {
     }
 }
 
-/// A property with its value, and one with its type.
+/// Properties with their values, and properties with their types.
 type Member = (String, Raw);
 type Annotation = (String, EdmType);
 
-/// Separates properties from what describes them.
+/// Separates properties from their metadata.
 fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>), Failure> {
     let mut values = Vec::with_capacity(members.len());
     let mut annotations = Vec::new();
@@ -117,7 +117,7 @@ fn convert(raw: Raw, kind: Option<EdmType>) -> Result<Option<Value>, Failure> {
     value.map(Some).ok_or_else(Failure::unreadable_body)
 }
 
-/// Reads a value that was sent as text with a type.
+/// Parses a value that was sent as a string with a type.
 pub fn parse(kind: EdmType, text: &str) -> Option<Value> {
     match kind {
         EdmType::Binary => STANDARD.decode(text).ok().map(Value::Binary),

@@ -1,7 +1,6 @@
 //! JSON bodies of requests: what a client sends.
 //!
-//! Every value whose type a reader could mistake is annotated, doubles included: `5.0` loses its point in more than one
-//! JSON library on its way.
+//! Every value whose type is not evident is annotated, including doubles: several JSON libraries turn `5.0` into `5`.
 
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
 use lazuli_model::{EdmType, ValueRef};

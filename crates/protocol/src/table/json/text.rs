@@ -2,7 +2,7 @@
 //!
 //! Ours rather than a library's: it is the innermost loop of every page that is sent.
 
-/// What is looked at and copied at once.
+/// Number of bytes that are examined and copied at once.
 const CHUNK_BYTES: usize = 128;
 
 /// Appends `text` as a JSON string with its quotes.
@@ -14,7 +14,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends `text` with what JSON needs escaped.
 pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
-    // Most text needs no escapes at all, which many bytes at a time can tell.
+    // Most strings need no escapes, which can be checked many bytes at a time.
     for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
         if chunk.iter().fold(false, |any, &byte| any | needs_escape(byte)) {
             push_bytewise(out, chunk);

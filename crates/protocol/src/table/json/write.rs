@@ -1,4 +1,4 @@
-//! JSON answers, written from stored rows without an intermediate map.
+//! JSON responses, written from stored rows without an intermediate map.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -131,7 +131,7 @@ fn all_properties(out: &mut Object, level: Metadata, row: &Stored) -> Result<(),
     Ok(())
 }
 
-/// A name that the entity does not have comes back as null, as on Azure.
+/// A selected property that the entity does not have is returned as null, as in Azure.
 fn selected_properties(
     out: &mut Object,
     level: Metadata,
@@ -152,7 +152,7 @@ fn selected_properties(
     Ok(())
 }
 
-/// The service's own property carries its type at full metadata only.
+/// The Timestamp has a type annotation at full metadata only.
 fn timestamp(out: &mut Object, level: Metadata, row: &Stored) {
     if level == Metadata::Full {
         out.annotation(TIMESTAMP, EdmType::DateTime);
@@ -176,7 +176,7 @@ pub(super) fn needs_annotation(value: &ValueRef<'_>) -> bool {
     }
 }
 
-/// Appends a value as it stands behind its name.
+/// Appends a value as it follows its name.
 pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::String(text) => push_string(out, text),
@@ -201,7 +201,7 @@ fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.truncate(start + written);
 }
 
-/// Wraps what needs no escaping in quotes.
+/// Writes a string that needs no escaping, in quotes.
 fn quoted(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
     content(out);

@@ -1,4 +1,4 @@
-//! The operations that speak XML whatever the client accepts: access policies, service properties, stats.
+//! The operations that use XML whatever the client accepts: access policies, service properties, stats.
 //!
 //! They are named by `comp` and `restype` in the query.
 
@@ -11,7 +11,7 @@ use crate::table::path::{Resource, parse_path};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, properties};
 use crate::{ApiVersion, Head};
 
-/// What a request asks for, as far as its head tells.
+/// What a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// It needs no body.
@@ -71,12 +71,12 @@ fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<Intent, Failure> {
 }
 
 impl Intent {
-    /// Does the body matter?
+    /// Is the body needed?
     pub fn needs_body(&self) -> bool {
         !matches!(self, Intent::Ready(_))
     }
 
-    /// What it will be once the body is there, and the table it names.
+    /// The kind of an operation that waits for its body, and the table that it names.
     pub fn awaited(&self) -> Option<(OperationKind, Option<&TableName>)> {
         match self {
             Intent::Ready(_) => None,

@@ -1,4 +1,4 @@
-//! Tokens of every kind with random texts.
+//! Tokens of every kind with random strings.
 
 use proptest::prelude::*;
 
@@ -18,8 +18,8 @@ const SIGNED: [(&str, &str); 6] = [
 ];
 
 proptest! {
-    /// Whatever the texts: what is signed is accepted, also after a trip through a URL, and with any of them changed it is
-    /// not.
+    /// With any strings: a signed token is accepted, also after a round trip through a URL, and rejected if any of
+    /// them is changed.
     #[test]
     fn signed_tokens_survive_a_url(
         texts in proptest::collection::vec("\\PC{1,12}", Token::NAMES.len()),

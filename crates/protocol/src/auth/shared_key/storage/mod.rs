@@ -1,8 +1,8 @@
-//! The text that a request of the Blob or Queue service signs, in both forms and with the variants that clients use.
+//! The string to sign of a Blob or Queue request, in both forms and with the variants that clients use.
 //!
-//! The documented text ([`Variant::documented`]) is tried first. Clients of different makers disagree in four details;
-//! each variant of them is tried only if it makes a difference for the request, so a wrong signature costs at most
-//! [`VARIANTS_MAX`] further hashes per key.
+//! The documented string ([`Variant::documented`]) is tried first. Clients disagree in four details; a variant is
+//! tried only if it makes a difference for the request, so a wrong signature costs at most [`VARIANTS_MAX`] further
+//! hashes per key.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,12 +15,12 @@ use crate::http::percent;
 use crate::http::query::Query;
 use crate::{ApiVersion, Head};
 
-/// Most variants of the signed text that one request is checked against, beside the documented one.
+/// Maximum variants of the string to sign that one request is checked against, besides the documented one.
 pub(super) const VARIANTS_MAX: usize = 48;
-/// Length that the signed text of most requests does not exceed.
+/// Length that the string to sign of most requests does not exceed.
 const TEXT_BYTES_USUAL: usize = 512;
 
-/// Headers that stand on lines of their own, in this order, between the verb and the canonicalised headers.
+/// Headers on lines of their own, in this order, between the verb and the canonicalised headers.
 const LINES: [&str; 11] = [
     "content-encoding",
     "content-language",
@@ -103,7 +103,7 @@ impl<'a, 'h> Request<'a, 'h> {
         Ok(Self { head, account, query, version, headers })
     }
 
-    /// The text to sign.
+    /// The string to sign.
     pub(super) fn text(&self, form: Form, variant: &Variant<'_>) -> String {
         let mut out = String::with_capacity(TEXT_BYTES_USUAL);
         out.push_str(self.head.method);
@@ -197,7 +197,7 @@ impl<'a, 'h> Request<'a, 'h> {
         }
     }
 
-    /// The other texts that known clients sign, as far as they differ from the documented one for this request.
+    /// The other strings that known clients sign, if they differ from the documented one for this request.
     pub(super) fn others<'p>(
         &self,
         form: Form,

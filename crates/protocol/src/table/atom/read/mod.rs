@@ -62,7 +62,7 @@ impl Draft {
 }
 
 impl RawProperty {
-    /// The type that was given; none means a string.
+    /// The given type; without one, a string.
     fn kind(&self) -> Result<EdmType, Failure> {
         match self.kind.as_deref() {
             None | Some("") => Ok(EdmType::String),
@@ -74,7 +74,7 @@ impl RawProperty {
     }
 }
 
-/// Reads a value of a type. Only in strings do blanks at the ends count.
+/// Reads a value of a type. Leading and trailing white space is significant only in strings.
 fn value(kind: EdmType, text: String) -> Option<Value> {
     match kind {
         EdmType::String => Some(Value::String(text)),

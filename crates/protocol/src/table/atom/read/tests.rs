@@ -53,7 +53,7 @@ fn values_of_all_types() {
     );
 }
 
-/// WR-07: an empty element is an empty string, and blanks in a string are part of it.
+/// WR-07: an empty element is an empty string, and spaces in a string are part of it.
 #[test]
 fn texts() {
     let string = |text: &str| Value::String(text.into());
@@ -200,7 +200,7 @@ fn hostile_documents() {
     }
 }
 
-/// What is bounded is rejected before it costs anything.
+/// Input beyond a limit is rejected before it costs anything.
 #[test]
 fn floods() {
     let bad = |document: &str, reason: &str| refused(document, ErrorCode::InvalidInput, reason);

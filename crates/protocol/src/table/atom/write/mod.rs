@@ -1,7 +1,7 @@
 //! Atom responses, written from stored rows, byte for byte as Azure sent them.
 //!
-//! The two layouts differ in more than line ends: in the order of the elements of entries and feeds, and in that of the
-//! namespaces. All members of a response are dated by the server's clock, not by the entity's.
+//! The two layouts differ in more than line ends: in the order of the elements of entries and feeds, and in that of
+//! the namespaces. The dates of all entries in a response come from the server's clock, not from the entities.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -109,16 +109,16 @@ fn estimate(row: &Stored) -> usize {
     row.properties.as_bytes().len() * 2 + row.properties.count() * 32 + 1024
 }
 
-/// Where an entry stands.
+/// The position of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is the document.
+    /// It is the root of the document.
     Root,
-    /// It is one of a feed, which declares the namespaces.
+    /// It is part of a feed, which declares the namespaces.
     Feed,
 }
 
-/// What an entry says of its resource besides the properties.
+/// The metadata of an entry, besides the properties of the resource.
 struct Resource<'a> {
     /// `T` or `Tables`.
     set: &'a str,
@@ -171,7 +171,7 @@ impl<'a> Document<'a> {
         self.out.empty("link", &[("rel", "self"), ("title", set), ("href", set)]);
     }
 
-    /// Atom wants an author; where there are no entries, the feed itself must have one.
+    /// Atom requires an author; if there are no entries, the feed itself must have one.
     fn close_feed(&mut self, is_empty: bool) {
         if is_empty && self.out.layout() == Layout::Line {
             self.author();
@@ -277,7 +277,7 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// A name that the entity does not have comes back as null, as on Azure.
+    /// A selected property that the entity does not have is returned as null, as in Azure.
     fn selected_properties(&mut self, row: &Stored, names: &[String]) -> Result<(), CorruptRow> {
         for name in names {
             match name.as_str() {
@@ -307,7 +307,7 @@ fn push_tag(out: &mut Vec<u8>, name: &str) {
     push_name(out, name);
 }
 
-/// Such text is marked, lest a reader takes its blanks for indentation.
+/// Such a string is marked, so that readers do not take its white space for indentation.
 fn is_blank_at_an_end(text: &str) -> bool {
     text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace)
 }
@@ -325,7 +325,7 @@ fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// XML Schema names the infinities otherwise than JSON does, and needs no point to see that a number is a double.
+/// XML Schema has other names for the infinities than JSON, and a double needs no decimal point.
 fn push_double(out: &mut Vec<u8>, value: f64) {
     let text = double_text(value);
     let text = match text.as_str() {

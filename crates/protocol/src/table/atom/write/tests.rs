@@ -1,4 +1,4 @@
-//! The layouts, with data of our own. Their bytes are those of recorded answers.
+//! The layouts, with data of our own. The bytes are those of recorded responses.
 
 use lazuli_model::{PackedRow, Properties, Property, Value};
 
