@@ -1,8 +1,8 @@
 //! Measures queues on the store: `cargo run --release -p lazuli-service --example queue_load -- [depth…]`.
 //!
-//! For each depth (1,000 and 1,000,000 unless given) a queue is filled with visible messages, and another one with
-//! hidden, and a third with expired ones in front. Then put, get of 32, delete, peek and the count are measured on each,
-//! with 64 tasks at a time. Every commit is durable; compare figures of one run only.
+//! For each depth (1,000 and 1,000,000 by default) a queue is filled with visible messages, and another one with
+//! hidden, and a third with expired ones in front. Then put, get of 32, delete, peek and the count are measured on
+//! each, with 64 tasks at a time. Every commit is durable; compare only numbers of the same run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
@@ -23,7 +23,7 @@ const SECONDS: f64 = 2.0;
 /// Messages that are put for the gets to take, so that none of them finds the queue empty.
 const GET_MESSAGES: u64 = 50_000;
 
-/// How the messages are that fill a queue.
+/// The state of the messages that fill a queue.
 #[derive(Clone, Copy)]
 enum State {
     Visible,
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// Operations a second with [`TASKS`] tasks. Each operation returns how many it counts for.
+    /// Operations per second with [`TASKS`] tasks. Each operation returns how many it counts for.
     async fn rate<F: Future<Output = u64> + Send + 'static>(
         self: &Arc<Self>,
         operation: impl Fn(Arc<Self>) -> F + Send + Sync + Clone + 'static,

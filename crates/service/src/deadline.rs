@@ -1,12 +1,12 @@
-//! When a query stops and returns what it has.
+//! The deadline at which a query stops and returns what it has.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows between two looks at the clock. Every page reads at least this many, so that it makes progress.
+/// Rows between two readings of the clock. Every page reads at least this many, so that it makes progress.
 const ROWS_PER_LOOK: u32 = 256;
 
-/// The end of the time that a query has, looked at row by row.
+/// The deadline of a query, checked row by row.
 pub struct Deadline {
     elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
     at: Duration,
@@ -20,7 +20,7 @@ impl Deadline {
         Self::after(elapsed, now, time)
     }
 
-    /// So much time from a moment that was measured before.
+    /// A deadline `time` after a moment that was measured before.
     pub fn after(
         elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
         started: Duration,
@@ -29,7 +29,7 @@ impl Deadline {
         Self { elapsed, at: started.saturating_add(time), rows: 0 }
     }
 
-    /// Counts a row; is the time up?
+    /// Counts a row; returns whether the time is up.
     pub fn passed(&mut self) -> bool {
         self.rows = self.rows.wrapping_add(1);
         self.rows.is_multiple_of(ROWS_PER_LOOK) && (self.elapsed)() >= self.at

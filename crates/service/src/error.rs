@@ -1,4 +1,4 @@
-//! Why an operation did not succeed: for the client's reasons or for the engine's.
+//! Why an operation failed: because of the request or because of the engine.
 
 use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure};
@@ -21,14 +21,14 @@ impl Error {
         match self {
             Error::Refused(failure) => failure.clone(),
             Error::Engine(error) => match error {
-                // Both say that nothing was applied, as the code does.
+                // Both mean that nothing was applied, and so does the error code.
                 lazuli_engine::Error::Conflict | lazuli_engine::Error::Busy(_) => {
                     ErrorCode::ServerBusy.into()
                 }
                 lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
-                // Both leave it open whether the change was made, as the first must.
+                // Both leave the outcome open, as the first one must.
                 lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
-                // Not 503, which is for a load that passes: somebody must look after these.
+                // Not 503, which means temporary overload: these need an operator.
                 lazuli_engine::Error::Unavailable(_)
                 | lazuli_engine::Error::Corrupt(_)
                 | lazuli_engine::Error::Poisoned(_) => ErrorCode::InternalError.into(),
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Only what is certain not to be applied is said not to be: a client repeats it without a second thought.
+    /// An error says that nothing was applied only if that is certain: clients retry such requests blindly.
     #[test]
     fn failures_of_the_engine_promise_no_more_than_is_known() {
         let why = || "why".to_owned();

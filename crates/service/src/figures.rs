@@ -1,8 +1,8 @@
-//! What is counted about tables and partitions: exactly for the tables that have a place of their own, in one sum for
-//! the rest, so that there is a bound however many tables there are.
+//! Counters of tables and partitions: one set for each table that has a slot, and one sum for all others, so that
+//! memory is bounded however many tables there are.
 //!
-//! A table gets its place when the catalog learns of it, and gives it back when it is deleted. Counting is an addition
-//! on this processor's own counters.
+//! A table gets its slot when the catalog loads it, and releases it when it is deleted. Counting is an addition on this
+//! processor's own counters.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,26 +11,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::heat::{Heat, Hot, PartitionName};
 use crate::shard::Sharded;
 
-/// Tables that are counted by themselves.
+/// Maximum tables that are counted separately.
 pub const TABLES_MAX: usize = 100;
 
-/// Where a table is counted.
+/// The slot of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u8);
 
 impl Slot {
-    /// Where everything is counted that has no slot of its own.
+    /// The slot for everything without a slot of its own.
     pub const OTHER: Slot = Slot(TABLES_MAX as u8);
 }
 
 const _: () = assert!(TABLES_MAX < u8::MAX as usize);
 
-/// What is counted about a table.
+/// The counters of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableCounts {
     /// Requests for its entities.
     pub requests: u64,
-    /// Rows that queries looked at.
+    /// Rows that queries read.
     pub rows_read: u64,
     /// Rows that they found.
     pub rows_returned: u64,
@@ -38,12 +38,12 @@ pub struct TableCounts {
     pub rows_written: u64,
 }
 
-/// A table with what was counted about it.
+/// A table with its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFigures {
-    /// The account; empty for all tables that are not counted by themselves.
+    /// The account; empty for the sum of all other tables.
     pub account: String,
-    /// The table's name; empty for all tables that are not counted by themselves.
+    /// The table's name; empty for the sum of all other tables.
     pub table: String,
     /// What was counted.
     pub counts: TableCounts,
@@ -72,11 +72,11 @@ struct Places {
     /// By account and lower-case name.
     taken: HashMap<(Box<str>, Box<str>), (Slot, String)>,
     free: Vec<Slot>,
-    /// So many were given out for the first time.
+    /// Number of slots used so far.
     used: u8,
 }
 
-/// What is counted about tables and partitions.
+/// Counters of tables and partitions.
 #[derive(Debug, Default)]
 pub struct Figures {
     places: Mutex<Places>,
@@ -85,7 +85,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Where a table is counted. `name` is how people spell it.
+    /// The slot of a table. `name` is its original spelling.
     pub fn slot(&self, account: &str, folded: &str, name: &str) -> Slot {
         let mut places = self.locked();
         let key = (account.into(), folded.into());
@@ -104,7 +104,7 @@ impl Figures {
         slot
     }
 
-    /// The table is gone; its place is for another.
+    /// The table was deleted; frees its slot.
     pub fn release(&self, account: &str, folded: &str) {
         let mut places = self.locked();
         let Some((slot, _)) = places.taken.remove(&(account.into(), folded.into())) else { return };
@@ -127,7 +127,7 @@ impl Figures {
         counters.rows_returned.fetch_add(rows_returned, Ordering::Relaxed);
     }
 
-    /// Counts a change, made or refused.
+    /// Counts a change, applied or rejected.
     pub fn wrote(&self, slot: Slot, rows_written: u64) {
         let counters = self.own(slot);
         counters.requests.fetch_add(1, Ordering::Relaxed);
@@ -150,7 +150,7 @@ impl Figures {
         self.heat.hottest()
     }
 
-    /// What was counted about each table, by name; last, without one, about all others.
+    /// The counters of each table, by name; the last entry, without a name, is for all others.
     pub fn tables(&self) -> Vec<TableFigures> {
         let places = self.locked();
         let mut tables: Vec<TableFigures> = places

@@ -1,11 +1,11 @@
-//! Which partitions are used most, in bounded memory however many there are.
+//! Finds the most used partitions in bounded memory, however many there are.
 //!
-//! Each processor keeps a list of the partitions it saw most. One that is not in a full list takes the place of the
-//! least used with a probability that falls as that one's count grows: what is used often gets in soon, what is used
-//! once seldom throws anything out. Counts of those that got in late are therefore estimates, never far too large.
+//! Each processor keeps a list of the partitions it saw most. A partition that is not in a full list replaces the least
+//! used one with a probability that decreases as the count of that one grows: a partition that is used often enters the
+//! list soon, and one that is used once rarely displaces another. Counts of late entries are therefore estimates, but
+//! never far too large.
 //!
-//! The list is behind a lock that a request only tries: in the rare case that someone is reading the list out, it is
-//! not counted.
+//! A request only tries the lock of the list: in the rare case that the list is being read, it is not counted.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -33,7 +33,7 @@ pub struct PartitionName<'a> {
     pub key: &'a str,
 }
 
-/// A partition that is used much.
+/// A heavily used partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hot {
     /// The account.
@@ -42,7 +42,7 @@ pub struct Hot {
     pub table: String,
     /// The PartitionKey.
     pub partition: String,
-    /// How many of its entities were read or written, about.
+    /// Approximate number of its entities that were read or written.
     pub entities: u64,
 }
 
@@ -59,14 +59,14 @@ struct Periods {
 /// The list of one processor.
 #[derive(Debug, Default)]
 struct Sketch {
-    /// What the entries are found by, in the same order.
+    /// The hashes of the entries, in the same order.
     hashes: Vec<u64>,
     entries: Vec<Hot>,
-    /// The place of the least used, and what it had when that was last found out; it can only have more by now.
+    /// The index of the least used entry and its count as of the last search; the count can only have grown since.
     least: (usize, u64),
     /// What chance comes from.
     seed: u64,
-    /// Everything, told or not.
+    /// All entities counted, whether listed or not.
     total: u64,
 }
 
@@ -127,7 +127,7 @@ impl Sketch {
         }
     }
 
-    /// A newcomer gets in with the probability of what it brings to what is there.
+    /// Decides at random whether a new entry gets in. The probability is its share of its own and the replaced count.
     fn is_lucky(&mut self, entities: u64) -> bool {
         // An odd step through all numbers, then mixed: enough for a coin.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -35,7 +35,7 @@ pub struct Findings {
     pub containers: u64,
     /// Blobs in them, without snapshots.
     pub blobs: u64,
-    /// Rows of deleted containers whose space will be given back.
+    /// Rows of deleted containers whose space will be reclaimed.
     pub pending: u64,
     /// Number of violations.
     pub findings: u64,
@@ -63,7 +63,7 @@ impl Inspector {
     /// Checks the next row.
     pub fn see(&mut self, table: TableId, row: RowView<'_>) {
         if row.version > self.marks.last_version {
-            self.find(format!("{}: its version is of the future", name(table, row)));
+            self.find(format!("{}: its version is higher than the last one assigned", name(table, row)));
         }
         let result = if table == TableId::SYSTEM { self.record(row) } else { self.row(table, row) };
         if let Err(what) = result {
@@ -88,12 +88,12 @@ impl Inspector {
             keyspace::ACCOUNTS => {
                 self.found.accounts += 1;
                 AccountRecord::decode(row.value).map_err(|e| e.to_string())?;
-                known(is_account_name(row.row), "that is no name of an account")
+                known(is_account_name(row.row), "that is not an account name")
             }
             keyspace::PROPERTIES => decode_properties(row.value).map(drop).map_err(|e| e.to_string()),
             partition => match keyspace::service_of(partition) {
                 Some(service) => self.container(service, row),
-                None => Err("a record of no known kind".into()),
+                None => Err("a record of unknown kind".into()),
             },
         }
     }
@@ -108,17 +108,17 @@ impl Inspector {
             let row_fits = row.row == keyspace::kept(&kept.record.name, kept.record.id);
             let (folded, record) = (kept.record.name.clone(), kept.record);
             self.live(service, &folded, &record)?;
-            return known(row_fits, "its id does not fit its key");
+            return known(row_fits, "its id does not match its key");
         }
         if row.row == keyspace::CLOSED {
-            return known(row.value.is_empty(), "a record of no known kind");
+            return known(row.value.is_empty(), "a record of unknown kind");
         }
         let record = DroppedRecord::decode(row.value).map_err(|e| e.to_string())?;
         if keyspace::is_dropped(row.row) {
             self.dropped.extend(record.ids());
-            return known(row.row == keyspace::dropped(record.id), "its id does not fit its key");
+            return known(row.row == keyspace::dropped(record.id), "its id does not match its key");
         }
-        known(row.row.starts_with(keyspace::blocked("").as_str()), "a record of no known kind")
+        known(row.row.starts_with(keyspace::blocked("").as_str()), "a record of unknown kind")
     }
 
     fn live(&mut self, service: Service, folded: &str, record: &ContainerRecord) -> Result<(), String> {
@@ -132,10 +132,10 @@ impl Inspector {
         for (index, id) in record.ids().enumerate() {
             is_new &= self.live.insert(id, (service, index == 0)).is_none();
         }
-        known(fits(service, folded, &record.name), "its name does not fit its key")?;
+        known(fits(service, folded, &record.name), "its name does not match its key")?;
         known(record.policies.len() <= POLICIES_MAX, "it has too many policies")?;
-        known(record.ids().all(|id| id <= self.marks.last_table), "its id was never given out")?;
-        known(!record.ids().any(|id| self.dropped.contains(&id)), "it is deleted and is not")?;
+        known(record.ids().all(|id| id <= self.marks.last_table), "its id was never assigned")?;
+        known(!record.ids().any(|id| self.dropped.contains(&id)), "it is both live and deleted")?;
         known(is_new, "two tables have one id")
     }
 
@@ -146,7 +146,7 @@ impl Inspector {
         }
         match self.live.get(&table) {
             // Reported once for a table, not for each of its rows.
-            None => known(!self.strays.insert(table), "no table has this id: its rows are out of reach"),
+            None => known(!self.strays.insert(table), "no table has this id: its rows are unreachable"),
             Some((Service::Table, _)) => self.entity(row),
             Some((Service::Queue, _)) => self.queue_row(row),
             Some((Service::Blob, true)) => self.blob_row(row),
@@ -167,7 +167,7 @@ impl Inspector {
     fn entity(&mut self, row: RowView<'_>) -> Result<(), String> {
         self.found.entities += 1;
         for key in [row.partition, row.row] {
-            Key::new(key).map_err(|_| "its key is not one that a client can name")?;
+            Key::new(key).map_err(|_| "its key is not valid for clients")?;
         }
         let packed = RowRef::new(row.value).map_err(|e| e.to_string())?;
         for property in packed.iter() {
@@ -177,10 +177,10 @@ impl Inspector {
     }
 }
 
-/// Does the name fit the key of its record?
+/// Does the name match the key of its record?
 fn fits(service: Service, folded: &str, name: &str) -> bool {
     match service {
-        // The service's own tables have names that a client cannot give.
+        // The service's own tables have names that a client cannot use.
         Service::Table => {
             let name = TableName::new(name).ok().or_else(|| TableName::of_metrics(name));
             name.is_some_and(|name| name.folded() == folded)

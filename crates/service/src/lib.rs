@@ -50,7 +50,7 @@ const ATTEMPTS_MAX: usize = 256;
 pub struct Options {
     /// The clock that deadlines and records are measured by.
     pub clock: Clock,
-    /// Tells how much time has passed since some fixed moment; never goes back.
+    /// Returns the time since some fixed moment; monotonic.
     pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
     /// A query that has run for this long returns the rows found so far, with a continuation.
     pub query_time_max: Duration,
@@ -66,7 +66,7 @@ pub struct Service {
     figures: Arc<Figures>,
     queues: Arc<queue::QueueState>,
     options: Options,
-    /// Up to which change of a shared engine nothing outdated is remembered.
+    /// The change of a shared engine up to which the caches are known to be current.
     known: Mutex<Option<u64>>,
 }
 
@@ -81,8 +81,8 @@ impl Service {
         Self { engine, catalog, properties, figures, queues, options, known: Mutex::default() }
     }
 
-    /// To be called before a request is looked at: forgets what another process has changed since. Tells where a shared
-    /// engine stands; `None` if nobody else uses it.
+    /// Must be called before a request is processed: drops cached data that another process has changed since. Returns
+    /// the position of a shared engine; `None` if no other process uses it.
     pub async fn freshen(&self) -> Result<Option<SharedState>> {
         let Some(state) = self.engine.shared_state().await? else { return Ok(None) };
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -99,7 +99,7 @@ impl Service {
         self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
     }
 
-    /// Has a shared engine gone over to another server since? Then what was remembered may be news to that one.
+    /// Has a shared engine failed over to another server since? Then that server may not know cached data yet.
     pub fn has_moved(&self, state: Option<SharedState>) -> bool {
         state.is_some_and(|state| state.epoch != self.engine.epoch())
     }
@@ -124,13 +124,13 @@ impl Service {
         self.properties.get(service, home).await
     }
 
-    /// The accounts that are kept in the engine.
+    /// The accounts stored in the engine.
     pub fn accounts(&self) -> Accounts {
         let clock = self.options.clock.clone();
         Accounts::new(self.engine.clone(), clock, self.catalog.clone(), self.properties.clone())
     }
 
-    /// The background work of giving back the space of deleted tables, queues and containers.
+    /// The background work of reclaiming the space of deleted tables, queues and containers.
     pub fn sweep(&self) -> Sweep {
         let clock = self.options.clock.clone();
         let (engine, catalog, options) = (self.engine.clone(), self.catalog.clone(), self.options.clone());
@@ -138,7 +138,7 @@ impl Service {
         Sweep::new(engine, clock, self.catalog.dropped(), self.accounts(), queues)
     }
 
-    /// What is counted about tables and partitions.
+    /// Counters of tables and partitions.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }

@@ -1,9 +1,9 @@
-//! Something of which there is one for each processor, so that counting never makes two threads wait for each other.
+//! A value per processor, so that counting never makes two threads wait for each other.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most parts, whatever the machine has: each costs memory, and adding up costs time.
+/// Maximum parts, however many processors there are: each costs memory, and summing costs time.
 const SHARDS_MAX: usize = 16;
 
 /// Keeps parts on cache lines of their own: two of them, because processors fetch lines in pairs.
@@ -36,7 +36,7 @@ impl<T> Sharded<T> {
     }
 }
 
-/// Threads count themselves when they first ask.
+/// Threads get their number at their first access.
 fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

@@ -1,4 +1,4 @@
-//! Gives back the space of deleted tables, queues and containers, in the background.
+//! Reclaims the space of deleted tables, queues and containers, in the background.
 //!
 //! A change that was in progress when its container was deleted may still arrive. So the record of the deletion stays
 //! until no request can be that old, and the rows are erased once more before it goes. The same holds for the rows that
@@ -51,7 +51,7 @@ pub trait Release: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'a>>;
 }
 
-/// The background work of giving back the space of deleted containers.
+/// The background work of reclaiming the space of deleted containers.
 pub struct Sweep {
     engine: Arc<dyn Engine>,
     clock: Clock,
@@ -81,8 +81,8 @@ impl Sweep {
         Self { release: Some(release), ..self }
     }
 
-    /// One round: erases the rows of deleted containers, and some expired messages. To be called now and then; returns
-    /// at once when there is nothing to do.
+    /// One round: erases the rows of deleted containers, and some expired messages. Call it periodically; it returns
+    /// immediately when there is nothing to do.
     pub async fn round(&mut self) -> Result<()> {
         self.queues.round().await?;
         let count = self.dropped.0.load(Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// Deletes a container for good that can no longer be restored; `false` if its rows are still to be erased.
+    /// Permanently deletes a container that can no longer be restored; `false` if its rows are still to be erased.
     async fn expire(&mut self, row: &Row, now: u64) -> Result<bool> {
         let kept = KeptRecord::decode(&row.value)?;
         if kept.until > now {

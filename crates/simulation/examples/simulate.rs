@@ -13,7 +13,7 @@ use lazuli_simulation::{Report, Settings, run};
 
 /// How often progress is printed, in seeds.
 const PROGRESS_EVERY: u64 = 1000;
-/// Failing seeds after which there is no point in more.
+/// Stops after this many failing seeds.
 const FAILURES_MAX: usize = 20;
 
 fn simulate(seed: u64, settings: Settings) -> std::io::Result<Report> {

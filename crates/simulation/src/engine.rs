@@ -64,7 +64,7 @@ impl Core {
         }
     }
 
-    /// The engine as a server sees it that starts now.
+    /// The engine as seen by a server that starts now.
     pub fn open(self: &Arc<Self>) -> Handle {
         if !self.is_shared {
             self.is_poisoned.store(false, Ordering::SeqCst);
@@ -74,7 +74,7 @@ impl Core {
         Handle { core: Arc::clone(self), line: Line(Arc::new(AtomicBool::new(true))) }
     }
 
-    /// From now on nothing goes wrong any more.
+    /// From now on nothing fails.
     pub fn heal(&self) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Faults::NONE;
     }
@@ -89,7 +89,7 @@ impl Core {
         self.is_poisoned.load(Ordering::SeqCst)
     }
 
-    /// The database has gone over to another machine: what servers remember may be outdated.
+    /// The database has failed over to another machine: data cached by servers may be outdated.
     pub fn fail_over(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         self.changes.fetch_add(1, Ordering::SeqCst);
@@ -109,7 +109,7 @@ impl Core {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as long as half a call takes.
+    /// Waits for half the duration of a call.
     pub async fn delay(&self) {
         let Faults { slow, stall, .. } = self.faults();
         let time = match self.rng.below(1000) {
@@ -156,7 +156,7 @@ impl Core {
     }
 }
 
-/// The line between a server and its engine. It is cut when the server crashes: calls never return then.
+/// The connection between a server and its engine. It is cut when the server crashes: calls never return then.
 #[derive(Clone, Debug)]
 pub struct Line(Arc<AtomicBool>);
 
@@ -166,7 +166,7 @@ impl Line {
         self.0.store(false, Ordering::SeqCst);
     }
 
-    /// Returns at once, or never.
+    /// Returns immediately, or never.
     pub async fn hold(&self) {
         if !self.0.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;

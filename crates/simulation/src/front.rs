@@ -16,7 +16,7 @@ use crate::world::World;
 
 /// How often each kind of background work runs, in milliseconds.
 const ROUNDS_EVERY: u64 = 5000;
-/// The time of a query after which it returns what it has.
+/// Time after which a query returns the rows found so far.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A server that runs.

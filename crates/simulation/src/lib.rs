@@ -15,7 +15,7 @@
 //! | clients and administrators | [`actors`] |
 //! | a whole run | [`run`] |
 //!
-//! The servers are the real ones, from the parser of request heads' targets and signatures down to the engine's trait. Not
+//! The servers are the real ones, from the parsing of targets and signatures down to the trait of the engine. Not
 //! simulated: sockets, the files of the store, PostgreSQL, threads. docs/reliability.md lists which tests cover those.
 
 pub mod actors;

@@ -28,7 +28,7 @@ const EARLY_PER_MILLE: u64 = 15;
 /// Longest piece in which a body arrives.
 const PIECE_BYTES_MAX: u64 = 200;
 
-/// What a client knows about its request in the end.
+/// What a client knows about its request at the end.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// It has a response.
@@ -52,12 +52,12 @@ pub struct Got {
     pub is_broken: bool,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was made.
     Applied,
-    /// It was not made, and will not be.
+    /// It was not applied, and will not be.
     Rejected,
     /// Nobody knows.
     Unknown,
@@ -80,7 +80,7 @@ impl Answer {
         }
     }
 
-    /// What became of a change.
+    /// The outcome of a change.
     pub fn fate(&self) -> Fate {
         match self {
             Answer::Got(got) if got.status < 400 => Fate::Applied,
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl World {
-    /// Sends a request, signed with a key in Base64, and waits for what comes of it.
+    /// Sends a request, signed with a key in Base64, and waits for the outcome.
     pub async fn send(&self, service: Service, account: &str, key: &str, mut request: Request) -> Answer {
         request = request.with("Host", "127.0.0.1:10000");
         if let Some(key) = AccountKey::from_base64(key) {
@@ -111,7 +111,7 @@ impl World {
         got
     }
 
-    /// Makes an admin call and waits for what comes of it.
+    /// Makes an admin call and waits for the outcome.
     pub async fn administer(&self, method: &'static str, path: String, body: String) -> Answer {
         self.travel().await;
         let number = self.any_front();

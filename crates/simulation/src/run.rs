@@ -23,7 +23,7 @@ const CLIENTS: usize = 3;
 const CALM_TIME: u64 = 300_000;
 /// Bytes of rows that are checked at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
-/// Attempts to read something when nothing fails any more.
+/// Attempts to read something after the time of faults.
 const READS_MAX: usize = 5;
 
 /// How long a simulation is.
@@ -118,7 +118,7 @@ fn spawn(actor: impl Future<Output = ()> + Send + 'static) -> tokio::task::JoinH
     tokio::spawn(actor)
 }
 
-/// Reads everything when nothing fails any more.
+/// Reads everything after the time of faults.
 async fn check_all(world: &World) {
     for client in 0..CLIENTS {
         let mut is_read = false;

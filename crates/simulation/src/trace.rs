@@ -1,11 +1,11 @@
-//! The list of events: a hash of all of them, by which two runs are compared, and the last ones as text.
+//! The list of events: a hash of all of them, by which two runs are compared, and the last ones as strings.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::time::Time;
 
-/// Events that are kept as text.
+/// Number of events that are kept as strings.
 const LINES_MAX: usize = 400;
 
 /// The events of a simulation.
@@ -40,7 +40,7 @@ impl Trace {
         events.lines.push_back(line);
     }
 
-    /// Something happened that must not. The first failure is the one to report.
+    /// Records a violation. Only the first failure is reported.
     pub fn fail(&self, what: String) {
         self.note(format_args!("FAILURE: {what}"));
         let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Trace {
         (events.count, events.hash)
     }
 
-    /// The last events as text.
+    /// The last events as strings.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).lines.iter().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! What all parts of a simulation share.
+//! The state that all parts of a simulation share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::Trace;
 
-/// What all parts of a simulation share.
+/// The state that all parts of a simulation share.
 pub struct World {
     /// Random choices.
     pub rng: Rng,

@@ -10,7 +10,7 @@ fn simulate(seed: u64) -> Report {
     runtime.expect("a runtime of one thread").block_on(run(seed, Settings::default()))
 }
 
-/// A failing seed is worth nothing unless it fails again.
+/// A failing seed is useful only if it fails again.
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [1, 2, 3, 4] {

@@ -4,14 +4,14 @@ use crate::Exception;
 use crate::token::{Token, tokens};
 use crate::tree::File;
 
-/// A crate, the crates of this repository that it may use, and the reason to tell when it uses another.
+/// A crate, the crates of this repository that it may use, and the advice to print when it uses another.
 #[derive(Debug)]
 pub struct Layer {
     /// The crate, without `lazuli-`.
     pub name: &'static str,
     /// The crates below it.
     pub uses: &'static [&'static str],
-    /// Where code belongs that needs more.
+    /// Where code that needs more belongs.
     pub advice: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub struct Restriction {
     pub crates: &'static [&'static str],
     /// Files and folders that may use them.
     pub allowed: &'static [Exception],
-    /// Where code belongs that needs them.
+    /// Where code that needs them belongs.
     pub advice: &'static str,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The compiler cannot see these rules, because they are about folders, files and documents. Each rule is a function
 //! from the files of the repository to a list of problems. A problem names the file and says where the code belongs.
-//! The crate has no dependencies, so that the check costs a second.
+//! The crate has no dependencies, so that the check takes only a second.
 
 pub mod document;
 pub mod files;

@@ -1,6 +1,6 @@
 //! Splits Rust source into names and path separators. Comments, strings and characters are skipped.
 //!
-//! It is no parser: the rules only ask which paths a file names, such as `lazuli_model::queue`.
+//! It is not a parser: the rules only ask which paths a file names, such as `lazuli_model::queue`.
 
 /// A name or a separator, and the line it is on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -12,7 +12,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "model",
         uses: &[],
-        advice: "the model is plain data; what needs more belongs into service or protocol",
+        advice: "the model is plain data; code that needs more belongs in service or protocol",
     },
     Layer { name: "digest", uses: &["model"], advice: "it computes checksums and nothing else" },
     Layer {
@@ -23,43 +23,43 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "protocol",
         uses: &["digest", "filter", "model"],
-        advice: "what touches stored data belongs into service, sockets into server",
+        advice: "code that touches stored data belongs in service, sockets in server",
     },
     Layer {
         name: "engine",
         uses: &[],
-        advice: "an engine sees keys, values and versions; their meaning belongs into service",
+        advice: "an engine sees keys, values and versions; their meaning belongs in service",
     },
     Layer {
         name: "store",
         uses: &["engine"],
-        advice: "an engine sees keys, values and versions; their meaning belongs into service",
+        advice: "an engine sees keys, values and versions; their meaning belongs in service",
     },
     Layer {
         name: "postgres",
         uses: &["engine"],
-        advice: "an engine sees keys, values and versions; their meaning belongs into service",
+        advice: "an engine sees keys, values and versions; their meaning belongs in service",
     },
     Layer {
         name: "objects",
         uses: &["engine"],
-        advice: "it stores content by name; what the content means belongs into service",
+        advice: "it stores content by name; what the content means belongs in service",
     },
     Layer {
         name: "archive",
         uses: &["engine"],
-        advice: "a backup copies rows unread; their meaning belongs into service",
+        advice: "a backup copies rows unread; their meaning belongs in service",
     },
     Layer {
         name: "service",
         uses: &["digest", "engine", "filter", "model"],
-        advice: "headers, statuses and formats belong into protocol",
+        advice: "headers, statuses and formats belong in protocol",
     },
-    Layer { name: "console", uses: &[], advice: "it is plain data; sockets and accounts belong into server" },
+    Layer { name: "console", uses: &[], advice: "it is plain data; sockets and accounts belong in server" },
     Layer {
         name: "server",
         uses: &["archive", "console", "digest", "engine", "model", "protocol", "service"],
-        advice: "rules belong into service, formats into protocol; the binary picks the engine",
+        advice: "rules belong in service, formats in protocol; the binary picks the engine",
     },
     Layer { name: "client-derive", uses: &[], advice: "a macro only sees source text" },
     Layer {
@@ -122,7 +122,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: "tidy", uses: &[], advice: "it must stay quick to build" },
 ];
 
-/// Names that only some modules may use: input and output have few places, so that tests can replace each.
+/// Names that only some modules may use: I/O happens in a few places, so that tests can replace each.
 const RESTRICTIONS: &[Restriction] = &[
     Restriction {
         names: &[
@@ -158,7 +158,7 @@ const RESTRICTIONS: &[Restriction] = &[
         ],
         crates: &["server"],
         allowed: &[],
-        advice: "the server never looks into rows; what needs them belongs into service",
+        advice: "the server never looks into rows; code that needs them belongs in service",
     },
     Restriction {
         names: &["TcpStream", "TcpListener"],
@@ -166,11 +166,11 @@ const RESTRICTIONS: &[Restriction] = &[
         allowed: &[
             Exception { path: "crates/server/src/listen.rs", reason: "accepts connections" },
             Exception { path: "crates/server/src/ports.rs", reason: "binds the listeners" },
-            Exception { path: "crates/server/src/run.rs", reason: "hands the listeners on" },
+            Exception { path: "crates/server/src/run.rs", reason: "passes the listeners on" },
             Exception { path: "crates/server/src/outbound/connect.rs", reason: "connects to other servers" },
             Exception { path: "crates/server/src/tls", reason: "wraps accepted connections" },
         ],
-        advice: "sockets belong into listen, ports or outbound/connect",
+        advice: "sockets belong in listen, ports or outbound/connect",
     },
 ];
 
@@ -271,7 +271,7 @@ fn architecture_describes_every_crate() {
     assert_none(document::missing_crates(&architecture(), &crates));
 }
 
-/// An exception for something that is gone must go too.
+/// An exception for a path that no longer exists must be removed.
 #[test]
 fn exceptions_name_paths_that_exist() {
     let allowed = RESTRICTIONS.iter().flat_map(|restriction| restriction.allowed);

@@ -5,12 +5,12 @@ use std::io;
 use lazuli_model::Service;
 use lazuli_probe::{Connection, Request, Response, Signer};
 
-/// The version that requests of the Table service ask for.
+/// The version of requests to the Table service.
 const TABLE_VERSION: &str = "2019-02-02";
 /// The same for Queue and Blob.
 const STORAGE_VERSION: &str = "2021-12-02";
 
-/// The connection broke: the server may have done what the request asks for, or not.
+/// The connection broke: the server may or may not have executed the request.
 #[derive(Debug)]
 pub struct Lost(pub io::Error);
 
@@ -41,7 +41,7 @@ impl Caller {
         self.connection = None;
     }
 
-    /// A request for a path behind the account, with the headers that every request has.
+    /// A request for a path below the account, with the headers that every request has.
     pub fn request(&self, method: &'static str, path: &str) -> Request {
         let version = if self.service == Service::Table { TABLE_VERSION } else { STORAGE_VERSION };
         Request::new(method, format!("/{}{path}", self.signer.account()))

@@ -1,4 +1,4 @@
-//! Chance that can be had again: every trial starts from a seed that is printed when it fails.
+//! Reproducible random numbers: every trial starts from a seed, which is printed when it fails.
 
 /// A generator of numbers (SplitMix64): small, and good enough to choose what to do next.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl Random {
     }
 
     /// Any number.
-    #[allow(clippy::should_implement_trait, reason = "it never ends, so it is no iterator")]
+    #[allow(clippy::should_implement_trait, reason = "it never ends, so it is not an iterator")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

@@ -14,7 +14,7 @@ use lazuli_server::{Config, Running};
 use lazuli_store::{Options, Store};
 use tempfile::TempDir;
 
-/// How a server is to end before it starts again.
+/// How to end a server before it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It finishes what it does, and closes its files.
@@ -123,7 +123,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the program on this data. Small caches are soon full: what grows afterwards should not.
+    /// Starts the program on this data. Small caches are full soon, so later growth is an error.
     pub fn start(binary: &Path, location: &Path) -> Result<Self, String> {
         let location = location.display().to_string();
         let ports = ["serve", "--table-port", "0", "--admin-port", "0"];

@@ -109,7 +109,7 @@ fn check_information(grant: &Grant, scope: &AccountScope) -> Result<(), Failure>
     if covered { Ok(()) } else { Err(grant.refusal(ErrorCode::AuthorizationFailure)) }
 }
 
-/// A SAS of one blob is good for that blob alone, one of a directory for the blobs in it.
+/// A SAS of one blob covers only that blob, one of a directory the blobs in it.
 fn check_part(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
     let Scope::Resource { part, .. } = &grant.scope else { return Ok(()) };
     let covers = |request: &BlobRequest| match part {

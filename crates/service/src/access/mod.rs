@@ -87,8 +87,8 @@ pub enum Part {
     Directory(String),
 }
 
-/// The ends of a range of keys, as a SAS gives them: each a PartitionKey and perhaps a RowKey in it. Empty texts set no
-/// limit.
+/// The ends of a range of keys, as a SAS gives them: each a PartitionKey and perhaps a RowKey in it. Empty strings set
+/// no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RangeEnds<'a> {
     /// The first PartitionKey and RowKey.

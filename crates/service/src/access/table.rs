@@ -35,8 +35,8 @@ pub struct Announced<'a> {
     pub key: Option<&'a EntityKey>,
 }
 
-/// Checks that the grant can permit the operation at all, before its body is read. A client without permission learns
-/// nothing about the quality of its body, and cannot make the server read it. [`authorize`] still decides.
+/// Checks that the grant can permit the operation at all, before its body is read. A client without permission does not
+/// learn whether its body is valid, and cannot make the server read it. [`authorize`] still decides.
 pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(), Failure> {
     let Announced { kind, table, key } = *announced;
     if kind.access() == Access::Write && table.is_some_and(TableName::is_of_metrics) {
@@ -49,7 +49,7 @@ pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(
     reject_writes(grant, kind)
 }
 
-/// Checks that the grant can permit a batch at all, before its body, which alone tells its content, is read.
+/// Checks that the grant can permit a batch at all, before its body is read, which alone contains its operations.
 pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
     let permissions = match &grant.scope {
         Scope::Everything => return Ok(()),
@@ -74,7 +74,7 @@ impl Grant {
         self.covers_resource(Service::Table, &table.folded())
     }
 
-    /// Is it good for the entities of one table alone?
+    /// Does it cover only the entities of one table?
     pub fn is_for_one_table(&self) -> bool {
         matches!(self.scope, Scope::Resource { service: Service::Table, .. })
     }

@@ -1,4 +1,4 @@
-//! The accounts that are kept in the engine, with their keys.
+//! The accounts stored in the engine, with their keys.
 //!
 //! Each account has a home of its own for its records, so an account never sees the containers of an earlier account of
 //! the same name. Accounts that were created by an earlier version have their name as their home.
@@ -18,9 +18,9 @@ use crate::record::AccountRecord;
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 pub use removal::Removal;
 
-/// Bytes of a new key (DM-02 asks for 32; today's service uses 64).
+/// Bytes of a new key (DM-02 requires 32; today's service uses 64).
 pub const KEY_BYTES: usize = 64;
-/// The shortest key that is taken from anyone (DM-02).
+/// The shortest key that is accepted (DM-02).
 pub const KEY_BYTES_MIN: usize = 32;
 const _: () = assert!(KEY_BYTES_MIN <= KEY_BYTES);
 
@@ -44,7 +44,7 @@ pub fn is_account_name(name: &str) -> bool {
     (3..=24).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// The accounts that are kept in the engine.
+/// The accounts stored in the engine.
 pub struct Accounts {
     engine: Arc<dyn Engine>,
     clock: Clock,
@@ -85,8 +85,8 @@ impl Accounts {
 
     /// Creates an account; `false` if the name is taken.
     pub async fn add(&self, name: &str, keys: [Vec<u8>; 2], https_only: bool) -> Result<bool> {
-        // An account that was given at start has its name as its home. If the operator creates it in the engine, its
-        // containers stay with it.
+        // A static account has its name as its home. If the operator creates it in the engine, its containers stay with
+        // it.
         let number =
             if self.has_containers(name).await? { None } else { Some(self.engine.fresh_table().await?.0) };
         let created = self.clock.ticks();
@@ -117,7 +117,7 @@ impl Accounts {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Does this home hold tables, queues or containers, apart from those of the service itself?
+    /// Does this home have tables, queues or containers, apart from those of the service itself?
     async fn has_containers(&self, home: &str) -> Result<bool> {
         let is_of_client = |service, name: &str| !keyspace::is_own(service, name);
         for service in Service::ALL {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lazuli_engine::content::{PIECE_ENCODED_BYTES, Piece};
 use lazuli_engine::{Error, Result};
 
-/// The error for bytes that are no record.
+/// The error for bytes that are not a valid record.
 pub fn corrupt(what: &str) -> Error {
     Error::Corrupt(format!("a record of the blob service cannot be read: {what}"))
 }
@@ -56,7 +56,7 @@ impl Encoder {
         self.bytes(&value.0)
     }
 
-    /// A field with a text, if there is one.
+    /// A field with a string, if there is one.
     pub fn text_field(&mut self, tag: u8, text: Option<&str>) -> &mut Self {
         if let Some(text) = text {
             self.0.push(tag);
@@ -141,16 +141,16 @@ impl Decoder {
         self.take(length)
     }
 
-    /// Bytes with their length in front, as text.
+    /// Bytes with their length in front, as a string.
     pub fn text(&mut self) -> Result<String> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| corrupt("a text is not UTF-8"))
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| corrupt("a string is not UTF-8"))
     }
 
     /// The name of stored bytes.
     pub fn piece(&mut self) -> Result<Piece> {
         let bytes = self.take(PIECE_ENCODED_BYTES)?;
         let bytes = bytes.first_chunk().ok_or_else(|| corrupt("the name of a piece is too short"))?;
-        Piece::decode(bytes).ok_or_else(|| corrupt("the name of a piece is not possible"))
+        Piece::decode(bytes).ok_or_else(|| corrupt("the name of a piece is invalid"))
     }
 
     /// A fixed number of bytes.
@@ -163,7 +163,7 @@ impl Decoder {
         self.0.split_off(0)
     }
 
-    /// Reads fields up to the end. Each tag stands once and in ascending order, so that a record has one form.
+    /// Reads fields up to the end. Each tag occurs once and in ascending order, so that a record has one encoding.
     pub fn fields(&mut self, mut read: impl FnMut(u8, &mut Decoder) -> Result<()>) -> Result<()> {
         let mut last = None;
         while !self.is_empty() {

@@ -36,7 +36,7 @@ impl Step {
 pub enum Decided<T> {
     /// It is durable.
     Done(T),
-    /// A row beside the head was not as demanded.
+    /// A condition on another row than the head was not met.
     Refused,
 }
 

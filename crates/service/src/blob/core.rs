@@ -27,9 +27,9 @@ use crate::{Result, Service};
 pub struct BlobOptions {
     /// Sixteen random bytes at each call.
     pub entropy: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
-    /// The accounts in which every write makes a version of the state that it replaces.
+    /// The accounts in which every write keeps the state that it replaces as a version.
     pub versions: Versioning,
-    /// How many days a deleted container can be restored; 0 deletes at once.
+    /// How many days a deleted container can be restored; 0 deletes immediately.
     pub container_days: u16,
     /// How long a blob takes to leave the archive.
     pub rehydration: Duration,
@@ -72,7 +72,7 @@ pub struct Core {
     pub todo: Arc<Todo>,
     pub counters: Counters,
     pub folds: Folds,
-    /// Events that are to be delivered, if there are to be any.
+    /// Events to deliver, if events are enabled.
     pub outbox: Option<Outbox>,
     pub options: BlobOptions,
 }
@@ -106,7 +106,7 @@ impl Hash for At {
 }
 
 impl At {
-    /// A blob for work that changes nothing which is kept.
+    /// A blob for work that keeps no replaced state and leaves no event.
     pub fn new(tables: Tables, name: &str) -> Self {
         Self { tables, name: name.into(), keeps: Keeps::default(), origin: None }
     }

@@ -19,7 +19,7 @@ use crate::{Error, Grant, Result};
 
 /// The outcome of a deletion.
 struct Gone {
-    /// Until when it can be undone, in ticks.
+    /// Deadline for undoing it, in ticks.
     until: Option<u64>,
     /// Is a version left behind?
     is_version: bool,
@@ -62,7 +62,8 @@ impl Core {
         Ok(Outcome::Deleted { is_permanent: gone.until.is_none() && !gone.is_version })
     }
 
-    /// Deletes a blob that the server itself wrote, for good whatever the account keeps. `false` if there is none.
+    /// Deletes a blob that the server itself wrote, permanently, even if the account keeps deleted blobs. `false` if
+    /// there is none.
     pub async fn discard(&self, at: &At) -> Result<bool> {
         match self.delete_blob(at, Guard::none(self.clock()), DeleteSnapshots::Include).await {
             Ok(_) => {
@@ -84,7 +85,7 @@ impl Core {
             };
             match self.decide_with_event(at, OperationKind::DeleteBlob, rule, writes).await {
                 Ok(Decided::Done(gone)) => return Ok(gone),
-                // The state that was to be kept is another one by now.
+                // The state that should be kept has changed in the meantime.
                 Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
@@ -133,7 +134,7 @@ impl Core {
         .await
     }
 
-    /// Deletes a snapshot or version for good that is deleted and could be restored.
+    /// Permanently deletes a soft-deleted snapshot or version.
     async fn delete_kept(&self, at: &At, guard: Guard, which: Which) -> Result<Gone> {
         if !at.keeps.deleted.allow_permanent_delete {
             return Err(Failure::from(ErrorCode::InvalidOperation).into());
@@ -210,7 +211,7 @@ fn emptied(mut head: Head, version: u64, deletion: Option<Deleted>) -> Head {
     head
 }
 
-/// Deletes all snapshots, for good or so that they can be restored.
+/// Deletes all snapshots, permanently or so that they can be restored.
 fn drop_snapshots(marks: &mut Marks, version: u64, deletion: Option<Deleted>) {
     match deletion {
         Some(_) if marks.snapshots.count > 0 => {

@@ -1,4 +1,4 @@
-//! Figures by which the blob service is watched.
+//! Metrics of the blob service.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ impl Core {
         let mut figures = vec![
             Figure::gauge(
                 "blob_sweep_waiting",
-                "Blobs that wait to be searched for unused content.",
+                "Blobs waiting to be searched for unused content.",
                 self.todo.len() as u64,
             ),
             Figure::counter(
@@ -46,7 +46,7 @@ impl Core {
             ),
             Figure::counter(
                 "blob_released_bytes_total",
-                "Content that was given to the content store to be freed.",
+                "Bytes of content that the content store was told to free.",
                 read(released_bytes),
             ),
         ];

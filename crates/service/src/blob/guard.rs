@@ -20,7 +20,7 @@ pub struct Guard {
     pub lease: Option<Guid>,
     conditions: Conditions,
     key_sha256: Option<[u8; 32]>,
-    /// The rights suffice for a blob that does not exist yet only.
+    /// The rights suffice only for a blob that does not exist yet.
     creates_only: bool,
     clock: Clock,
 }
@@ -37,7 +37,7 @@ impl Guard {
         }
     }
 
-    /// The guard of the server's own work: nothing is demanded.
+    /// The guard of the server's own work: it has no conditions.
     pub fn none(clock: &Clock) -> Self {
         Self {
             lease: None,
@@ -53,7 +53,7 @@ impl Guard {
         Self { creates_only: access::blob::creates_only(grant, kind), ..Self::of(request, clock) }
     }
 
-    /// The time by which leases are judged.
+    /// The time for checking leases.
     pub fn now(&self) -> DateTime {
         time(self.clock.ticks())
     }
@@ -188,7 +188,8 @@ pub fn not_immutable(blob: &Revision, now: DateTime) -> Result<()> {
     if is_protected { Err(ErrorCode::BlobImmutableDueToPolicy.into()) } else { Ok(()) }
 }
 
-/// Does the operation give the blob a new ETag and a new time of its last change? The one table of this rule.
+/// Does the operation give the blob a new ETag and a new time of its last change? This is the only place that defines
+/// the rule.
 pub const fn renews(kind: OperationKind) -> bool {
     match kind {
         OperationKind::PutBlob
@@ -207,7 +208,7 @@ pub const fn renews(kind: OperationKind) -> bool {
         | OperationKind::CopyBlobFromUrl
         | OperationKind::AbortCopyBlob
         | OperationKind::IncrementalCopyBlob => true,
-        // Blocks are not visible, leases, tags and tiers are no part of the state, and a snapshot changes nothing.
+        // Blocks are not visible, leases, tags and tiers are not part of the state, and a snapshot changes nothing.
         _ => false,
     }
 }

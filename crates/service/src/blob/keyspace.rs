@@ -1,4 +1,4 @@
-//! Every row key of the two engine tables of a container, in one place.
+//! Every row key of the engine tables of a container, in one place.
 //!
 //! A container has three tables. The partition of the first two is the name of a blob.
 //!
@@ -63,11 +63,11 @@ impl Tables {
     }
 }
 
-/// Identifies one upload. Never used twice within a partition.
+/// Identifies one upload. Never reused within a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
-/// The place of a row of content within its generation.
+/// The position of a row of content within its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Slot {
     /// A segment, by its number.
@@ -109,7 +109,7 @@ pub enum RowKind {
     Cell(Generation, CellKey),
 }
 
-/// The place of some pages within the generation of a page blob.
+/// The position of some pages within the generation of a page blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CellKey {
     /// The number of the cell.
@@ -119,7 +119,7 @@ pub struct CellKey {
 }
 
 impl RowKind {
-    /// The kind of a row by its key; `None` for a key of no known kind.
+    /// The kind of a row by its key; `None` for an unknown kind of key.
     pub fn of(row: &str) -> Option<Self> {
         if row == HEAD {
             return Some(RowKind::Head);

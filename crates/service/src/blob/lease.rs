@@ -1,4 +1,4 @@
-//! Lease Blob. The ETag stays: a lease is no part of the state that it protects.
+//! Lease Blob. The ETag stays: a lease is not part of the state that it protects.
 
 use lazuli_model::blob::Outcome;
 use lazuli_model::blob::lease::{self, LeaseAction, Leased};

@@ -27,7 +27,7 @@ impl Blobs {
     }
 
     /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the log has
-    /// reached `bytes_max` or was deleted and can be restored: the lines then belong into another log.
+    /// reached `bytes_max` or was deleted and can be restored: the lines then belong in another log.
     pub async fn append_log(
         &self,
         home: &str,
@@ -39,7 +39,7 @@ impl Blobs {
         Box::pin(self.0.append_log(home, name, lines, annotate, bytes_max)).await
     }
 
-    /// Deletes a log for good, whatever the account keeps. `false` if there is none.
+    /// Deletes a log permanently, even if the account keeps deleted blobs. `false` if there is none.
     pub async fn discard_log(&self, home: &str, name: &BlobName) -> Result<bool> {
         let mut at = self.0.locate(home, &ContainerName::logs(), name).await?;
         at.keeps = Default::default();

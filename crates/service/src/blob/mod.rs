@@ -106,7 +106,7 @@ impl Blobs {
         }))
     }
 
-    /// Carries out an operation, if the grant permits it. Content follows from the reader.
+    /// Executes an operation, if the grant permits it. The content comes from the reader.
     pub async fn execute(
         &self,
         grant: &Grant,
@@ -117,7 +117,7 @@ impl Blobs {
         let core = &self.0;
         let home = grant.home.as_str();
         let outcome = match operation {
-            // The futures of operations are large, and each caller's future would contain them: they go to the heap.
+            // The futures of operations are large, and each caller's future would contain them, so they are boxed.
             Operation::Blob(request) => return Box::pin(self.on_blob(grant, *request, supply)).await,
             Operation::Container(request) => Box::pin(core.on_container(grant, *request)).await?,
             Operation::ListContainers(list) => core.list_containers(home, list).await?,
@@ -256,17 +256,17 @@ impl Blobs {
         Copies::new(self.0.clone(), true)
     }
 
-    /// The events that wait to be delivered, if there are to be any.
+    /// The events waiting for delivery, if events are enabled.
     pub fn events(&self) -> Option<Events> {
         Events::new(self.0.clone())
     }
 
-    /// The background work of reclaiming content that nothing uses any more.
+    /// The background work of reclaiming content that is no longer used.
     pub fn reclaim(&self) -> Reclaim {
         Reclaim::new(self.0.clone())
     }
 
-    /// Figures by which the service is watched.
+    /// Metrics of the service.
     pub fn figures(&self) -> Vec<Figure> {
         self.0.figures()
     }

@@ -1,7 +1,7 @@
 //! Which content rows name, for copies and checks of a whole engine.
 //!
-//! What must stay true: every row of the Blob service that can name content is known here. A row of no known kind is an
-//! error, so that a copy never leaves its content out.
+//! What must stay true: every row of the Blob service that can name content is known here. A row of an unknown kind is
+//! an error, so that a copy never omits its content.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ use super::{Holds, pieces_of};
 use crate::keyspace;
 use crate::record::{ContainerRecord, KeptRecord};
 
-/// Tells which pieces of content the rows of all services name. Needs to see every row of an engine, the system table first.
+/// Finds the pieces of content that the rows of all services name. It must see every row of an engine, the system table
+/// first.
 pub fn naming() -> Box<dyn Naming> {
     Box::new(Names::default())
 }

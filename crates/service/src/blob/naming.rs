@@ -28,8 +28,8 @@ impl Holds {
 
 /// Passes every piece that a row of a container names to `see`.
 ///
-/// Content that nothing can name any more is left out: it is being released. Uncommitted blocks that no longer count are
-/// released before their rows are deleted, so their pieces need not be there.
+/// Content that nothing can name any more is left out: it is being released. Uncommitted blocks that no longer count
+/// are released before their rows are deleted, so their pieces may be gone.
 pub fn pieces_of(holds: Holds, row: RowView<'_>, see: &mut See<'_>) -> Result<()> {
     let value = || Bytes::copy_from_slice(row.value);
     match (holds, RowKind::of(row.row)) {
@@ -53,7 +53,7 @@ pub fn pieces_of(holds: Holds, row: RowView<'_>, see: &mut See<'_>) -> Result<()
         ) => {}
         // Pages are in the row itself.
         (Holds::Blobs, Some(RowKind::Cell(..))) => drop(Cell::decode(value())?),
-        (Holds::Blobs, None) => return Err(corrupt("a row of no known kind")),
+        (Holds::Blobs, None) => return Err(corrupt("a row has an unknown kind")),
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
-/// The least text that is greater than every text with this prefix; `None` if there is none.
+/// The smallest string that is greater than every string with this prefix; `None` if there is none.
 pub fn after_prefix(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
@@ -17,7 +17,7 @@ pub fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// The character after this one in the order of UTF-16: those beyond the basic plane stand before U+E000.
+/// The character after this one in the order of UTF-16: those beyond the basic plane sort before U+E000.
 fn successor(c: char) -> Option<char> {
     match c {
         '\u{d7ff}' => Some('\u{10000}'),
@@ -27,8 +27,9 @@ fn successor(c: char) -> Option<char> {
     }
 }
 
-/// Where to start in order to meet every text that is not less than `text` by its bytes. The two orders differ only for
-/// characters from U+E000 to U+FFFF, which stand before those beyond the basic plane by bytes, and after them by UTF-16.
+/// Where to start a scan that finds every string that is not less than `text` by its bytes. The two orders differ only
+/// for characters from U+E000 to U+FFFF, which sort before those beyond the basic plane by bytes, and after them by
+/// UTF-16.
 pub fn start_for_bytes(text: &str) -> &str {
     let at = text.char_indices().find(|(_, c)| ('\u{e000}'..='\u{ffff}').contains(c));
     at.map_or(text, |(at, _)| &text[..at])

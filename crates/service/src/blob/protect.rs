@@ -122,7 +122,7 @@ impl Core {
     }
 }
 
-/// Moves a blob to another tier in the commit `version`. `true` if it is on its way out of the archive.
+/// Moves a blob to another tier in the commit `version`. `true` if it is leaving the archive.
 fn move_to(
     blob: &mut Revision,
     tier: AccessTier,
@@ -131,7 +131,7 @@ fn move_to(
     duration: u64,
 ) -> Result<bool> {
     if let Some((to, old)) = blob.tier.rehydrating {
-        // Only the priority can be raised meanwhile.
+        // Until then, only the priority can be raised.
         let raises = old == RehydratePriority::Standard && priority == RehydratePriority::High;
         if to != tier || !raises {
             return Err(ErrorCode::BlobBeingRehydrated.into());

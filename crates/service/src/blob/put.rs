@@ -111,9 +111,9 @@ impl Core {
                     }
                     return Ok(Written { encryption, ..written });
                 }
-                // The state that was to be kept is another one by now.
+                // The state that should be kept has changed in the meantime.
                 Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
-                // A row was not as demanded: another change was faster.
+                // A condition was not met: another change was faster.
                 Ok(Decided::Refused) => break,
                 Err(error) => return Err(error),
             }
@@ -285,7 +285,7 @@ pub fn replaced(
     Head { marks, blob: Some(revision), deleted: None }
 }
 
-/// Does replacing or deleting this leave something for the sweep?
+/// Does replacing or deleting this state create work for the sweep?
 pub fn leaves_garbage(head: &Head) -> bool {
     let has_generation = head.blob.as_ref().is_some_and(|blob| blob.content.generation().is_some());
     has_generation || head.marks.staged.is_some()

@@ -18,13 +18,13 @@ use super::record::{Head, Revision, time};
 use crate::{Grant, Result};
 
 impl Core {
-    /// Finds the state that a request means, pinned so that its content stays.
+    /// Finds the state that a request refers to, and pins it so that its content stays.
     pub async fn open(&self, at: &At, which: Which) -> Result<(Revision, Pin)> {
         let pin = self.pins.blob(at.tables.blobs, &at.name);
         Ok((self.find(at, which).await?, pin))
     }
 
-    /// Finds the state that a request means.
+    /// Finds the state that a request refers to.
     pub async fn find(&self, at: &At, which: Which) -> Result<Revision> {
         let found = match which {
             Which::Current => self.head(at).await?.and_then(|head| head.blob),

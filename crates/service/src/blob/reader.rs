@@ -56,9 +56,9 @@ pub struct Reader {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     at: At,
-    /// Where the rows of the content are, if it has any. The pin of their generation goes with the reader.
+    /// Where the rows of the content are, if it has any. The reader owns the pin of their generation.
     rows: Option<(Rows, Pin)>,
-    /// The next byte to plan, and the end of the range.
+    /// The next byte to read, and the end of the range.
     offset: u64,
     end: u64,
     /// The index of segments, once it was read.
@@ -241,7 +241,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Plans cells, and zeros between them, up to an offset.
+    /// Plans reads of cells, and zeros between them, up to an offset.
     fn take_cells(&mut self, cells: &[(u32, Cell)], until: u64) {
         let mut planned = self.offset;
         for (cell, merged) in cells {

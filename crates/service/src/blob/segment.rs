@@ -54,7 +54,7 @@ impl Part {
         }
     }
 
-    /// The piece that it lies in, if any.
+    /// The piece that contains it, if any.
     pub fn piece(&self) -> Option<&Piece> {
         match self {
             Part::Whole(piece) | Part::Slice { piece, .. } => Some(piece),
@@ -85,7 +85,7 @@ impl Part {
             }
             BYTES => Part::Bytes(decoder.bytes()?),
             ZEROS => Part::Zeros(decoder.number()?),
-            _ => return Err(corrupt("a part is of no known kind")),
+            _ => return Err(corrupt("a part has an unknown kind")),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What the sweep has to look at: kept in memory, with a bound. A scan after the start finds everything else.
+//! The work list of the sweep: kept in memory, with a bound. A scan after the start finds everything else.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use lazuli_engine::content::Piece;
 
 use super::core::At;
 
-/// Blobs remembered at most; beyond it a scan of everything is due.
+/// Maximum blobs remembered; beyond it a scan of all rows is needed.
 const BLOBS_MAX: usize = 100_000;
-/// Pieces remembered at most that may or may not be named. Beyond it they stay until the next start.
+/// Maximum pieces remembered that may or may not be named. Beyond it they stay until the next start.
 const DOUBTS_MAX: usize = 10_000;
-/// Tags remembered at most that may be out of date.
+/// Maximum tags remembered that may be out of date.
 const TAGS_MAX: usize = 100_000;
 
-/// Pieces of an upload that did not end well.
+/// Pieces of an upload that did not succeed.
 #[derive(Clone, Debug)]
 pub struct Doubt {
     /// The blob that they were for.
@@ -38,7 +38,7 @@ pub struct StaleTag {
     pub since: u64,
 }
 
-/// What the sweep has to look at.
+/// The work list of the sweep.
 #[derive(Debug, Default)]
 pub struct Todo(Mutex<List>);
 
@@ -98,7 +98,7 @@ impl Todo {
         list.due_of.insert(at.clone(), ticks);
     }
 
-    /// Turns to the blobs with something that has expired by now.
+    /// Queues the blobs with something that has expired by now.
     pub fn turn_to_due(&self, now: u64) {
         loop {
             let mut list = self.lock();
@@ -123,7 +123,7 @@ impl Todo {
         self.lock().blobs.len()
     }
 
-    /// Pieces may be named by no row.
+    /// Notes pieces that may be named by no row.
     pub fn doubt(&self, doubt: Doubt) {
         let mut list = self.lock();
         if list.doubts.len() < DOUBTS_MAX {
@@ -131,7 +131,7 @@ impl Todo {
         }
     }
 
-    /// Takes the doubts that are certain or older than `before`.
+    /// Takes pieces that are certainly unnamed, or were noted before `before`.
     pub fn ripe_doubts(&self, before: u64) -> Vec<Doubt> {
         let mut list = self.lock();
         let doubts = std::mem::take(&mut list.doubts);
@@ -173,12 +173,12 @@ impl Todo {
         self.lock().copies(is_remote).pop_front()
     }
 
-    /// Something was forgotten: a scan is due.
+    /// Something was forgotten: a scan is needed.
     pub fn overflow(&self) {
         self.lock().overflowed = true;
     }
 
-    /// Was something forgotten? Asks once.
+    /// Was something forgotten? Resets the flag.
     pub fn take_overflow(&self) -> bool {
         std::mem::take(&mut self.lock().overflowed)
     }

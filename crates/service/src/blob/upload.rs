@@ -1,7 +1,7 @@
 //! Takes a body into storage: small ones into memory for a row, large ones into the content store.
 //!
-//! What must stay true: memory is bounded whatever the length of the body, content is durable before a row names it, and
-//! content that no row names in the end is given to the sweep.
+//! What must stay true: memory is bounded whatever the length of the body, content is durable before a row names it,
+//! and content that no row names in the end is handed to the sweep.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ use super::todo::{Doubt, Todo};
 use crate::stream::Source;
 use crate::{Error, Result};
 
-/// A copy of the only segment stands in the head if it has at most this many pieces.
+/// The head contains a copy of the only segment if it has at most this many pieces.
 const DIRECT_PIECES_MAX: usize = 4;
 
 /// A body that was received.
@@ -99,7 +99,7 @@ impl Draft {
         }
     }
 
-    /// The outcome of the commit that was to name it.
+    /// Handles the outcome of the commit that names it.
     pub fn settle<T>(self, outcome: &Result<T>) {
         if let Draft::Pieces(mut loose) = self {
             match outcome {

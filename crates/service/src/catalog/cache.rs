@@ -1,7 +1,7 @@
 //! The cached records of containers.
 //!
-//! A record is cached only if no change overlapped its look-up: a change is visible in the engine before its author gets
-//! to forget the record that it replaced.
+//! A record is cached only if no change overlapped its look-up: a change is visible in the engine before its author
+//! removes the replaced record from the cache.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Cache {
     services: [Homes; Service::ALL.len()],
     count: usize,
     changes: u64,
-    /// Containers that are being changed, with the number of changes. They are not cached meanwhile.
+    /// Containers that are being changed, with the number of changes. They are not cached during the change.
     unsettled: HashMap<(Service, Box<str>, Box<str>), usize>,
 }
 

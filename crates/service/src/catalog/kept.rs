@@ -1,7 +1,8 @@
 //! Deleted containers that can be restored.
 //!
 //! Deleting such a container moves its record to another row, in one commit; restoring it moves the record back. Its
-//! engine tables stay as they are. When its time is over, the sweep turns the record into that of a deleted container.
+//! engine tables stay as they are. When it can no longer be restored, the sweep turns the record into that of a deleted
+//! container.
 
 use lazuli_engine::{Applied, Bound, Change, Condition, Place, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::{ErrorCode, Service};
@@ -17,7 +18,7 @@ pub enum Restored {
     Done,
     /// No deleted container has that name and id.
     Missing,
-    /// A container has the name that it is to get.
+    /// The name is already in use by another container.
     Exists,
 }
 
@@ -43,7 +44,7 @@ impl Catalog {
                 Write { row: row.into(), condition: Condition::Any, change: Change::Put(kept.encode()) },
             ];
             let applied = self.apply(name, writes).await;
-            // The sweep has to learn when it expires.
+            // The sweep must know when it expires.
             self.dropped.announce();
             if let Applied::Done { .. } = applied? {
                 return Ok(true);

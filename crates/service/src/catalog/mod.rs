@@ -62,7 +62,7 @@ pub struct Live {
     pub slot: Slot,
 }
 
-/// A container to be created.
+/// A container to create.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// Its name as the client spells it.
@@ -223,14 +223,15 @@ impl Catalog {
                     return Ok(true);
                 }
                 Applied::Refused { reason: Reason::Missing, .. } => return Ok(false),
-                // Changed in between, or deleted and created again: the container that is there now is meant.
+                // Changed in between, or deleted and created again: the request refers to the container that exists
+                // now.
                 Applied::Refused { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Lists the containers in a range of [`keyspace::live_between`] that `judge` keeps.
+    /// Lists the containers in a range of [`keyspace::live_between`] that `judge` accepts.
     pub async fn list(&self, range: Option<KeyRange>, rows_max: usize, judge: Judge) -> Result<Listing> {
         let Some(range) = range else { return Ok(Listing::default()) };
         let scan =

@@ -1,7 +1,7 @@
 //! Background work on queues: removes expired messages, and finishes moves that were interrupted.
 //!
-//! Expired messages are never returned. They are removed to give back their space, to correct the number of messages,
-//! and so that readers need not pass over them. Queues in which readers have met expired messages come first; the others
+//! Expired messages are never returned. They are removed to reclaim their space, to correct the number of messages, and
+//! so that readers need not pass over them. Queues in which readers have found expired messages come first; the others
 //! are visited in turn.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ use crate::{Options, Result, keyspace};
 const REMOVE_ROWS_MAX: usize = 500;
 /// Bytes of expired messages removed in one commit.
 const REMOVE_BYTES_MAX: usize = 1024 * 1024;
-/// Messages looked at in one scan.
+/// Maximum messages per scan.
 const SCAN_ROWS_MAX: usize = 10_000;
 /// Scans in one round.
 const SCANS_MAX: usize = 64;

@@ -18,7 +18,7 @@ use super::update::{Removal, count};
 use super::window::{Reading, Window};
 use crate::{ATTEMPTS_MAX, Result, Service};
 
-/// Bytes of messages that Peek Messages reads at most.
+/// Maximum bytes of messages that Peek Messages reads.
 const PEEK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Service {
@@ -81,7 +81,7 @@ impl Service {
             self.queues.tickets.observe(version);
             let (now, _placing) = window.place(delay, next);
             let (writes, dequeued) = self.dequeue(&taken.rows, now + delay)?;
-            // Otherwise somebody with a receipt, or another front end, was faster: read again.
+            // Otherwise a client with a receipt, or another front end, was faster: read again.
             if self.apply_messages(table, now, writes).await? {
                 taken.settled = true;
                 return Ok(Outcome::Messages(dequeued));
@@ -182,7 +182,7 @@ impl Service {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// QU-03: only the receipt of the present state will do.
+    /// QU-03: only the receipt of the present state is accepted.
     pub(super) async fn delete_message(&self, home: &str, target: &Target) -> Result<Outcome> {
         let live = self.find_queue(home, &target.queue).await?;
         self.window(live.record.id).await?;
@@ -209,7 +209,8 @@ impl Service {
         }
     }
 
-    /// Applies changes that were made at a time of the queue; `false` if somebody was faster and nothing was changed.
+    /// Applies changes that were made at a time of the queue; `false` if another change was faster and nothing was
+    /// changed.
     pub(super) async fn apply_messages(&self, table: TableId, now: u64, writes: Vec<Write>) -> Result<bool> {
         let applied = self.queues.apply(&*self.engine, table, now, writes).await?;
         Ok(matches!(applied, Applied::Done { .. }))

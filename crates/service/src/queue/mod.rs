@@ -28,7 +28,7 @@ use window::Window;
 use crate::catalog::{Live, Name};
 use crate::{Grant, Options, Result, Service, access};
 
-/// How often the time of the other front ends is learnt.
+/// How often the time of the other front ends is read.
 const LEARN_EVERY: Duration = Duration::from_secs(1);
 
 /// The state that the Queue service keeps in memory.
@@ -37,7 +37,7 @@ pub struct QueueState {
     pub windows: Windows,
     /// Times, numbers and secrets for messages.
     pub tickets: Tickets,
-    /// When the time of the engine was last learnt.
+    /// When the time of the engine was last read.
     learnt: Mutex<Option<Duration>>,
 }
 
@@ -47,8 +47,8 @@ impl QueueState {
         Self { windows: Windows::default(), tickets: Tickets::new(options), learnt: Mutex::default() }
     }
 
-    /// Learns the time of the engine: at first use, and then now and then if others use it, too. The clock may have been
-    /// set back since the last start, or that of another front end may be ahead.
+    /// Reads the time of the engine: at first use, and then periodically if other processes use it. The clock may have
+    /// been set back since the last start, or that of another front end may be ahead.
     async fn learn_time(&self, engine: &dyn Engine, elapsed: Duration, is_shared: bool) -> Result<()> {
         let last = *self.learnt.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let is_known = last.is_some_and(|last| !is_shared || elapsed.saturating_sub(last) < LEARN_EVERY);
@@ -147,7 +147,7 @@ impl Service {
         }
     }
 
-    /// Does the operation change cached records? Such a change must not be dropped half way.
+    /// Does the operation change cached records? Such a change must not be cancelled midway.
     pub fn changes_queue_catalog(kind: OperationKind) -> bool {
         matches!(
             kind,

@@ -158,15 +158,15 @@ pub fn decode_time(bytes: &[u8]) -> Result<u64> {
     bytes.try_into().map(u64::from_le_bytes).map_err(|_| corrupt())
 }
 
-/// The error for a row that is not of a known form.
+/// The error for a row in an unknown format.
 pub fn corrupt() -> Error {
-    Error::Corrupt("a row of a queue is not in a form that this version reads".into())
+    Error::Corrupt("a row of a queue is not in a format that this version can read".into())
 }
 
 /// Checks a row of a queue; returns the number of messages in it.
 pub fn check_row(row: RowView<'_>) -> std::result::Result<u64, String> {
     let told = |error: Error| error.to_string();
-    let unknown = || "a row of a queue of no known kind".to_owned();
+    let unknown = || "a row of a queue has an unknown kind".to_owned();
     if row.partition != PARTITION {
         return Err(unknown());
     }

@@ -1,7 +1,7 @@
 //! Times, sequence numbers and secrets for messages.
 //!
-//! The time of the queues never goes back, whatever the clock does: it is at least the clock, at least every time that
-//! was seen before plus the time that has passed since, and at least the version of every commit that was seen. So a
+//! The time of the queues is monotonic, whatever the clock does: it is at least the clock, at least every time that was
+//! seen before plus the time that has passed since, and at least the version of every commit that was seen. So a
 //! visible message stays visible when the clock is set back, also across a restart, and a visibility timeout ends when
 //! that much time has passed.
 
@@ -18,7 +18,7 @@ const NANOS_PER_TICK: u128 = 1_000_000_000 / TICKS_PER_SECOND as u128;
 /// The time of the queues is stored with a message if it is further ahead of the clock than this.
 const AHEAD_TICKS_MAX: u64 = TICKS_PER_SECOND;
 
-/// Gives out times, sequence numbers and secrets.
+/// Generates times, sequence numbers and secrets.
 pub struct Tickets {
     clock: Clock,
     elapsed: std::sync::Arc<dyn Fn() -> std::time::Duration + Send + Sync>,
@@ -47,7 +47,7 @@ impl Tickets {
         self.learn(self.clock.ticks()).max(self.last.load(Ordering::Relaxed))
     }
 
-    /// A time in ticks that is greater than every time before. Also good as a sequence number.
+    /// A time in ticks that is greater than every time before. Also usable as a sequence number.
     pub fn next(&self) -> u64 {
         let now = self.learn(self.clock.ticks());
         let next = |last: u64| Some(now.max(last + 1));
@@ -80,7 +80,7 @@ impl Tickets {
         self.secret.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A random id, in the form of version 4.
+    /// A random id (UUID version 4).
     pub fn id(&self) -> Guid {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.nonce().to_le_bytes());

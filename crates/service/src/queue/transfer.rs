@@ -6,9 +6,9 @@
 //! 2. In the second queue, one commit puts the messages and a row `y/<token>`, unless there is such a row.
 //! 3. In the first queue, the row `x/<token>` is deleted.
 //!
-//! Whoever finds a row `x/<token>` can continue at step 2, also if somebody else is doing so: the row `y/<token>` makes
-//! sure that the messages are put once. It is deleted in the background when `x/<token>` is gone and no move that was in
-//! progress can still be at step 2.
+//! Any process that finds a row `x/<token>` can continue at step 2, even if another one is doing so: the row
+//! `y/<token>` makes sure that the messages are put once. It is deleted in the background when `x/<token>` is gone and
+//! no move that was in progress can still be at step 2.
 //!
 //! If the second queue was deleted or cleared before step 2, the messages return to the first.
 
@@ -33,9 +33,9 @@ use crate::{ATTEMPTS_MAX, Grant, Result, Service, access, sweep};
 /// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
 const _: () = assert!(STEP_TIME_MAX.as_secs() < sweep::GRACE.as_secs());
-/// Rows of moves looked at together.
+/// Maximum rows of moves read at a time.
 const PAGE_ROWS_MAX: usize = 64;
-/// Traces of finished moves looked at in one visit of a queue. The others wait for a later one.
+/// Maximum traces of finished moves processed in one visit of a queue. The others wait for a later one.
 const TRACES_MAX: usize = 10_000;
 
 /// Messages on their way to another queue.
@@ -85,7 +85,7 @@ impl Transfer {
     }
 }
 
-/// The steps of a move, for whoever does them.
+/// The steps of a move.
 struct Steps<'a> {
     engine: &'a dyn Engine,
     catalog: &'a Catalog,
@@ -94,7 +94,7 @@ struct Steps<'a> {
 
 impl Service {
     /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were moved. Their
-    /// ids, texts and times of expiry stay; they count as never dequeued.
+    /// ids, contents and expiry times stay; they count as never dequeued.
     pub async fn move_messages(
         &self,
         grant: &Grant,
@@ -201,7 +201,7 @@ impl Steps<'_> {
         let mut writes =
             vec![Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }];
         writes.extend(counts(transfer.sequences(), -1));
-        // If it is rejected, somebody else was faster.
+        // If it is rejected, another process was faster.
         self.engine.apply(source, PARTITION, writes).await?;
         Ok(transfer.count())
     }
@@ -229,7 +229,7 @@ impl Steps<'_> {
             }
             writes.extend(counts(times, 1));
             match self.queues.apply(self.engine, transfer.to, first, writes).await? {
-                // If the first write is rejected, somebody else has put the messages.
+                // If the first write is rejected, another process has put the messages.
                 Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
                 // A message of another front end has this time and sequence number.
                 Applied::Refused { .. } => {}
@@ -248,7 +248,7 @@ impl Steps<'_> {
             let back = messages.map(|((sequence, message), time)| put(time, *sequence, message));
             let writes = std::iter::once(delete).chain(back).collect();
             match self.queues.apply(self.engine, source, now, writes).await? {
-                // If it is rejected, somebody else has finished the move.
+                // If it is rejected, another process has finished the move.
                 Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
                 Applied::Refused { .. } => {}
             }

@@ -1,8 +1,9 @@
 //! The front of each queue in memory: messages that were read and that no client has taken yet.
 //!
-//! Several consumers of one queue would all read its first messages and fight over them. Here one of them reads a few
+//! Several consumers of one queue would all read its first messages and compete for them. Here one of them reads a few
 //! hundred, and each takes some: a message that was taken is not offered again until its taker has committed or failed.
-//! Reading continues at a cursor, so that messages that were taken, deleted or have expired are not read again and again.
+//! Reading continues at a cursor, so that messages that were taken, deleted or have expired are not read again and
+//! again.
 //!
 //! What must stay true: below the cursor there is no message that can be taken, except those in memory. The cursor never
 //! passes a message that is being put: its time, which decides where it is in the queue, and the list of messages that
@@ -29,7 +30,7 @@ const WINDOW_ROWS_MAX: usize = 256;
 const WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// Upper bound of the memory of all fronts, apart from those that requests in progress hold.
 pub const FRONTS_BYTES_MAX: usize = QUEUES_MAX * (WINDOW_BYTES_MAX + WINDOW_ROWS_MAX * 256);
-/// Rows looked at in one scan. Expired messages that are not removed yet are passed over in steps of this size.
+/// Maximum rows per scan. Expired messages that are not removed yet are passed over in steps of this size.
 const SCAN_ROWS_MAX: u64 = 10_000;
 /// Where other processes use the engine, reading goes back this often, ...
 const BACK_EVERY: Duration = Duration::from_millis(250);
@@ -64,7 +65,7 @@ impl Windows {
 #[derive(Default)]
 pub struct Window {
     front: Mutex<Front>,
-    /// Held by the one who reads more.
+    /// Held by the task that reads more.
     reading: tokio::sync::Mutex<()>,
     /// Expired messages that readers have passed over.
     expired: AtomicU64,
@@ -75,7 +76,7 @@ pub struct Window {
 #[derive(Default)]
 struct Front {
     rows: VecDeque<Row>,
-    /// Where to read on; empty for the start.
+    /// Where to continue reading; empty for the start.
     cursor: String,
     /// Messages that were taken and are not committed yet.
     taken: HashSet<Box<str>>,
@@ -135,7 +136,7 @@ pub struct Reading<'a> {
     pub queue: TableId,
     /// Can other processes put messages?
     pub is_shared: bool,
-    /// A time that never goes back.
+    /// A monotonic time.
     pub elapsed: Duration,
     /// A random number.
     pub random: u64,
@@ -166,7 +167,7 @@ impl Window {
         let mut is_end = false;
         while !self.take_known(&mut taken, reading, count, next()) && !is_end {
             let _turn = self.reading.lock().await;
-            // Somebody else may have read more meanwhile.
+            // Another task may have read more in the meantime.
             if self.take_known(&mut taken, reading, count, next()) {
                 break;
             }

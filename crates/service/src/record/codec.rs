@@ -1,4 +1,4 @@
-//! The building blocks of records: numbers, texts and lists as bytes.
+//! The building blocks of records: numbers, strings and lists as bytes.
 //!
 //! Reading never panics, and never reserves or loops beyond the bytes of the record, whatever they are.
 
@@ -10,7 +10,7 @@ pub const FORMAT: u8 = 1;
 
 /// The error for bytes that are not a record of a known format.
 pub fn corrupt() -> Error {
-    Error::Corrupt("a catalog record is not in a form that this version reads".into())
+    Error::Corrupt("a catalog record is not in a format that this version can read".into())
 }
 
 /// Appends fields to a record.
@@ -32,7 +32,7 @@ impl Writer {
         self
     }
 
-    /// A text or key of less than 64 KiB.
+    /// A string or key of less than 64 KiB.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         let length = u16::try_from(bytes.len()).expect("names and keys are far shorter than 64 KiB");
         self.0.extend_from_slice(&length.to_le_bytes());

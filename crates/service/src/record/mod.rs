@@ -23,7 +23,7 @@ const FORMAT_POLICIES: u8 = 2;
 const FORMAT_DATA: u8 = 3;
 /// A deleted container with several engine tables.
 const FORMAT_MORE: u8 = 2;
-/// An account that is reached by HTTPS only.
+/// An account that requires HTTPS.
 const FORMAT_HTTPS_ONLY: u8 = 2;
 /// An account with a number of its own, or one that is being removed.
 const FORMAT_NUMBERED: u8 = 3;

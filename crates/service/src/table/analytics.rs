@@ -1,6 +1,6 @@
-//! The tables in which the service keeps what it measures for an account.
+//! The tables in which the service stores an account's metrics.
 //!
-//! They are tables like others, but only the service writes them: see [`crate::access`]. A partition is a period.
+//! They are tables like others, but only the service writes them: see [`crate::access`]. Each partition is a period.
 
 use lazuli_filter::{Bound, KeyRange, Place};
 use lazuli_model::table::Outcome;
@@ -9,14 +9,14 @@ use lazuli_model::{DateTime, EntityKey, ErrorCode, Key, Properties, TableName};
 
 use crate::{Error, Grant, Part, RangeEnds, Result, Scope, Service};
 
-/// A row of what was measured, to be written.
+/// A row of metrics to write.
 #[derive(Clone, Debug)]
 pub struct MetricsRow {
     /// RowKey.
     pub row: String,
     /// What it holds.
     pub properties: Properties,
-    /// The Timestamp of the row that it replaces; `None` for a row that is not there yet.
+    /// The Timestamp of the row that it replaces; `None` for a new row.
     pub replaces: Option<DateTime>,
 }
 
@@ -27,8 +27,8 @@ impl Service {
         Ok(self.metrics_page(home, table, ends.window()).await?.rows)
     }
 
-    /// Writes the rows of a period, all or none: `false` if one of them is no longer as it was read, for then another
-    /// front end has written meanwhile, and its figures would be lost. The table is made if there is none.
+    /// Writes the rows of a period, all or none: `false` if one of them has changed since it was read: then another
+    /// front end has written in the meantime, and its metrics would be lost. Creates the table if necessary.
     pub async fn put_metrics(
         &self,
         home: &str,
@@ -79,7 +79,7 @@ impl Service {
                 })
                 .collect();
             match self.batch(home, table, writes?).await {
-                // Someone else deletes, too.
+                // Another front end deletes, too.
                 Err(Error::Refused(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
                 done => drop(done?),
             }
@@ -102,7 +102,7 @@ impl Service {
     }
 }
 
-/// Was it refused because a row is not as it was read?
+/// Was it rejected because a row has changed since it was read?
 fn has_changed(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -110,7 +110,7 @@ fn has_changed(code: ErrorCode) -> bool {
     )
 }
 
-/// The service makes its own keys, and these are legal.
+/// The service generates these keys, so they are valid.
 fn key(text: &str) -> Result<Key> {
     Key::new(text).map_err(|_| ErrorCode::InternalError.into())
 }

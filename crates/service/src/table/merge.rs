@@ -1,4 +1,4 @@
-//! Merging: what is given replaces what is there, what is not given stays.
+//! Merging: given properties replace stored ones, all others stay.
 
 use bytes::Bytes;
 use lazuli_engine::{Next, Rejected, Update, Version};
@@ -10,19 +10,19 @@ use lazuli_model::{EntityKey, ErrorCode, PackedRow, Properties};
 
 use crate::Error;
 
-/// Merges properties into whatever the row holds when the commit gets to it.
+/// Merges properties into the row as the commit finds it.
 pub struct Merge {
     key: EntityKey,
     /// In ordinal order of their names.
     incoming: PackedRow,
 }
 
-/// Why a merge cannot be done. The numbers travel through the engine, which does not look at them.
+/// Why a merge cannot be done. The numbers pass through the engine, which does not interpret them.
 const TOO_LARGE: Rejected = Rejected(1);
 const TOO_MANY: Rejected = Rejected(2);
 const CORRUPT: Rejected = Rejected(3);
 
-/// What a rejected merge is answered with.
+/// The error for a rejected merge.
 pub fn refusal(rejected: Rejected) -> Error {
     match rejected {
         TOO_LARGE => ErrorCode::EntityTooLarge.into(),
@@ -95,7 +95,7 @@ mod tests {
         row.iter().map(|item| item.map(|(name, value)| format!("{name}={value:?} ")).unwrap()).collect()
     }
 
-    /// OP-11, OP-14: what is not given stays; the result is in ordinal order.
+    /// OP-11, OP-14: properties that are not given stay; the result is in ordinal order.
     #[test]
     fn merges() {
         assert_eq!(merge(None, &[("b", 1), ("A", 2)]), "A=Int32(2) b=Int32(1) ");

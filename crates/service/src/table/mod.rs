@@ -95,9 +95,9 @@ fn stored(row: Row) -> Result<Stored> {
     })
 }
 
-/// The Timestamp that a version stands for.
+/// The Timestamp of a version.
 fn timestamp(version: lazuli_engine::Version) -> Result<DateTime> {
     DateTime::from_ticks(version.0).ok_or_else(|| {
-        Error::Engine(lazuli_engine::Error::Corrupt("a version lies beyond the year 9999".into()))
+        Error::Engine(lazuli_engine::Error::Corrupt("a version is beyond the year 9999".into()))
     })
 }

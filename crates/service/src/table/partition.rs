@@ -16,8 +16,8 @@ pub struct PartitionUse<'a> {
     pub entities: usize,
 }
 
-/// The one partition that an operation works on, as far as it can be told without planning; `None` if there are several,
-/// or none.
+/// The one partition that an operation works on, as far as it can be determined without planning; `None` if there are
+/// several, or none.
 pub fn partition_of(operation: &Operation) -> Option<PartitionUse<'_>> {
     let (table, partition, entities) = match operation {
         Operation::GetEntity { table, key } => (table, key.partition.as_str(), 1),

@@ -1,4 +1,4 @@
-//! Reads: one entity by its key, or a page of those that a filter wants.
+//! Reads: one entity by its key, or a page of those that match a filter.
 
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ impl Service {
     }
 }
 
-/// Judges rows by what the key ranges leave open, and stops when the time is up.
+/// Filters rows by the conditions that the key ranges do not cover, and stops when the time is up.
 fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
     let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
     Box::new(move |row| {
@@ -127,7 +127,7 @@ fn only_partition(ranges: &[KeyRange]) -> Option<&str> {
     (first == last).then_some(first)
 }
 
-/// How many rows fit into a page by what each adds to it whatever it holds: at least one.
+/// The maximum number of rows in a page, given the minimum size of a row in it: at least one.
 fn rows_that_fit(row_bytes: usize) -> usize {
     (PAGE_BYTES_MAX / row_bytes.max(1)).clamp(1, PAGE_ROWS_MAX)
 }
@@ -137,7 +137,7 @@ fn at_or_after(from: Position) -> KeyRange {
     KeyRange { start: Bound::Included(Place { partition: from.partition, row: from.row }), end: Bound::Open }
 }
 
-/// A range of the planner as the engine names it: the two do not know each other.
+/// Converts a range of the planner into one of the engine, which do not depend on each other.
 fn engine_range(range: KeyRange) -> lazuli_engine::KeyRange {
     lazuli_engine::KeyRange { start: engine_bound(range.start), end: engine_bound(range.end) }
 }

@@ -1,27 +1,27 @@
-//! The rows of the catalog that a filter of a listing can want.
+//! The rows of the catalog that a filter of a listing can match.
 //!
-//! They stand in the order of lower-case names, but filters compare names as they were created: `Zebra` comes before
-//! `apple` to a filter, and behind it in the catalog. So a filter's range is carried over with care: the window may be too
+//! They are in the order of lower-case names, but filters compare names as they were created: `Zebra` comes before
+//! `apple` for a filter, and after it in the catalog. So a filter's range is converted with care: the window may be too
 //! wide, never too narrow.
 
 use lazuli_filter::{Bound, KeyRange, plan};
 use lazuli_model::table::entity::PARTITION_KEY;
 use lazuli_model::table::filter::{Comparison, Expr};
 
-/// Behind every character of a name.
+/// Sorts after every character of a name.
 const LAST: char = '\u{7f}';
 
 /// Lower-case names, from one on and up to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
-    /// The first that can be wanted.
+    /// The first name that can match.
     pub from: String,
-    /// The first behind them that cannot.
+    /// The first name after them that cannot match.
     pub before: Option<String>,
 }
 
 impl Window {
-    /// What a filter can want; `None` if that is nothing.
+    /// The names that a filter can match; `None` if there are none.
     pub fn of(filter: &Expr) -> Option<Self> {
         // To the planner a name is a key like any other.
         let ranges = plan(&with_names_as_keys(filter)).ranges;
@@ -40,7 +40,7 @@ impl Window {
             Bound::Excluded(place) => (&place.partition, !place.row.is_empty()),
             Bound::AfterPartition(name) => (name, true),
         };
-        // All names between the two begin as both do. A lower-case name is never before the name itself.
+        // All names between the two share their common prefix. A lower-case name is never before the name itself.
         let shared = common_start(first, last);
         let start = shared.to_ascii_lowercase();
         let before = before(&start, &first[shared.len()..], &last[shared.len()..], is_wanted);
@@ -55,10 +55,10 @@ impl Window {
     }
 }
 
-/// The end of names that all begin with `start`, and continue between two texts.
+/// The end of names that all begin with `start`, and continue between two strings.
 fn before(start: &str, first: &str, last: &str, is_wanted: bool) -> String {
     let Some(end) = last.chars().next() else { return format!("{start}\0") };
-    // Between the two there is no capital that could move to behind the end when it becomes small.
+    // Between the two there is no capital letter that would sort after the end in lower case.
     let keeps_order = end < 'A' || first.chars().next().is_some_and(|c| c > 'Z');
     if !keeps_order {
         format!("{start}{LAST}")
@@ -115,7 +115,7 @@ mod tests {
             ("TableName ge 'zzza' and TableName lt 'zzzb'", "zzza", Some("zzzb")),
             ("TableName ge 'zzza' and TableName le 'zzzb'", "zzza", Some("zzzb\u{7f}")),
             ("TableName ge 'log1' and TableName lt 'log2'", "log1", Some("log2")),
-            // `logZ` is between these two, and stands behind `logb`.
+            // `logZ` is between these two, and sorts after `logb`.
             ("TableName ge 'logA' and TableName lt 'logb'", "logA", Some("log\u{7f}")),
             ("TableName gt 'b'", "b", None),
             ("TableName lt 'b'", "", Some("\u{7f}")),
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(window("TableName gt 'b' and TableName lt 'a'"), None);
     }
 
-    /// Every filter of two comparisons with short texts, against every short name.
+    /// Every filter of two comparisons with short strings, against every short name.
     #[test]
     fn no_wanted_name_is_outside() {
         let names = texts(&['A', 'Z', 'a', 'z', '5'], 3);

@@ -70,13 +70,13 @@ impl Service {
     }
 }
 
-/// A commit that did not happen, and the write that is to blame.
+/// A rejected commit, and the write that caused it.
 struct FailedCommit {
     index: usize,
     error: Error,
 }
 
-/// What the engine is to do to the row.
+/// The operation of the engine on the row.
 fn plan(write: &Write) -> std::result::Result<lazuli_engine::Write, Failure> {
     use lazuli_engine::Change::{Delete, Put, Update};
     let (condition, change) = match &write.change {
@@ -129,7 +129,7 @@ fn outcome(write: &Write, row: Option<Bytes>, timestamp: lazuli_model::DateTime)
     }
 }
 
-/// A missing entity is 404 also where an ETag was given: old clients loop on 412.
+/// A missing entity is 404 even if an ETag was given: old clients loop on 412.
 fn refusal(reason: Reason) -> Error {
     match reason {
         Reason::Exists => ErrorCode::EntityAlreadyExists.into(),

@@ -123,7 +123,7 @@ async fn appends_come_one_after_the_other() {
     assert_eq!((world.rows().await, world.pieces().await), (0, 0));
 }
 
-/// Issue 17: concurrent appenders get distinct offsets, and every append is there.
+/// Issue 17: concurrent appenders get distinct offsets, and every append is present.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_appends_are_all_kept() {
     let world = Arc::new(World::with_inline(64).await);
@@ -279,7 +279,7 @@ async fn a_source_can_be_appended() {
     assert_eq!(world.read("log").await.unwrap(), bytes_of(1, 20_000)[100..10_100]);
 }
 
-/// After the 50,000th block, `BlockCountExceedsLimit`; the record of the count is all that is needed to know.
+/// After the 50,000th block, `BlockCountExceedsLimit`; the count in the record is enough to know that.
 #[tokio::test]
 async fn the_number_of_appends_has_a_limit() {
     let world = World::new().await;

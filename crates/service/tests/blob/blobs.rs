@@ -1,4 +1,4 @@
-//! What changes an ETag, what each write keeps and clears, and what is reported as missing.
+//! Which operations change an ETag, what each write keeps and clears, and what is reported as missing.
 
 use lazuli_model::blob::operation::{BlobAction, GetBlob, SetProperties};
 use lazuli_model::blob::write::Settings;

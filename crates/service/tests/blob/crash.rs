@@ -1,5 +1,5 @@
 //! Crashes at every step: a script of operations and sweeps is stopped after its n-th call of the engine or the content
-//! store, for every n. After a restart and a sweep, every blob is whole and no content is left that nothing names.
+//! store, for every n. After a restart and a sweep, every blob is complete, and no unnamed content is left.
 //!
 //! A call that is cut off either was applied or not; both cases are tried. In a second series only the n-th call fails and
 //! the process lives on: then the same process must clean up.
@@ -37,7 +37,7 @@ pub struct Run {
 pub type Crash = Result<(), ErrorCode>;
 
 impl Run {
-    /// Puts a blob. Until that has returned, it has the old state or the new one.
+    /// Puts a blob. Until that returns, the blob has the old state or the new one.
     pub async fn put(&mut self, name: &'static str, content: Bytes) -> Crash {
         self.may_become(name, Some(content.clone()));
         self.world.put(name, content.clone()).await?;
@@ -214,7 +214,7 @@ impl Run {
     }
 }
 
-/// Runs a script up to its n-th call, and checks what is there afterwards. `false` when the script ends before.
+/// Runs a script up to its n-th call, and checks the state afterwards. `false` when the script ends before.
 async fn fault_at(n: i64, fault: Fault, carries_out: bool, which: usize) -> bool {
     let ticks = Arc::new(AtomicU64::new(START_TICKS));
     let engine: Arc<dyn Engine> = Arc::new(Memory::new(clock(&ticks)));

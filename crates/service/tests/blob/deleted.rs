@@ -1,4 +1,5 @@
-//! Soft delete: what is kept, what a listing shows, what comes back, and what goes when its time is over.
+//! Soft delete: what is kept, what a listing shows, what can be restored, and what is removed after the retention
+//! period.
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::container::ContainerAction;
@@ -193,7 +194,7 @@ async fn without_a_policy_a_deletion_is_final() {
     assert_eq!((world.pieces().await, world.rows().await, world.listed(all()).await.len()), (0, 0, 0));
 }
 
-/// A deleted container is restored with everything that is in it, and goes when its time is over.
+/// A deleted container is restored with everything that is in it, and is removed after the retention period.
 #[tokio::test]
 async fn a_deleted_container_can_be_restored() {
     let mut world = World::versioned().await;
@@ -213,7 +214,7 @@ async fn a_deleted_container_can_be_restored() {
     assert_eq!(world.on_container("another", restore(version)).await, Ok(Outcome::ContainerRestored));
     assert_eq!((name.as_str(), world.find("k='1'").await), (CONTAINER, vec!["a".to_owned()]));
     assert!(deleted_containers(&world).await.is_empty());
-    // A second time, until its time is over.
+    // A second time, until the retention period is over.
     world.on_container("another", ContainerAction::Delete).await.unwrap();
     let mut world = world.restarted();
     world.settle().await;

@@ -31,7 +31,7 @@ fn to(tier: AccessTier) -> BlobAction {
     BlobAction::SetTier(tier, Default::default())
 }
 
-/// Delivers everything that waits now.
+/// Delivers all waiting events.
 async fn deliver(events: &Events) -> Vec<Event> {
     let mut all = Vec::new();
     while let Some(batch) = events.next().await.unwrap() {
@@ -149,7 +149,8 @@ async fn a_deleted_container_keeps_its_events() {
     assert_eq!(world.rows().await, 0, "now they are erased");
 }
 
-/// Every acknowledged change has its event, wherever the process crashes; a change without an answer has one if it was made.
+/// Every acknowledged change has its event, wherever the process crashes; a change without a response has one if it was
+/// applied.
 #[tokio::test]
 async fn no_event_is_lost_in_a_crash() {
     for carries_out in [false, true] {

@@ -28,7 +28,7 @@ pub enum Fault {
 pub struct Fuse {
     pub left: Arc<AtomicI64>,
     pub fault: Fault,
-    /// Whether the call at which it burns is still carried out.
+    /// Whether the call at which it burns out is still executed.
     pub carries_out: bool,
 }
 

@@ -269,7 +269,7 @@ async fn clock_jumps() {
     assert_eq!(state_of(&world).await, LeaseState::Expired);
 }
 
-/// Of many who acquire at once, one holds the lease.
+/// Of many clients that acquire a lease at the same time, one gets it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn one_of_many_acquires() {
     let world = std::sync::Arc::new(world_in(LeaseState::Available).await);

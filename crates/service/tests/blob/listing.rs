@@ -1,4 +1,4 @@
-//! List Blobs: every page size and delimiter gives the unpaged result, however the rows lie.
+//! List Blobs: every page size and delimiter gives the unpaged result, however the rows are stored.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ async fn page(world: &World, list: &ListBlobs) -> BlobPage {
     }
 }
 
-/// An entry as text: a prefix, a blob, or a blob with the time of its snapshot.
+/// An entry as a string: a prefix, a blob, or a blob with the time of its snapshot.
 fn text(entry: &BlobEntry) -> String {
     match entry {
         BlobEntry::Prefix(prefix) => format!("{prefix}…"),
@@ -52,12 +52,12 @@ async fn all(world: &World, list: &ListBlobs, is_slow: bool) -> Vec<String> {
         found.extend(page.entries.iter().map(text));
         let Some(next) = page.next else { return found };
         assert!(is_slow || count == list.max_results as usize, "a page that is not full has a marker");
-        assert!(list.from.as_ref() != Some(&next), "the listing does not go on: {next:?}");
+        assert!(list.from.as_ref() != Some(&next), "the listing does not continue: {next:?}");
         list.from = Some(next);
     }
 }
 
-/// The result by the definition.
+/// The expected result by definition.
 fn expected(names: &BTreeSet<String>, list: &ListBlobs) -> Vec<String> {
     let mut names: Vec<&String> = names.iter().collect();
     names.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
@@ -169,7 +169,7 @@ async fn snapshots_stand_before_their_blob() {
         let wanted = ListBlobs { include, max_results, ..list() };
         assert_eq!(all(&world, &wanted, false).await, expected, "{max_results}");
     }
-    // Deleted snapshots are gone at once, before any sweep.
+    // Deleted snapshots are gone immediately, before any sweep.
     let only = BlobAction::Delete { snapshots: DeleteSnapshots::Only, is_permanent: false };
     world.on("b", only).await.unwrap();
     expected.retain(|entry| !entry.starts_with("b@"));
@@ -195,7 +195,7 @@ async fn uncommitted_blobs_are_listed_on_request() {
     assert_eq!(world.on("a", delete()).await, Err(lazuli_model::ErrorCode::BlobNotFound));
 }
 
-/// A page costs what it returns: neither blobs behind a prefix nor content stand in its way.
+/// The cost of a page is proportional to its results: blobs below a prefix and content are skipped.
 #[tokio::test]
 async fn listings_step_over_prefixes_and_content() {
     let world = World::with_inline(16).await;

@@ -252,7 +252,7 @@ async fn versions_keep_their_pages() {
     }
 }
 
-/// Soft delete: what comes back is what there was, and nothing is left when the time is over.
+/// Soft delete: restored content is unchanged, and nothing is left after the retention period.
 #[tokio::test]
 async fn deleted_pages_and_appends_come_back() {
     let mut world = World::new().await;

@@ -14,8 +14,8 @@ use crate::world::World;
 
 const PIECE: usize = 64 * 1024;
 
-/// Another server. A URL says everything about its resource: `http://h/KIND/LENGTH`, and `/changing` if it is another one
-/// whenever it is opened again.
+/// Another server. A URL describes its resource: `http://h/KIND/LENGTH`, and `/changing` if it changes whenever it is
+/// opened again.
 pub struct Elsewhere;
 
 /// A resource there.
@@ -94,7 +94,11 @@ async fn large_copies_continue_in_the_background() {
         let length = 2 * 1024 * 1024;
         let name = kind.name();
         start(&world, name, &format!("http://h/{name}/{length}")).await;
-        assert_eq!(world.read(name).await.unwrap().len(), 0, "nothing is there before all is");
+        assert_eq!(
+            world.read(name).await.unwrap().len(),
+            0,
+            "nothing is visible before the copy is complete"
+        );
         assert!(!world.blobs.copies().round().await.unwrap(), "copies within the server do not wait for it");
         assert!(world.blobs.remote_copies().round().await.unwrap());
         for _ in 0..2 {

@@ -14,7 +14,7 @@ use lazuli_service::stream::{NextPiece, Source};
 
 use crate::world::CONTAINER;
 
-/// What the service does besides.
+/// Optional features of the service.
 #[derive(Clone, Copy, Default)]
 pub struct Features {
     pub versions: bool,

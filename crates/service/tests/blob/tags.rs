@@ -125,7 +125,7 @@ async fn old_tags_are_not_found_and_leave_the_index() {
     assert_eq!(world.rows().await, 0);
 }
 
-/// A write that is rejected has announced its tags; nobody finds them, and the sweep removes them.
+/// A rejected write has announced its tags; no search finds them, and the sweep removes them.
 #[tokio::test]
 async fn tags_of_a_rejected_write_are_not_found() {
     let mut world = World::new().await;
@@ -143,7 +143,7 @@ async fn tags_of_a_rejected_write_are_not_found() {
     assert_eq!(world.rows().await, rows);
 }
 
-/// A row that is announced again while the sweep looks at it stays.
+/// A row that is announced again while the sweep checks it stays.
 #[tokio::test]
 async fn a_tag_that_is_set_again_stays_in_the_index() {
     let mut world = World::new().await;

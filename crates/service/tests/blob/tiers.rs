@@ -1,4 +1,4 @@
-//! Tiers: the archive, and the way out of it.
+//! Tiers: the archive, and leaving it.
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::condition::TierConditions;

@@ -109,7 +109,7 @@ async fn the_current_version_is_deleted_without_its_id_only() {
     assert!(world.read("a").await.is_ok());
 }
 
-/// With soft delete as well, a deleted version can be restored, and goes when its time is over.
+/// With soft delete as well, a deleted version can be restored, and is removed after the retention period.
 #[tokio::test]
 async fn versions_are_deleted_softly() {
     let mut world = World::versioned().await;

@@ -81,7 +81,7 @@ pub struct World {
     pub inline_max: usize,
     pub copy_at_once_max: u64,
     pub ticks: Arc<AtomicU64>,
-    /// How much time each look at the stopwatch takes, in seconds.
+    /// How far each reading of the stopwatch advances it, in seconds.
     pub step: Arc<AtomicU64>,
     pub grant: Grant,
     pub reclaim: Reclaim,
@@ -238,7 +238,7 @@ impl World {
         page.entries
     }
 
-    /// The same stores, as a process finds them that is started now.
+    /// The same stores, as a newly started process finds them.
     pub fn restarted(&self) -> Self {
         let content = self.content.reopened();
         let (ticks, ids) = (self.ticks.clone(), self.ids.clone());
@@ -335,7 +335,7 @@ impl World {
             assert!(page.items.len() <= max_results as usize);
             all.extend(page.items);
             let Some(next) = page.next else { return all };
-            assert!(find.from.as_ref() != Some(&next), "the search does not go on: {next:?}");
+            assert!(find.from.as_ref() != Some(&next), "the search does not continue: {next:?}");
             find.from = Some(next);
         }
     }
@@ -400,7 +400,7 @@ impl World {
         }
     }
 
-    /// The result, and how many rows of scans it took.
+    /// The result, and the number of scanned rows.
     pub async fn counting<T>(&self, work: impl Future<Output = T>) -> (T, u64) {
         let before = self.rows_read.load(Ordering::SeqCst);
         let result = work.await;

@@ -1,4 +1,4 @@
-//! Moving messages to another queue: exactly once, whatever call of the engine is the last before a crash.
+//! Moving messages to another queue: exactly once, whichever call of the engine is the last before a crash.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,8 @@ use lazuli_service::Grant;
 
 use crate::world::{SECOND, Time, World, queue, texts};
 
-/// An engine whose process dies at some commit: before it is made, or after it is made and before anyone learns of it.
+/// An engine whose process dies at some commit: before it is applied, or after it is applied but before its result is
+/// returned.
 struct Mortal {
     inner: Memory,
     commits_left: AtomicU64,
@@ -183,7 +184,7 @@ async fn messages_return_if_their_destination_is_gone() {
         let moved = world.service.move_messages(&grant(), &queue("poison"), &queue("work"), u64::MAX).await;
         assert!(moved.is_err());
         engine.commits_left.store(u64::MAX, Ordering::SeqCst);
-        assert!(world.get_from("poison", 32, 1).await.is_empty(), "they are on their way");
+        assert!(world.get_from("poison", 32, 1).await.is_empty(), "they are being moved");
         let gone = if clears { Operation::ClearMessages } else { Operation::DeleteQueue };
         world.run(gone(queue("work"))).await.unwrap();
         world.sweep().await;

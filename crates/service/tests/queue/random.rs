@@ -14,7 +14,7 @@ use crate::world::{JOBS, SECOND, Time, World};
 struct Modelled {
     id: Guid,
     text: String,
-    /// Its place in the order: the time of next visibility and the order of insertion.
+    /// Its position in the order: the time of next visibility and the order of insertion.
     next_visible: u64,
     number: u64,
     expires: u64,
@@ -24,7 +24,7 @@ struct Modelled {
 
 struct Model {
     messages: Vec<Modelled>,
-    /// Receipts that are no longer good.
+    /// Receipts that are no longer valid.
     stale: Vec<(Guid, Receipt)>,
     /// The time of the queue: it never goes back, and passes while the clock is behind.
     time: u64,
@@ -41,7 +41,7 @@ impl Model {
         self.passed = passed;
     }
 
-    /// The service has told a time of the queue.
+    /// The service has reported a time of the queue.
     fn saw(&mut self, next_visible: u64, visibility: u32) {
         self.time = self.time.max(next_visible - u64::from(visibility) * SECOND);
     }
@@ -99,7 +99,7 @@ async fn peek(world: &World, model: &Model) {
     assert_eq!(peeked.iter().map(|message| &*message.text).collect::<Vec<_>>(), expected);
 }
 
-/// Deletes or updates a message, perhaps with a receipt that is no longer good.
+/// Deletes or updates a message, perhaps with a receipt that is no longer valid.
 async fn change(world: &World, model: &mut Model, rng: &mut Rng) {
     if !model.stale.is_empty() && rng.below(3) == 0 {
         let (id, receipt) = model.stale[rng.below(model.stale.len())];

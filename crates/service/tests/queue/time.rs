@@ -47,7 +47,7 @@ async fn messages_of_a_queue_that_is_ahead_of_the_clock_survive_a_restart() {
     assert_eq!(again, ["after", "before"]);
 }
 
-/// A jump forward ends timeouts early, but a message still has one holder: the receipt of the first is no longer good.
+/// A jump forward ends timeouts early, but a message still has one holder: the receipt of the first is no longer valid.
 #[tokio::test]
 async fn a_jump_forward_leaves_one_holder() {
     let world = World::with_queue().await;

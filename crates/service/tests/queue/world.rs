@@ -29,7 +29,7 @@ impl Time {
         Self { clock: Arc::new(AtomicU64::new(START_TICKS)), passed: Arc::default() }
     }
 
-    /// The clock of the machine. It moves on by a tick with every look, as a real one does.
+    /// The clock of the machine. It advances by a tick with every reading, as a real one does.
     pub fn clock(&self) -> Clock {
         let clock = self.clock.clone();
         Clock::new(move || clock.fetch_add(1, Ordering::SeqCst))
@@ -41,12 +41,12 @@ impl Time {
         self.passed.fetch_add(ticks, Ordering::SeqCst);
     }
 
-    /// Somebody sets the clock.
+    /// Sets the clock.
     pub fn set_back(&self, ticks: u64) {
         self.clock.fetch_sub(ticks, Ordering::SeqCst);
     }
 
-    /// Somebody sets the clock.
+    /// Sets the clock.
     pub fn set_forward(&self, ticks: u64) {
         self.clock.fetch_add(ticks, Ordering::SeqCst);
     }
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Background work, until there is no more of it.
+    /// Runs background work until there is no more of it.
     pub async fn sweep(&self) {
         let mut sweep = self.service.sweep();
         for _ in 0..10 {

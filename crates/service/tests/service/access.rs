@@ -94,7 +94,8 @@ fn of_table(name: &str, permissions: &str, ends: RangeEnds<'_>) -> Grant {
     })
 }
 
-/// What is said of an operation. What its head alone tells is never stricter, and no milder where no key is to come.
+/// The result of authorising an operation. The check of its head alone gives the same result; without a key it is never
+/// stricter.
 fn verdict(grant: &Grant, operation: &Operation) -> Result<(), ErrorCode> {
     let verdict = authorize(grant, operation).map_err(|failure| failure.code);
     let (table, key) = match operation {
@@ -135,7 +136,7 @@ fn tokens_of_accounts() {
     assert!(cases > 30_000, "{cases}");
 }
 
-/// A batch is read if there is anything that it could hold, and only then.
+/// A batch is read only if the grant permits at least one possible operation.
 #[test]
 fn batches_are_announced() {
     let code = |grant: &Grant| authorize_batch(grant).map_err(|failure| failure.code);
@@ -154,7 +155,7 @@ fn batches_are_announced() {
     assert_eq!(code(&Grant::everything("acct")), Ok(()));
 }
 
-/// SA-02, SA-03, SA-06. A token of a table is good for the entities of that table and for nothing else.
+/// SA-02, SA-03, SA-06. A token of a table is valid only for the entities of that table.
 #[test]
 fn tokens_of_tables() {
     for (kind, resource, needed) in OPERATIONS {
@@ -175,7 +176,7 @@ fn tokens_of_tables() {
     assert!(grant.covers(&table("DATA")) && !grant.covers(&table("Data2")));
 }
 
-/// Before 2015-04-05 what is not allowed is said not to exist.
+/// Before 2015-04-05 missing permissions are reported as a missing resource.
 #[test]
 fn old_versions_hide_refusals() {
     let hiding = |grant: Grant| Grant { hides_refusals: true, ..grant };
@@ -250,7 +251,7 @@ fn batches() {
     assert_eq!(refused(&of_account("sc", "au"), &both), Err((kind, Some(0))));
 }
 
-/// A rejection for the rights is the front door's; one for the range is the operation's, as recorded.
+/// Recorded: missing permissions are reported by the front end, a wrong range by the operation.
 #[test]
 fn where_refusals_come_from() {
     let grant = of_table("Data", "a", RangeEnds { first: ("q", ""), last: ("", "") });
@@ -265,7 +266,7 @@ fn where_refusals_come_from() {
     assert_eq!(origin("insert"), Origin::Operation);
 }
 
-/// SA-04: a query returns what lies in the range and nothing else, page by page too; what lies outside cannot be got.
+/// SA-04: a query returns only entities in the range, also page by page; others cannot be read.
 #[tokio::test]
 async fn reads_are_narrowed() {
     let world = World::new();

@@ -154,7 +154,7 @@ async fn finding_5_tables_of_a_removed_account_never_reappear() {
     assert!(outcomes.contains(&(Removal::Done, false)), "{outcomes:?}");
 }
 
-/// An engine that fails from some call on, like a process that is killed.
+/// An engine that fails from some call on, like a killed process.
 struct Mortal {
     inner: Memory,
     calls_left: AtomicU64,
@@ -181,7 +181,7 @@ impl Layer for Mortal {
     }
 }
 
-/// A removal that is cut short leaves an account that works again after a while.
+/// After an interrupted removal the account works again after a while.
 #[tokio::test]
 async fn an_interrupted_removal_is_undone() {
     for calls in 0..8 {
@@ -214,7 +214,7 @@ async fn an_interrupted_removal_is_undone() {
     }
 }
 
-/// The containers of an account that was given at start stay with it when the operator creates it in the engine.
+/// The containers of a static account stay with it when the operator creates it in the engine.
 #[tokio::test]
 async fn an_account_given_at_start_can_be_created_in_the_engine() {
     let world = World::new();

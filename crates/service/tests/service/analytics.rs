@@ -49,8 +49,8 @@ async fn they_are_read_like_others_but_not_listed() {
     assert_eq!(none, Err(ErrorCode::ResourceNotFound));
 }
 
-/// Two front ends that have read the same rows do not write over each other: the second is told to read again, and
-/// nothing of what it brought is written.
+/// Two front ends that have read the same rows do not overwrite each other: the second one gets an error and must read
+/// again, and none of its rows is written.
 #[tokio::test]
 async fn what_was_changed_meanwhile_is_not_written_over() {
     let world = world().await;
@@ -96,7 +96,7 @@ async fn old_periods_go_and_so_does_everything_with_its_account() {
     assert_eq!(periods(&world).await, "20260102T0000/system;All 20260102T0000/user;All ");
     let minutes = TableName::of_metrics(METRICS_TABLES[2]).unwrap();
     world.service.trim_metrics("acct", &minutes, "20260102T0000").await.unwrap();
-    // It has the home of the account that was given at start, for that has a table.
+    // It has the home of the static account, because that one has a table.
     let accounts = world.service.accounts();
     accounts.add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();
     world.drop("Data").await.unwrap();

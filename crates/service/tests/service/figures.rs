@@ -1,4 +1,4 @@
-//! What is counted about tables and partitions.
+//! Counters of tables and partitions.
 
 use lazuli_model::table::Operation;
 use lazuli_model::table::operation::{Change, EntityQuery, Match, Write};

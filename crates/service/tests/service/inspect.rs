@@ -1,4 +1,4 @@
-//! What a look at every row finds, and that it finds nothing in what the service itself has written.
+//! Checks of every row: what they find, and that they accept everything that the service itself has written.
 
 use bytes::Bytes;
 use lazuli_engine::{Marks, RowView, TableId, Version};
@@ -53,7 +53,7 @@ fn what_is_right_has_no_findings() {
     assert_eq!(found, wanted);
 }
 
-/// Once the metrics were switched on, every store and every backup was called damaged.
+/// Once the metrics were switched on, every store and every backup was reported as damaged.
 #[test]
 fn tables_of_the_metrics_are_tables() {
     let found = look(&[
@@ -67,10 +67,10 @@ fn tables_of_the_metrics_are_tables() {
         (3, "20260101T0000", "user;All", 3, entity()),
     ]);
     assert_eq!(found, Findings { tables: 1, entities: 1, ..Findings::default() });
-    check(&[(0, "tables/dev", "n/$other", 2, table(3, "$Other"))], "does not fit its key");
+    check(&[(0, "tables/dev", "n/$other", 2, table(3, "$Other"))], "does not match its key");
 }
 
-/// What is wrong with a table's record is not told of its rows as well.
+/// A problem with a table's record is not reported again for its rows.
 #[test]
 fn rows_of_a_table_whose_record_is_wrong_are_not_out_of_reach() {
     let found = look(&[(0, "tables/dev", "n/people", 2, table(3, "Others")), (3, "p", "r", 3, entity())]);
@@ -80,20 +80,20 @@ fn rows_of_a_table_whose_record_is_wrong_are_not_out_of_reach() {
 #[test]
 fn what_is_wrong_is_found() {
     let people = || (0, "tables/dev", "n/people", 2, table(3, "People"));
-    check(&[(0, "tables/dev", "n/people", 2, table(3, "Others"))], "does not fit its key");
-    check(&[(0, "tables/dev", "n/people", 2, table(10, "People"))], "never given out");
+    check(&[(0, "tables/dev", "n/people", 2, table(3, "Others"))], "does not match its key");
+    check(&[(0, "tables/dev", "n/people", 2, table(10, "People"))], "never assigned");
     check(&[people(), (0, "tables/dev", "n/other", 2, table(3, "Other"))], "two tables have one id");
-    check(&[(0, "tables/dev", "d/00000000000000000003", 1, dropped(3)), people()], "deleted and is not");
-    check(&[(0, "tables/dev", "d/00000000000000000004", 1, dropped(3))], "does not fit its key");
-    check(&[(0, "tables/dev", "x/people", 1, dropped(3))], "no known kind");
+    check(&[(0, "tables/dev", "d/00000000000000000003", 1, dropped(3)), people()], "both live and deleted");
+    check(&[(0, "tables/dev", "d/00000000000000000004", 1, dropped(3))], "does not match its key");
+    check(&[(0, "tables/dev", "x/people", 1, dropped(3))], "unknown kind");
     check(&[(0, "tables/dev", "n/people", 2, Bytes::from_static(b"\x09"))], "catalog record");
     check(&[(0, "accounts", "dev", 2, Bytes::from_static(b"\x09"))], "catalog record");
     check(&[(0, "properties", "dev/table", 2, Bytes::from_static(b"\x09"))], "catalog record");
-    check(&[(0, "elsewhere", "", 2, Bytes::new())], "no known kind");
-    check(&[(4, "p", "r", 1, entity())], "out of reach");
-    check(&[people(), (3, "p", "r", 101, entity())], "of the future");
-    check(&[people(), (3, "p/q", "r", 1, entity())], "client can name");
-    check(&[people(), (3, "p", &"x".repeat(1025), 1, entity())], "client can name");
+    check(&[(0, "elsewhere", "", 2, Bytes::new())], "unknown kind");
+    check(&[(4, "p", "r", 1, entity())], "unreachable");
+    check(&[people(), (3, "p", "r", 101, entity())], "higher than the last one assigned");
+    check(&[people(), (3, "p/q", "r", 1, entity())], "not valid for clients");
+    check(&[people(), (3, "p", &"x".repeat(1025), 1, entity())], "not valid for clients");
     check(&[people(), (3, "p", "r", 1, Bytes::from_static(b"\x02"))], "stored row");
     check(&[people(), (3, "p", "r", 1, Bytes::from_static(&[1, 1, 0, 0, 0, 0, 0]))], "stored row");
 }
@@ -119,15 +119,15 @@ fn rows_of_queues() {
     ]);
     assert_eq!(found, Findings { queues: 1, messages: 1, ..Findings::default() });
     for (partition, row, value, wanted) in [
-        ("n", key.as_str(), message(""), "no known kind"),
-        ("m", "v/5/5/5", message(""), "no known kind"),
-        ("m", "z", message(""), "no known kind"),
-        ("m", "c/16", count, "no known kind"),
+        ("n", key.as_str(), message(""), "unknown kind"),
+        ("m", "v/5/5/5", message(""), "unknown kind"),
+        ("m", "z", message(""), "unknown kind"),
+        ("m", "c/16", count, "unknown kind"),
         ("m", "c/05", Bytes::new(), "not in a form"),
         ("m", &key, Bytes::from_static(b"\x09"), "not in a form"),
         ("m", &key, message(&"x".repeat(65_537)), "too long"),
         ("m", "x/1/2", Bytes::new(), "catalog record"),
-        ("m", "y/1/2", Bytes::from_static(b"1"), "no known kind"),
+        ("m", "y/1/2", Bytes::from_static(b"1"), "unknown kind"),
     ] {
         check(&[jobs(), (3, partition, row, 1, value)], wanted);
     }

@@ -9,7 +9,7 @@
 //! | what a grant allows | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
 //! | accounts and their removal | `accounts.rs` |
-//! | what is counted | `figures.rs` |
+//! | counters | `figures.rs` |
 //! | the tables of the service's own metrics | `analytics.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -46,7 +46,7 @@ struct World {
     service: Service,
     engine: Arc<Memory>,
     ticks: Arc<AtomicU64>,
-    /// How much time each look at the stopwatch takes.
+    /// How far each reading of the stopwatch advances it.
     step: Arc<AtomicU64>,
 }
 

@@ -21,7 +21,7 @@ async fn world_of(partitions: usize, rows: usize) -> World {
     world
 }
 
-/// QY-13 to QY-18: a query reads what its keys leave open, and no more.
+/// QY-13 to QY-18: a query reads only the rows that its key conditions allow.
 #[tokio::test]
 async fn rows_read() {
     let world = world_of(5, 20).await;
@@ -47,7 +47,8 @@ async fn rows_read() {
     }
 }
 
-/// The stopwatch advances by one step at each look: planning takes one, reading another, and a deadline starts with it.
+/// The stopwatch advances by one step at each reading: planning takes one, reading another, and a deadline starts with
+/// it.
 #[tokio::test]
 async fn time_spent() {
     let world = world_of(1, 3).await;
@@ -56,7 +57,8 @@ async fn time_spent() {
     assert_eq!((effort.plan_time, effort.scan_time), (Duration::from_secs(2), Duration::from_secs(2)));
 }
 
-/// PG-01, PG-09: pages joined are the whole, whatever their size; PG-10: a token outlives the row that it names.
+/// PG-01, PG-09: joined pages are the complete result, whatever their size; PG-10: a token outlives the row that it
+/// names.
 #[tokio::test]
 async fn pages_join() {
     let world = world_of(3, 7).await;
@@ -82,7 +84,7 @@ async fn pages_join() {
     assert_eq!(keys(&page), "p1/r003 ");
 }
 
-/// PG-04, ER-10: a query that has run out of time returns what it has, perhaps nothing, and can be resumed.
+/// PG-04, ER-10: a query that has timed out returns what it has, perhaps nothing, and can be resumed.
 #[tokio::test]
 async fn time_ends_a_page() {
     let world = world_of(1, 1000).await;

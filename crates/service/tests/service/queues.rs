@@ -155,7 +155,7 @@ async fn a_dequeued_message_is_hidden_and_comes_back() {
     assert_eq!(texts(&world.get(1, 1).await), ["later"]);
 }
 
-/// QU-03: a receipt is good until the message is dequeued again, updated, deleted or has expired.
+/// QU-03: a receipt is valid until the message is dequeued again, updated, deleted or has expired.
 #[tokio::test]
 async fn receipts() {
     let world = World::with_queue().await;
@@ -164,7 +164,7 @@ async fn receipts() {
     assert_eq!(world.delete(put.id, put.receipt).await, Err(ErrorCode::MessageNotFound));
     assert!(world.get(1, 30).await.is_empty(), "the update hides it");
     world.pass(11);
-    // The timeout has passed, but nobody took it: the receipt is still good.
+    // The timeout has passed, but nobody took it: the receipt is still valid.
     let updated = world.update(put.id, updated, 0, None).await.unwrap();
     let peeked = world.peek(1).await;
     assert_eq!((&*peeked[0].text, peeked[0].dequeue_count), ("final", 0));
@@ -190,7 +190,7 @@ async fn messages_expire() {
     assert_eq!(texts(&world.get(32, 1).await), ["for ever"]);
 }
 
-/// Order is by time of next visibility, then by insertion; also when the clock is set back.
+/// The order is by time of next visibility, then by insertion; also when the clock is set back.
 #[tokio::test]
 async fn order_survives_a_clock_that_goes_back() {
     let world = World::with_queue().await;

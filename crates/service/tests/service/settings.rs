@@ -1,4 +1,4 @@
-//! Access policies of tables and properties of services: kept, replaced, forgotten.
+//! Access policies of tables and properties of services: stored, replaced, deleted.
 
 use lazuli_model::properties::{Logging, Metrics, PropertiesUpdate};
 use lazuli_model::{AccessPolicy, ServiceProperties, SignedIdentifier};
@@ -100,7 +100,7 @@ async fn properties_change_in_part_and_for_one_account() {
     assert!(!world.logs_reads("other").await);
 }
 
-/// An account that is removed and added again starts anew.
+/// An account that is removed and added again starts with default properties.
 #[tokio::test]
 async fn properties_go_with_their_account() {
     let world = World::new();

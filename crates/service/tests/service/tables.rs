@@ -31,7 +31,7 @@ async fn accounts_are_apart() {
     }
 }
 
-/// DM-08: names do not regard case, and keep the case of their creation.
+/// DM-08: names are case-insensitive, and keep the case of their creation.
 #[tokio::test]
 async fn case_is_kept_but_does_not_count() {
     let world = World::new();
@@ -124,7 +124,8 @@ async fn listings_come_in_pages() {
     assert_eq!(all, ["Alpha", "Bravo", "charlie", "delta"]);
 }
 
-/// Found by a foreign test: a page that ended with the last name of a filter's range promised another, which was empty.
+/// Found by a third-party test: a page that ended with the last name of a filter's range promised another, which was
+/// empty.
 #[tokio::test]
 async fn a_listing_ends_where_its_filter_does() {
     let world = World::new();
@@ -143,12 +144,12 @@ async fn a_listing_ends_where_its_filter_does() {
             panic!()
         };
         assert_eq!(names, expected, "{filter}");
-        // Between capitals and small letters there may be more.
+        // Between upper-case and lower-case letters there may be more.
         assert_eq!(next.is_some(), filter.contains("aaab"), "{filter}");
     }
 }
 
-/// A found bug: only 256 deleted tables were swept, and the others kept their space.
+/// A former bug: only 256 deleted tables were swept, and the others kept their space.
 #[tokio::test]
 async fn any_number_of_deleted_tables_is_swept() {
     let world = World::new();
@@ -163,7 +164,7 @@ async fn any_number_of_deleted_tables_is_swept() {
     assert_eq!(rows_in(&*world.engine, TableId::SYSTEM).await.len(), 0);
 }
 
-/// An engine that makes a deletion and then holds its response back until it is let go.
+/// An engine that applies a deletion and then holds its response back until it is released.
 struct Held {
     inner: Memory,
     deleted: Notify,
@@ -195,8 +196,8 @@ impl Layer for Held {
     }
 }
 
-/// A found bug: between a deletion and the forgetting of its id, a new table of the name took writes for the old one,
-/// which were acknowledged and gone.
+/// A former bug: between a deletion and the removal of its id from the cache, writes to a new table of the same name
+/// went into the old one, so they were acknowledged and lost.
 #[tokio::test]
 async fn a_new_table_never_takes_the_id_of_the_old_one() {
     let engine =
@@ -225,7 +226,7 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     assert!(service.execute(&grant, read).await.is_ok(), "what was acknowledged is there");
 }
 
-/// An engine on which somebody else is always faster.
+/// An engine on which another process is always faster.
 struct Outrun {
     inner: Memory,
     attempts: AtomicUsize,
@@ -246,12 +247,12 @@ impl Layer for Outrun {
             return self.inner.apply(table, partition, writes);
         }
         let attempts = self.attempts.fetch_add(1, Ordering::SeqCst);
-        assert!(attempts < 10_000, "it would go on for ever");
+        assert!(attempts < 10_000, "it would continue forever");
         Box::pin(std::future::ready(Ok(Applied::Refused { index: 0, reason: Reason::Mismatch })))
     }
 }
 
-/// A change that others outrun again and again is given up at last, and says that nothing was done.
+/// A change that always loses against others fails in the end, with an error that says that nothing was applied.
 #[tokio::test]
 async fn changes_of_records_are_tried_a_bounded_number_of_times() {
     let engine = Arc::new(Outrun { inner: Memory::new(Clock::system()), attempts: AtomicUsize::new(0) });

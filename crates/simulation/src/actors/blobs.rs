@@ -12,7 +12,7 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
-/// A blob is its number, repeated: so a mixture of two writes shows.
+/// A blob is its number, repeated: so a mixture of two writes is visible.
 const WORD_BYTES: usize = 8;
 
 /// Writes one blob and reads all of them, `steps` times in all.
@@ -58,7 +58,7 @@ async fn write_blob(world: &World, client: usize) {
     } else {
         put_blocks(world, &target, &content_of(number)).await
     };
-    // A blob that does not exist is as deleted as it can be.
+    // A blob that does not exist counts as deleted.
     let fate = if is_deletion && answer.status() == 404 { Fate::Applied } else { answer.fate() };
     world.ledger().registers.settle(&name, number, fate);
     if fate == Fate::Unknown {
@@ -81,7 +81,7 @@ async fn put_blocks(world: &World, target: &str, content: &str) -> Answer {
             if answer.fate() == Fate::Unknown {
                 pass(SETTLED_AFTER).await;
             }
-            // Nothing was committed, whatever became of the block.
+            // Nothing was committed, whether or not the block was stored.
             return Answer::NotSent;
         }
         list.push_str(&format!("<Uncommitted>{id}</Uncommitted>"));
@@ -91,7 +91,7 @@ async fn put_blocks(world: &World, target: &str, content: &str) -> Answer {
     let commit = request("PUT", format!("{target}?comp=blocklist"), VERSION).body(list);
     let answer = world.send_as(&access, Service::Blob, commit).await;
     if answer.status() == 400 {
-        world.trace.fail(format!("blocks that were staged are gone: {}", answer.text()));
+        world.trace.fail(format!("staged blocks are gone: {}", answer.text()));
     }
     answer
 }
@@ -110,7 +110,7 @@ pub async fn read_blob(world: &World, client: usize) -> Option<()> {
             None => Err(format!("{name} is torn: {}", String::from_utf8_lossy(body))),
         },
         Answer::Got(Got { status: 200, is_broken: true, .. }) if world.core.failed_calls() == failed => {
-            Err(format!("{name} broke off, although no call has failed"))
+            Err(format!("{name} ended early, although no call has failed"))
         }
         Answer::Got(Got { status: 404, error, .. })
             if *error != Some(lazuli_model::ErrorCode::BlobNotFound) =>
@@ -124,7 +124,7 @@ pub async fn read_blob(world: &World, client: usize) -> Option<()> {
     Some(())
 }
 
-/// The number of the write that left this content, if it is whole.
+/// The number of the write that left this content, if it is complete.
 fn number_of(body: &[u8]) -> Option<u64> {
     let first = std::str::from_utf8(body.get(..WORD_BYTES)?).ok()?;
     let number: u64 = first.parse().ok()?;

@@ -58,7 +58,7 @@ async fn list(world: &World, access: &Access) {
         world.trace.fail(format!("account {} shows {stray} of an earlier account", access.account));
     }
     let after = world.ledger().accounts.existing(access);
-    // One whose deletion began meanwhile may be missing.
+    // A table whose deletion began in the meantime may be missing.
     let missing = before.iter().find(|name| after.contains(name) && !shown.contains(&name.as_str()));
     if let Some(name) = missing {
         world.trace.fail(format!("account {} does not show its table {name}", access.account));

@@ -1,4 +1,4 @@
-//! Lets servers crash and start again, and the shared engine move to another machine.
+//! Crashes and restarts servers, and moves the shared engine to another machine.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::world::World;
 const CALM_MAX: u64 = 60_000;
 /// The longest time that a server stays down.
 const DOWN_MAX: u64 = 5_000;
-/// How often it is looked whether the store must be opened again.
+/// How often to check whether the store must be reopened.
 const LOOK_EVERY: u64 = 500;
 
-/// Lets servers crash until the world is calm.
+/// Crashes servers until the time of faults is over.
 pub async fn crash_and_restart(world: Arc<World>) {
     let mut next = world.time.milliseconds() + world.rng.below(CALM_MAX);
     while !world.is_calm() {
@@ -42,7 +42,7 @@ pub async fn restart(world: &World, number: usize, down_max: u64) {
     start(world, number).await;
 }
 
-/// Starts a server, however often it takes.
+/// Starts a server, with as many attempts as it takes.
 pub async fn start(world: &World, number: usize) {
     loop {
         match Front::start(world).await {

@@ -1,4 +1,4 @@
-//! Clients and administrators. Each does one thing after the other, and checks every response.
+//! Clients and administrators. Each sends one request after the other, and checks every response.
 
 mod accounts;
 mod blobs;
@@ -22,15 +22,15 @@ use crate::network::Answer;
 use crate::time::pass;
 use crate::world::World;
 
-/// The account that stays, with everything that is checked for long.
+/// The account that is never removed, with all data that is checked over the whole run.
 pub const STEADY: &str = "steady";
-/// After this time, in milliseconds, a change of unknown outcome was made, or never will be.
+/// After this time, in milliseconds, a change with an unknown outcome was applied, or never will be.
 pub const SETTLED_AFTER: u64 = 200_000;
 /// Attempts to set something up.
 const ATTEMPTS_MAX: usize = 60;
 
 impl World {
-    /// Sends a request with the key of an access, and checks that the key was treated as it must be.
+    /// Sends a request with the key of an access, and checks that the key was accepted or rejected correctly.
     pub async fn send_as(&self, access: &Access, service: Service, request: Request) -> Answer {
         let answer = self.send(service, &access.account, &access.key, request).await;
         let checked = self.ledger().accounts.check(access, &answer);

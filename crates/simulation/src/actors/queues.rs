@@ -45,7 +45,7 @@ async fn consume(world: &World) {
     let Some(held) = get(world, count, 1 + world.rng.below(HOLD_SECONDS_MAX)).await else { return };
     for message in held {
         match world.rng.below(10) {
-            // It comes back by itself.
+            // It becomes visible again by itself.
             0..3 => {}
             3 => {
                 pass(world.rng.below(2 * message.hold.time)).await;
@@ -112,7 +112,7 @@ async fn delete(world: &World, message: &Held) {
     world.expect(checked);
 }
 
-/// Takes every message in the end: none that was put and not deleted may be missing.
+/// Takes all messages at the end: none that was put and not deleted may be missing.
 pub async fn drain(world: &World) {
     pass(2 * HOLD_SECONDS_MAX * 1000).await;
     let mut found = Vec::new();
@@ -124,6 +124,6 @@ pub async fn drain(world: &World) {
     }
     let missing = world.ledger().messages.remaining().into_iter().find(|text| !found.contains(text));
     if let Some(text) = missing {
-        world.trace.fail(format!("message {text} was acknowledged, and is lost"));
+        world.trace.fail(format!("message {text} was acknowledged, but is lost"));
     }
 }

@@ -24,7 +24,7 @@ struct Account {
     dead: Vec<String>,
 }
 
-/// What a client knows of an account when it sends a request.
+/// What a client knows about an account when it sends a request.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The account.

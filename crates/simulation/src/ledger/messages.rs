@@ -57,10 +57,10 @@ impl Messages {
             return Err(format!("message {text} was never put"));
         };
         if message.put == Some(Fate::Rejected) {
-            return Err(format!("message {text} was rejected, and is there"));
+            return Err(format!("message {text} was rejected, but exists"));
         }
         if message.deleted.is_some_and(|deleted| deleted < hold.from) {
-            return Err(format!("message {text} was deleted, and is there"));
+            return Err(format!("message {text} was deleted, but exists"));
         }
         // Each was granted at some time between request and response: can the grants be so far apart?
         let other = message.holds.iter().find(|other| hold.got < other.until() && other.got < hold.until());
@@ -79,7 +79,7 @@ impl Messages {
         }
     }
 
-    /// What became of the deletion, whose response arrived `now`.
+    /// Records the outcome of a deletion, whose response arrived `now`.
     pub fn deleted(&mut self, text: &str, hold: Hold, fate: Fate, now: u64) -> Checked {
         let Some(message) = self.0.get_mut(text) else { return Ok(()) };
         match fate {
@@ -92,7 +92,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Messages that must still be there.
+    /// Messages that must still exist.
     pub fn remaining(&self) -> Vec<String> {
         let is_there = |message: &Message| message.put == Some(Fate::Applied) && !message.is_deleting;
         self.0.iter().filter(|(_, message)| is_there(message)).map(|(text, _)| text.clone()).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Checked;
 use crate::network::Fate;
 
-/// What a write leaves behind, and what is known of it.
+/// The effect of a write, and what is known about it.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     /// The register has a value afterwards.
@@ -32,7 +32,7 @@ impl Registers {
         writes.len() as u64 - 1
     }
 
-    /// What is known of a write after its response.
+    /// Records what is known about a write after its response.
     pub fn settle(&mut self, name: &str, number: u64, fate: Fate) {
         let writes = self.0.get_mut(name).and_then(|writes| writes.get_mut(number as usize));
         if let Some(write) = writes {

@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::linear::{self, Clock, Event, Recorder};
 use crate::random::Random;
 
-/// Values that a client writes at most; tells the values of clients apart.
+/// Maximum values that a client writes; distinguishes the values of clients.
 const VALUES_MAX: u32 = 1_000_000;
 /// Leases that clients share: with few of them, clients meet the leases of others.
 const LEASES: usize = 4;
@@ -85,14 +85,14 @@ impl Client {
         let start = self.clock.tick();
         let response = self.caller.send(request).await.ok();
         let end = self.clock.tick();
-        // A 5xx does not say what became of the request.
+        // A 5xx leaves the outcome of the request open.
         let response = response.filter(|response| response.status < 500);
         let answer = match &response {
             Some(response) => Some(self.answer(&operation, response)?),
             None => None,
         };
         let end = if answer.is_some() { end } else { u64::MAX };
-        // A read without a response says nothing.
+        // A read without a response proves nothing.
         if answer.is_some() || !matches!(operation, Operation::Get { .. }) {
             self.events.push(Event { client: self.number, start, end, operation, answer });
         }
@@ -178,7 +178,7 @@ impl linear::Client<Operation> for Client {
     }
 }
 
-/// The value that a content belongs to. Every byte of it must be right.
+/// The value that the content encodes. Every byte of it must be correct.
 fn value(body: &[u8]) -> Result<u32, String> {
     let number = std::str::from_utf8(body).ok().and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
     match number {

@@ -5,7 +5,7 @@ use crate::linear;
 /// Blobs that histories work on.
 pub const BLOBS: usize = 3;
 
-/// What a blob must be for a write to be applied.
+/// The state that a blob must have for a write to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Anything.
@@ -170,7 +170,7 @@ fn holds(condition: Condition, value: Option<u32>) -> bool {
     }
 }
 
-/// A leased blob is written with its lease only, any other blob without one.
+/// A leased blob can be written only with its lease, any other blob only without one.
 fn permits(blob: &Blob, lease: Option<u32>) -> bool {
     match blob.lease {
         Lease::Held(id) => lease == Some(id),

@@ -8,7 +8,7 @@ use lazuli_probe::Request;
 use crate::random::Random;
 use crate::soak::{Link, Shared};
 
-/// Blobs of a container: the data is bounded, so anything that grows does so without a reason.
+/// Blobs of a container: the data is bounded, so nothing has a reason to grow.
 const BLOBS: usize = 40;
 /// Bytes of most contents, at most.
 const SMALL_BYTES_MAX: u64 = 20_000;
@@ -22,7 +22,7 @@ const BLOCK_BYTES: usize = 64 * 1024;
 /// The value of a blob: the number that its content was made from, or nothing.
 type Known = Option<u64>;
 
-/// A content that shows which value it belongs to, and in which every byte can be checked.
+/// Content that identifies its value, and in which every byte can be checked.
 pub(crate) fn content(value: u64) -> Vec<u8> {
     let length =
         if value.is_multiple_of(16) { LARGE_BYTES } else { value.wrapping_mul(7919) % SMALL_BYTES_MAX };

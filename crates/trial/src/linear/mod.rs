@@ -1,7 +1,8 @@
-//! Looks for an order that explains a history (Wing and Gong's search, with the memory that Lowe added).
+//! Looks for an order that explains a history (Wing and Gong's search, with Lowe's memoisation).
 //!
-//! At every point any operation may come next that started before the first response of an unplaced one; it fits if the
-//! model gives the recorded answer. Operations without a response may be placed anywhere after their start, or nowhere.
+//! At every point, any operation that started before the first response of an unplaced one may come next; it fits if
+//! the model gives the recorded response. Operations without a response may be placed anywhere after their start, or
+//! nowhere.
 
 mod record;
 
@@ -39,7 +40,7 @@ pub enum Verdict {
 /// Which events are placed, as bits.
 type Placed = Vec<u64>;
 
-/// Is there an order of these events in which the model gives all of their answers?
+/// Is there an order of these events in which the model gives all of their responses?
 pub fn check<O: Operation>(events: &[Event<O>]) -> Verdict {
     let mut events: Vec<&Event<O>> = events.iter().collect();
     events.sort_by_key(|event| event.start);
@@ -95,7 +96,8 @@ impl<O: Operation> Search<'_, O> {
         Verdict::Impossible
     }
 
-    /// The first response among the unplaced: what started later cannot come before it. Done if none is left.
+    /// The first response among the unplaced: operations that started later cannot come before it. Done if none is
+    /// left.
     fn limit(&self, placed: &Placed) -> (u64, bool) {
         let waiting = self
             .events

@@ -1,4 +1,4 @@
-//! What a history is made of, and how concurrent clients record it.
+//! Histories, and how concurrent clients record them.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -12,7 +12,8 @@ use super::{Operation, Verdict, check};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 
-/// An operation with its interval. Without a response nobody knows whether it was done; if so, at any time after its start.
+/// An operation with its interval. Without a response it is unknown whether it was applied; if so, at any time after
+/// its start.
 #[derive(Clone, Debug)]
 pub struct Event<O: Operation> {
     /// Who sent it.
@@ -23,11 +24,11 @@ pub struct Event<O: Operation> {
     pub end: u64,
     /// What was asked for.
     pub operation: O,
-    /// What the server answered.
+    /// The response of the server.
     pub answer: Option<O::Answer>,
 }
 
-/// A clock that only orders: what ended before something else started has the lower number.
+/// A logical clock: an event that ended before another started has the lower number.
 #[derive(Clone, Default)]
 pub struct Clock(Arc<watch::Sender<u64>>);
 
@@ -77,7 +78,7 @@ pub trait Client<O: Operation>: Send + Sized + 'static {
     /// Does a number of operations; ends early when the server is gone.
     fn run(self, operations: usize) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
 
-    /// Reads everything at the end: this shows what became of operations without a response.
+    /// Reads everything at the end: this shows the outcome of operations without a response.
     fn read_all(self) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
 }
 
@@ -160,7 +161,7 @@ where
     Ok(())
 }
 
-/// A history for a person to read.
+/// A history in human-readable form.
 pub fn print<O: Operation>(events: &[Event<O>]) -> String {
     let mut sorted: Vec<&Event<O>> = events.iter().collect();
     sorted.sort_by_key(|event| event.start);

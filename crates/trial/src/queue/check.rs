@@ -58,14 +58,14 @@ pub enum Act {
     },
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done.
     Done,
     /// It was rejected and changed nothing.
     Rejected,
-    /// There was no response: it was done or not.
+    /// There was no response: it may or may not have been applied.
     Unknown,
 }
 
@@ -78,7 +78,7 @@ pub struct Event {
     pub start: Duration,
     /// When the response arrived.
     pub end: Duration,
-    /// What was asked for, and what was received.
+    /// The request, and the response.
     pub act: Act,
     /// What became of it.
     pub outcome: Outcome,
@@ -169,7 +169,7 @@ fn one_holder(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Can the second get have come after the hold of the first had ended?
+/// Can the second get have happened after the hold of the first had ended?
 fn may_follow(
     life: &Life<'_>,
     (first, _, seconds): &(&Event, &Received, u64),
@@ -205,7 +205,7 @@ fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The moment by which each receipt had been given out.
+/// The moment by which each receipt had been issued.
 fn receipts(events: &[Event]) -> HashMap<&str, Duration> {
     let mut given = HashMap::new();
     for event in events {
@@ -238,7 +238,7 @@ fn old_receipts_are_rejected(
     Ok(())
 }
 
-/// A history for a person to read.
+/// A history in human-readable form.
 pub fn print(events: &[Event]) -> String {
     let mut sorted: Vec<&Event> = events.iter().collect();
     sorted.sort_by_key(|event| event.start);

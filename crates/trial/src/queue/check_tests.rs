@@ -36,7 +36,7 @@ fn breaks(rule: &str, events: &[Event]) {
     assert!(error.contains(rule), "{error}");
 }
 
-/// QU-01: a message that was received is invisible to everyone else until its time is over.
+/// QU-01: a message that was received is invisible to everyone else until its visibility timeout ends.
 #[test]
 fn two_holders_are_found() {
     breaks("two holders", &[put(), get(2, 3, "a", 1), get(4, 5, "b", 2)]);

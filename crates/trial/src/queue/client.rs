@@ -11,9 +11,9 @@ use crate::random::Random;
 
 /// How long messages stay hidden: long compared with a history, short enough to wait for at the end.
 const HIDDEN_SECONDS: [u64; 2] = [3, 5];
-/// Messages that a client asks for at most.
+/// Maximum messages that a client requests.
 const BATCH_MAX: usize = 8;
-/// Messages that a client puts at most; tells the messages of clients apart.
+/// Maximum messages that a client puts; distinguishes the messages of clients.
 const MESSAGES_MAX: u64 = 1_000_000;
 
 /// A message in hand.
@@ -158,7 +158,7 @@ impl Client {
         let start = self.timing.watch.elapsed();
         let response = self.caller.send(request).await.ok();
         let end = self.timing.watch.elapsed();
-        // A 5xx does not say what became of the request.
+        // A 5xx leaves the outcome of the request open.
         let response = response.filter(|response| response.status < 500);
         self.events.push(Event { client: self.number, start, end, act, outcome: Outcome::Unknown });
         (self.events.len() - 1, response)

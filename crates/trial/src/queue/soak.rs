@@ -9,13 +9,13 @@ use super::wire::{self, Message};
 use crate::random::Random;
 use crate::soak::{Link, Shared};
 
-/// Messages of a queue: the data is bounded, so anything that grows does so without a reason.
+/// Messages of a queue: the data is bounded, so nothing has a reason to grow.
 const MESSAGES: usize = 200;
 /// Messages of a get.
 const BATCH: usize = 32;
 /// How long received messages are hidden.
 const HIDDEN_SECONDS: u64 = 2;
-/// After a lost response, messages may be hidden for this long, as rounding of times goes.
+/// After a lost response, messages may be hidden for this long, because times are rounded.
 const HIDDEN_TIME_MAX: Duration = Duration::from_secs(HIDDEN_SECONDS + 1);
 /// How long hidden messages may take to come back on a slow machine.
 const RETURN_TIME_MAX: Duration = Duration::from_secs(60);

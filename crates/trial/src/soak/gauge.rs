@@ -1,4 +1,4 @@
-//! What is measured while a soak runs, and whether it stays flat.
+//! Measurements during a soak, and whether they stay flat.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,16 +8,16 @@ use std::time::Duration;
 /// Latencies by powers of two of a microsecond.
 const BUCKETS: usize = 32;
 
-/// Growth that is taken for noise, besides a part of what was there.
+/// Growth that counts as noise, in addition to a share of the previous value.
 const MEMORY_SPARE: u64 = 32 << 20;
 const HANDLES_SPARE: u64 = 32;
 const DISK_SPARE: u64 = 256 << 20;
 const MICROS_SPARE: u64 = 20_000;
 
-/// A soak that is shorter says nothing about growth.
+/// A shorter soak proves nothing about growth.
 const TELLING: Duration = Duration::from_secs(600);
 
-/// Counts what the workers do. Reading it starts it anew.
+/// Counts what the workers do. Reading it resets it.
 #[derive(Default)]
 pub struct Meter {
     requests: AtomicU64,
@@ -28,15 +28,15 @@ pub struct Meter {
 /// A moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauge {
-    /// When, since the beginning.
+    /// Time since the beginning.
     pub at: Duration,
-    /// Requests since the moment before.
+    /// Requests since the previous sample.
     pub requests: u64,
-    /// Rows compared with what they must be, since the moment before.
+    /// Rows compared with their expected values since the previous sample.
     pub checks: u64,
-    /// Latency in the middle, in microseconds (to a power of two).
+    /// Median latency in microseconds (to a power of two).
     pub p50: u64,
-    /// Latency of the slowest hundredth.
+    /// 99th percentile of the latency.
     pub p99: u64,
     /// Memory that the server holds.
     pub memory: u64,
@@ -60,7 +60,7 @@ impl Meter {
         self.checks.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    /// What happened since the last time, and what the process holds now.
+    /// The activity since the last sample, and the current resource usage of the process.
     pub fn gauge(&self, at: Duration, process: u32, location: &Path) -> Gauge {
         let counts: Vec<u64> = self.latencies.iter().map(|count| count.swap(0, Ordering::Relaxed)).collect();
         Gauge {
@@ -118,13 +118,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Was it long enough to tell growth from a server that warms up?
+    /// Was it long enough to distinguish growth from warming up?
     pub fn tells_growth(&self) -> bool {
         self.gauges.last().is_some_and(|gauge| gauge.at >= TELLING)
     }
 
-    /// What grew between the third quarter and the last, in which the server lives without a restart: the worst of each, with
-    /// room for noise. What was not measured at all counts as well: it may have grown.
+    /// What grew between the third quarter and the last, in which the server runs without a restart: the worst values
+    /// of each, with a tolerance for noise. Missing measurements count as growth, too.
     pub fn growth(&self) -> Vec<String> {
         let quarter = self.gauges.len() / 4;
         if quarter == 0 {
@@ -199,7 +199,7 @@ mod tests {
         assert!(report(|at| (100 << 20) + at % 7 * (1 << 20)).growth().is_empty());
         assert_eq!(report(|at| (at + 1) * (20 << 20)).growth().len(), 1);
         assert_eq!(report(|_| 0).growth(), ["memory was not measured"]);
-        // What every start begins anew grows in the second half, where there is none.
+        // Values that every restart resets grow in the second half, which has no restarts.
         assert_eq!(report(|at| (100 + at.saturating_sub(20) * 10) << 20).growth().len(), 1);
     }
 

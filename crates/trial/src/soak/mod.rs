@@ -1,9 +1,9 @@
 //! Endurance: mixed work on bounded data, tables that come and go, restarts and kills; nothing may grow.
 //!
 //! Every worker owns a partition, a queue or a container and knows what is in it, so every read is a check. When a
-//! response is lost, the worker waits for the server to come back and looks: the operation under way was done wholly or
-//! not at all, everything else is as acknowledged. A server that gives no response, or 5xx, without having been ended has
-//! failed.
+//! response is lost, the worker waits for the server to come back and checks: the operation in progress was applied
+//! completely or not at all, everything else is as acknowledged. A server that gives no response, or 5xx, without
+//! having been stopped has failed.
 //!
 //! All restarts are in the first half. In the second half the server keeps running, so that growth has time to show.
 
@@ -26,12 +26,12 @@ use crate::subject::{End, Process, Subject};
 use crate::{blob, queue, table};
 use gauge::Meter;
 
-/// How long the server may be away.
+/// How long the server may be down.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// Measurements in a soak.
 const SAMPLES: u32 = 60;
 
-/// What to do for how long.
+/// The kind and length of the work.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program.
@@ -42,13 +42,13 @@ pub struct Options {
     pub time: Duration,
     /// Workers, each with a connection and a partition of its own.
     pub workers: usize,
-    /// How often the server is restarted, by turns gently and by kill -9.
+    /// How often the server is restarted, alternately by a clean stop and by kill -9.
     pub restarts: u32,
     /// Where chance starts.
     pub seed: u64,
 }
 
-/// Where the server is now. The number changes with every start.
+/// The current addresses of the server. The number changes with every start.
 #[derive(Clone, Debug)]
 pub(crate) struct Where {
     pub(crate) start: u64,
@@ -73,13 +73,14 @@ impl Where {
 pub(crate) struct Shared {
     pub(crate) place: watch::Receiver<Where>,
     pub(crate) stop: Arc<AtomicBool>,
-    /// How often the server was stopped or killed: counted before it is.
+    /// How often the server was stopped or killed: counted before it happens.
     ends: Arc<AtomicU64>,
     pub(crate) meter: Arc<Meter>,
 }
 
 impl Shared {
-    /// A response is missing or reports a failure of the server. That is fine if the server was ended since this start.
+    /// A response is missing or reports a failure of the server. That is correct if the server was stopped since this
+    /// start.
     pub(crate) fn lost(&self, start: u64, why: &str) -> Result<(), String> {
         if self.ends.load(Ordering::SeqCst) > start {
             return Ok(());
@@ -130,7 +131,7 @@ impl Link {
         let back = tokio::time::timeout(AWAY_MAX, self.shared.place.wait_for(|place| place.start > start));
         let place = match back.await {
             Ok(Ok(place)) => place.clone(),
-            Ok(Err(_)) => return Err("the soak ended while the server was away".into()),
+            Ok(Err(_)) => return Err("the soak ended while the server was down".into()),
             Err(_) => return Err("the server did not come back".into()),
         };
         self.start = place.start;

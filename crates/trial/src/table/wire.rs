@@ -15,7 +15,7 @@ pub use crate::caller::Lost;
 pub struct Call {
     /// GET, POST, PUT, MERGE, DELETE.
     pub method: &'static str,
-    /// The path and query behind the account.
+    /// The path and query after the account.
     pub target: String,
     /// Further headers.
     pub fields: Vec<(&'static str, String)>,

@@ -1,4 +1,4 @@
-//! The short forms of all trials, on every engine that needs nothing installed.
+//! The short forms of all trials, on every engine that needs no installation.
 
 mod blobs;
 mod histories;

@@ -10,7 +10,7 @@ const SEQUENCES: u32 = 60;
 const STEPS: usize = 120;
 const SEED: u64 = 1;
 
-/// Every response agrees, and every situation is among what was answered.
+/// Every response agrees, and every situation occurs.
 fn check(runtime: &Runtime, mut subject: impl Subject) {
     let met = search(runtime, &mut subject, SEQUENCES, STEPS, SEED).unwrap_or_else(|found| panic!("{found}"));
     assert!(met.missing().is_empty(), "of {} never met: {:?}", situations().len(), met.missing());

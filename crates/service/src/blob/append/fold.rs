@@ -50,7 +50,7 @@ impl Core {
             Fill::Urgent => Some(self.folds.of(at).lock().await),
         };
         if permit.is_some() {
-            // The append is durable whatever becomes of this.
+            // The append is durable even if this fails.
             let _ = self.fold(at, generation).await;
         }
     }
@@ -120,7 +120,7 @@ impl Core {
     }
 }
 
-/// Tells what became of the commit that was to name an upload.
+/// Reports the outcome of the commit that names an upload.
 fn settle(loose: Option<Loose>, decided: &Result<Decided<()>>) {
     let Some(mut loose) = loose else { return };
     match decided {

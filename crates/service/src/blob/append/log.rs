@@ -35,7 +35,7 @@ impl Core {
     }
 
     /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the log has
-    /// reached `bytes_max` or was deleted and can be restored: the lines then belong into another log.
+    /// reached `bytes_max` or was deleted and can be restored: the lines then belong in another log.
     pub async fn append_log(
         &self,
         home: &str,
@@ -72,7 +72,7 @@ impl Core {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// The container of logs, as the place of a blob without a name.
+    /// The container of logs, as the location of a blob without a name.
     async fn logs(&self, home: &str) -> Result<At> {
         let container = ContainerName::logs();
         if let Some(live) = self.service.catalog.find(name_of(home, &container)).await? {

@@ -224,7 +224,7 @@ impl Core {
 }
 
 impl Append {
-    /// Checks everything but lease and conditional headers, which come first.
+    /// Checks everything except lease and conditional headers, which are checked first.
     fn check(&self, blob: &Revision, length: u64) -> Result<()> {
         not_pending(blob)?;
         if blob.is_sealed {

@@ -20,7 +20,7 @@ use crate::blob::reader::read_segment;
 use crate::blob::record::{Revision, Staged, Stored};
 use crate::blob::segment::{Part, Segment};
 
-/// Bytes of small blocks that are kept at most.
+/// Maximum bytes of small blocks that are kept.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The content of a block that is to be committed.

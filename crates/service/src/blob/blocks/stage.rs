@@ -37,7 +37,7 @@ impl Core {
         Ok(Outcome::BlockPut(digested, request.encryption.view()))
     }
 
-    /// Can a block be uploaded to this blob? Asked before the body is read.
+    /// Can a block be uploaded to this blob? Checked before the body is read.
     pub async fn may_stage(&self, at: &At, request: &BlobRequest, id: &BlockId) -> Result<()> {
         let Some(head) = self.head(at).await? else {
             return Guard::of(request, self.clock()).stage(None);

@@ -1,4 +1,4 @@
-//! Copy Blob: synchronous, or asynchronous with the bytes copied at once if they are few.
+//! Copy Blob: synchronous, or asynchronous with small blobs copied immediately.
 
 use lazuli_model::blob::copy::{CopyInfo, CopyStatus, SourceBlob, without_query};
 use lazuli_model::blob::lease::Term;
@@ -244,7 +244,7 @@ pub(super) fn check_source(source: &Revision, copy: &CopyBlob, target: Option<&R
     }
 }
 
-/// LS-09: a copy that may take long needs a lease that does not run out.
+/// LS-09: a copy that may take long needs a lease that does not expire.
 fn needs_infinite_lease(target: Option<&Revision>, guard: &Guard) -> Result<()> {
     let lease = target.and_then(|blob| blob.lease).filter(|lease| lease.state(guard.now()).is_locked());
     match lease {

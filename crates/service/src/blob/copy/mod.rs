@@ -1,4 +1,4 @@
-//! Copies: from a blob of this server, or from elsewhere through the server.
+//! Copies: from a blob of this server, or from another server.
 //!
 //! Every piece of content belongs to one blob, so a copy copies bytes. Only a copy within one blob, such as the promotion
 //! of a snapshot, shares its generation.
@@ -116,7 +116,7 @@ fn meets(conditions: &Conditions, stamp: Stamp, tags: &Tags, style: Style) -> Re
     }))
 }
 
-/// The supply does not fit the operation: the server could not open the source.
+/// The supply does not match the operation: the server could not open the source.
 pub fn unsupplied() -> Error {
     ErrorCode::CopySourceUnreachable.into()
 }

@@ -36,7 +36,7 @@ impl Copies {
         Self { core, is_remote }
     }
 
-    /// Makes one copy that is pending; `false` if there is none.
+    /// Completes one pending copy; `false` if there is none.
     pub async fn round(&mut self) -> Result<bool> {
         let core = &self.core;
         let Some(at) = core.todo.next_copy(self.is_remote) else { return Ok(false) };
@@ -169,7 +169,7 @@ pub fn pending(head: &mut Head, id: Guid) -> Result<&mut Revision> {
     Ok(blob.ok_or(ErrorCode::NoPendingCopyOperation)?)
 }
 
-/// Notes the end of a copy. The content is set before, or stays empty.
+/// Notes the end of a copy. The content is set before this, or stays empty.
 fn ended(blob: &mut Revision, status: CopyStatus, version: u64) {
     let is_incremental = blob.copy.as_ref().is_some_and(|copy| copy.is_incremental);
     if status != CopyStatus::Success && !is_incremental {
@@ -188,7 +188,7 @@ fn ended(blob: &mut Revision, status: CopyStatus, version: u64) {
     blob.touch(OperationKind::CopyBlob, version);
 }
 
-/// Passes bytes on and stores the progress now and then.
+/// Passes bytes on and stores the progress periodically.
 pub(super) struct Progress<'a> {
     core: &'a Core,
     at: &'a At,

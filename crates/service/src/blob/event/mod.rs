@@ -36,7 +36,7 @@ const GRACE_TICKS: u64 = 120 * TICKS_PER_SECOND;
 /// The container of request logs: its blobs have no events.
 const LOGS: &str = "$logs";
 
-/// The names that an event needs and that the tables of a container do not tell.
+/// The names that an event needs and that cannot be derived from the tables of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Where the records of the account are.
@@ -116,7 +116,7 @@ impl Update for Notice {
     }
 }
 
-/// Remembers a blob whose commit was given up half way: it may have an event.
+/// Remembers a blob whose commit was cancelled: it may have an event.
 struct Doubt<'a> {
     core: &'a Core,
     outbox: &'a Outbox,
@@ -203,7 +203,7 @@ pub struct Batch {
     pub events: Vec<Event>,
 }
 
-/// The events that wait to be delivered. One task at a time may take them.
+/// The events waiting for delivery. Only one task at a time may take them.
 #[derive(Clone)]
 pub struct Events(Arc<Core>);
 
@@ -284,11 +284,12 @@ impl Events {
 }
 
 impl Core {
-    /// The first events of a blob, by time. Those that turn out not to happen are to be removed as well.
+    /// The first events of a blob, by time. Includes events that turned out not to happen, because their rows must be
+    /// removed as well.
     async fn batch(&self, at: &At) -> Result<Batch> {
         let now = self.clock().ticks();
         let mut found = self.event_rows(at).await?;
-        // A commit can be ahead of the clock, so only the plan tells what is still to happen.
+        // A commit can be ahead of the clock, so only the schedule shows which events are still to come.
         let is_later = |waiting: &Waiting| waiting.is_planned && waiting.event.time.ticks() > now;
         let later = found.iter().filter(|(_, waiting)| is_later(waiting));
         let next = later.map(|(_, waiting)| waiting.event.time.ticks()).min();
@@ -309,7 +310,7 @@ impl Core {
         Ok(batch)
     }
 
-    /// Is the blob in the tier that it was on its way to, and has been since?
+    /// Has the blob reached the tier that it was moving to, and stayed there since?
     async fn has_happened(&self, at: &At, event: &Event) -> Result<bool> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
         Ok(blob.is_some_and(|blob| blob.tier.tier == event.tier && blob.tier.changed == Some(event.time)))

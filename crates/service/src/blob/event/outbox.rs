@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::blob::core::At;
 
-/// Blobs remembered at most; beyond it a scan of everything is due.
+/// Maximum blobs remembered; beyond it a scan of all rows is needed.
 const BLOBS_MAX: usize = 100_000;
 
 /// The blobs that have events to deliver.
@@ -33,7 +33,7 @@ struct List {
 }
 
 impl Outbox {
-    /// A blob has an event. `false` if it cannot be remembered: then a scan is due.
+    /// A blob has an event. `false` if it cannot be remembered: then a scan is needed.
     pub fn add(&self, at: &At) -> bool {
         let mut list = self.lock();
         let is_new = list.known.insert(at.clone());

@@ -14,9 +14,9 @@ const KINDS: [EventKind; 3] = [EventKind::Created, EventKind::Deleted, EventKind
 /// An event that waits to be delivered. The name of the blob is the partition of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The event. Its time may lie in the future, if it only happens then.
+    /// The event. Its time may be in the future, if it has not happened yet.
     pub event: Event,
-    /// Does it only happen if the blob is still on its way to the tier?
+    /// Does it only happen if the blob is still moving to the tier?
     pub is_planned: bool,
 }
 
@@ -43,7 +43,7 @@ impl Waiting {
             return Err(corrupt("an event has an unknown format"));
         }
         let kind = usize::try_from(decoder.number()?).ok().and_then(|kind| KINDS.get(kind).copied());
-        let kind = kind.ok_or_else(|| corrupt("an event is of no known kind"))?;
+        let kind = kind.ok_or_else(|| corrupt("an event has an unknown kind"))?;
         let is_planned = decoder.number()? == 1;
         let id = Guid(decoder.array()?);
         let time = DateTime::from_ticks(decoder.number()?).ok_or_else(|| corrupt("a time is too late"))?;

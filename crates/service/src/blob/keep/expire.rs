@@ -1,4 +1,4 @@
-//! Removes states whose time to be restored is over.
+//! Removes states that can no longer be restored.
 //!
 //! The commit demands that no state was added, restored or removed since the rows were read. So a state that is restored at
 //! the last moment stays, and one that is gone can never come back, whatever the clock does.
@@ -80,7 +80,7 @@ impl Core {
         Ok(())
     }
 
-    /// One commit. Returns the new shape.
+    /// One commit. Returns the new `shape` of the head's marks.
     async fn expire_rows(&self, at: &At, shape: u64, is_over: bool, rows: &[String]) -> Result<u64> {
         let writes: Vec<Write> = rows.iter().map(|row| remove(row.as_str())).collect();
         let rule = move |head: Option<Head>, version: u64| {

@@ -13,7 +13,7 @@ pub enum Life {
     Live,
     /// It is deleted and can be restored.
     Deleted(Deleted),
-    /// It is deleted for good; its row is left to clean up.
+    /// It is permanently deleted; its row remains to be cleaned up.
     Gone,
 }
 
@@ -22,7 +22,7 @@ impl Life {
     pub fn of_snapshot(marks: &Marks, has_blob: bool, ticks: u64, row: &Revision, now: u64) -> Self {
         let batch = marks.kept.batch.filter(|_| ticks <= marks.kept.floor);
         match (Self::own(marks, row.deleted, now), Self::own(marks, batch, now)) {
-            // A deletion of its own says how long it is kept, whatever happens to the others.
+            // Its own deletion determines how long it is kept, whatever happens to the others.
             (Some(own), _) => own,
             (None, _) if ticks <= marks.snapshots.floor => Life::Gone,
             (None, Some(batch)) => batch,
@@ -36,7 +36,7 @@ impl Life {
         Self::own(marks, row.deleted, now).unwrap_or(Life::Live)
     }
 
-    /// The life by one deletion; `None` if there was none, or if it was undone.
+    /// The life according to one deletion; `None` if there was none, or if it was undone.
     fn own(marks: &Marks, deleted: Option<Deleted>, now: u64) -> Option<Self> {
         let deleted = deleted.filter(|deleted| deleted.at > marks.kept.restored)?;
         Some(if deleted.until > now { Life::Deleted(deleted) } else { Life::Gone })

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a deleted blob | in the head |
 //! | a deleted snapshot or version | in its row, with its deletion |
-//! | snapshots that were deleted together | in their rows; the marks of the head tell their deletion |
+//! | snapshots that were deleted together | in their rows; the marks of the head record their deletion |
 //! | the state that a write replaces | as a version, or without versions as a deleted snapshot |
 //!
 //! What must stay true: a state that is kept names its generation, so the sweep leaves the content alone. Only
@@ -64,7 +64,7 @@ impl Core {
         Ok(Keeps { deleted: properties.delete_retention, versions })
     }
 
-    /// A row for the state that the next write of a blob replaces. `is_retry` if the row of the last attempt did not fit.
+    /// A row for the state that the next write of a blob replaces. `is_retry` if the row of the last attempt was wrong.
     pub async fn shelf(&self, at: &At, is_retry: bool) -> Result<Shelf> {
         let mut shelf =
             Shelf { keeps: at.keeps, ticks: self.clock().ticks(), row: None, value: Followed::default() };

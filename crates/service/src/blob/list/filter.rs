@@ -1,4 +1,4 @@
-//! Judges the rows of a listing one by one.
+//! Filters the rows of a listing one by one.
 
 use lazuli_engine::types::Judge;
 use lazuli_engine::{RowView, Verdict};
@@ -8,9 +8,9 @@ use crate::blob::keyspace::{self, RowKind};
 use crate::blob::order::compare;
 use crate::blob::record::Head;
 
-/// After this many unwanted rows in a run the scan ends, so that it can continue behind them.
+/// After this many consecutive unwanted rows the scan ends, so that it can skip the rest.
 const UNWANTED_ROWS_MAX: usize = 16;
-/// After this many unwanted bytes in a run the scan ends, so that it can continue behind them.
+/// After this many consecutive unwanted bytes the scan ends, so that it can skip the rest.
 const UNWANTED_BYTES_MAX: usize = 64 * 1024;
 
 /// Which rows a listing needs.
@@ -23,7 +23,7 @@ pub struct Filter {
     has_uncommitted: bool,
     has_deleted: bool,
     has_versions: bool,
-    /// The prefix that was returned last: everything with it is known.
+    /// The prefix that was returned last: all names with this prefix are covered.
     known: Option<String>,
     unwanted_rows: usize,
     unwanted_bytes: usize,
@@ -75,15 +75,15 @@ impl Filter {
         }
     }
 
-    /// Does the name come before the one to start from, by bytes? A marker wins over that, so on later pages only names
-    /// count that the order of the scan has put behind it.
+    /// Does the name come before the one to start from, by bytes? A marker takes precedence, so on later pages only
+    /// names after it in the order of the scan count.
     fn is_too_early(&self, name: &str) -> bool {
         self.start_from
             .as_ref()
             .is_some_and(|from| name < from.as_str() && (!self.has_marker || compare(name, from).is_ge()))
     }
 
-    /// Only content and known prefixes can be left behind; of anything else the next row may be wanted.
+    /// Only content and covered prefixes can be skipped; after anything else the next row may be wanted.
     fn pass_over(&mut self, row: &RowView<'_>) -> Verdict {
         if row.row < keyspace::CONTENT && !self.is_known(row) {
             return Verdict::Skip;
@@ -99,7 +99,7 @@ impl Filter {
     }
 }
 
-/// The part of a name up to and including the first delimiter behind the prefix.
+/// The part of a name up to and including the first delimiter after the prefix.
 pub fn group<'a>(name: &'a str, prefix_bytes: usize, delimiter: Option<&str>) -> Option<&'a str> {
     let delimiter = delimiter.filter(|text| !text.is_empty())?;
     let at = name.get(prefix_bytes..)?.find(delimiter)?;

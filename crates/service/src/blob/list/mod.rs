@@ -1,7 +1,7 @@
 //! List Blobs, flat and by delimiter.
 //!
-//! A page costs what it returns: the scan leaves a blob that has much content, and a prefix that was returned, and goes on
-//! behind it. One entry more than asked is looked for, so that the last page has no marker.
+//! The cost of a page is proportional to its results: the scan skips the rest of a blob with much content, and the rest
+//! of a prefix that was returned. It looks for one entry more than requested, so that the last page has no marker.
 
 mod filter;
 
@@ -19,7 +19,7 @@ use super::record::{Head, time};
 use crate::Result;
 use filter::Filter;
 
-/// Bytes of rows read together. Rows contain small content.
+/// Maximum bytes of rows per scan. Rows contain small content.
 const SCAN_BYTES_MAX: usize = 1024 * 1024;
 /// The least name after a name: no name contains U+0000.
 const NEXT_NAME: char = '\0';
@@ -43,12 +43,12 @@ struct Lister<'a> {
     core: &'a Core,
     tables: Tables,
     list: ListBlobs,
-    /// The name at which to go on.
+    /// The name at which to continue.
     from: String,
     /// The first entry of that name that is wanted.
     entry: Which,
     end: Bound,
-    /// Entries with their places; one more than the page takes.
+    /// Entries with their positions; one more than the page takes.
     entries: Vec<(BlobEntry, BlobPosition)>,
     /// A blob whose snapshots and versions come first.
     held: Option<(String, Head)>,
@@ -56,7 +56,7 @@ struct Lister<'a> {
     now: u64,
 }
 
-/// Stands before every snapshot.
+/// Sorts before every snapshot.
 const FIRST: Which = Which::Snapshot(lazuli_model::DateTime::MIN);
 
 impl<'a> Lister<'a> {
@@ -80,7 +80,8 @@ impl<'a> Lister<'a> {
         let started = (options.elapsed)();
         let mut next = None;
         while self.entries.len() <= wanted {
-            // A head is read again whenever the scan goes on within its snapshots, so at least two rows make progress.
+            // A head is read again whenever the scan continues within its snapshots, so at least two rows make
+            // progress.
             let page = self.core.engine().scan(self.scan(wanted + 2 - self.entries.len())).await?;
             for row in page.rows {
                 self.take(row)?;
@@ -106,7 +107,7 @@ impl<'a> Lister<'a> {
     fn scan(&self, rows_max: usize) -> Scan {
         let place = |row: String| Bound::Included(Place { partition: self.from.clone(), row });
         let mut ranges = vec![KeyRange { start: place(String::new()), end: self.end.clone() }];
-        // Within a name, the head is read first whatever comes next.
+        // Within a name, the head is always read first.
         let later = match self.entry {
             Which::Snapshot(time) if time > lazuli_model::DateTime::MIN => {
                 Some(keyspace::snapshot(time.ticks()))
@@ -128,7 +129,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Goes on at the row at which a scan has ended, or behind everything that is not wanted.
+    /// Continues at the row where a scan has ended, or after everything that is not wanted.
     fn go_on_at(&mut self, place: Place) {
         let Place { partition, row } = place;
         if let Some((group, _)) = self.group_of(&partition)
@@ -147,7 +148,7 @@ impl<'a> Lister<'a> {
             Some(RowKind::Version(ticks)) if self.list.include.versions => {
                 (self.from, self.entry) = (partition, Which::Version(time(ticks)));
             }
-            // The head was judged already.
+            // The head was filtered already.
             _ => {
                 self.release();
                 (self.from, self.entry) = (format!("{partition}{NEXT_NAME}"), FIRST);
@@ -202,7 +203,7 @@ impl<'a> Lister<'a> {
         Ok(())
     }
 
-    /// Returns the blob whose snapshots and versions are all there.
+    /// Returns the blob whose snapshots and versions have all been returned.
     fn release(&mut self) {
         let Some((name, head)) = self.held.take() else { return };
         let is_staged = head.marks.staged.is_some_and(|marks| marks.is_live);
@@ -230,7 +231,7 @@ impl<'a> Lister<'a> {
         self.entries.push((BlobEntry::Blob(item), position));
     }
 
-    /// The prefix that stands for this name, if the delimiter occurs in it, and its place.
+    /// The prefix that represents this name, if the delimiter occurs in it, and its position.
     fn group_of(&self, name: &str) -> Option<(String, BlobPosition)> {
         let group = filter::group(name, self.list.prefix.len(), self.list.delimiter.as_deref())?;
         let position = BlobPosition { name: group.to_owned(), revision: None };

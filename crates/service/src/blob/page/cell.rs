@@ -30,7 +30,7 @@ pub fn mask_of(cell: u32, start: u64, end: u64) -> Mask {
     if first >= last { 0 } else { (below(last) & !below(first)) as Mask }
 }
 
-/// The pages of a cell as one epoch left them.
+/// The pages of a cell as of the end of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// The large clears up to this one are reflected in it.
@@ -44,7 +44,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell that says nothing about any page, and knows of the large clears up to this one.
+    /// A cell that covers no page, and knows of the large clears up to this one.
     pub fn at(serial: u32) -> Self {
         Self { serial, ..Self::default() }
     }
@@ -97,7 +97,7 @@ impl Cell {
         self.cleared
     }
 
-    /// Does it say nothing about any page?
+    /// Does it cover no page?
     pub fn is_empty(&self) -> bool {
         self.written == 0 && self.cleared == 0
     }
@@ -132,7 +132,8 @@ impl Cell {
         self.cleared |= mask & !self.written;
     }
 
-    /// Of the pages `stale`, which earlier epochs wrote before a large clear, and of its own, those that it leaves stale.
+    /// Given the pages `stale`, which earlier epochs wrote before a large clear, returns those of them and of its own
+    /// that stay stale.
     pub fn still_stale(&self, stale: Mask, clear: &Clear, cell: u32) -> Mask {
         let below = stale & !(self.written | self.cleared);
         let own = if self.serial < clear.serial { self.written } else { 0 };
@@ -183,7 +184,7 @@ impl Cell {
         self.bytes.clone()
     }
 
-    /// Forgets which pages were cleared: nothing is below that could show.
+    /// Forgets which pages were cleared: there are no older pages that could become visible.
     pub fn forget_cleared(&mut self) {
         self.cleared = 0;
     }

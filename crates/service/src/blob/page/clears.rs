@@ -1,7 +1,8 @@
 //! Large clears.
 //!
-//! Clearing terabytes must be one commit, and must cost what it touches. So the head notes the range, readers and writers
-//! take it into account, and the rows are brought up to date later. Then the head forgets it.
+//! Clearing terabytes must be one commit, and its cost must be proportional to the rows that it touches. So the head
+//! notes the range, readers and writers take it into account, and the rows are brought up to date later. Then the head
+//! forgets it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use crate::blob::keyspace::{self, RowKind};
 use crate::blob::record::{Clear, Head, Pages, Stored};
 use crate::{Error, Result};
 
-/// Most clears that a head notes.
+/// Maximum clears that a head records.
 const CLEARS_MAX: usize = 16;
 /// Rows read together.
 const SCAN_ROWS_MAX: usize = 512;
@@ -24,12 +25,13 @@ const SCAN_ROWS_MAX: usize = 512;
 const ATTEMPTS_MAX: usize = 64;
 
 impl Pages {
-    /// Is there no room for another large clear?
+    /// Can the head record no further large clear?
     pub fn is_full(&self) -> bool {
         self.clears.len() >= CLEARS_MAX
     }
 
-    /// Notes that a range was cleared. Fails with `Conflict` if there is no room: the earlier ones must be settled first.
+    /// Notes that a range was cleared. Fails with `Conflict` if there are too many: the earlier ones must be settled
+    /// first.
     pub fn clear(&mut self, start: u64, end: u64) -> Result<()> {
         if start >= end {
             return Ok(());
@@ -43,7 +45,7 @@ impl Pages {
 }
 
 impl Core {
-    /// Brings the rows of a page blob up to date with all large clears; `false` if other changes came in between all the time.
+    /// Brings the rows of a page blob up to date with all large clears; `false` if other changes kept interfering.
     pub async fn settle_clears(&self, at: &At) -> Result<bool> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(pages) = self.current_pages(at).await? else { return Ok(true) };
@@ -112,7 +114,7 @@ impl Core {
             judge: Box::new(move |row| {
                 let Some(RowKind::Cell(_, key)) = RowKind::of(row.row) else { return Ok(Verdict::Skip) };
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                // All rows of a cell are looked at together, in the order of their epochs.
+                // All rows of a cell are processed together, in the order of their epochs.
                 if rows >= SCAN_ROWS_MAX && !seen.contains_key(&key.cell) {
                     return Ok(Verdict::Stop);
                 }

@@ -47,7 +47,7 @@ impl Core {
         Ok(Installed { stored, writes: vec![demand(root_row(generation))], pin: Some(pin) })
     }
 
-    /// Receives the pages of a blob of this size as rows that nothing names yet. Pages of zeros stay out.
+    /// Receives the pages of a blob of this size as rows that nothing names yet. Pages of zeros are omitted.
     pub async fn install_page_stream(
         &self,
         at: &At,

@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 impl Core {
-    /// Put Blob of a page blob: its pages are zeros, so nothing is written but a row that stands for them.
+    /// Put Blob of a page blob: its pages are zeros, so only one row is written, which represents them.
     pub async fn create_page(
         &self,
         grant: &Grant,
@@ -65,7 +65,7 @@ impl Target {
         if self.is_new { vec![root(self.pages.generation)] } else { Vec::new() }
     }
 
-    /// The pages of the blob in the commit `version`. Rejects it with `Conflict` if other rows count by now.
+    /// The pages of the blob in the commit `version`. Rejects it with `Conflict` if the blob has other rows by now.
     pub fn pages_of<'a>(
         &self,
         blob: &'a mut Revision,
@@ -87,12 +87,12 @@ impl Target {
     }
 }
 
-/// The row that stands for a generation of pages.
+/// The row that represents a generation of pages.
 pub fn root_row(generation: Generation) -> String {
     keyspace::named(generation, Slot::Segment(0))
 }
 
-/// Puts the row that stands for a generation of pages.
+/// Puts the row that represents a generation of pages.
 pub fn root(generation: Generation) -> Write {
     insert(root_row(generation), Segment::default().encode())
 }

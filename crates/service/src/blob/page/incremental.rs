@@ -1,8 +1,8 @@
 //! Incremental Copy Blob: brings a page blob to the state of a snapshot of another, and makes a snapshot of that.
 //!
-//! The destination is compared with the source cell by cell, and only pages that differ are written. Nobody can read the
-//! destination itself, only its snapshots, so it may be half way in between. The last commit makes the snapshot and notes
-//! the success; until then the copy is pending, and starts over after a restart.
+//! The destination is compared with the source cell by cell, and only pages that differ are written. Nobody can read
+//! the destination itself, only its snapshots, so it may be in an intermediate state. The last commit makes the
+//! snapshot and notes the success; until then the copy is pending, and starts over after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -66,7 +66,7 @@ impl Core {
                 if size > self.options.copy_at_once_max
                     || self.copy_increment(&at, id, &opened.at, &source_state).await.is_err()
                 {
-                    // The background work makes the copy, or notes why it fails.
+                    // The background work completes the copy, or records why it fails.
                     self.todo.copy(at, false);
                 }
                 drop(opened.pin);
@@ -77,7 +77,7 @@ impl Core {
         }
     }
 
-    /// Makes the copy that the destination has begun.
+    /// Completes the copy that the destination has begun.
     pub async fn copy_increment(&self, at: &At, id: Guid, from: &At, source: &Revision) -> Result<()> {
         let head = self.head(at).await?.and_then(|head| head.blob);
         let Some(Stored::Pages(target)) = head.map(|blob| blob.content) else {
@@ -263,7 +263,7 @@ fn differences(target: &Pages, new: Vec<(u32, Cell)>, old: Vec<(u32, Cell)>) -> 
     for (number, cell) in old {
         cells.entry(number).or_default().1 = cell;
     }
-    // What an attempt that failed has written stays: it is part of the old state.
+    // Pages written by a failed attempt stay: they are part of the old state.
     let shared = SharedPages::new(Mutex::new(Some(target.clone())));
     let mut writes = Vec::new();
     for (cell, (new, old)) in cells {

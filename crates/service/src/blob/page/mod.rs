@@ -13,7 +13,8 @@
 //!
 //! What must stay true:
 //! - A write is one commit of the head and the cells that it touches. All are updates, so concurrent writes never conflict.
-//! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no state tells apart.
+//! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no state
+//!   distinguishes.
 
 pub mod cell;
 mod clears;

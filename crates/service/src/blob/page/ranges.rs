@@ -18,7 +18,7 @@ use crate::blob::keyspace::{self, RowKind};
 use crate::blob::record::{Clear, Pages, Revision, Stored};
 use crate::{Error, Grant, Result};
 
-/// Rows looked at in one scan.
+/// Maximum rows per scan.
 const SCAN_ROWS_MAX: usize = 4_000;
 
 impl Core {
@@ -114,21 +114,21 @@ impl Core {
 /// First and last byte, and whether it was cleared.
 type Range = (u64, u64, bool);
 
-/// Puts ranges together while rows pass by in order.
+/// Builds ranges while rows are read in order.
 struct Collect {
     pages: Pages,
-    /// With what to compare; `None` for all pages.
+    /// What to compare with; `None` for all pages.
     since: Option<Pages>,
     /// Large clears since then, in order and without overlap.
     clears: Vec<(u64, u64)>,
-    /// Everything before is known.
+    /// Everything before this offset is done.
     position: u64,
     end: u64,
     max: usize,
     ranges: Vec<Range>,
-    /// Where the first range begins that is too many.
+    /// The start of the first range beyond the limit.
     next: Option<u64>,
-    /// The cell whose rows pass by.
+    /// The cell whose rows are being read.
     cell: Option<(u32, Cell)>,
 }
 
@@ -157,7 +157,7 @@ impl Collect {
         Ok(())
     }
 
-    /// Takes over the cell whose rows have all passed.
+    /// Adds the cell whose rows have all been read.
     fn flush(&mut self) {
         let Some((number, cell)) = self.cell.take() else { return };
         let start = u64::from(number) * CELL_BYTES;
@@ -176,7 +176,7 @@ impl Collect {
         self.position = self.position.max(start + CELL_BYTES);
     }
 
-    /// There are no rows up to an offset: only large clears count.
+    /// Handles a gap without rows up to an offset: only large clears count.
     fn gap(&mut self, until: u64) {
         let (from, until) = (self.position, until.min(self.end));
         for (start, end) in self.clears.clone() {
@@ -187,7 +187,7 @@ impl Collect {
         self.position = from.max(until);
     }
 
-    /// Adds a range, cut to the bytes that were asked for.
+    /// Adds a range, cut to the requested bytes.
     fn emit(&mut self, start: u64, end: u64, is_cleared: bool) {
         let (start, end) = (start.max(self.position), end.min(self.end));
         if start >= end || self.next.is_some() {

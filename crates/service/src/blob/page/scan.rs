@@ -8,7 +8,7 @@ use crate::blob::core::At;
 use crate::blob::keyspace::{self, CellKey, RowKind};
 use crate::blob::record::Pages;
 
-/// Bytes of rows read together.
+/// Maximum bytes of rows per scan.
 const SCAN_BYTES_MAX: usize = 256 * 1024;
 
 /// Some cells of a state.
@@ -48,7 +48,7 @@ pub async fn read_cells(engine: &dyn Engine, at: &At, pages: &Pages, first: u32,
         }
         let Some(place) = page.next else { return Ok(Cells { cells: merged, next: None }) };
         let next = next_cell(&place).unwrap_or(u32::MAX);
-        // The last cell may have more rows. If it is the only one, read on.
+        // The last cell may have more rows. If it is the only one, continue reading.
         if merged.last().is_some_and(|(last, _)| *last == next) && merged.len() > 1 {
             merged.pop();
             return Ok(Cells { cells: merged, next: Some(next) });

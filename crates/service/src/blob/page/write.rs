@@ -126,7 +126,7 @@ impl Core {
 }
 
 impl PageWrite {
-    /// Checks everything but lease and conditional headers, which come first.
+    /// Checks everything except lease and conditional headers, which are checked first.
     fn check(&self, blob: &Revision) -> Result<()> {
         of_kind(blob, BlobKind::Page)?;
         not_incremental(blob)?;

@@ -346,7 +346,7 @@ pub fn decode_lease(value: &mut Decoder) -> Result<Lease> {
         1 => Term::Fixed { seconds: value.small()?, until: time(value)? },
         2 => Term::Breaking { until: time(value)? },
         3 => Term::Broken,
-        _ => return Err(corrupt("a lease is of no known kind")),
+        _ => return Err(corrupt("a lease has an unknown kind")),
     };
     Ok(Lease { id, term })
 }
@@ -400,9 +400,9 @@ fn decode_tier(value: &mut Decoder) -> Result<TierInfo> {
     Ok(TierInfo { tier, is_inferred, changed, rehydrating })
 }
 
-/// The text that takes up a whole field.
+/// The string that fills a whole field.
 pub fn whole_text(value: &mut Decoder) -> Result<String> {
-    String::from_utf8(value.rest().to_vec()).map_err(|_| corrupt("a text is not UTF-8"))
+    String::from_utf8(value.rest().to_vec()).map_err(|_| corrupt("a string is not UTF-8"))
 }
 
 fn time(value: &mut Decoder) -> Result<DateTime> {
@@ -413,12 +413,12 @@ fn maybe_time(value: &mut Decoder) -> Result<Option<DateTime>> {
     Ok(Some(time(value)?).filter(|time| time.ticks() > 0))
 }
 
-/// The place of a value in the list that fixes its number. Lists only grow at their ends.
+/// The index of a value in the list that defines its number. Lists only grow at their ends.
 fn index<T: PartialEq>(all: &[T], value: &T) -> u64 {
     all.iter().position(|other| other == value).unwrap_or_default() as u64
 }
 
 fn one_of<T: Copy>(all: &[T], index: u64) -> Result<T> {
     let found = usize::try_from(index).ok().and_then(|index| all.get(index));
-    found.copied().ok_or_else(|| corrupt("a value is not one of those known"))
+    found.copied().ok_or_else(|| corrupt("a value is unknown"))
 }

@@ -1,7 +1,7 @@
 //! The records of blobs as bytes: a format, a byte of flags, then fields by tag in ascending order.
 //!
-//! The flags stand in front so that a scan can judge a row without reading the rest. A new field gets a new tag, so older
-//! rows stay readable. A record with an unknown tag was written by a later version and is an error.
+//! The flags come first, so that a scan can classify a row without reading the rest. A new field gets a new tag, so
+//! older rows stay readable. A record with an unknown tag was written by a later version and is an error.
 
 mod container;
 mod fields;
@@ -40,11 +40,11 @@ pub struct Head {
     /// The committed state; `None` if there are only uncommitted blocks, something that can be restored, or something
     /// left to clean up.
     pub blob: Option<Revision>,
-    /// The blob that was deleted and can be restored. There is none beside a blob.
+    /// The blob that was deleted and can be restored. There is none while the blob exists.
     pub deleted: Option<Box<Revision>>,
 }
 
-/// What must be remembered about a blob whatever happens to its content.
+/// What must be remembered about a blob independently of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// About uncommitted blocks; `None` if there never were any.
@@ -65,7 +65,7 @@ pub struct StagedMarks {
     /// Changes whenever uncommitted blocks may be freed. A commit of a block list must find it as it was before the
     /// blocks were read.
     pub fence: u64,
-    /// Length of the block ids in bytes; 0 if any will do.
+    /// Length of the block ids in bytes; 0 if any length is allowed.
     pub id_bytes: u8,
     /// Is there no committed blob, but uncommitted blocks that are not dropped?
     pub is_live: bool,
@@ -94,7 +94,7 @@ pub struct SnapshotMarks {
 pub struct KeptMarks {
     /// Snapshots up to this time were deleted together.
     pub floor: u64,
-    /// When, and until when they can be restored.
+    /// When they were deleted, and until when they can be restored.
     pub batch: Option<Deleted>,
     /// Everything that was deleted up to this time is restored.
     pub restored: u64,
@@ -156,7 +156,7 @@ pub struct Revision {
     pub version: u64,
     /// Its deletion, if it can be restored.
     pub deleted: Option<Deleted>,
-    /// When it will have left the archive, in ticks; 0 if it is not on its way.
+    /// When it will have left the archive, in ticks; 0 if it is not leaving it.
     pub rehydrated: u64,
 }
 
@@ -243,8 +243,8 @@ impl Stored {
         }
     }
 
-    /// The content of a state that is to be preserved while the blob changes, such as a snapshot. Writes of pages go to a
-    /// new epoch from now on; all other content never changes.
+    /// The content of a state that must be preserved while the blob changes, such as a snapshot. Writes of pages go to
+    /// a new epoch from now on; all other content never changes.
     pub fn preserve(&mut self) -> Self {
         let mut preserved = self.clone();
         if let (Stored::Pages(pages), Stored::Pages(preserved)) = (&mut *self, &mut preserved) {
@@ -264,7 +264,7 @@ impl Stored {
 }
 
 impl Revision {
-    /// A state without anything special, changed and created at `version`.
+    /// A state with default settings, changed and created at `version`.
     pub fn new(kind: BlobKind, version: u64) -> Self {
         Self {
             kind,
@@ -297,7 +297,7 @@ impl Revision {
         if self.version == 0 { self.changed } else { self.version }
     }
 
-    /// Completes what only time completes: the way out of the archive.
+    /// Applies the effects of time: the blob may have left the archive.
     pub fn settle(&mut self, now: u64) {
         if let (Some((tier, _)), true) = (self.tier.rehydrating, self.rehydrated <= now) {
             let changed = Some(time(self.rehydrated)).filter(|_| self.rehydrated > 0).or(self.tier.changed);
@@ -370,7 +370,7 @@ impl Head {
         let has_versions = head.marks.kept.last_version > 0;
         if (flags & HAS_DELETED != 0) != head.deleted.is_some() || (flags & HAS_VERSIONS != 0) != has_versions
         {
-            return Err(corrupt("the flags of a blob do not fit"));
+            return Err(corrupt("the flags of a blob do not match"));
         }
         Ok(head)
     }
@@ -395,7 +395,7 @@ impl Head {
         value.get(1).is_some_and(|flags| flags & HAS_VERSIONS != 0)
     }
 
-    /// Completes what only time completes.
+    /// Applies the effects of time.
     pub fn settle(&mut self, now: u64) {
         self.blob.iter_mut().for_each(|blob| blob.settle(now));
     }

@@ -52,7 +52,7 @@ impl Staged {
                 }
                 Ok(Staged::Pieces(pieces))
             }
-            _ => Err(corrupt("an uncommitted block is of no known kind")),
+            _ => Err(corrupt("an uncommitted block has an unknown kind")),
         }
     }
 

@@ -75,7 +75,7 @@ impl Reclaim {
         Ok(progress)
     }
 
-    /// Is the generation being read or written? Nothing tells that of other processes but the age of the rows.
+    /// Is the generation being read or written? For other processes, only the age of the rows shows that.
     fn is_in_use(
         &self,
         at: &At,
@@ -88,7 +88,7 @@ impl Reclaim {
             || (self.is_shared && rows.iter().any(is_young))
     }
 
-    /// One commit, which demands that no generation was named since the rows were looked at.
+    /// One commit, on condition that no generation was named since the rows were read.
     async fn unname_rows(
         &self,
         at: &At,
@@ -203,7 +203,7 @@ impl Reclaim {
             change: Change::Delete,
         };
         match self.core.engine().apply(at.tables.blobs, &at.name, vec![write]).await? {
-            // A block may have arrived meanwhile: look again.
+            // A block may have arrived in the meantime: check again.
             Applied::Done { .. } => {
                 let is_empty = self.core.staged_rows(at).next().await?.is_none_or(|rows| rows.is_empty());
                 Ok(if is_empty { Progress::Done } else { Progress::Again })

@@ -53,7 +53,7 @@ fn staged_pieces(row: &RowView<'_>) -> lazuli_engine::Result<Vec<Piece>> {
     Ok(Staged::decode(Bytes::copy_from_slice(row.value))?.pieces().to_vec())
 }
 
-/// Nothing can reach the rows any more, so all their pieces go, whoever shares them.
+/// Nothing can reach the rows any more, so all their pieces are released, even shared ones.
 async fn release_table(core: &Core, table: TableId, pieces_of: PiecesOf) -> Result<Progress> {
     let pieces: Arc<Mutex<HashSet<Piece>>> = Arc::default();
     let seen = pieces.clone();

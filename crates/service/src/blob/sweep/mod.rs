@@ -1,4 +1,4 @@
-//! Reclaims content that nothing uses any more, in the background: unname, release, forget.
+//! Reclaims content that is no longer used, in the background: unname, release, forget.
 //!
 //! 1. Unname: one commit turns the segments of a generation into rows that nothing can name, if no state of the blob
 //!    names the generation.
@@ -32,11 +32,11 @@ use super::core::{At, Core};
 use super::todo::Doubt;
 use crate::Result;
 
-/// Blobs looked at in one round.
+/// Maximum blobs processed in one round.
 const ROUND_BLOBS_MAX: usize = 256;
 /// A commit whose outcome is not known has arrived after this time, or never will.
 const GRACE: Duration = Duration::from_secs(120);
-/// Everything is looked at again after this time.
+/// Interval between two scans of all rows.
 const SCAN_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// With several processes: readers of another process are done after this time.
 const SHARED_READ_GRACE: Duration = Duration::from_secs(60 * 60);
@@ -52,7 +52,7 @@ pub struct Reclaim {
     is_shared: bool,
 }
 
-/// Whether everything that could be done was done.
+/// Whether the work is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Done,
@@ -65,7 +65,7 @@ impl Reclaim {
         Self { core, scanned: None, is_shared: false }
     }
 
-    /// One round of bounded length; `true` if there is more to do at once. To be called now and then.
+    /// One round of bounded length; `true` if there is more to do immediately. Call it periodically.
     pub async fn round(&mut self) -> Result<bool> {
         let now = self.core.clock().ticks();
         let is_due = self.scanned.is_none_or(|at| now.saturating_sub(at) >= ticks(SCAN_PERIOD));

@@ -1,6 +1,7 @@
 //! Sweeps the rows of page blobs: of generations that nothing names, of large clears, of snapshots that were deleted.
 //!
-//! Between the epochs of two neighbouring states no state tells the rows of a cell apart, so they are merged into one.
+//! Between the epochs of two neighbouring states no state distinguishes the rows of a cell, so they are merged into
+//! one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ struct Group {
     epochs: Vec<u32>,
     /// The state that sees them.
     state: Pages,
-    /// No state sees less of the cell, so it need not know what was cleared.
+    /// No state sees only an older part of the cell, so it need not record what was cleared.
     is_lowest: bool,
 }
 
@@ -55,7 +56,7 @@ impl Reclaim {
         Ok(())
     }
 
-    /// Brings rows up to date with large clears, and merges rows that only deleted snapshots told apart.
+    /// Brings rows up to date with large clears, and merges rows that only deleted snapshots distinguished.
     pub(super) async fn tidy_pages(&self, at: &At, partition: &Partition) -> Result<Progress> {
         let Some((_, Head { marks, blob: Some(blob), .. })) = &partition.head else {
             return Ok(Progress::Done);
@@ -68,7 +69,7 @@ impl Reclaim {
         if !pages.has_spare_rows {
             return Ok(progress);
         }
-        // Reads of a deleted snapshot end first. Nothing tells of those of other processes but their age.
+        // Wait for reads of a deleted snapshot. For other processes, only the age shows that they have ended.
         let is_in_use = self.core.pins.has(at.tables.blobs, &at.name, pages.generation)
             || (self.is_shared && self.age(marks.shape) < ticks(SHARED_READ_GRACE));
         if is_in_use || !pages.clears.is_empty() {
@@ -117,7 +118,7 @@ impl Reclaim {
         self.forget_spare_rows(at, shape).await
     }
 
-    /// One commit, which demands that no state has come or gone since the rows were looked at.
+    /// One commit, on condition that no state was added or removed since the rows were read.
     async fn merge_groups(&self, at: &At, groups: &[Group], shape: u64) -> Result<Progress> {
         let mut writes = Vec::new();
         for group in groups {
@@ -166,7 +167,7 @@ impl Group {
         keyspace::cell(self.generation, CellKey { cell: self.cell, epoch })
     }
 
-    /// The last row takes over the others, which go.
+    /// The last row takes over the others, which are deleted.
     fn writes(&self, mut rows: Vec<Row>) -> Result<Vec<Write>> {
         let Some(last) = rows.pop() else { return Ok(Vec::new()) };
         let mut below = Cell::default();
@@ -185,7 +186,8 @@ impl Group {
     }
 }
 
-/// Puts older pages below those of a cell, inside a commit. The cell may be that of the current epoch and change meanwhile.
+/// Puts older pages below those of a cell, inside a commit. The cell may be that of the current epoch and change in the
+/// meantime.
 struct Take {
     cell: u32,
     below: Cell,
@@ -209,11 +211,11 @@ impl Update for Take {
     }
 }
 
-/// Rows of a cell that no state tells apart. Both epochs and states are in order.
+/// Rows of a cell that no state distinguishes. Both epochs and states are in order.
 fn groups_of(generation: Generation, cell: u32, epochs: &[u32], states: &BTreeMap<u32, Pages>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for epoch in epochs {
-        // A row that no state sees belongs to one that is about to be made.
+        // A row that no state sees belongs to a state that is about to be created.
         let Some((_, state)) = states.range(epoch..).next() else { continue };
         match groups.last_mut() {
             Some(group) if group.state.epoch == state.epoch => group.epochs.push(*epoch),

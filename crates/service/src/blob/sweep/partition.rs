@@ -1,4 +1,4 @@
-//! What the rows of a blob say about its content.
+//! Collects what the rows of a blob say about its content.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +16,15 @@ use crate::blob::keyspace::{self, Generation, RowKind, Slot};
 use crate::blob::record::{Head, Pages, Stored, time};
 use crate::blob::segment::Segment;
 
-/// Rows judged in one scan.
+/// Maximum rows per scan.
 const SCAN_ROWS_MAX: usize = 2_000;
-/// Bytes judged in one scan.
+/// Maximum bytes per scan.
 const SCAN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A row that holds content.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentRow {
-    /// Its place within the generation.
+    /// Its position within the generation.
     pub slot: Slot,
     /// The version of the row.
     pub version: u64,
@@ -38,7 +38,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// A state names this content.
+    /// Records that a state names this content.
     pub fn add(&mut self, content: &Stored) {
         self.generations.extend(content.generation());
         if let Stored::Pages(pages) = content {
@@ -68,7 +68,7 @@ impl Names {
 pub struct Partition {
     /// The head and its version.
     pub head: Option<(Version, Head)>,
-    /// The time at which the rows are judged, in ticks.
+    /// The time of the scan, in ticks.
     now: u64,
     /// The content that the head, a snapshot or a version names.
     pub named: Names,
@@ -160,7 +160,7 @@ impl Partition {
 }
 
 impl Reclaim {
-    /// Looks at all rows of a blob but its pages.
+    /// Reads all rows of a blob except its pages.
     pub(super) async fn look_at(&self, at: &At) -> Result<Partition> {
         let now = self.core.clock().ticks();
         let partition = Arc::new(Mutex::new(Partition { now, ..Partition::default() }));
@@ -203,7 +203,7 @@ impl Reclaim {
     }
 }
 
-/// Shows every row of a range to `see`, in scans of bounded length.
+/// Passes every row of a range to `see`, in scans of bounded length.
 pub async fn each_row(
     core: &Core,
     table: TableId,
@@ -221,7 +221,7 @@ pub async fn each_row(
 /// Looks at a row.
 pub type See = Arc<dyn Fn(&RowView<'_>) -> lazuli_engine::Result<()> + Send + Sync>;
 
-/// Shows some rows of a range to `see`. Returns the rest of the range.
+/// Passes some rows of a range to `see`. Returns the rest of the range.
 pub async fn some_rows(core: &Core, table: TableId, range: KeyRange, see: See) -> Result<Option<KeyRange>> {
     let end = range.end.clone();
     let (mut rows, mut bytes) = (0, 0);

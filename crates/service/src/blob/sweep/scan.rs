@@ -1,7 +1,7 @@
-//! Looks at every row of every container: after the start, and then once a day.
+//! Reads every row of every container: after the start, and then once a day.
 //!
-//! It tells the content store which pieces of earlier processes are named, so that the store frees all others. On the way
-//! it notes blobs that have something to sweep, and copies that are pending.
+//! It tells the content store which pieces of earlier processes are named, so that the store frees all others. It also
+//! notes blobs that have something to sweep, and copies that are pending.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -92,14 +92,14 @@ async fn containers(core: &Core) -> Result<Vec<Found>> {
     Ok(std::mem::take(&mut *found))
 }
 
-/// The state of a scan, shared with the judges of its rows.
+/// The state of a scan, shared with the callbacks for its rows.
 #[derive(Clone)]
 struct Scanner(Arc<Mutex<State>>);
 
 struct State {
     core: Arc<Core>,
     sweep: Option<Box<dyn Sweep>>,
-    /// The blob whose rows are being looked at.
+    /// The blob whose rows are being read.
     current: Option<At>,
     named: Names,
     /// Its head.
@@ -149,7 +149,7 @@ impl State {
                 self.is_dirty |= found.is_live;
             }
             Some(RowKind::Event(_)) => self.see_event(),
-            // Pages name no content, and go with their generation.
+            // Pages name no content, and are deleted with their generation.
             Some(RowKind::Cell(..)) | None => {}
         }
         Ok(())

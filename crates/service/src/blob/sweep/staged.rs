@@ -20,7 +20,7 @@ const EXPIRY_TICKS: u64 = UNCOMMITTED_DAYS as u64 * 24 * 60 * 60 * TICKS_PER_SEC
 /// Blocks released together.
 const RELEASE_ROWS_MAX: usize = 10_000;
 
-/// The uncommitted blocks of a blob, by what is to become of them.
+/// The uncommitted blocks of a blob, by how to handle them.
 #[derive(Default)]
 struct Sorted {
     /// No longer count.
@@ -34,7 +34,7 @@ struct Sorted {
 }
 
 impl Reclaim {
-    /// Removes uncommitted blocks that no longer count. Also tells whether there are any left.
+    /// Removes uncommitted blocks that no longer count. Also returns whether there are any left.
     pub(super) async fn sweep_staged(&self, at: &At, partition: &Partition) -> Result<(Progress, bool)> {
         let marks = partition.head.as_ref().and_then(|(_, head)| head.marks.staged);
         let mut sorted = self.sort_staged(at, marks.unwrap_or_default().horizon).await?;
@@ -51,7 +51,7 @@ impl Reclaim {
             self.expire(at, sorted.latest).await?;
             sorted = self.sort_staged(at, sorted.latest).await?;
             if !sorted.live.is_empty() {
-                // A block has arrived meanwhile, and may have been announced before its announcement was dropped.
+                // A block has arrived in the meantime, and may have been announced before its announcement was dropped.
                 self.announce_lost(at).await?;
             }
         }
@@ -138,7 +138,7 @@ impl Reclaim {
         self.mark(at, |marks, version| marks.fence = version).await
     }
 
-    /// Announces blocks that count but that the head does not tell of. They expire as all others do.
+    /// Announces blocks that count but that the head does not record. They expire as all others do.
     async fn announce_lost(&self, at: &At) -> Result<()> {
         self.core
             .change(at, |head, _| {

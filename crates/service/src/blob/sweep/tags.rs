@@ -17,7 +17,7 @@ use crate::blob::keyspace::Tables;
 use crate::blob::tags::key;
 use crate::blob::todo::StaleTag;
 
-/// Tags looked at in one round.
+/// Maximum tags processed in one round.
 const ROUND_TAGS_MAX: usize = 1_000;
 
 impl Reclaim {
@@ -40,7 +40,7 @@ impl Reclaim {
         Ok(has_more)
     }
 
-    /// Looks at the whole index of a container, and notes the rows that are out of date.
+    /// Reads the whole index of a container, and notes the rows that are out of date.
     pub(super) async fn scan_tags(&self, tables: Tables) -> Result<()> {
         let rows: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = rows.clone();
@@ -68,7 +68,7 @@ impl Reclaim {
         Ok(blob.is_some_and(|blob| blob.tags.get(name) == Some(value)))
     }
 
-    /// Announcements are followed by their commit, or never will be, after this time.
+    /// After this time, the commit of an announcement has either arrived or never will.
     fn tag_grace(&self) -> u64 {
         ticks(if self.is_shared { SHARED_READ_GRACE } else { GRACE })
     }
@@ -88,7 +88,7 @@ impl Reclaim {
         }
         let write =
             Write { row: row.into(), condition: Condition::Version(found.version), change: Change::Delete };
-        // If it was announced again, that announcement is looked after.
+        // If it was announced again, that announcement takes care of the row.
         let _: Applied = self.core.engine().apply(at.tables.tags, key::PARTITION, vec![write]).await?;
         Ok(Progress::Done)
     }

@@ -1,7 +1,7 @@
 //! Find Blobs by Tags, in one container or in all containers of an account.
 //!
-//! A search reads the rows of one tag in the index, and the head of each blob that they name. So it costs what the most
-//! selective comparison returns, and one look-up for each container.
+//! A search reads the rows of one tag in the index, and the head of each blob that they name. So its cost is
+//! proportional to the results of the most selective comparison, plus one look-up for each container.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::blob::keyspace::Tables;
 use crate::catalog::Name;
 use crate::{Result, keyspace};
 
-/// Rows of the index read together.
+/// Maximum rows of the index per scan.
 const ROWS_MAX: usize = 256;
-/// Containers looked up together.
+/// Maximum containers looked up at a time.
 const CONTAINERS_MAX: usize = 256;
 
 /// A search under way.
@@ -118,7 +118,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the blob that a row of the index names, if the blob has the tag still and matches.
+    /// Returns the blob that a row of the index names, if the blob still has the tag and matches.
     async fn take(&mut self, container: &str, tables: Tables, row: &Row) -> Result<()> {
         let Some((name, value, blob)) = key::parse(&row.row) else { return Ok(()) };
         let at = At::new(tables, blob);

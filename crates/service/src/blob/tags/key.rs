@@ -36,14 +36,14 @@ pub struct Span {
     pub name: String,
     /// The first row.
     start: String,
-    /// The row behind the last one.
+    /// The row after the last one.
     end: String,
     /// How much the comparisons narrow the values: 0 for one value, 1 for both bounds, 2 for one bound.
     width: u8,
 }
 
 impl Span {
-    /// The rows that can fulfil a query: those of the tag whose values the query narrows most.
+    /// The rows that can match a query: those of the tag whose values the query narrows most.
     pub fn of(query: &TagQuery) -> Option<Self> {
         let spans = query.comparisons.iter().map(|comparison| Self::of_name(query, &comparison.name));
         spans.min_by_key(|span| span.width)

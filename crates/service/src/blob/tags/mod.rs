@@ -1,12 +1,12 @@
 //! Tags of blobs: Set Blob Tags, and the index that searches use.
 //!
 //! The index of a container is an engine table of its own, because a commit touches one partition. It is kept by three
-//! rules, so that no crash leaves a wrong answer behind (see docs/decisions/0012-tag-index.md):
+//! rules, so that no crash leads to a wrong search result (see docs/decisions/0012-tag-index.md):
 //!
 //! 1. Announce: the rows of new tags are durable before the commit that gives the blob those tags.
 //! 2. Verify: a search reads the head of each blob that the index names, and returns those whose tags match.
-//! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be under way, and the
-//!    row has not been announced again meanwhile.
+//! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be under way,
+//!    and the row has not been announced again in the meantime.
 //!
 //! So the index may name too much, never too little.
 
@@ -31,7 +31,8 @@ use crate::Result;
 /// Names and values of tags.
 pub type Pairs = Vec<(Box<str>, Box<str>)>;
 
-/// Tags that are in the index, and about to be given to a blob. If that does not happen, dropping it tells the sweep.
+/// Tags that are in the index, and about to be given to a blob. If that does not happen, dropping this notifies the
+/// sweep.
 #[must_use = "dropping it means that the tags were not set"]
 pub struct Announced {
     at: At,
@@ -45,7 +46,7 @@ pub struct Announced {
 impl Announced {
     /// The blob has the tags, and no longer has those that are retired.
     pub fn committed(mut self, retired: Pairs) {
-        // What is dropped now is for the sweep.
+        // The sweep handles the tags that are dropped now.
         self.pairs = retired;
     }
 }
@@ -88,7 +89,7 @@ impl Core {
     /// Set Blob Tags.
     pub async fn set_tags(&self, at: &At, guard: Guard, which: Which, tags: Tags) -> Result<Outcome> {
         if let Some(which) = self.other_than_current(at, which).await? {
-            // Searches only look at the blob itself, so the index is not concerned.
+            // Searches consider only the blob itself, so the index does not change.
             let kind = OperationKind::SetBlobTags;
             let change = move |row: &mut Revision, _| {
                 row.tags = tags.clone();

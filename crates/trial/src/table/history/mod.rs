@@ -1,8 +1,9 @@
 //! Concurrent clients on one partition: is there an order in which everything they saw makes sense?
 //!
-//! Every operation is recorded with the moment it was sent and the moment its response arrived. [`linear`] then looks for
-//! an order of all of them, each within its own interval, in which a plain map gives the same answers. Reads of the whole
-//! partition and transactions are single operations in that order, so snapshots and atomicity are checked with it.
+//! Every operation is recorded with the moment it was sent and the moment its response arrived. [`linear`] then looks
+//! for an order of all of them, each within its own interval, in which a plain map gives the same responses. Reads of
+//! the whole partition and transactions are single operations in that order, so snapshots and atomicity are checked
+//! with it.
 
 pub mod record;
 mod worker;

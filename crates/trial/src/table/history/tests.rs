@@ -22,13 +22,13 @@ fn expect(verdict: Verdict, events: &[Event]) {
     assert_eq!(check(events), verdict, "{events:?}");
 }
 
-/// CS-02: what was acknowledged is seen from then on.
+/// CS-02: acknowledged changes are visible from then on.
 #[test]
 fn stale_reads_are_found() {
     let write = || event(0, 1, put(7), Some(Answer::Applied));
     expect(Verdict::Ordered, &[write(), event(2, 3, Operation::Get(0), saw(Some(7)))]);
     expect(Verdict::Impossible, &[write(), event(2, 3, Operation::Get(0), saw(None))]);
-    // While the write is on its way both are right, but not the new and then the old.
+    // While the write is in progress both values are correct, but not the new one followed by the old one.
     let slow = || event(0, 9, put(7), Some(Answer::Applied));
     expect(Verdict::Ordered, &[slow(), event(2, 3, Operation::Get(0), saw(None))]);
     let back =
@@ -36,7 +36,7 @@ fn stale_reads_are_found() {
     expect(Verdict::Impossible, &back);
 }
 
-/// ER-06: an unknown write is there or not, but does not come and go.
+/// ER-06: a write with an unknown outcome is visible or not, but does not come and go.
 #[test]
 fn unknown_writes_may_be_there_or_not() {
     let unknown = || event(0, u64::MAX, put(7), None);

@@ -73,20 +73,20 @@ impl Worker {
         }
     }
 
-    /// False when there was no answer: the connection is gone, and so is this client.
+    /// `false` if there was no response: the connection is broken, and this client ends.
     async fn perform(&mut self, operation: Operation) -> Result<bool, String> {
         let call = self.call(&operation);
         let start = self.clock.tick();
         let reply = self.caller.call(&call).await.ok();
         let end = self.clock.tick();
-        // Whatever the server says with 5xx, it does not say what became of the request.
+        // A 5xx leaves the outcome of the request open.
         let known = reply.filter(|reply| reply.status < 500);
         let answer = match &known {
             Some(reply) => Some(self.answer(&operation, reply)?),
             None => None,
         };
         let ended = if answer.is_some() { end } else { u64::MAX };
-        // A read without a response says nothing.
+        // A read without a response proves nothing.
         if answer.is_some() || !matches!(operation, Operation::Get(_) | Operation::Scan) {
             self.events.push(Event { client: self.client, start, end: ended, operation, answer });
         }
@@ -182,7 +182,7 @@ impl Worker {
                 entity["RowKey"].as_str().and_then(|text| text.strip_prefix('r')?.parse::<usize>().ok());
             let row = row.filter(|row| *row < ROWS).ok_or("a row that nobody wrote")?;
             if state[row].is_some() {
-                return Err(format!("row {row} is twice in one answer: {json}"));
+                return Err(format!("row {row} occurs twice in one response: {json}"));
             }
             state[row] = Some(self.entity(row, entity)?);
         }
@@ -230,5 +230,5 @@ fn refusal(reply: &Reply) -> Option<Answer> {
 }
 
 fn strange(operation: &Operation, reply: &Reply) -> String {
-    format!("{operation:?} was answered with {} {}", reply.status, reply.body)
+    format!("{operation:?} got the response {} {}", reply.status, reply.body)
 }

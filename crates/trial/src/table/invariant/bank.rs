@@ -1,4 +1,4 @@
-//! Accounts with money in them: transfers move it, nothing makes or loses any.
+//! Accounts with money: transfers move it, nothing creates or loses any.
 
 use super::{Invariant, ROWS, Read};
 use crate::random::Random;

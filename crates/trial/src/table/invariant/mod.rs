@@ -1,7 +1,7 @@
-//! Workloads whose data has a property that no moment may break.
+//! Workloads whose data has a property that must hold at every moment.
 //!
-//! Writers change several rows of one partition by transaction, with the ETags of what they read; readers look at the whole
-//! partition all the time. What a reader sees must have the property: always, also right after a kill.
+//! Writers change several rows of one partition in transactions, with the ETags of what they read; readers look at the
+//! whole partition all the time. What a reader sees must have the property: always, also right after a kill.
 
 mod bank;
 mod ring;
@@ -31,13 +31,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Read {
     /// The value of the row.
     pub value: i64,
-    /// What the next writer must find.
+    /// The ETag that the next writer must send.
     pub etag: String,
 }
 
 /// A property of a partition, and changes that keep it.
 pub trait Invariant: Copy + Send + Sync + 'static {
-    /// What the workload is called.
+    /// The name of the workload.
     const NAME: &'static str;
 
     /// The rows at the beginning.
@@ -57,7 +57,7 @@ pub struct Effort {
     pub writers: usize,
     /// How long.
     pub time: Duration,
-    /// How often the server is killed meanwhile.
+    /// How often the server is killed during the run.
     pub kills: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct Effort {
 pub struct Done {
     /// Transactions that were applied.
     pub applied: usize,
-    /// Transactions that came too late.
+    /// Transactions that lost to a concurrent one.
     pub refused: usize,
     /// Reads of the whole partition.
     pub reads: usize,
@@ -120,7 +120,7 @@ pub async fn run<I: Invariant>(
         }
         let mut last =
             Worker::new(place.clone(), &subject.authority(Service::Table), random.fork(), done.clone(), stop);
-        let rows = last.rows().await?.ok_or("no answer after a start")?;
+        let rows = last.rows().await?.ok_or("no response after a start")?;
         I::holds(&values(&rows)).map_err(|seen| format!("seed {seed}, at rest: {seen}"))?;
         if !has_happened() {
             return Err(format!(
@@ -146,7 +146,7 @@ async fn first_rows<I: Invariant>(place: &Place, authority: &str) -> Result<(), 
     let reply = Caller::new(authority).call(&batch(authority, &calls)).await;
     let reply = reply.map_err(|lost| lost.0.to_string())?;
     let all = batch_replies(&reply).iter().all(|reply| reply.status == 204);
-    if all { Ok(()) } else { Err(format!("the first rows were refused: {}", reply.body)) }
+    if all { Ok(()) } else { Err(format!("the first rows were rejected: {}", reply.body)) }
 }
 
 #[derive(Clone)]
@@ -192,7 +192,7 @@ impl Stop {
         self.now.load(Ordering::SeqCst)
     }
 
-    /// No answer: fine if the server was killed.
+    /// No response: correct if the server was killed.
     fn lost(&self, why: &str) -> Result<(), String> {
         if self.may_be_lost.load(Ordering::SeqCst) || self.is_now() {
             return Ok(());
@@ -238,7 +238,7 @@ impl Worker {
             } else if replies.len() == 1 && replies[0].status == 412 {
                 self.done.refused.fetch_add(1, Ordering::Relaxed);
             } else {
-                return Err(format!("a transaction was answered with {} {}", reply.status, reply.body));
+                return Err(format!("a transaction got the response {} {}", reply.status, reply.body));
             }
         }
         Ok(())
@@ -267,7 +267,7 @@ impl Worker {
             reply.json["value"].as_array().and_then(|rows| rows.iter().map(read).collect());
         match rows {
             Some(rows) if rows.len() == ROWS => Ok(Some(rows)),
-            _ => Err(format!("a read was answered with {} {}", reply.status, reply.body)),
+            _ => Err(format!("a read got the response {} {}", reply.status, reply.body)),
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum Datum {
     Halves(i32),
     /// Edm.String.
     Text(String),
-    /// Edm.DateTime, so many seconds and 1234567 ticks into a day.
+    /// Edm.DateTime, at this second of a day plus 1234567 ticks.
     Moment(u8),
     /// Edm.Guid, of sixteen equal bytes: whichever of them count first, the order is the same.
     Guid(u8),
@@ -44,7 +44,7 @@ impl Datum {
         }
     }
 
-    /// The type, where JSON does not tell it.
+    /// The type, if JSON does not imply it.
     fn annotation(&self) -> Option<&'static str> {
         match self {
             Datum::Int64(_) => Some("Edm.Int64"),
@@ -94,14 +94,14 @@ impl Properties {
         Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// These, and over them those that are given; a null leaves what is there.
+    /// Merges the given properties over these; a null keeps the existing value.
     pub fn overlaid(&self, with: &Properties) -> Self {
         let mut all = self.0.clone();
         all.extend(with.without_nulls().0);
         Self(all)
     }
 
-    /// As members of a JSON object, with the types that JSON has no words for.
+    /// As members of a JSON object, with the types that JSON cannot express.
     pub fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         for (name, value) in &self.0 {

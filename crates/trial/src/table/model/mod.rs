@@ -1,7 +1,8 @@
-//! What the Table service does, in maps and rules: no engine, no bytes, no concurrency.
+//! A model of the Table service in maps and rules: no engine, no bytes, no concurrency.
 //!
-//! It shares nothing with the server but the protocol's words, so that the two cannot be wrong together. The one thing it
-//! cannot know is the text of an ETag: it is told (`learn`), and from then on insists on it.
+//! It shares nothing with the server but the protocol's words, so that the two cannot be wrong together. The only thing
+//! that it cannot compute is the string of an ETag: it takes it from the server (`learn`), and from then on insists on
+//! it.
 
 mod condition;
 mod datum;
@@ -43,11 +44,11 @@ impl std::fmt::Debug for Key {
 pub struct Row {
     /// Its properties without keys and Timestamp.
     pub properties: Properties,
-    /// Its ETag as the server said it.
+    /// Its ETag as returned by the server.
     pub etag: Option<String>,
 }
 
-/// What a write wants to find.
+/// The precondition of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// `If-Match: *`.
@@ -56,7 +57,7 @@ pub enum Precondition {
     Current,
     /// An ETag that no row has.
     Stale,
-    /// An ETag that the row had before, which is what a client that comes too late shows.
+    /// An ETag that the row had before, as sent by a client with an outdated row.
     Former,
 }
 
@@ -107,7 +108,7 @@ const NO_CONDITION: Refusal = refusal(400, "MissingRequiredHeader");
 
 #[derive(Default)]
 struct Table {
-    /// The name as it was spelt at its creation.
+    /// The name as spelled at its creation.
     name: String,
     rows: BTreeMap<Key, Row>,
     /// The ETags that rows had before.
@@ -146,13 +147,13 @@ impl Model {
         self.table(table)?.rows.get(key).ok_or(NOT_FOUND)
     }
 
-    /// The entities that a filter wants, in order.
+    /// The entities that match a filter, in order.
     pub fn query(&self, table: &str, wanted: Option<&Condition>) -> Result<Vec<(&Key, &Row)>, Refusal> {
         let rows = self.table(table)?.rows.iter();
         Ok(rows.filter(|(key, row)| wanted.is_none_or(|wanted| wanted.wants(key, row))).collect())
     }
 
-    /// Changes one entity; says what is stored then, if anything is.
+    /// Changes one entity; returns the stored row afterwards, if any.
     pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Refusal> {
         let Table { rows, former, .. } = self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?;
         let before = match changed(rows.get(key), write)? {
@@ -193,7 +194,7 @@ impl Model {
         }
     }
 
-    /// Takes note of the ETag that the server gave a row.
+    /// Records the ETag that the server gave a row.
     pub fn learn(&mut self, table: &str, key: &Key, etag: &str) {
         let table = self.tables.get_mut(&table.to_lowercase());
         if let Some(row) = table.and_then(|table| table.rows.get_mut(key)) {

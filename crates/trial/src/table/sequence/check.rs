@@ -1,4 +1,4 @@
-//! One step on both sides, and the comparison of what they say.
+//! One step on both sides, and the comparison of their results.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ impl Trial {
         }
     }
 
-    /// Everything that is there, and nothing else.
+    /// Compares the whole state.
     pub(super) async fn final_state(&mut self) -> Checked {
         self.list().await?;
         for name in self.model.names() {
@@ -61,13 +61,13 @@ impl Trial {
         let body = json!({ "TableName": name }).to_string();
         let reply = self.ask(&Call::new("POST", "/Tables").json(body)).await?;
         let outcome = self.model.create(name);
-        self.table_changed(outcome, &reply, 201, ["create a table: made", "create a table: refused"])
+        self.table_changed(outcome, &reply, 201, ["create a table: created", "create a table: rejected"])
     }
 
     async fn drop_table(&mut self, name: &str) -> Checked {
         let reply = self.ask(&Call::new("DELETE", format!("/Tables('{name}')"))).await?;
         let outcome = self.model.drop_table(name);
-        self.table_changed(outcome, &reply, 204, ["delete a table: gone", "delete a table: refused"])
+        self.table_changed(outcome, &reply, 204, ["delete a table: deleted", "delete a table: rejected"])
     }
 
     fn table_changed(
@@ -88,7 +88,7 @@ impl Trial {
         let filter =
             |prefix: &str, end: &str| escaped(&format!("TableName ge '{prefix}' and TableName lt '{end}'"));
         let mut found = Vec::new();
-        // A comparison of names knows capitals from small letters.
+        // A comparison of names is case-sensitive.
         for prefix in [format!("RUN{}TABLE", self.run), format!("run{}table", self.run)] {
             let target = format!("/Tables?$filter={}", filter(&prefix, &format!("{prefix}~")));
             found.extend(self.pages(&target, None).await?);
@@ -148,8 +148,8 @@ impl Trial {
     fn note_batch(&mut self, met: Vec<String>, outcome: &Result<(), (Option<usize>, Refusal)>) {
         let (whole, looked_at) = match outcome {
             Ok(()) => ("applied", met.len()),
-            Err((Some(0), _)) => ("refused at its first change", 1),
-            Err((Some(index), _)) => ("refused at a later change", index + 1),
+            Err((Some(0), _)) => ("rejected at its first change", 1),
+            Err((Some(index), _)) => ("rejected at a later change", index + 1),
             Err((None, refusal)) if refusal.status == 404 => ("no table", 0),
             Err((None, _)) => ("a row twice", 0),
         };
@@ -178,8 +178,7 @@ impl Trial {
         }
     }
 
-    /// The changes of one commit have one version, later than all before: nobody who was told an ETag takes another state
-    /// for that one.
+    /// The changes of one commit have one version, greater than all before, so that an ETag never refers to two states.
     fn later(&mut self, versions: &[u128]) -> Checked {
         let Some(&first) = versions.first() else { return Ok(()) };
         if versions.iter().any(|version| *version != first) {
@@ -192,7 +191,7 @@ impl Trial {
         Ok(())
     }
 
-    /// A change that was made: the status that belongs to it, and an ETag, of which the version is told.
+    /// Checks an applied change: its status and its ETag. Returns the version of the ETag.
     fn written(
         &mut self,
         table: &str,
@@ -205,7 +204,7 @@ impl Trial {
         if matches!(write, Write::Delete(_)) {
             return same("ETag", &None, &reply.etag).map(|()| None);
         }
-        let etag = reply.etag.clone().ok_or("a change was answered without an ETag")?;
+        let etag = reply.etag.clone().ok_or("the response to a change has no ETag")?;
         self.model.learn(table, key, &etag);
         if status == 201 {
             let row = self.model.get(table, key).map_err(|refusal| refusal.code)?;
@@ -256,7 +255,7 @@ impl Trial {
         Ok(())
     }
 
-    /// All pages of a list, none of which has more than was asked for.
+    /// All pages of a list, none of which has more entries than requested.
     async fn pages(&mut self, target: &str, top: Option<u8>) -> Result<Vec<Value>, String> {
         let mut all = Vec::new();
         let mut next: Option<String> = None;
@@ -266,7 +265,7 @@ impl Trial {
                 next.as_ref().map_or_else(|| target.to_owned(), |next| format!("{target}{joint}{next}"));
             let reply = self.ask(&Call::new("GET", full)).await?;
             same("status", &200, &reply.status)?;
-            let page = reply.json["value"].as_array().ok_or("an answer without a list")?;
+            let page = reply.json["value"].as_array().ok_or("a response without a list")?;
             if top.is_some_and(|top| page.len() > usize::from(top)) {
                 return Err(format!("a page of {} entities, asked for {top:?}", page.len()));
             }
@@ -310,9 +309,9 @@ impl Trial {
         }
     }
 
-    /// Nothing else is going on, so an answer must come. A connection kept over a restart may be dead.
+    /// Nothing else is running, so there must be a response. A connection kept over a restart may be dead.
     async fn ask(&mut self, call: &Call) -> Result<Reply, String> {
-        self.caller.call(call).await.map_err(|Lost(error)| format!("no answer: {error}"))
+        self.caller.call(call).await.map_err(|Lost(error)| format!("no response: {error}"))
     }
 }
 

@@ -22,10 +22,10 @@ const PRECONDITIONS: [(Precondition, &str); 4] = [
 
 /// Situations besides those of single changes.
 const OTHERS: [&str; 24] = [
-    "create a table: made",
-    "create a table: refused",
-    "delete a table: gone",
-    "delete a table: refused",
+    "create a table: created",
+    "create a table: rejected",
+    "delete a table: deleted",
+    "delete a table: rejected",
     "list tables: none",
     "list tables: some",
     "get: a row",
@@ -37,8 +37,8 @@ const OTHERS: [&str; 24] = [
     "query: no rows",
     "query: several pages",
     "transaction: applied",
-    "transaction: refused at its first change",
-    "transaction: refused at a later change",
+    "transaction: rejected at its first change",
+    "transaction: rejected at a later change",
     "transaction: a row twice",
     "transaction: no table",
     "restart: stop",
@@ -61,18 +61,18 @@ impl Coverage {
         }
     }
 
-    /// Situations that were met.
+    /// Situations that occurred.
     pub fn met(&self) -> usize {
         self.0.len()
     }
 
-    /// Situations that should be met and were not.
+    /// Situations that should have occurred and did not.
     pub fn missing(&self) -> Vec<String> {
         situations().into_iter().filter(|situation| !self.0.contains_key(situation)).collect()
     }
 }
 
-/// Every situation there is.
+/// All possible situations.
 pub fn situations() -> Vec<String> {
     let mut changes =
         vec!["insert".to_owned(), "insert with echo".into(), "upsert".into(), "upsert merge".into()];
@@ -94,7 +94,7 @@ pub fn situations() -> Vec<String> {
     all
 }
 
-/// What a change is called.
+/// The name of a change.
 pub(super) fn name(write: &Write) -> String {
     let with = |change: &str, precondition: &Precondition| {
         let found = PRECONDITIONS.iter().find(|(known, _)| known == precondition);

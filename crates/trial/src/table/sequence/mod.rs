@@ -53,7 +53,7 @@ pub enum Step {
         /// Which entity.
         key: Key,
     },
-    /// Reads all entities that a filter wants, page by page.
+    /// Reads all entities that match a filter, page by page.
     Query {
         /// Which table.
         table: u8,
@@ -68,7 +68,7 @@ pub enum Step {
 
 /// Runs the steps on the server and on a fresh model. `run` makes the names of tables unique on the server.
 ///
-/// Tells what the steps met; an error says which of them was answered differently, and how.
+/// Returns the situations that occurred; an error says which response differed, and how.
 pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Result<Coverage, String> {
     let mut trial = check::Trial::new(run, Caller::new(&subject.authority(Service::Table)), Model::default());
     for (at, step) in steps.iter().enumerate() {
@@ -87,8 +87,8 @@ pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Resu
     Ok(trial.coverage)
 }
 
-/// Tries `count` random lists of at most `length` steps. One that is answered differently is made as small as it can be, and
-/// told with the seed. Tells what all of them met.
+/// Tries `count` random lists of at most `length` steps. A failing list is reduced to a minimum and reported with its
+/// seed. Returns the situations that occurred in all of them.
 ///
 /// Every case has tables of its own, so that one server serves all of them.
 pub fn search(

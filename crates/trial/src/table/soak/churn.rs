@@ -7,7 +7,7 @@ use lazuli_model::Service;
 use crate::soak::Shared;
 use crate::table::wire::{Call, Caller, Lost, Reply};
 
-/// Rows that each table gets before it goes.
+/// Rows that each table gets before it is deleted.
 const ROWS: usize = 40;
 
 /// Creates a table, fills it, reads it, deletes it, and begins again with the same name: what was deleted stays deleted.
@@ -27,15 +27,15 @@ pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
             Err(_) => break,
         }
         caller.moved(place.authority(Service::Table));
-        // What the last round left behind is unknown; the table goes, whatever is in it.
+        // The state after the last round is unknown; delete the table, whatever is in it.
         let _ = caller.call(&Call::new("DELETE", "/Tables('churn')")).await;
     }
     Ok(())
 }
 
-/// Why a round came to no good end.
+/// Why a round failed.
 enum Broken {
-    /// A response was lost on the way, or told of a failure.
+    /// A response was lost, or reported a failure.
     Interrupted(String),
     /// A response was wrong.
     Wrong(String),
@@ -66,7 +66,7 @@ async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Reply, 
     match caller.call(call).await {
         Ok(reply) if reply.status == status => Ok(reply),
         Ok(reply) if reply.status < 500 => Err(Broken::Wrong(format!(
-            "{} {} was answered with {} {}",
+            "{} {} got the response {} {}",
             call.method, call.target, reply.status, reply.body
         ))),
         Ok(reply) => Err(Broken::Interrupted(reply.body)),

@@ -1,4 +1,4 @@
-//! A worker of a soak: it knows what its rows must be.
+//! A worker of a soak: it knows the expected values of its rows.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::random::Random;
 use crate::soak::Shared;
 use crate::table::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped};
 
-/// Rows of a worker's partition: the data is bounded, so what grows grows for no reason.
+/// Rows of a worker's partition: the data is bounded, so nothing has a reason to grow.
 const ROWS: usize = 300;
 /// Characters of a row's filling.
 const FILLING: usize = 600;
-/// How long a server may be away.
+/// How long a server may be down.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 
-/// What a row must be: the number written last, or nothing.
+/// The expected value of a row: the number written last, or nothing.
 type Known = Option<u64>;
 /// Changes that were sent together.
 type Changes = Vec<(usize, Known)>;
@@ -74,7 +74,7 @@ impl Worker {
                 self.note(&change);
                 Ok(())
             }
-            Ok(reply) if reply.status < 500 => Err(format!("a change was answered with {}", reply.body)),
+            Ok(reply) if reply.status < 500 => Err(format!("a change got the response {}", reply.body)),
             lost => self.settle(&change, lost).await,
         }
     }
@@ -92,12 +92,12 @@ impl Worker {
             Ok(reply) if reply.status == 202 => {
                 let replies = batch_replies(&reply);
                 if replies.len() != count || replies.iter().any(|reply| reply.status != 204) {
-                    return Err(format!("a transaction was answered with {}", reply.body));
+                    return Err(format!("a transaction got the response {}", reply.body));
                 }
                 self.note(&changes);
                 Ok(())
             }
-            Ok(reply) if reply.status < 500 => Err(format!("a transaction was answered with {}", reply.body)),
+            Ok(reply) if reply.status < 500 => Err(format!("a transaction got the response {}", reply.body)),
             lost => self.settle(&changes, lost).await,
         }
     }
@@ -109,7 +109,7 @@ impl Worker {
             Ok(reply) if reply.status == 200 => number(&reply.json),
             Ok(reply) if reply.status == 404 => None,
             Ok(reply) if reply.status < 500 => {
-                return Err(format!("a read was answered with {}", reply.body));
+                return Err(format!("a read got the response {}", reply.body));
             }
             lost => return self.settle(&Vec::new(), lost).await,
         };
@@ -117,14 +117,14 @@ impl Worker {
         self.compare(row, found)
     }
 
-    /// Everything is as acknowledged; of the changes under way, all are there or none.
+    /// Everything is as acknowledged; of the changes in progress, all are present or none.
     async fn check_all(&mut self, under_way: &Changes) -> Result<(), String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.partition));
         let call = Call::new("GET", format!("/{TABLE}()?$filter={filter}&$select=RowKey,N"));
         let reply = match self.send(&call).await {
             Ok(reply) if reply.status == 200 => reply,
             Ok(reply) if reply.status < 500 => {
-                return Err(format!("a query was answered with {}", reply.body));
+                return Err(format!("a query got the response {}", reply.body));
             }
             lost => return Box::pin(self.settle(under_way, lost)).await,
         };
@@ -145,7 +145,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The response is lost: waits for the server, then looks what became of the changes.
+    /// After a lost response: waits for the server, then checks the outcome of the changes.
     async fn settle(&mut self, under_way: &Changes, lost: Result<Reply, Lost>) -> Result<(), String> {
         let why = lost.map_or_else(|Lost(error)| error.to_string(), |reply| reply.body);
         self.shared.lost(self.start, &why)?;
