@@ -22,9 +22,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXPLAINED = os.path.join(ROOT, "tests", "mutants.txt")
-# A mutant may loop for ever. The tests of one crate take a minute or two.
+# A mutant may loop forever. The tests of one crate take a minute or two.
 TIME_MAX = 900
-# What is replaced by what. Spaces keep generics, arrows and references out.
+# The replacements. Spaces keep generics, arrows and references out.
 REPLACEMENTS = [
     (r" == ", " != "), (r" != ", " == "), (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
     (r" && ", " || "), (r"(?<![=(,]) \|\| ", " && "), (r" \+ ", " - "), (r" - ", " + "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"),

@@ -34,7 +34,7 @@ def test_accounts_on_a_store_that_nobody_has_open(binary, directory):
         for name, key, wanted in [("shop", shop["keys"][0], 200), ("shop", shop["keys"][1], 200), ("given", ONE, 200),
                                   ("given", rotated[1], 200), ("given", TWO, 403), ("nobody", ONE, 403)]:
             equal(status(server, account=name, key=key), wanted, name)
-        # The development account is served beside them.
+        # The development account is served as well.
         equal(status(server), 200)
         server.stop()
     account(binary, directory, "remove", "given")
@@ -84,7 +84,7 @@ def test_a_new_account_comes_with_its_connection_string(binary, directory):
 
 
 def test_commands_find_the_store_where_serve_would(binary, directory):
-    """An account that was added beside a server with another location went into a new store, silently."""
+    """An account that was added while the server used another location silently went into a new store."""
     def ask(*args, env=None):
         code, output, errors = run(binary, directory, *args, env=env)
         equal(code, 0, (args, errors))
@@ -255,14 +255,14 @@ def test_the_admin_listener_wants_the_token(binary, directory):
 
 
 def test_health_and_metrics_are_for_all_on_this_machine(binary, directory):
-    """HEAD was refused; a web page whose name leads to loopback could read the metrics."""
+    """HEAD was rejected; a web page whose name resolves to loopback could read the metrics."""
     with serve(binary, directory) as server:
         for path in ("/healthz", "/readyz", "/metrics"):
             equal(admin_call(server, directory, path, method="HEAD"), (200, ""), path)
             for asked, wanted in (("localhost", 200), ("localhost:10009", 200), ("127.0.0.1:1", 200), ("[::1]:1", 200),
                                   ("rebound.example", 421), ("rebound.example:10009", 421)):
                 equal(admin_call(server, directory, path, asked=asked)[0], wanted, (path, asked))
-        equal(admin_call(server, directory, "/metrics", "right", asked="rebound.example")[0], 200, "whoever has the token")
+        equal(admin_call(server, directory, "/metrics", "right", asked="rebound.example")[0], 200, "any holder of the token")
 
 
 def test_tokens_differ(binary, directory):

@@ -117,7 +117,7 @@ def test_one_wrong_value_hides_no_other_mistake(binary, directory):
     contains(output, "line 1: ", "line 2: missing.pem", "line 4: 7 MiB", "LAZULI_TABLE_PORT: ", "LAZULI_ACCOUNTS: ")
     path = write(directory, "quiet = \"loud\"\nlocation = \"a\"\nengine = \"memory:\"\n")
     contains(run(binary, directory, "config", "check", path)[1], "line 1: ", "line 3: ", "cannot be used with")
-    # What is left out for being wrong is not told to be missing.
+    # Settings that are ignored because they are wrong are not reported as missing.
     path = write(directory, "tls-cert = 1.5\ntls-key = true\n")
     output = run(binary, directory, "config", "check", path)[1]
     assert "line 2: " in output and "not provided" not in output, output
@@ -161,7 +161,7 @@ def test_config_check_names_the_variable(binary, directory):
         equal((code, errors), (1, ""), variables)
         contains(output, *parts)
         assert "line" not in output, output
-    equal(run(binary, directory, "config", "check", env={"LAZULI_TLS_CERT": ""})[0], 0, "an empty variable is none")
+    equal(run(binary, directory, "config", "check", env={"LAZULI_TLS_CERT": ""})[0], 0, "an empty variable counts as unset")
     code, _, errors = run(binary, directory, "serve", env={"LAZULI_TABLE_PORT": "many"})
     equal(code, 2)
     contains(errors, "LAZULI_TABLE_PORT: ")

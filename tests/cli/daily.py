@@ -156,7 +156,7 @@ def test_timestamps_are_kept_by_a_direct_import(binary, directory):
     contains(store("import", "first.jsonl", "--keep-timestamp", "--existing", "merge", code=2), "merge")
     for kind in ("jsonl", "csv"):
         store("import", f"first.{kind}", "--table", kind, "--keep-timestamp")
-        # Again is no change, also where nothing may be replaced.
+        # Repeating it changes nothing, even where nothing may be replaced.
         store("import", f"first.{kind}", "--table", kind, "--keep-timestamp", "--existing", "refuse")
     with serve(binary, directory) as server:
         for kind in ("jsonl", "csv"):
@@ -173,7 +173,7 @@ def test_timestamps_are_kept_by_a_direct_import(binary, directory):
 
 
 def test_timestamps_that_cannot_be_kept(binary, directory):
-    """Each is told with its line; what stood before it in its partition is as it was."""
+    """Each error names its line; earlier entities of its partition are unchanged."""
     store = Shell(binary, directory, store="data")
 
     def lines(*times):
@@ -259,7 +259,7 @@ def test_mistakes_in_files_are_told(binary, directory):
         with open(os.path.join(directory, "long.jsonl"), "w") as file:
             file.write("\n".join([*long, "{}"]))
         assert "was made" not in shell("import", "long.jsonl", code=1), "it has entities by then"
-        # What is mended goes on behind what is done.
+        # After the mistake is fixed, the import continues after the finished part.
         with open(os.path.join(directory, "aaa.jsonl"), "w") as file:
             file.write('{"PartitionKey":"a","RowKey":"1"}\n')
         shell("import", "aaa.jsonl")
@@ -313,7 +313,7 @@ def test_a_killed_transfer_goes_on(binary, directory):
 
 
 def test_a_killed_import_that_refuses_goes_on(binary, directory):
-    """What it had written of its last window is its own: a resumed import called that a conflict, for ever."""
+    """A resumed import reported the rows that it had written itself as a conflict, every time."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         rows = [json.dumps({"PartitionKey": f"p{n // 5000}", "RowKey": f"{n:06}", "N": n, "Far@odata.type": "Edm.Double", "Far": "NaN"})
@@ -331,7 +331,7 @@ def test_a_killed_import_that_refuses_goes_on(binary, directory):
             had = saved_rows(state)
             write("next.jsonl", rows[had:had + 50])
             shell("import", "next.jsonl", "--table", "many")
-        # Another one with the same keys is still refused.
+        # Another import with the same keys is still rejected.
         other, keys = json.loads(rows[had + 30]), ("PartitionKey", "RowKey")
         write("next.jsonl", [json.dumps({name: other[name] for name in keys} | {"N": -1})])
         shell("import", "next.jsonl", "--table", "many")

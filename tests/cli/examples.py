@@ -1,8 +1,8 @@
 """Every command's help has examples, and they run as they are printed.
 
 An example is a line under "Examples:" that starts with two spaces and a command; what follows after three spaces is a remark. A
-line that ends in a backslash goes on in the next one. It runs in a directory with a server whose data is in ./lazuli-data, as if
-that server were at the default port. What is long by nature is made short, by flags of the same command.
+line that ends in a backslash continues on the next one. It runs in a directory with a server whose data is in ./lazuli-data, as if
+that server were at the default port. Commands that take long are shortened with flags of the same command.
 """
 
 import json
@@ -31,7 +31,7 @@ NOT_RUN = {
     "--ca-file front.pem": "a front that speaks TLS for another name",
     "postgres://": "a database",
     "lazuli bench --growth": "minutes, for hundreds of thousands of entities",
-    "--follow": "it goes on until it is stopped; watching.py does that",
+    "--follow": "it runs until it is stopped; watching.py tests it",
     "lazuli azurite": "it prints other ready lines; azurite.py waits for those",
     "lazuli blob undelete": "an account that keeps deleted blobs",
     "--from-azurite": "data of Azurite; tests/client/migrate.py makes some",
@@ -206,7 +206,7 @@ class Sandbox:
         self.server = None
 
     def serve(self, example):
-        """An example that goes on until it is told to stop: it starts, and it stops. On a free port."""
+        """An example that runs until it is stopped: it starts on a free port, and it stops."""
         command = self.local(example)
         command += "" if "--table-port" in command else " --table-port 0"
         command += "" if "--admin-port" in command or "--engine" in command else " --admin-port 0"

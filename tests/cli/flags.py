@@ -39,7 +39,7 @@ def test_mistakes_are_told(binary, directory):
 
 
 def test_absurd_numbers_do_no_harm(binary, directory):
-    """A number is either refused with a word, or the server serves with it."""
+    """A number is either rejected with an error, or the server starts with it."""
     for flag in ("--max-head-kib", "--max-body-kib", "--max-connections", "--head-timeout", "--body-timeout",
                  "--idle-timeout", "--request-timeout", "--table-name-hold", "--query-time", "--cache-mib"):
         for number in ("0", "1", HUGE, "-1", "1e3"):
@@ -151,7 +151,7 @@ def test_the_connection_limit_is_a_flag(binary, directory):
     with serve_memory(binary, directory, "--max-connections", "1") as server, Client(server) as client:
         equal(client.ask("GET", "/Tables").status, 200)
         try:
-            # It is told so, if there is room even for that.
+            # It gets an error, if there is a connection left for that.
             equal(status(server), 503)
         except (OSError, http.client.HTTPException):
             pass

@@ -1,4 +1,4 @@
-"""What is refused, and what is not told to those who are refused; what is said when nobody can hear it."""
+"""Rejections, and what they do not reveal; output that nobody can read."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from sas import ask, people, token
 
 
 def test_a_token_for_no_entities_does_not_learn_which_tables_exist(binary, directory):
-    """SA-02. A mistake in the options was told only of a table that is there."""
+    """SA-02. A mistake in the options was reported only for an existing table."""
     with serve_memory(binary, directory) as server:
         people(server)
         make = lambda *args: token(binary, directory, "account", "-r", *args)
@@ -21,7 +21,7 @@ def test_a_token_for_no_entities_does_not_learn_which_tables_exist(binary, direc
                 there, missing = (ask(server, "GET", path % name, signature) for name in ("people", "nobody"))
                 equal(there[0], missing[0], (resources, letters, path))
             equal(ask(server, "POST", "/$batch", signature, {"no": "batch"})[0], 403, "before the body is looked at")
-        # Who may read is told of the table first, as ever; who may not is told that alone.
+        # A caller that may read gets the error about the table first, as always; others get only a permission error.
         for letters, answers in (("r", [400, 404]), ("a", [403, 403])):
             signature = make("o", "-p", letters)
             equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], answers, letters)

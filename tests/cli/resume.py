@@ -1,4 +1,4 @@
-"""Transfers that were interrupted go on where they were, and nowhere else."""
+"""Interrupted transfers resume where they stopped, and nowhere else."""
 
 import json
 import os

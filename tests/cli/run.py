@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line from end to end: what is printed, what is refused, what signals do.
+"""The command line from end to end: output, rejections, signals.
 
     tests/cli/run.py --binary target/release/lazuli [NAME...]
 

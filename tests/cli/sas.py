@@ -95,7 +95,7 @@ def test_the_variable_of_the_daily_work_signs_as_well(binary, directory):
         contains(output, "in account 'shop'", "signature  good")
     foreign = token(binary, directory, "table", "people", "-p", "r", "--account", "cafe", "--key", KEY)
     code, output, errors = run(binary, directory, "sas", "explain", foreign, env=env)
-    equal(code, 0, "whose it is cannot be told, so it is not refused")
+    equal(code, 0, "its account is unknown, so it is not rejected")
 
 
 def test_policies(binary, directory):
@@ -157,7 +157,7 @@ def test_mistakes_are_told(binary, directory):
 
 
 def test_output_that_nobody_takes(binary, directory):
-    """A reader that is gone has what it wanted; a full disk is told. Neither is a panic."""
+    """A closed pipe is no error; a full disk is reported. Neither causes a panic."""
     command = [os.path.abspath(binary), "sas", "table", "people", "--permissions", "r"]
     reader, writer = os.pipe()
     os.close(reader)

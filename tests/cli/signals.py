@@ -1,4 +1,4 @@
-"""Signals: what is in flight is finished; a second signal does not wait."""
+"""Signals: requests in flight are finished; a second signal does not wait."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def test_a_hangup_never_stops_a_server(binary, directory):
 
 
 class SilentIssuer:
-    """Publishes its keys once; who asks again gets no answer."""
+    """Publishes its keys once; further requests get no response."""
 
     def __init__(self, keys):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -112,16 +112,16 @@ class SilentIssuer:
 
 
 def test_a_signal_is_heard_while_keys_are_read_again(binary, directory):
-    """An issuer that does not answer kept the server from hearing that it was to stop."""
+    """An issuer that did not respond prevented the server from handling a signal to stop."""
     issuer = SilentIssuer([Issuer(directory, "key").jwk()])
     flags = ("--oauth-issuer", ISSUER, "--oauth-audience", AUDIENCE, "--oauth-jwks", issuer.url())
     with serve_memory(binary, directory, *flags) as server:
         for _ in range(3):
             server.process.send_signal(signal.SIGHUP)
         assert issuer.asked_again.wait(HANG_SECONDS), server.said()
-        equal(status(server), 200, "requests are answered meanwhile")
+        equal(status(server), 200, "requests are served meanwhile")
         equal(server.stop(), 0)
-        assert "failed to reload" not in server.said(), "the end of the reading was waited for"
+        assert "failed to reload" not in server.said(), "the server waited for the reload"
 
 
 def test_a_certificate_that_has_become_a_pipe_is_not_waited_for(binary, directory):

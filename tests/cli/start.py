@@ -77,7 +77,7 @@ def test_a_second_server_on_the_same_directory_is_refused(binary, directory):
         contains(errors, "data is in use", f"process {first.process.pid}")
         equal(len(errors.splitlines()), 1, errors)
         equal(status(first), 200)
-        # The refused one has not touched what belongs to the first.
+        # The rejected one has not touched the data of the first.
         equal(run(binary, directory, "account", "list", "-l", "data")[0], 0)
 
 
@@ -142,7 +142,7 @@ def test_a_closed_standard_output_does_not_end_the_server(binary, directory):
 
 
 def start_times(binary, directory):
-    """Milliseconds from exec to the first answer, on new stores and on empty ones that were closed in order."""
+    """Milliseconds from exec to the first response, on new stores and on empty ones that were closed cleanly."""
     new, again = [], []
     for index in range(15):
         for times in (new, again):
@@ -159,7 +159,7 @@ def test_the_start_is_quick(binary, directory):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as memory:
         for where, place in (("in memory", memory), ("on disk", directory)):
             new, again = start_times(binary, place)
-            print(f"    first answer {where}: new store {min(new):.0f} ms at best, {statistics.median(new):.0f} ms in the "
+            print(f"    first response {where}: new store {min(new):.0f} ms at best, {statistics.median(new):.0f} ms in the "
                   f"middle; empty store {min(again):.0f} and {statistics.median(again):.0f} ms")
             assert place != memory or min(new + again) < START_MAX_MS, (new, again)
 

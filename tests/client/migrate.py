@@ -21,7 +21,7 @@ from azure.storage.queue import QueueServiceClient
 
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 READY = re.compile(r"(Blob|Queue|Table) service is successfully listening at (http://[\d.:]+)|(Blob|Queue|Table)Endpoint=(http://[\d.:]+)")
-# Nothing here takes so long unless it hangs.
+# Nothing here takes this long unless it hangs.
 HANG_SECONDS = 120
 LARGE = bytes(index * 31 + (index >> 8) & 255 for index in range(9 * 1024 * 1024))
 

@@ -31,7 +31,7 @@ def ip(*args, check=True):
 
 
 def wait_for(what, seen, seconds=PATIENCE):
-    """Asks again until the answer is true."""
+    """Repeats the question until the result is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = seen()

@@ -24,20 +24,20 @@ ROWS = 4
 WRITERS = 6
 # A request that takes longer is given up: its outcome is unknown.
 TIMEOUT = 20
-# How long front ends may need at the end until they answer.
+# How long front ends may need at the end until they respond.
 PATIENCE = 60
-# What went wrong is counted; so many examples are shown.
+# Violations are counted; this many examples are shown.
 EXAMPLES_MAX = 8
 # Who writes, and reads at front ends that know all machines.
 USUAL = "usual"
 
 
 class Wrong(Exception):
-    """An answer that no fault explains."""
+    """A response that no fault explains."""
 
 
 class Endpoints:
-    """Front ends; a client that fails goes on with the next."""
+    """Front ends; a client that fails continues with the next."""
 
     def __init__(self, servers, number):
         self.servers, self.at, self.client = servers, number, None
@@ -122,7 +122,7 @@ class Workload:
             self.examples.append(f"{group}: {what}: {example}")
 
     def look(self, ends, partition, group=USUAL):
-        """Number and ETags of a partition, or None if nobody answered or they cannot be told."""
+        """Number and ETags of a partition, or None if there was no response or they cannot be determined."""
         floor = self.acked[partition][-1]
         try:
             answer = ends.ask("GET", f"/{TABLE}()?$filter=PartitionKey%20eq%20'p{partition}'",
@@ -132,7 +132,7 @@ class Workload:
         if answer.status >= 500:
             return None
         if answer.status != 200:
-            raise Wrong(f"a query is refused: {answer.status} {answer.text}")
+            raise Wrong(f"a query was rejected: {answer.status} {answer.text}")
         rows = answer.json["value"]
         numbers = {row["n"] for row in rows}
         if len(rows) != ROWS or len(numbers) != 1:
@@ -172,14 +172,14 @@ class Workload:
                 # Only this writer writes here: a change of its own, whose outcome it did not learn, came through.
                 counts["refused"] += 1
             else:
-                raise Wrong(f"a transaction is refused: {answer.status} {answer.text}")
+                raise Wrong(f"a transaction was rejected: {answer.status} {answer.text}")
 
     def lose_above(self, partition, number):
         """What the partition holds came after this number and nothing else: what was acknowledged above it is lost."""
         acked = self.acked[partition]
         kept = bisect.bisect_right(acked, number)
         if kept < len(acked):
-            self.note(USUAL, "lost", f"p{partition} goes on after {number}, though {acked[-1]} was acknowledged", len(acked) - kept)
+            self.note(USUAL, "lost", f"p{partition} continues after {number}, but {acked[-1]} was acknowledged", len(acked) - kept)
             # What is left is at least the number that was there before everything.
             del acked[max(kept, 1):]
 
@@ -207,7 +207,7 @@ class Workload:
             thread.join(2 * TIMEOUT)
         ends = Endpoints(self.servers, 0)
         if self.look_until(ends, 0, time.monotonic() + PATIENCE) is None:
-            self.wrong.append("the front ends do not answer at the end")
+            self.wrong.append("the front ends do not respond at the end")
             ends = Endpoints([another()], 0)
         end = time.monotonic() + PATIENCE
         for partition in range(WRITERS):
@@ -218,7 +218,7 @@ class Workload:
                 self.lose_above(partition, seen[0])
 
     def look_until(self, ends, partition, end):
-        """What a partition holds, unless nobody tells before the end."""
+        """The content of a partition, unless no front end responds before the end."""
         while True:
             seen = self.look(ends, partition)
             if seen or time.monotonic() > end:

@@ -6,8 +6,8 @@ a state that the store really had.
 
 CS-01, CS-03, TX-09. A restored backup has a version V, its clock. For every commit that was acknowledged with version v: if v <= V
 it is there, whole, unless a later commit with a version <= V has replaced it; if v > V nothing of it is there. In every partition
-a sum that no commit changes is the same. A backup or restore that was killed is refused, never taken for whole; the server that
-was asked goes on, and what was acknowledged is there after its own kill. Exit code 1 if anything is wrong.
+a sum that no commit changes is the same. A killed backup or restore is rejected, never mistaken for a complete one; the server that
+was asked continues, and everything acknowledged is present after its own kill. Exit code 1 if anything is wrong.
 """
 
 import argparse
@@ -59,11 +59,11 @@ class Writer:
         answer = client.ask("POST", "/$batch", text, {"Content-Type": "multipart/mixed; boundary=b"})
         etags = [line[6:] for line in answer.text.split("\r\n") if line.lower().startswith("etag: ")]
         if answer.status != 202 or len(etags) != len(names):
-            raise RuntimeError(f"a batch was answered {answer.status} {answer.text}")
+            raise RuntimeError(f"a batch got {answer.status} {answer.text}")
         return max(ticks(etag) for etag in etags)
 
     def run(self, server):
-        """Writes until it is told to stop or an outcome is unknown."""
+        """Writes until it is stopped or an outcome is unknown."""
         names = [f"{n}" for n in range(ROWS)]
         try:
             with Client(server) as client:
@@ -86,7 +86,7 @@ class Writer:
         self.count()
 
     def settle(self, rows):
-        """After a restart: what is there tells which of the two it was."""
+        """After a restart: the data shows which of the two it was."""
         if self.unknown is not None and {name: row["Balance"] for name, row in rows.items()} == self.unknown:
             self.history[max(ticks(row["odata.etag"]) for row in rows.values())] = self.balances = self.unknown
         self.unknown = None
@@ -101,7 +101,7 @@ class Writer:
             return [f"wrong: {self.partition} has rows of the future"]
         past = [v for v in self.history if version is None or v <= version]
         wanted = self.history[max(past)] if past else {}
-        # A commit that nobody was told of may have a version that is in the copy.
+        # A commit that was not acknowledged may have a version that is in the copy.
         if found == wanted or self.unknown is not None and found == self.unknown:
             return []
         return [f"lost: {self.partition} is {found}, wanted {wanted}"]
@@ -194,7 +194,7 @@ class Run:
         return self.is_refused(target, process.returncode, said)
 
     def is_refused(self, target, code, said):
-        """A copy without a manifest is no copy; it may also have been faster than its end."""
+        """A copy without a manifest is not a copy; it may also have finished before the kill."""
         if os.path.exists(os.path.join(target, "manifest.json")):
             return []
         if code == 0:
@@ -202,7 +202,7 @@ class Run:
         for args in (["check", target], ["restore", target, "--location", os.path.join(self.root, "never")]):
             code, said = self.command(*args)
             if code != 1 or "panicked" in said or os.path.exists(os.path.join(self.root, "never")):
-                return [f"wrong: an unfinished backup was not refused by {args[0]}: {code} {said}"]
+                return [f"wrong: an unfinished backup was not rejected by {args[0]}: {code} {said}"]
         return []
 
     def restore(self, target, copy, kill):

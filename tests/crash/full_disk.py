@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills a small disk through the server, and lets another turn read-only: writes are refused, reads go on, nothing acknowledged
+"""Fills a small disk through the server, and turns another read-only: writes are rejected, reads continue, nothing acknowledged
 is lost.
 
     tests/crash/full_disk.py --binary target/release/lazuli [--size-mib 160]
@@ -64,7 +64,7 @@ class Disk:
             os.fsync(file.fileno())
 
     def fill(self):
-        """Takes what is left to the last byte."""
+        """Uses up the free space to the last byte."""
         with open(os.path.join(self.mount_point, "rest"), "ab", buffering=0) as file:
             for size in (MIB, 4096, 1):
                 try:
@@ -114,7 +114,7 @@ class Story:
         return Server(self.binary, "--location", self.data)
 
     def insert(self, client, size=VALUE_BYTES):
-        """Inserts a row; returns the answer, and remembers what it promised."""
+        """Inserts a row; returns the response, and remembers what it promised."""
         with self.lock:
             row, self.next = f"{self.next:06}", self.next + 1
             text = "%x" % self.random.getrandbits(4 * size)
@@ -124,7 +124,7 @@ class Story:
         return answer
 
     def insert_until_refused(self, server):
-        """Several writers at once, each until it is refused; returns their last answers."""
+        """Several writers at once, each until it is rejected; returns their last responses."""
         refusals = []
 
         def write():
@@ -143,7 +143,7 @@ class Story:
         return refusals
 
     def refused(self, answer):
-        """Those whose log entry failed do not know what became of them; the others do. Which come first is chance."""
+        """Writes whose log entry failed have an unknown outcome; the others do not. Their order is random."""
         return answer.status == 500 and ("InternalError" in answer.text or "OperationTimedOut" in answer.text)
 
     def differences(self, client):
@@ -163,14 +163,14 @@ class Story:
             refusals = self.insert_until_refused(server)
             print(f"    {len(self.acknowledged)} rows acknowledged before the disk was full")
             told = len(refusals) == WRITERS and all(map(self.refused, refusals))
-            self.check("a full disk is told as 500", told, [answer.text for answer in refusals])
-            self.check("so many rows fit", len(self.acknowledged) > 100)
+            self.check("a full disk is reported as 500", told, [answer.text for answer in refusals])
+            self.check("this many rows fit", len(self.acknowledged) > 100)
             self.disk.fill()
             answers = [self.insert(client, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
-            self.check("further writes are refused, or kept", all(a.status in (204, 500) for a in answers))
-            self.check("reads go on", not self.differences(client), self.differences(client))
+            self.check("further writes are rejected, or kept", all(a.status in (204, 500) for a in answers))
+            self.check("reads continue", not self.differences(client), self.differences(client))
             row = self.random.choice(list(self.acknowledged))
-            self.check("reads by key go on", client.ask("GET", entity_path(TABLE, "p", row)).status == 200)
+            self.check("reads by key continue", client.ask("GET", entity_path(TABLE, "p", row)).status == 200)
             self.check("the reason is in the log", "space" in server.said().lower(), server.said()[-500:])
             self.check("no panic", "panicked" not in server.said(), server.said()[-2000:])
             server.kill()
@@ -186,8 +186,8 @@ class Story:
             self.check("rows are taken", all(a.status == 204 for a in answers))
             self.disk.turn_read_only()
             answers = [self.insert(client, size) for size in (10, VALUE_BYTES) for _ in range(3)]
-            self.check("writes to a read-only disk are refused", all(map(self.refused, answers)), [a.text for a in answers])
-            self.check("reads go on", not self.differences(client), self.differences(client))
+            self.check("writes to a read-only disk are rejected", all(map(self.refused, answers)), [a.text for a in answers])
+            self.check("reads continue", not self.differences(client), self.differences(client))
             said = server.said()
             self.check("the reason is in the log", "read-only" in said.lower() and "panicked" not in said, said[-1000:])
             server.kill()
@@ -201,10 +201,10 @@ class Story:
                 self.check("started on a full disk, everything is there", not self.differences(client),
                            self.differences(client))
                 answers = [self.insert(client) for _ in range(3)]
-                self.check("writes are refused, or kept", all(a.status in (204, 500) for a in answers))
+                self.check("writes are rejected, or kept", all(a.status in (204, 500) for a in answers))
                 server.stop()
         except NotStarted as refusal:
-            self.check("a start on a full disk is refused with a reason", "space" in str(refusal).lower(), str(refusal))
+            self.check("a start on a full disk fails with a reason", "space" in str(refusal).lower(), str(refusal))
 
     def restart_with_room(self):
         for how in ("kill", "stop", "stop"):

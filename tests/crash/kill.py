@@ -26,18 +26,18 @@ from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_pa
 from undo import lose_power  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
-# A cycle ends after so many acknowledgements at most; the number is drawn so that early kills are as likely as late ones.
+# A cycle ends after at most this many acknowledgements; the number is drawn so that early kills are as likely as late ones.
 ACKNOWLEDGED_MAX = 3000
 # Between the chosen acknowledgement and the kill, so that the kill meets other writers at any point.
 AFTER_MAX_SECONDS = 0.005
-# Of all restarts, so many are themselves interrupted, at a moment within the time that a start takes.
+# The share of restarts that are themselves interrupted, at a moment within the time that a start takes.
 INTERRUPTED = 0.2
 START_MAX_SECONDS = 0.06
-# Of all cycles, so many end with SIGTERM: then nothing may be unknown but what was refused.
+# The share of cycles that end with SIGTERM: then only rejected requests may have an unknown outcome.
 GRACEFUL = 0.1
-# Of all kills with the library below, so many leave the power on: the next start finds what was not synced, and builds on it.
+# The share of kills with the library below that leave the power on: the next start finds what was not synced, and builds on it.
 POWER_STAYS = 0.25
-# After so many of all cycles `lazuli check` reads what is left, before anybody opens it, and nothing may be wrong.
+# The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
 CHECKED = 0.2
 
 
@@ -130,7 +130,7 @@ class Run:
         return problems
 
     def check(self):
-        """What a crash left unfinished is no damage. After a loss of power a hole in the last batch cannot be told from one."""
+        """An unfinished batch after a crash is not damage; after a loss of power, nor is a hole in the last batch."""
         self.checks += 1
         done = subprocess.run([self.args.binary, "check", "--location", self.directory], capture_output=True, text=True,
                               timeout=HANG_SECONDS)
@@ -142,7 +142,7 @@ class Run:
         with Client(server) as client:
             created = client.ask("POST", "/Tables", {"TableName": TABLE})
             if created.status not in (204, 409):
-                return [f"wrong: creating the table was answered {created.status} {created.text}"]
+                return [f"wrong: creating the table got {created.status} {created.text}"]
             tables = {row["TableName"] for row in all_rows(client, "/Tables")}
             rows = {}
             for row in all_rows(client, f"/{TABLE}()?$filter=PartitionKey%20lt%20'log'"):
@@ -205,7 +205,7 @@ def main():
     print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}, checks {run.checks}")
     print(f"acknowledged {run.acknowledged} (batches {batches}), unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
-    # A run in which the kills met nobody, or nobody was answered, shows nothing.
+    # A run in which no kill hit a request, or no request got a response, proves nothing.
     if not run.acknowledged or not batches or run.kills and not unknown:
         run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
         print(run.problems[-1])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends the server at every named place that a change of tables or rows comes by, and looks whether anything is lost or in part.
+"""Ends the server at every crash point that a change of tables or rows passes, and checks that nothing is lost or partial.
 
     tests/crash/points.py --binary target/release/lazuli
 
@@ -8,7 +8,7 @@ pass of one place (see crates/store/src/crash_point.rs) and makes, fills and del
 `lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the
 one on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
 
-What background work or several writers must come by at once is in crates/store/tests/store/crash.rs, backups in backup.py.
+Crash points of background work or of several concurrent writers are in crates/store/tests/store/crash.rs, backups in backup.py.
 """
 
 import argparse
@@ -26,11 +26,11 @@ from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_pa
 from writer import envelope  # noqa: E402
 
 KEPT, DOOMED, MADE = "kept", "doomed", "made"
-# No run comes by one place so often.
+# No run passes one crash point this often.
 PASSES_MAX = 100
-# So many runs at once.
+# Number of concurrent runs.
 AT_ONCE = 8
-# Places that every change comes by; those that deleted rows come by, in the background and in one group; the orderly end.
+# Crash points that every change passes; those that deleted rows pass, in the background and in one group; the clean stop.
 OF_CHANGES = ("before-append", "after-append", "after-sync", "before-answer", "before-catalog", "after-catalog")
 OF_ERASING = ("before-erase", "after-erase")
 OF_THE_END = ("closing",)
@@ -80,7 +80,7 @@ class Run:
                            {"Content-Type": "multipart/mixed; boundary=batch_b"})
 
     def begin(self):
-        """What is there before."""
+        """The state before."""
         with self.server() as server, Client(server) as client:
             done = (self.create(client, KEPT) and self.batch(client, KEPT, "abc", 1) and self.create(client, DOOMED)
                     and self.batch(client, DOOMED, "abcdefgh", 2) and self.put(client, DOOMED, "i", 3))
@@ -89,7 +89,7 @@ class Run:
             server.kill()
 
     def work(self, client):
-        """All changes, until one is not answered."""
+        """All changes, until one gets no response."""
         return (self.put(client, KEPT, "a", 10) and self.batch(client, KEPT, "abd", 11) and self.create(client, MADE)
                 and self.batch(client, MADE, "xy", 12) and self.drop(client, DOOMED) and self.create(client, DOOMED)
                 and self.put(client, DOOMED, "z", 13) and self.drop(client, MADE))

@@ -1,7 +1,7 @@
 """One writer of the crash test: what it does, and what must be found after a crash.
 
 Each writer owns its rows, so it knows their state: after an acknowledgement exactly one, after an unknown outcome one of
-two. It stops at the first unknown outcome; the verification after the restart tells which of the two it was.
+two. It stops at the first unknown outcome; the verification after the restart shows which of the two it was.
 """
 
 import http.client
@@ -145,7 +145,7 @@ class Writer:
             return False
         statuses = re.findall(r"^HTTP/1.1 (\d+)", answer.text, re.M)
         if statuses != ["204"] * len(group):
-            self.problems.append(f"wrong: a batch was answered {answer.text}")
+            self.problems.append(f"wrong: a batch got {answer.text}")
             return False
         self.batches += 1
         etags = re.findall(r"^ETag: (.*?)\r?$", answer.text, re.M) or [None] * len(group)
@@ -183,7 +183,7 @@ class Writer:
     # --- verifying
 
     def verify(self, tables, rows):
-        """Compares what is known with what is there; from here on, what is there is known."""
+        """Compares the expected state with the actual one, which is the expected state from then on."""
         problems = []
         for name, states in self.tables.items():
             if (name in tables) not in states:

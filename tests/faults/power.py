@@ -20,7 +20,7 @@ import sys
 from run import CALLS_MAX, Run, build_shim, write_all
 from lazuli import Client
 
-# So many places are tried at once.
+# Number of concurrent runs.
 AT_ONCE = 8
 
 

@@ -5,7 +5,7 @@
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
 Each run starts the server on its data with one planned fault (see shim/src/lib.rs), writes and reads, and kills it. The
-promise: a fault is reported (a refused start that says why, or 5xx), or changes nothing. Never: a wrong answer, a panic, a
+promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing. Never: a wrong response, a panic, a
 hang, something acknowledged or shown to a reader that is gone when the disk is well again.
 """
 
@@ -36,7 +36,7 @@ CALLS_MAX = 2000
 SAMPLE, SAMPLE_READY = 6, 4
 # Rows that make a store write a sorted file when it is closed: from there they are read.
 BULK_ROWS, BULK_BYTES = 40, 40_000
-# What is broken for good stays broken; a single bad read may be good the next time.
+# Permanent faults stay; a single bad read may be good the next time.
 KINDS = ["sync-eio@{}", "sync-eio@{}+", "write-eio@{}", "write-enospc@{}+", "write-erofs@{}+", "write-short@{}",
          "read-eio@{}", "read-flip@{}", "write-kill@{}", "sync-kill@{}"]
 
@@ -89,7 +89,7 @@ def write_all(client, known, problems):
         if answer is None:
             return late
         if answer.status not in (204, 409):
-            problems.append(f"wrong: creating the table was answered {answer.status} {answer.text}")
+            problems.append(f"wrong: creating the table got {answer.status} {answer.text}")
         known.table = [True]
     for index in range(WRITES):
         number, key = known.next(), f"row{index % 4}"
@@ -105,7 +105,7 @@ def write_all(client, known, problems):
                 # The next write of this group must not make three states of two.
                 break
             if re.findall(r"^HTTP/1.1 (\d+)", answer.text, re.M) != ["204"] * BATCH_ROWS:
-                problems.append(f"wrong: a batch was answered {answer.status} {answer.text}")
+                problems.append(f"wrong: a batch got {answer.status} {answer.text}")
             known.batches[group] = [number]
         else:
             known.rows[key] = [known.rows.get(key, [None])[0], number]
@@ -113,7 +113,7 @@ def write_all(client, known, problems):
             if answer is None:
                 break
             if answer.status != 204:
-                problems.append(f"wrong: a write was answered {answer.status} {answer.text}")
+                problems.append(f"wrong: a write got {answer.status} {answer.text}")
             known.rows[key] = [number]
         late += was_refused
     return late
@@ -217,7 +217,7 @@ class Run:
         try:
             with self.server(fault, when_ready) as server, Client(server) as client:
                 open(self.gate, "w").close()
-                # A start may go on without what it does not need: the sorted store merges files of its own, or leaves it.
+                # A start may continue without what it does not need: the sorted store merges files of its own, or leaves it.
                 needless = os.path.exists(self.seen)
                 problems += verify(client, self.known, settle=False)
                 write_all(client, self.known, problems)

@@ -5,7 +5,7 @@
 
 Each run starts the server on existing data, reads a row so that it is in memory, and closes the disk for one kind of call:
 every call is held (`stall`) or takes longer (`slow`; see shim/src/lib.rs). Requests that need the disk must wait while health
-checks, metrics and reads from memory are answered. When the disk is back, the waiting requests succeed, and nothing that was
+checks, metrics and reads from memory are served. When the disk is back, the waiting requests succeed, and nothing that was
 acknowledged is lost by a kill.
 """
 
@@ -86,7 +86,7 @@ def plain_get(host, port, path):
 
 
 def unaffected(server, admin_port):
-    """What must be answered without the disk. Returns what is not."""
+    """Requests that must be served without the disk. Returns those that are not."""
     problems = []
     for port, path in ((server.port, "/-/health"), (admin_port, "/healthz"), (admin_port, "/readyz"), (admin_port, "/metrics")):
         status = plain_get(server.host, port, path)

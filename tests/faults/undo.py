@@ -55,7 +55,7 @@ class PowerLoss:
         self.lost_writes = self.lost_names = 0
 
     def first(self, steps):
-        """So many of the steps were done by the disk on its own."""
+        """The number of steps that the disk did on its own."""
         return self.random.randrange(steps + 1) if self.random else 0
 
     def put_back(self, path, inode):

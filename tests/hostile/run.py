@@ -4,7 +4,7 @@
     tests/hostile/run.py --binary target/release/lazuli [--connections 10000] [ATTACK...]
 
 Each attack is held up while a good client writes and reads; then the largest amount of memory that the process ever had during
-it (VmHWM) is compared with the bound. How single requests of these kinds are answered is tested in crates/server/tests/server.
+it (VmHWM) is compared with the bound. The responses to single requests of these kinds are tested in crates/server/tests/server.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SWOLLEN_IN_FLIGHT_MIB = 256
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
 # What uploads gather and downloads read ahead, all together.
 CONTENT_MIB = 64
-# Clients beside the crowd, and file handles besides connections.
+# Clients besides the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300
 # Long enough that nobody is sent away while an attack lasts.
 PATIENCE = ("--head-timeout", 600, "--body-timeout", 600, "--idle-timeout", 600, "--request-timeout", 600)
@@ -82,7 +82,7 @@ class Crowd:
                     poll.unregister(sock)
 
     def count(self):
-        """How many have heard nothing yet, have got an answer, have been told to come later, are gone."""
+        """How many clients have no response yet, have one, got a 503, are disconnected."""
         counts = {"silent": 0, "answered": 0, "busy": 0, "gone": 0}
         for sock in self.sockets:
             try:
@@ -118,14 +118,14 @@ class Story:
     # --- attacks: each returns what it holds up
 
     def idle(self, server, client):
-        """Nothing, a part of a head, a part of a body, or a request that was answered, and then nothing more."""
+        """Nothing, a part of a head, a part of a body, or a complete request, and then nothing more."""
         # Not a request without a signature: failed authentication has a rate limit.
         whole = f"GET /-/health HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
         starts = [b"", b"GET /devstoreaccount1/", signed_head(client, "POST", f"/{TABLE}", 5) + b"12", whole]
         crowd = Crowd(server, self.args.connections, lambda index: starts[index % len(starts)])
         answered = self.args.connections // len(starts)
         wanted = {"silent": self.args.connections - answered, "answered": answered, "busy": 0, "gone": 0}
-        # A busy machine takes its time to answer so many.
+        # A busy machine needs time to respond to this many.
         counts = crowd.wait_until(lambda counts: counts == wanted)
         self.check(f"{self.args.connections} idle connections are kept", counts == wanted, counts)
         return crowd
@@ -155,13 +155,13 @@ class Story:
     def untaken_answers(self, server, client):
         """Queries for pages of 4 MiB, of which nobody takes a byte."""
         crowd = Crowd(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
-        # The kernel may take the first page of each, so whether some are told to come later depends on the machine.
+        # The kernel may take the first page of each, so whether some get a 503 depends on the machine.
         counts = crowd.wait_until(lambda counts: not counts["silent"])
-        self.check("each is told something", not counts["silent"], counts)
+        self.check("each gets a response", not counts["silent"], counts)
         return crowd
 
     def swollen_answers(self, server, client):
-        """The same for entities whose addresses, in the answer, are many times longer than their keys are stored."""
+        """The same for entities whose addresses, in the response, are many times longer than their keys are stored."""
         for row in range(SWOLLEN_ROWS):
             keys = {"PartitionKey": LONG_KEY, "RowKey": LONG_KEY[:-4] + f"{row:04}"}
             assert client.ask("POST", f"/{TABLE}", keys).status == 204
@@ -170,7 +170,7 @@ class Story:
         crowd = self.pressing(server, 300, lambda _: head * 50)
         # The most are made at a time before each client has heard something.
         counts = crowd.wait_until(lambda counts: not counts["silent"])
-        self.check("each is told something", not counts["silent"], counts)
+        self.check("each gets a response", not counts["silent"], counts)
         return crowd
 
     def bad_bodies(self, server, client):
@@ -196,7 +196,7 @@ class Story:
             codes = set()
             for _ in range(5):
                 answer = client.ask("POST", path, body, fields)
-                # A batch is always answered with 202; what it says stands inside.
+                # The response to a batch is always 202; the outcomes are inside.
                 inner = answer.text.split("HTTP/1.1 ")[-1][:3] if answer.status == 202 else str(answer.status)
                 codes.add(inner)
             self.check(f"{what} in {len(body) // 1024} KiB: refused", all(code.startswith("4") for code in codes), codes)
@@ -239,17 +239,17 @@ class Story:
         starts = [*uploads, download, download, download, download]
         crowd = Crowd(blob, self.args.stalled, lambda index: starts[index % len(starts)])
         counts = crowd.count()
-        self.check(f"{self.args.stalled} stalled transfers are held or told to come later", counts["gone"] == 0, counts)
+        self.check(f"{self.args.stalled} stalled transfers are held or get a 503", counts["gone"] == 0, counts)
         return crowd
 
     # --- around them
 
     def pressing(self, server, count, start):
-        """A crowd that wants more than there is: some of it is told to come later, or the attack reaches nothing."""
+        """Clients that together request more than the limit: some must get a 503, otherwise the attack did not reach the limit."""
         crowd = Crowd(server, count, start)
-        # Some are told at once, some when they have waited for a turn.
+        # Some get it immediately, some after they have waited for a permit.
         counts = crowd.wait_until(lambda counts: counts["busy"])
-        self.check("some are told to come later", counts["busy"] > 0, counts)
+        self.check("some get a 503", counts["busy"] > 0, counts)
         return crowd
 
     def good_client(self, server, name):
@@ -344,7 +344,7 @@ def memory(server):
 
 
 def signed_head(client, method, path, length):
-    """A head with a good signature; a body of so many bytes, or in chunks."""
+    """A head with a good signature; a body of this length, or in chunks."""
     date, target = email.utils.formatdate(usegmt=True), f"/{client.account}{path}"
     framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return (f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\n"

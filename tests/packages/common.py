@@ -12,7 +12,7 @@ import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("LAZULI_TEST_CACHE", ROOT / "target" / "test-deps"))
-# Nothing here takes so long unless it hangs.
+# Nothing here takes this long unless it hangs.
 HANG_SECONDS = 600
 # In the words of Lazuli, and in those of Azurite.
 LISTENS = re.compile(r"(blob|queue|table)(?:s on| service is successfully listening at) http://([\d.]+):(\d+)", re.I)

@@ -1,4 +1,4 @@
-"""`lazuli engine migrate` and `lazuli engine copy`: there and back again, interrupted, refused."""
+"""`lazuli engine migrate` and `lazuli engine copy`: in both directions, interrupted, rejected."""
 
 import base64
 import hashlib
@@ -132,10 +132,10 @@ class Copying:
             self.goes_on(server)
             wanted = self.content(server)
             if "servers use this database" not in self.engine("copy", f"file:{source}", database, *self.to, good=False):
-                raise SystemExit("a database in use is not refused for that reason")
+                raise SystemExit("a database in use is not rejected for that reason")
             server.stop()
         if "never overwritten" not in self.engine("copy", f"file:{source}", database, *self.to, good=False):
-            raise SystemExit("a database with rows is not refused")
+            raise SystemExit("a database with rows is not rejected")
         self.engine("copy", database, f"file:{back}", *self.back)
         with Server(self.binary, "--location", back) as server:
             if self.content(server) != wanted:

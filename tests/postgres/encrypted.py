@@ -1,4 +1,4 @@
-"""TLS to the database: encrypted where it should be, and refused where the certificate is another's."""
+"""TLS to the database: encrypted where it should be, and rejected if the certificate belongs to another server."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A database whose history went back: front ends that have used the newer one refuse the older one.
+"""A database whose history went back: front ends that have used the newer one reject the older one.
 
 Two servers, the second a copy that is promoted. The first then comes back as if it led, without what the second has
 acknowledged: what an agent does that was deposed and does not know (docs/scale-out.md).
@@ -45,7 +45,7 @@ def asked(server, method, row, body=None):
 
 
 def until(status, server, method, row, body=None):
-    """Asks again until the answer is the expected one: servers change meanwhile."""
+    """Repeats the request until the response is the expected one: servers change in the meantime."""
     end = time.monotonic() + PATIENCE
     while True:
         answer = asked(server, method, row, body)

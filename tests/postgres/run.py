@@ -95,7 +95,7 @@ def objects(postgres, binary):
 
 
 def trial(postgres, binary):
-    """What the durable engine is put through: every answer beside the model, histories and invariants, the front end killed."""
+    """The trials of the durable engine: every response compared with the model, histories and invariants, the front end killed."""
     for number, words in enumerate((["sequences", "--count", "15"], ["histories", "--count", "20"],
                                     ["histories", "--count", "10", "--kill"], ["bank", "--seconds", "4", "--kills", "2"],
                                     ["histories", "--service", "queue", "--count", "2", "--kill"],
@@ -119,7 +119,7 @@ def history(_, binary):
 
 
 def slow(postgres, binary):
-    """Health checks are answered while the database is slow or silent."""
+    """Health checks succeed while the database is slow or silent."""
     import slow as cases
     cases.run(postgres, binary)
 

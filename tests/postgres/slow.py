@@ -1,4 +1,4 @@
-"""A database that is slow, or silent for a while: health checks are answered, and nothing is lost or stays broken."""
+"""A database that is slow, or silent for a while: health checks succeed, and nothing is lost or stays broken."""
 
 import http.client
 import os

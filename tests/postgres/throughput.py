@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Throughput with 1, 2 and 4 front ends on one PostgreSQL, and what an operation costs beside plain SQL.
+"""Throughput with 1, 2 and 4 front ends on one PostgreSQL, and the cost of an operation compared with plain SQL.
 
     tests/postgres/throughput.py --binary target/release/lazuli [--seconds 4] [--rounds 3]
 
@@ -84,7 +84,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     cost, load = programs()
-    # So that no server stays behind when it is told to end.
+    # So that no server is left behind when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
     with Postgres() as postgres:
         subprocess.run([cost, postgres.database("cost")], check=True)

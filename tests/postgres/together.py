@@ -1,4 +1,4 @@
-"""What two front ends on one database must agree on, at once and without exception."""
+"""What two front ends on one database must agree on, immediately and without exception."""
 
 import base64
 import os
@@ -96,7 +96,7 @@ def container_on(client):
 
 
 def containers(one, two):
-    """A container that is deleted and made again is empty at both, at once."""
+    """A container that is deleted and created again is empty at both, immediately."""
     name = container_on(one)
     for turn in range(20):
         a, b = (one, two) if turn % 2 else (two, one)
@@ -190,7 +190,7 @@ def queue_on(client):
 
 
 def queues(one, two):
-    """A queue that is cleared, or deleted and made again, is empty at both, at once."""
+    """A queue that is cleared, or deleted and created again, is empty at both, immediately."""
     name = queue_on(one)
     for turn in range(20):
         a, b = (one, two) if turn % 2 else (two, one)
@@ -250,7 +250,7 @@ def messages(ends):
 
 
 def accounts(ends):
-    """An account that a command adds, changes or removes is served, or not, by both at once."""
+    """An account that a command adds, changes or removes is served, or not, by both immediately."""
     binary = ends.servers[0].process.args[0]
 
     def account(*args):
@@ -270,7 +270,7 @@ def accounts(ends):
 
 
 def health(ends):
-    """Without a data directory a server says where it can be asked, and there it answers."""
+    """Without a data directory a server prints the address of its admin listener, which responds there."""
     binary = ends.servers[0].process.args[0]
     places = [re.search(r"health and metrics: (http://[0-9.:]+)/readyz", server.output).group(1) for server in ends.servers]
     if len(set(places)) != len(ends.servers):

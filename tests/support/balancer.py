@@ -1,4 +1,4 @@
-"""A load balancer that sends every request of every connection to the next server: what one tells, the other must know."""
+"""A load balancer that sends every request of every connection to the next server: all must see the same data."""
 
 import itertools
 import socket
@@ -94,7 +94,7 @@ class Handler(socketserver.BaseRequestHandler):
                 server.connection.sendall(body)
                 answer = server.until(b"\r\n\r\n")
             else:
-                # Refused before the body: nobody knows whether it still comes.
+                # Rejected before the body: it is unknown whether it still comes.
                 fields = {b"connection": b"close"}
         else:
             fields, body = client.body(head)

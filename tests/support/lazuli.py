@@ -15,7 +15,7 @@ import types
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-# Nothing here takes so long unless it hangs.
+# Nothing here takes this long unless it hangs.
 HANG_SECONDS = 60
 
 

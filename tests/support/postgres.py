@@ -23,7 +23,7 @@ def programs():
 
 
 def as_postgres():
-    """What stands before a command so that it does not run as root, which PostgreSQL refuses."""
+    """The prefix of a command that must not run as root, which PostgreSQL rejects."""
     if os.geteuid() != 0:
         return []
     user = pwd.getpwnam("postgres")

@@ -28,7 +28,7 @@ assert table.version() == 9
 assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == list(range(1000))
 assert DeltaTable(url, version=3, storage_options=options).to_pyarrow_table().num_rows == 400
 
-# Writers at once: each commit creates the next log entry if it is absent, and tries again if another was faster.
+# Concurrent writers: each commit creates the next log entry if it is absent, and tries again if another was faster.
 with ThreadPoolExecutor(4) as pool:
     list(pool.map(lambda number: write_deltalake(url, rows(1000 + number * 100), mode="append", storage_options=options), range(4)))
 table = DeltaTable(url, storage_options=options)

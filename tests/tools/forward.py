@@ -1,4 +1,4 @@
-"""Forwards a port of this machine to another: python forward.py FROM TO. For tools that cannot be told where a server is."""
+"""Forwards a port of this machine to another: python forward.py FROM TO. For tools whose server address cannot be configured."""
 
 import asyncio
 import sys

@@ -73,7 +73,7 @@ def test_a_changed_token(people):
 
 def test_account_tokens(people):
     def account_sas(permissions, kinds="sco"):
-        # It tells the account by its name only, and asks nobody.
+        # It identifies the account by its name only, and sends no request.
         return key("account", "generate-sas", "--services", "t", "--resource-types", kinds, "--permissions", permissions,
                    "--expiry", LATER)
 

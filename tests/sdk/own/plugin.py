@@ -51,7 +51,7 @@ def test_proxy():
 
 
 def make_impatient():
-    """Shortens all waiting: tests of tables wait half a minute for settings that are effective at once here."""
+    """Shortens all waiting: tests of tables wait half a minute for settings that are effective immediately here."""
     wait, wait_async = time.sleep, asyncio.sleep
     time.sleep = lambda seconds: wait(min(seconds, 0.1))
     asyncio.sleep = lambda seconds, *rest: wait_async(min(seconds, 0.1), *rest)

@@ -49,7 +49,7 @@ def test_a_thousand_rows_and_more(service, table):
 
 
 def fails(service, table, fill, code, index):
-    """The batch is refused with this code at this index, and changes nothing."""
+    """The batch is rejected with this code at this index, and changes nothing."""
     before = content(service, table)
     service.begin_batch()
     fill()

@@ -67,7 +67,7 @@ def test_keys(service, table, key):
 
 
 def fails(service, table, batch, code, index):
-    """The batch is refused with this code at this index, and changes nothing."""
+    """The batch is rejected with this code at this index, and changes nothing."""
     before = content(service, table)
     with pytest.raises(AzureBatchOperationError) as raised:
         service.commit_batch(table, batch)

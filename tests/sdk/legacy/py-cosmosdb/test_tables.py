@@ -31,7 +31,7 @@ def test_list_tables(service, names):
 
 
 def test_list_tables_in_pages(service, names):
-    """PG-13: num_results bounds what one generator yields; its marker goes on from there."""
+    """PG-13: num_results bounds what one generator yields; its marker continues from there."""
     mine = {names() for _ in range(4)}
     for name in mine:
         service.create_table(name)

@@ -69,7 +69,7 @@ class AzureRecordedTestCase:
         return sign(*arguments, **options)
 
     def sleep(self, _seconds):
-        """The tests wait for policies and deletions to become effective. Here they are at once."""
+        """The tests wait for policies and deletions to become effective. Here they are effective immediately."""
 
     def get_credential(self, *_arguments, **options):
         return get_credential(**options)

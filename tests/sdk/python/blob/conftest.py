@@ -1,7 +1,7 @@
 """Fixtures of the suite: clients for the server under test, and containers that clean up after themselves.
 
 Groups named in LAZULI_SKIP (a comma list of markers) are left out; nothing else is skipped.
-Retries are off in every client, so that a 5xx fails at once instead of being hidden by a back-off.
+Retries are off in every client, so that a 5xx fails immediately instead of being hidden by a back-off.
 """
 
 import sys

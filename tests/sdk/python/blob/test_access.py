@@ -181,7 +181,7 @@ def test_snapshot_sas(container, blob):
 @pytest.mark.sas
 @pytest.mark.acl
 def test_stored_policy(container, blob):
-    """Removing the policy revokes what was signed with it, at once (BL-07)."""
+    """Removing the policy immediately revokes what was signed with it (BL-07)."""
     container.set_container_access_policy({"reader": AccessPolicy(permission="r", expiry=soon()), "late": AccessPolicy(permission="r", expiry=soon(-1))})
     reader = container_client(container, policy_id="reader")
     assert reader.download_blob("blob").readall() == b"0123456789"

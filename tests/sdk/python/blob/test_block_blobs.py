@@ -328,6 +328,6 @@ def test_versions_of_the_protocol(container, version):
 
 
 def test_access_tier_of_a_new_blob(blob):
-    """A blob is hot unless told otherwise, and says that this was inferred."""
+    """A blob is hot by default, and its properties say that this was inferred."""
     found = blob.get_blob_properties()
     assert (found.blob_tier, found.blob_tier_inferred) == (StandardBlobTier.Hot, True)

@@ -116,7 +116,7 @@ def test_conditions_on_a_missing_blob(container):
 
 @pytest.mark.parametrize("name", ["upload", "commit", "copy"])
 def test_if_missing_on_a_blob_that_exists(target, name):
-    """Create-if-absent is answered with 409, which clients look for."""
+    """Create-if-absent gets 409, which clients look for."""
     refused(409, "BlobAlreadyExists", WRITES[name], target, match_condition=MatchConditions.IfMissing)
 
 

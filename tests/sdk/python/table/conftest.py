@@ -1,7 +1,7 @@
 """Fixtures of the suite: clients for the server under test, and tables that clean up after themselves.
 
 Groups named in LAZULI_SKIP (a comma list of markers) are left out; nothing else is skipped.
-Retries are off in every client, so that a 5xx fails at once instead of being hidden by a back-off.
+Retries are off in every client, so that a 5xx fails immediately instead of being hidden by a back-off.
 """
 
 import json
@@ -46,7 +46,7 @@ def service_error(raised):
     error = raised.value if hasattr(raised, "value") else raised
     while not isinstance(error, HttpResponseError):
         error = error.__cause__ or error.__context__
-        assert error is not None, "the exception does not come from an answer of the service"
+        assert error is not None, "the exception does not come from a response of the service"
     body = json.loads(error.response.text())["odata.error"]
     text, request_id, time = body["message"]["value"].split("\n")
     assert body["message"]["lang"] == "en-US"
@@ -56,7 +56,7 @@ def service_error(raised):
 
 
 def refused(status, code, call, *arguments, **options):
-    """Runs a call that the service must refuse with this status and code; returns the text."""
+    """Runs a call that the service must reject with this status and code; returns the text."""
     with pytest.raises((HttpResponseError, ValueError)) as raised:
         result = call(*arguments, **options)
         if hasattr(result, "by_page"):

@@ -60,7 +60,7 @@ def test_setting_replaces_all(table):
 
 
 def test_five_policies_and_no_more(table):
-    """The SDK turns the refusal of six into ValueError."""
+    """The SDK turns the rejection of six into ValueError."""
     table.set_table_access_policy({f"id{i}": TableAccessPolicy(permission="r") for i in range(5)})
     assert len(policies(table)) == 5
     with pytest.raises(ValueError, match="Too many access policies provided"):

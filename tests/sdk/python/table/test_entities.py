@@ -132,7 +132,7 @@ def test_get_entity_that_is_missing(table):
 
 
 def test_get_entity_with_select(table):
-    """QY-06: just what is named; the etag comes all the same."""
+    """QY-06: only the named properties; the etag is always included."""
     table.create_entity(row(a=1, b="x", c=True))
     etag = table.get_entity("p", "r").metadata["etag"]
     for select in ("a,c", ["a", "c"]):

@@ -1,4 +1,4 @@
-"""Refusals: each maps to the exception class, code and text that the SDK's users handle."""
+"""Rejections: each maps to the exception class, code and text that the SDK's users handle."""
 
 import json
 
@@ -122,7 +122,7 @@ def test_errors_have_the_content_type_of_success(table, level):
 
 
 def test_account_url_with_a_table_in_it(table):
-    """Section 1.2: the SDK recognises these refusals and adds a hint."""
+    """Section 1.2: the SDK recognises these rejections and adds a hint."""
     with TableServiceClient(f"{ENDPOINT}/{table.table_name}", credential=CREDENTIAL, **OPTIONS) as client:
         with pytest.raises(HttpResponseError) as raised:
             client.create_table(random_name())

@@ -1,4 +1,4 @@
-"""Shared access signatures of table and account: what each permits, and each way to be refused."""
+"""Shared access signatures of table and account: what each permits, and each reason for a rejection."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -127,7 +127,7 @@ def test_table_names_have_no_case(table):
 
 
 def test_key_ranges(table, holder):
-    """Inclusive at both ends; queries are narrowed silently, writes refused."""
+    """Inclusive at both ends; queries are narrowed silently, writes rejected."""
     for partition in "abc":
         for key in "123":
             table.create_entity(row(partition, key))

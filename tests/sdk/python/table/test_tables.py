@@ -41,7 +41,7 @@ def test_create_table_from_the_table(service, names):
 
 
 def test_create_table_with_each_preference(service, names):
-    """The SDK passes Prefer through; both answers count as success."""
+    """The SDK passes Prefer through; both responses count as success."""
     for preference in ("return-no-content", "return-content"):
         answers = []
         service.create_table(names(), response_preference=preference, raw_response_hook=answers.append)
@@ -243,7 +243,7 @@ def test_invalid_names(service, call, name):
 
 @pytest.mark.parametrize("name", INVALID_NAMES)
 def test_invalid_names_in_queries(service, name):
-    """The SDK does not map these for queries; the service's answer is the same."""
+    """The SDK does not map these for queries; the service's response is the same."""
     code, text = INVALID_NAMES[name]
     client = service.get_table_client(name)
     assert refused(400, code, client.list_entities) == text

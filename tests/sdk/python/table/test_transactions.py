@@ -37,7 +37,7 @@ def content(table):
 
 
 def fails(table, operations, index, code, text=None):
-    """The transaction is refused at this index with this code, and changes nothing."""
+    """The transaction is rejected at this index with this code, and changes nothing."""
     before = content(table)
     with pytest.raises(TableTransactionError) as raised:
         table.submit_transaction(operations)
@@ -278,7 +278,7 @@ def test_invalid_table_names(service, name):
 
 
 def test_wrong_key(table):
-    """AU-07: the whole answer is the refusal, not 202."""
+    """AU-07: the whole response is the rejection, not 202."""
     credential = AzureNamedKeyCredential(ACCOUNT, WRONG_KEY)
     with TableClient(ENDPOINT, table.table_name, credential=credential, **OPTIONS) as client:
         with pytest.raises(ClientAuthenticationError) as raised:
