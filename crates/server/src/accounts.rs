@@ -185,7 +185,7 @@ mod tests {
 
     /// The public key does not open a stored account of the same name.
     #[test]
-    fn a_kept_account_is_stronger_than_one_that_yields() {
+    fn a_stored_account_takes_precedence_over_one_that_yields() {
         let kept = Account {
             name: DEVELOPMENT_ACCOUNT.into(),
             home: format!("{DEVELOPMENT_ACCOUNT}.7"),

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_in_use_is_told_with_what_it_is_for() {
+    async fn a_port_in_use_is_reported_with_its_purpose() {
         let (_listener, port) = taken();
         let error = Ports::take(&config(AdminPort::Exactly(port))).err().unwrap();
         assert_eq!((error.purpose, error.source.kind()), (Purpose::Admin, io::ErrorKind::AddrInUse));

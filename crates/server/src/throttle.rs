@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_nothing_is_refused_and_no_clock_is_read() {
+    fn without_a_rate_nothing_is_rejected_and_no_clock_is_read() {
         let throttle = Throttle::new(Rates::default());
         let no_clock = || -> Duration { panic!("nobody needs the time") };
         assert!(throttle.account("a", no_clock) && throttle.partition("p", usize::MAX, no_clock));

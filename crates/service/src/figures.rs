@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_beyond_the_bound_share_a_place() {
+    fn tables_beyond_the_bound_share_a_slot() {
         let figures = Figures::default();
         for number in 0..TABLES_MAX + 5 {
             let name = format!("T{number:03}");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_given_back_starts_from_zero() {
+    fn a_released_slot_starts_from_zero() {
         let figures = Figures::default();
         let first = figures.slot("acct", "first", "First");
         figures.wrote(first, 3);

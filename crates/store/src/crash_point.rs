@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_can_be_named() {
+    fn every_crash_point_can_be_named() {
         for point in Point::all() {
             assert_eq!(parse(point.name()).unwrap().point, point);
             let armed = parse(&format!("{}:7", point.name())).unwrap();

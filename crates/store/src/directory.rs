@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn other_directories_and_formats_are_refused() {
+    fn other_directories_and_formats_are_rejected() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("diary.txt"), "dear diary").unwrap();
         assert!(matches!(Directory::open(root.path()), Err(OpenError::Format { .. })));

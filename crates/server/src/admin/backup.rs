@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_apart() {
+    fn calls_are_distinguished() {
         let name = |method: &str, target: &str| match Call::of(method, target) {
             Some(Call::Begin) => "begin".to_owned(),
             Some(Call::Next(id)) => format!("next {id}"),

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_line() {
+    fn a_truncated_line_is_not_a_line() {
         for text in ["", "1.0", "1.0;a;b", "3.0;a", "1.0;\"open", "1.0;\"a\"b;c"] {
             assert_eq!(Line::parse(text), None, "{text}");
         }

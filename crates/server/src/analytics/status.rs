@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_strangers_are_not_logged() {
+    fn rejected_strangers_are_not_logged() {
         for (auth, error, expected) in [
             (Auth::Anonymous, None, true),
             (Auth::Anonymous, Some(ErrorCode::AuthenticationFailed), false),

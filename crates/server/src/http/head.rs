@@ -173,7 +173,7 @@ mod tests {
 
     /// Anything that two servers in a row could read differently is rejected.
     #[test]
-    fn ambiguous_framing_is_refused() {
+    fn ambiguous_framing_is_rejected() {
         check("", Ok(Framing::Length(0)));
         check("Content-Length: 5\r\n", Ok(Framing::Length(5)));
         check("Content-Length: 5\r\nContent-Length: 5\r\n", Err(HeadError::Malformed));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_the_same_on_either_thread_and_give_their_place_back() {
+    async fn responses_are_the_same_on_either_thread_and_release_their_permit() {
         let (places, turns) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
         let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
         for rows in [3, 1000] {

@@ -190,7 +190,7 @@ fn rights_are_looked_at_before_the_body() {
 
 /// An invalid token gets the same challenge as on Azure; older versions get less.
 #[test]
-fn refusals_challenge() {
+fn rejections_challenge() {
     let issuer = Issuer::new("key");
     let (server, _directory) = with_file(&issuer);
     let good = issuer.token(&[READER]);

@@ -51,7 +51,7 @@ fn bodies_may_come_in_chunks() {
 }
 
 #[test]
-fn malformed_chunks_are_refused() {
+fn malformed_chunks_are_rejected() {
     let server = Server::start();
     server.create_table("chunks");
     let body = body("bad");
@@ -87,7 +87,7 @@ fn malformed_chunks_are_refused() {
 }
 
 #[test]
-fn chunks_together_may_be_so_long() {
+fn chunked_bodies_have_a_maximum_length() {
     let server = Server::with(lazuli_server::Limits { body_bytes_max: 50_000, ..Default::default() });
     server.create_table("chunks");
     for (what, chunks) in [

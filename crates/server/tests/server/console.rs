@@ -77,7 +77,7 @@ fn the_page_and_its_files_are_served_with_a_strict_policy() {
 }
 
 #[test]
-fn the_services_answer_signed_requests_and_no_others() {
+fn the_services_accept_only_signed_requests() {
     let server = server(false);
     let created = call(&server, &Request::post("/Tables", "{\"TableName\":\"People\"}"), "/Tables");
     assert_eq!(created.status, 201, "{created:?}");

@@ -32,7 +32,7 @@ fn idle_connections_disturb_nobody() {
 
 /// Beyond the limit a new client gets 503 immediately; a connection that closes makes room for the next.
 #[test]
-fn connections_may_be_so_many() {
+fn connections_have_a_maximum_number() {
     let server = Server::with(Limits { connections_max: 10, ..Limits::default() });
     let mut guests: Vec<_> = (0..10).map(|_| server.connect()).collect();
     for guest in &mut guests {

@@ -18,7 +18,7 @@ fn check_refused(client: &mut Client, request: &Request, status: u16) {
 }
 
 #[test]
-fn the_client_is_told_to_go_on() {
+fn the_client_is_told_to_continue() {
     let server = Server::start();
     server.create_table("expect");
     let mut client = server.connect();
@@ -34,7 +34,7 @@ fn the_client_is_told_to_go_on() {
 
 /// The same for a body in chunks.
 #[test]
-fn the_client_is_told_to_go_on_with_chunks() {
+fn the_client_is_told_to_continue_with_chunks() {
     let server = Server::start();
     let mut client = server.connect();
     let body = "{\"TableName\":\"chunks\"}";
@@ -48,7 +48,7 @@ fn the_client_is_told_to_go_on_with_chunks() {
 
 /// Errors in the head are reported before the body is read, and no 100 is sent.
 #[test]
-fn refusals_come_before_the_body() {
+fn rejections_come_before_the_body() {
     let server = Server::start();
     server.create_table("expect");
     let connect = || server.connect();
@@ -66,7 +66,7 @@ fn refusals_come_before_the_body() {
 
 /// A rejected client may have sent the body anyway; it is never mistaken for a request.
 #[test]
-fn a_body_sent_after_the_refusal_is_dropped() {
+fn a_body_sent_after_the_rejection_is_dropped() {
     let server = Server::start();
     let mut client = server.connect();
     let request = Request::post("/Tables", "POST /smuggled HTTP/1.1\r\n\r\n").with("Expect", "100-continue");
@@ -101,7 +101,7 @@ fn nothing_to_wait_for() {
 }
 
 #[test]
-fn other_expectations_are_refused() {
+fn other_expectations_are_rejected() {
     let server = Server::start();
     let mut client = server.connect();
     check_refused(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 417);

@@ -60,7 +60,7 @@ fn queries_explain_themselves() {
 }
 
 #[test]
-fn what_is_no_query_has_nothing_to_explain() {
+fn only_queries_are_explained() {
     let server = server();
     check(&server, "/Tables", "- - - -");
     check(&server, "/None()", "- - - -");
@@ -68,7 +68,7 @@ fn what_is_no_query_has_nothing_to_explain() {
 }
 
 #[test]
-fn only_those_who_ask_are_told() {
+fn plans_are_explained_on_request_only() {
     let server = server();
     for request in [Request::get("/Data()"), Request::get("/Data()").with("x-lazuli-explain", "0")] {
         let answer = server.connect().ask(&request);

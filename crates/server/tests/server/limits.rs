@@ -20,7 +20,7 @@ fn padded(table: &str, row: &str, bytes: usize) -> Request {
 }
 
 #[test]
-fn bodies_may_be_so_long() {
+fn bodies_have_a_maximum_length() {
     let server = Server::with(Limits { body_bytes_max: 100 * KIB, ..Limits::default() });
     server.create_table("bodies");
     let mut client = server.connect();
@@ -32,7 +32,7 @@ fn bodies_may_be_so_long() {
 
 /// The length alone is enough to reject a body: none of it needs to arrive.
 #[test]
-fn a_body_is_refused_by_its_announced_length() {
+fn a_body_is_rejected_by_its_announced_length() {
     let server = Server::start();
     server.create_table("bodies");
     for length in ["4294967296", "18446744073709551615", "9999999"] {
@@ -46,7 +46,7 @@ fn a_body_is_refused_by_its_announced_length() {
 
 /// A client that writes everything before it reads still sees the response: the rest of the body is read and dropped.
 #[test]
-fn the_answer_to_a_refused_body_arrives() {
+fn the_response_to_a_rejected_body_arrives() {
     let server = Server::start();
     server.create_table("bodies");
     for bytes in [5 * MIB, 15 * MIB] {
@@ -64,7 +64,7 @@ fn the_answer_to_a_refused_body_arrives() {
 
 /// A small body that is not wanted causes only the rejection.
 #[test]
-fn a_small_refused_body_keeps_the_connection() {
+fn a_small_rejected_body_keeps_the_connection() {
     let server = Server::start();
     server.create_table("bodies");
     let mut client = server.connect();
@@ -90,7 +90,7 @@ fn check_head(server: &Server, fields: &str, status: u16) {
 }
 
 #[test]
-fn heads_may_be_so_long() {
+fn heads_have_a_maximum_length() {
     let server = Server::with(Limits { head_bytes_max: 8 * KIB, ..Limits::default() });
     let start = Request::get("/Tables").head().len() + "X: \r\n".len();
     check_head(&server, &format!("X: {}\r\n", "x".repeat(8 * KIB - start)), 200);
@@ -102,7 +102,7 @@ fn heads_may_be_so_long() {
 
 /// The target counts as part of the head, and one that never ends is rejected.
 #[test]
-fn endless_heads_are_refused() {
+fn endless_heads_are_rejected() {
     let server = Server::start();
     for start in ["GET /", "GET / HTTP/1.1\r\nX: ", "", "GET / HTTP/1.1\r\n"] {
         let mut client = server.connect();
@@ -114,7 +114,7 @@ fn endless_heads_are_refused() {
 }
 
 #[test]
-fn fields_may_be_so_many() {
+fn fields_have_a_maximum_number() {
     let server = Server::with(Limits { fields_max: 20, ..Limits::default() });
     let present = Request::get("/Tables").head().matches("\r\n").count() - 2;
     check_head(&server, &"X: y\r\n".repeat(20 - present), 200);
@@ -133,7 +133,7 @@ fn hold_body(server: &Server) -> (Client, Request) {
 
 /// Large bodies share a budget; a body that does not fit into the rest of it gets 503, small bodies do not.
 #[test]
-fn bodies_together_may_be_so_long() {
+fn bodies_share_a_budget() {
     let server = Server::with(Limits { bodies_bytes_max: 256 * KIB, ..Limits::default() });
     server.create_table("budget");
     let (mut holder, held) = hold_body(&server);
@@ -192,7 +192,7 @@ fn the_budget_is_given_back() {
 
 /// Large heads draw on the same budget: of three that arrive at the same time, only one fits.
 #[test]
-fn heads_together_may_be_so_long() {
+fn heads_share_a_budget() {
     let server = Server::with(Limits { bodies_bytes_max: 128 * KIB, ..Limits::default() });
     let head = Request::get("/Tables").with("X-Padding", &"x".repeat(30 * KIB)).head();
     let (first, rest) = head.split_at(20 * KIB);
@@ -218,7 +218,7 @@ fn heads_together_may_be_so_long() {
 /// Large responses have a budget of their own. A read that does not fit gets 503; a response larger than the whole
 /// budget is sent only when no other response holds memory.
 #[test]
-fn answers_together_may_be_so_long() {
+fn responses_share_a_budget() {
     let server = Server::with(Limits { bodies_bytes_max: 4 * MIB, ..Limits::default() });
     server.create_table("answers");
     let mut client = server.connect();

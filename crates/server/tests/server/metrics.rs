@@ -138,7 +138,7 @@ fn connections_and_bytes_are_counted() {
 
 /// Commits of the store, and the resource usage of the process.
 #[test]
-fn the_engine_and_the_process_are_told() {
+fn the_engine_and_the_process_are_measured() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(directory.path(), Options::default()).unwrap());
     let mut server = Server::over(store, |config| config.admin = AdminPort::Exactly(0));

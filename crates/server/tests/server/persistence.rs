@@ -21,7 +21,7 @@ fn connections_are_kept() {
 }
 
 #[test]
-fn refusals_keep_the_connection_where_its_place_is_known() {
+fn rejections_keep_the_connection_if_its_position_is_known() {
     let server = Server::start();
     let mut client = server.connect();
     assert_eq!(client.ask(&Request::get("/Tables").unsigned()).status, 403);
@@ -98,7 +98,7 @@ fn pieces_may_cross_requests() {
 }
 
 #[test]
-fn old_clients_are_answered_and_left() {
+fn old_clients_get_a_response_and_a_close() {
     let server = Server::start();
     let mut client = server.connect();
     let answer = client.ask(&Request::get("/Tables").version("HTTP/1.0"));

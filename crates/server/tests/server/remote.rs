@@ -357,7 +357,7 @@ fn only_allowed_hosts_are_contacted() {
 
 /// The destination is checked first: a request that cannot succeed opens no connection.
 #[test]
-fn nothing_is_fetched_for_a_destination_that_refuses() {
+fn nothing_is_fetched_for_a_destination_that_rejects() {
     let (address, requests) = web("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
     let destination = Blobs::start(&[&address.to_string()]);
     assert_eq!(destination.put("there", "BlockBlob", "x").status, 201);

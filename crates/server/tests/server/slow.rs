@@ -37,7 +37,7 @@ fn a_silent_connection_is_closed() {
 }
 
 #[test]
-fn a_head_has_so_long() {
+fn a_head_has_a_deadline() {
     let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
     for start in ["G", "GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\n", "\r"] {
         let mut client = server.connect();
@@ -50,7 +50,7 @@ fn a_head_has_so_long() {
 
 /// The deadline covers the whole head, however often a part of it arrives.
 #[test]
-fn a_trickling_head_has_so_long() {
+fn a_trickling_head_has_a_deadline() {
     let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
     let mut client = server.connect();
     client.send("GET /devstoreaccount1/Tables HTTP/1.1\r\nX: ");
@@ -59,7 +59,7 @@ fn a_trickling_head_has_so_long() {
 
 /// Empty lines are skipped, but do not keep a connection alive.
 #[test]
-fn trickling_empty_lines_have_so_long() {
+fn trickling_empty_lines_have_a_deadline() {
     let server = Server::with(Limits { head_time_max: SHORT, ..Limits::default() });
     let mut client = server.connect();
     assert_eq!(trickle(&mut client, b"\r\n"), "");
@@ -71,7 +71,7 @@ fn trickling_empty_lines_have_so_long() {
 }
 
 #[test]
-fn a_body_has_so_long() {
+fn a_body_has_a_deadline() {
     let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
     server.create_table("slow");
     let request = Request::insert("slow", "r");
@@ -96,7 +96,7 @@ fn a_body_has_so_long() {
 }
 
 #[test]
-fn a_trickling_body_has_so_long() {
+fn a_trickling_body_has_a_deadline() {
     let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
     server.create_table("slow");
     let mut client = server.connect();
@@ -110,7 +110,7 @@ fn a_trickling_body_has_so_long() {
 
 /// A body that is only to be skipped has no more time than one that is read.
 #[test]
-fn a_skipped_body_has_so_long() {
+fn a_skipped_body_has_a_deadline() {
     let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
     let mut client = server.connect();
     client.send(Request::post("/Tables", "0123456789").unsigned().head());
@@ -128,7 +128,7 @@ fn an_idle_connection_is_closed() {
 
 /// A client that requests much and reads nothing, or almost nothing, is disconnected.
 #[test]
-fn an_answer_is_taken_in_time() {
+fn a_response_must_be_read_in_time() {
     let engine = Arc::new(Memory::new(Clock::system()));
     fill(engine.clone());
     for take in [0, 16] {

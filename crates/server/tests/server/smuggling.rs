@@ -46,7 +46,7 @@ fn several_lengths() {
 }
 
 #[test]
-fn lengths_that_are_none() {
+fn invalid_lengths() {
     let server = Server::start();
     for length in [
         "",
@@ -96,7 +96,7 @@ fn codings_other_than_chunked() {
 
 /// Names and values that hide a field from one of two readers.
 #[test]
-fn fields_that_are_none() {
+fn fields_that_hide() {
     let server = Server::start();
     for fields in [
         "Transfer-Encoding : chunked\r\n",
@@ -126,7 +126,7 @@ fn fields_that_are_none() {
 
 /// The request line, too, must be unambiguous.
 #[test]
-fn request_lines_that_are_none() {
+fn invalid_request_lines() {
     let server = Server::start();
     let head = Request::get("/Tables").head();
     for (from, to) in [

@@ -88,7 +88,7 @@ fn names_of_request_fields_may_have_any_letter_case() {
 
 /// Input that is not text gets a response, and the next client is served.
 #[test]
-fn bytes_that_are_not_text_are_refused() {
+fn bytes_that_are_not_text_are_rejected() {
     let server = Server::start();
     let head = Request::get("/Tables").head();
     let with = |at: &str, bytes: &[u8]| {
@@ -113,7 +113,7 @@ fn bytes_that_are_not_text_are_refused() {
 
 /// Escapes that are not UTF-8, that are broken, or that stand for what a path cannot hold: 400, never a hang or a crash.
 #[test]
-fn strange_escapes_are_refused() {
+fn strange_escapes_are_rejected() {
     let server = Server::start();
     server.create_table("escapes");
     let mut client = server.connect();
@@ -133,7 +133,7 @@ fn strange_escapes_are_refused() {
 }
 
 #[test]
-fn unknown_verbs_are_refused() {
+fn unknown_verbs_are_rejected() {
     let server = Server::start();
     let mut client = server.connect();
     for verb in ["TRACE", "LINK", "get", "QUERY", "M-SEARCH", "PROPFIND"] {
@@ -167,7 +167,7 @@ fn head_gets_no_body() {
 
 /// Every version of HTTP that is not 1.0 or 1.1.
 #[test]
-fn other_protocols_are_refused() {
+fn other_protocols_are_rejected() {
     let server = Server::start();
     for start in [
         "GET / HTTP/2.0\r\n\r\n",
@@ -198,7 +198,7 @@ fn a_request_names_its_host() {
 
 /// A client that spoke TLS to a plain HTTP port had to wait until the deadline for a head.
 #[test]
-fn what_begins_no_request_is_answered_at_once() {
+fn what_is_not_a_request_gets_an_immediate_response() {
     let server = Server::start();
     let greeting = [0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3];
     for beginning in [&greeting[..], &[0], &[0xff], b" ", b"\t", b"\r\n\x16"] {

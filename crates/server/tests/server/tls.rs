@@ -79,7 +79,7 @@ fn remake(guarded: &Guarded) {
 
 /// Large bodies are transferred completely, in both directions, on a reused connection.
 #[test]
-fn requests_and_answers_pass() {
+fn requests_and_responses_pass() {
     let guarded = Guarded::with(Limits::default());
     let mut client = guarded.connect();
     assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"large\"}")).status, 201);
@@ -101,7 +101,7 @@ fn requests_and_answers_pass() {
 
 /// URLs in responses use https.
 #[test]
-fn answers_show_the_scheme() {
+fn responses_show_the_scheme() {
     let guarded = Guarded::with(Limits::default());
     let full = Request::get("/Tables").set("Accept", "application/json;odata=fullmetadata");
     let mut client = guarded.connect();
@@ -193,7 +193,7 @@ fn certificates_change_without_losing_connections() {
 
 /// A handshake holds a permit, but not for longer than a head may.
 #[test]
-fn a_handshake_has_so_long() {
+fn a_handshake_has_a_deadline() {
     let guarded = Guarded::with(Limits { connections_max: 1, head_time_max: SHORT, ..Limits::default() });
     let starts: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"];
     for start in starts {
@@ -208,7 +208,7 @@ fn a_handshake_has_so_long() {
 
 /// Beyond the limit of connections a TLS client gets 503, too.
 #[test]
-fn a_crowd_is_told() {
+fn beyond_the_limit_clients_get_503() {
     let guarded = Guarded::with(Limits { connections_max: 1, ..Limits::default() });
     let mut first = guarded.connect();
     assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
@@ -233,7 +233,7 @@ fn garbage_disturbs_nobody() {
 
 /// A client that speaks plain HTTP to a TLS port gets its error in plain HTTP.
 #[test]
-fn plain_http_is_told_to_use_https() {
+fn plain_http_gets_an_error_that_names_https() {
     let guarded = Guarded::with(Limits::default());
     let mut plain = guarded.server.connect();
     let answer = plain.ask(&Request::get("/Tables"));
@@ -243,7 +243,7 @@ fn plain_http_is_told_to_use_https() {
 
 /// A client that does not read its responses is disconnected: data buffered by TLS has a deadline too.
 #[test]
-fn an_answer_is_taken_in_time() {
+fn a_response_must_be_read_in_time() {
     let limits = Limits { connections_max: 1, request_time_max: SHORT, ..Limits::default() };
     let guarded = Guarded::with(limits);
     let mut slow = guarded.connect();

@@ -8,7 +8,7 @@ use crate::support::{Request, Server};
 
 /// A client that has closed its sending side still gets its responses.
 #[test]
-fn half_closed_clients_are_answered() {
+fn half_closed_clients_get_responses() {
     let server = Server::start();
     let mut client = server.connect();
     client.send(Request::get("/Tables").bytes().repeat(3));
@@ -63,7 +63,7 @@ fn half_a_body_does_nothing() {
 
 /// With a single permit, the next client is served only after the permit of the disconnected one is released.
 #[test]
-fn a_client_that_disappears_gives_its_place_back() {
+fn a_client_that_disappears_releases_its_permit() {
     let server = Server::with(Limits { connections_max: 1, ..Limits::default() });
     let insert = Request::insert("missing", "r");
     for start in [
@@ -86,7 +86,7 @@ fn a_client_that_disappears_gives_its_place_back() {
 
 /// The client disconnects during the response.
 #[test]
-fn a_client_that_disappears_in_the_answer() {
+fn a_client_that_disappears_during_the_response() {
     let server = Server::with(Limits { connections_max: 2, ..Limits::default() });
     server.create_table("large");
     server.wait_for_a_place();

@@ -178,7 +178,7 @@ fn tokens_of_tables() {
 
 /// Before 2015-04-05 missing permissions are reported as a missing resource.
 #[test]
-fn old_versions_hide_refusals() {
+fn old_versions_hide_rejections() {
     let hiding = |grant: Grant| Grant { hides_refusals: true, ..grant };
     let missing = Err(ErrorCode::ResourceNotFound);
     let reader = hiding(of_table("Data", "r", RangeEnds { first: ("q", ""), last: ("", "") }));
@@ -253,7 +253,7 @@ fn batches() {
 
 /// Recorded: missing permissions are reported by the front end, a wrong range by the operation.
 #[test]
-fn where_refusals_come_from() {
+fn where_rejections_come_from() {
     let grant = of_table("Data", "a", RangeEnds { first: ("q", ""), last: ("", "") });
     let origin = |kind| authorize(&grant, &operation(kind, "Data")).unwrap_err().origin;
     let secondary = Grant { read_only: true, ..Grant::everything("acct") };

@@ -216,7 +216,7 @@ async fn an_interrupted_removal_is_undone() {
 
 /// The containers of a static account stay with it when the operator creates it in the engine.
 #[tokio::test]
-async fn an_account_given_at_start_can_be_created_in_the_engine() {
+async fn a_static_account_can_be_created_in_the_engine() {
     let world = World::new();
     world.create("Data").await.unwrap();
     world.service.accounts().add("acct", keys(), false).await.unwrap();

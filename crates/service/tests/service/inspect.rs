@@ -99,7 +99,7 @@ fn what_is_wrong_is_found() {
 }
 
 #[test]
-fn a_stray_table_is_told_once() {
+fn a_stray_table_is_reported_once() {
     let rows: Vec<Line<'_>> = (0..50).map(|_| (4, "p", "r", 1, entity())).collect();
     assert_eq!(look(&rows).findings, 1);
 }

@@ -157,7 +157,7 @@ async fn queued(commit: &mut (impl Future + Unpin)) -> bool {
 /// In a group that fails, a rejected commit gets an error that says that nothing was applied; the outcome of the others
 /// is unknown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn refused_commits_of_a_failed_group_are_not_unknown() {
+async fn rejected_commits_of_a_failed_group_are_not_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let (store, switch) = open(dir.path());
     let store = Arc::new(store);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_what_is_gone_is_no_error() {
+    fn removing_a_missing_file_is_not_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         RealDisk.create(&path).unwrap();

@@ -113,7 +113,7 @@ fn a_sector_that_was_written_in_part_is_a_hole() {
 /// Any client can store a copy of a batch, with a plausible number: when a kill left the row unfinished, the log was
 /// reported as damaged, and the server did not start.
 #[test]
-fn a_batch_inside_a_row_is_no_batch_of_the_log() {
+fn a_batch_inside_a_row_is_not_a_batch_of_the_log() {
     let one = batch(5, &[b"value"]);
     let inner = [batch(1000, &[b"x"]), batch(1001, &[b"y", &[8; 100]])].concat();
     let value = [b"text".to_vec(), inner.clone(), vec![7; 2000]].concat();
@@ -223,7 +223,7 @@ fn damage_in_the_first_batch_of_a_log_with_large_numbers() {
 
 /// A sparse file can have a huge length: the server ran out of memory when it read one.
 #[test]
-fn a_log_with_a_hole_beyond_all_memory_is_refused() {
+fn a_log_with_a_hole_beyond_all_memory_is_rejected() {
     let one = batch(5, &[b"value"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), &one).unwrap();

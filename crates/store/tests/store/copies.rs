@@ -77,7 +77,7 @@ async fn copies_at_a_time_are_few() {
 }
 
 #[tokio::test]
-async fn a_copy_makes_an_equal_store_whose_versions_go_on() {
+async fn a_copy_makes_an_equal_store_whose_versions_continue() {
     let source = directory();
     let store = Store::open(source.path(), options()).unwrap();
     rewrite(&store, 0).await;
@@ -110,7 +110,7 @@ async fn a_copy_makes_an_equal_store_whose_versions_go_on() {
 
 /// A load that was interrupted leaves no valid store, at every step.
 #[tokio::test]
-async fn an_unfinished_load_is_no_store() {
+async fn an_unfinished_load_is_not_a_store() {
     let root = directory();
     let marks = Marks { last_version: Version(9), last_table: TableId(9) };
     let is_refused = |path: &std::path::Path| {

@@ -219,7 +219,7 @@ async fn a_damaged_last_batch_is_reported_after_a_kill() {
 
 /// A batch that a kill left unfinished is not damage, and the store opens without it.
 #[tokio::test]
-async fn an_unfinished_last_batch_is_no_damage() {
+async fn an_unfinished_last_batch_is_not_damage() {
     let Killed { files, log, start, before, .. } = killed("on its way").await;
     let log = &files[log];
     for end in (start + 1..log.bytes.len() - 4).step_by(25) {
@@ -235,7 +235,7 @@ async fn an_unfinished_last_batch_is_no_damage() {
 /// A batch with a sector that did not reach the disk before a loss of power does not prevent a start; a check cannot
 /// distinguish it from a sector that was lost later, and says so.
 #[tokio::test]
-async fn a_last_batch_with_a_hole_is_left_out_and_told() {
+async fn a_last_batch_with_a_hole_is_dropped_and_reported() {
     let Killed { files, log, start, before, .. } = killed(&"on its way".repeat(200)).await;
     let log = &files[log];
     let dir = directory();

@@ -10,7 +10,7 @@ use crate::support::{TABLE, directory, get, open, open_at, set};
 
 /// A second opening of the same directory is rejected while the first is open, with the process that holds it.
 #[tokio::test]
-async fn a_second_opening_is_refused() {
+async fn a_second_opening_is_rejected() {
     let dir = directory();
     let store = open(&dir);
     let refused = Store::open(dir.path(), Options::default()).err().unwrap();
@@ -44,7 +44,7 @@ async fn rows_survive_closing_and_dropping() {
 
 /// A closed store returns an error; it does not hang or panic.
 #[tokio::test]
-async fn a_closed_store_refuses() {
+async fn a_closed_store_returns_errors() {
     let dir = directory();
     let store = open(&dir);
     set(&store, "a", "1").await;

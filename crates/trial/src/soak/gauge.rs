@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_growth_is_told_from_noise() {
+    fn steady_growth_is_distinguished_from_noise() {
         assert!(report(|at| (100 << 20) + at % 7 * (1 << 20)).growth().is_empty());
         assert_eq!(report(|at| (at + 1) * (20 << 20)).growth().len(), 1);
         assert_eq!(report(|_| 0).growth(), ["memory was not measured"]);
