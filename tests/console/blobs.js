@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ACCOUNT, equal, hold, ok, send, test, until } from './support.js';
+import { ACCOUNT, equal, hold, ok, send, test, toasted, until } from './support.js';
 
 export const putBlob = (server, container, name, body, type = 'text/plain', more = {}) => send(server, 'blob', 'PUT', `/${container}/${name}`, {
   headers: { 'x-ms-blob-type': 'BlockBlob', 'x-ms-blob-content-type': type, 'content-type': 'application/octet-stream', ...more }, body,
@@ -46,7 +46,7 @@ test('blobs: an upload is paused, resumed, and cancelled', async ({ page, server
   await jobs(page).getByText('12.0 MiB of 22.0 MiB').waitFor();
   equal(blocks.seen, 3, 'a paused upload sends nothing');
   await jobs(page).getByRole('button', { name: 'Resume' }).click();
-  await page.getByText('Uploaded 1 file').waitFor();
+  await toasted(page, 'Uploaded 1 file');
   equal((await send(server, 'blob', 'HEAD', '/patience/large.bin')).headers.get('content-length'), String(22 * 1024 * 1024));
   await page.unroute(/comp=block&/);
   const again = await hold(page, /comp=block&/);
@@ -206,6 +206,7 @@ test('blobs: previews of text, JSON, CSV, images, HTML and PDF', async ({ page, 
   await show('a.json');
   await until('indented JSON', async () => (await page.locator('.preview pre').innerText()).includes('  "a": ['));
   await show('a.csv');
+  await page.locator('.preview td').first().waitFor();
   equal(await page.locator('.preview td').allInnerTexts(), ['Ann', '3']);
   await show('a.svg');
   await until('the image is loaded', () => page.locator('.preview img').evaluate((image) => image.naturalWidth === 60));
@@ -236,7 +237,7 @@ test('blobs: properties, metadata, tags, tier, lease, snapshots', async ({ page,
     await cards.nth(index).getByLabel('Name').fill('colour');
     await cards.nth(index).getByLabel('Value').fill('blue');
     await cards.nth(index).getByRole('button', { name: label }).click();
-    await page.getByText('Saved').nth(index).waitFor();
+    await toasted(page, index ? 'Tags saved' : 'Metadata saved');
   }
   const head = await send(server, 'blob', 'HEAD', '/details/doc.txt');
   equal([head.headers.get('x-ms-meta-colour'), head.headers.get('content-language'), head.headers.get('x-ms-tag-count')], ['blue', 'de', '1']);
@@ -345,7 +346,7 @@ test('blobs: deleted blobs come back by undo and by hand, and so do deleted cont
   await open(`${ACCOUNT}/blobs/soft`);
   await remove();
   await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByText('Restored 1 blob').waitFor();
+  await toasted(page, 'Restored 1 blob');
   await remove();
   await page.getByLabel('Deleted').check();
   await page.locator('.grid-row').getByText('days left').waitFor();
@@ -370,11 +371,12 @@ test('blobs: deleted blobs come back by undo and by hand, and so do deleted cont
   await open(`${ACCOUNT}/blobs`);
   await removeContainer();
   await page.getByRole('button', { name: 'Undo' }).click();
+  await toasted(page, 'Restored soft');
   await page.getByRole('link', { name: 'soft' }).waitFor();
   await removeContainer();
   await page.getByLabel('Deleted').check();
   await page.locator('.grid-row.deleted').dblclick();
-  await page.getByText('Restored soft').nth(1).waitFor();
+  await toasted(page, 'Restored soft');
   equal(await (await send(server, 'blob', 'GET', '/soft/a.txt')).text(), 'precious');
 });
 

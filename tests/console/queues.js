@@ -1,6 +1,6 @@
 // Queues: peek, put, dequeue, update, delete, clear, and moving messages out of a poison queue.
 
-import { ACCOUNT, equal, hold, ok, send, test, until } from './support.js';
+import { ACCOUNT, equal, hold, ok, send, test, toasted, until } from './support.js';
 
 const put = (server, queue, text) => send(server, 'queue', 'POST', `/${queue}/messages`, {
   headers: { 'content-type': 'application/xml' }, body: `<QueueMessage><MessageText>${text}</MessageText></QueueMessage>`,
@@ -40,6 +40,8 @@ test('queues: dequeue, update and delete a message', async ({ page, server, open
   await page.locator('dialog').getByRole('button', { name: 'Update' }).click();
   await page.locator('.grid-row').getByText('changed').click();
   await page.locator('dialog').getByRole('button', { name: 'Delete message' }).click();
+  await page.locator('dialog').getByText('This deletes the message').waitFor();
+  await page.locator('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('Message deleted').waitFor();
   const state = await send(server, 'queue', 'GET', '/held', { query: { comp: 'metadata' } });
   equal(state.headers.get('x-ms-approximate-messages-count'), '0');
@@ -54,7 +56,7 @@ test('queues: a lost message is moved from the poison queue back to its queue', 
   await page.getByRole('button', { name: 'Move to orders' }).click();
   await page.getByLabel('At most').fill('3');
   await page.locator('dialog').getByRole('button', { name: 'Move' }).click();
-  await page.getByText('Moved 3 messages to orders').waitFor();
+  await toasted(page, 'Moved 3 messages to orders');
   equal([await depth('orders'), await depth('orders-poison')], ['3', '37'], 'some');
   await page.getByRole('button', { name: 'Move to orders' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Move' }).click();
@@ -92,6 +94,8 @@ test('queues: a move shows its progress and can be cancelled; no message is lost
   puts.release();
   const depth = async (queue) => Number((await send(server, 'queue', 'GET', `/${queue}`, { query: { comp: 'metadata' } })).headers.get('x-ms-approximate-messages-count'));
   ok((await depth('slow')) + (await depth('slow-poison')) >= 5, 'all messages are still there');
+  const peeked = async () => (await (await send(server, 'queue', 'GET', '/slow-poison/messages', { query: { peekonly: 'true', numofmessages: '32' } })).text()).match(/<MessageId>/g)?.length;
+  equal(await peeked(), 3, 'what was not moved is visible at once');
 });
 
 test('queues: a message is found in all queues, and in a queue by a part of it', { isMain: true }, async ({ page, server, open }) => {

@@ -13,6 +13,7 @@ import './queues.js';
 import './blobs.js';
 import './account.js';
 import './security.js';
+import './meanwhile.js';
 import './pages.js';
 
 const flag = (name, usual) => (process.argv.includes(`--${name}`) ? process.argv[process.argv.indexOf(`--${name}`) + 1] : usual);
@@ -24,8 +25,8 @@ const TEST_MILLISECONDS = 300_000;
 
 const { chromium } = require('playwright-core');
 const axe = require('axe-core').source;
-// A name of another site that leads to this machine, for the test of DNS rebinding.
-const args = ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP evil.example 127.0.0.1'];
+// A name of another site that leads to this machine, for the test of DNS rebinding; and one as this machine has for its neighbours.
+const args = ['--no-sandbox', '--disable-gpu', '--host-resolver-rules=MAP evil.example 127.0.0.1, MAP workstation 127.0.0.1'];
 const browser = await chromium.launch({ executablePath: flag('chromium', '/usr/bin/chromium'), args });
 /** How the page is looked at. Every test runs on a desktop; those of the main flows on a phone, too; with `--long`, all of them in all ways. */
 const LOOKS = {
@@ -91,6 +92,8 @@ async function attempt({ name, options, body }, look, { server, readOnly }) {
     if (shown.length) console.log(`        the page shows: ${shown.join(' | ')}`);
     return false;
   } finally {
+    // A request that a test has held may still be on its way through a handler.
+    await page.unrouteAll({ behavior: 'ignoreErrors' }).catch(() => {});
     await context.close();
     if (own !== server) await own.stop();
   }

@@ -43,6 +43,22 @@ export async function hold(page, pattern, { pass = 0, matches = () => true } = {
   return state;
 }
 
+const made = new WeakMap();
+
+/** Makes what several tests need, once per server: each of them can run alone, and in any order. */
+export function once(server, name, make) {
+  if (!made.has(server)) made.set(server, new Map());
+  const known = made.get(server);
+  if (!known.has(name)) known.set(name, make());
+  return known.get(name);
+}
+
+/** Waits for a short message of the page and takes all of them away: a later wait must not find an earlier message. */
+export async function toasted(page, text, options) {
+  await page.locator('.toast').getByText(text, options).first().waitFor();
+  await page.evaluate(() => document.querySelectorAll('.toast').forEach((toast) => toast.remove()));
+}
+
 /** Presses Tab until the element with this name has the focus. */
 export async function tabTo(page, name) {
   for (let presses = 0; presses < 80; presses += 1) {

@@ -52,6 +52,7 @@ pub const FILES: &[File] = files![
     "pages/query.js",
     "pages/queue.js",
     "pages/queues.js",
+    "pages/replace.js",
     "pages/sas.js",
     "pages/service_properties.js",
     "pages/snippet.js",

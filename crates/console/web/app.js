@@ -1,10 +1,10 @@
 // The console: starts, shows the shell, and shows the view that the link names.
 
 import { fill, h } from './lib/dom.js';
-import { loadSettings } from './lib/client.js';
+import { ServiceError, loadSettings } from './lib/client.js';
 import { accountNames, applyTheme, begin, findAccount } from './lib/state.js';
 import { currentRoute, go } from './lib/router.js';
-import { errorBox, feedbackElements } from './ui/feedback.js';
+import { errorBox, feedbackElements, isCancelled, showError } from './ui/feedback.js';
 import { Shell } from './ui/shell.js';
 import { openPalette, shortcuts } from './ui/palette.js';
 import { connectPage } from './pages/connect.js';
@@ -70,8 +70,19 @@ async function show(shell) {
   return shell.show(view, account, section);
 }
 
+/**
+ * Whatever a service rejects is shown, wherever the page was when it asked.
+ * @param {PromiseRejectionEvent} event
+ */
+function onRejection(event) {
+  if (event.reason instanceof ServiceError) showError(event.reason);
+  else if (!isCancelled(event.reason)) return;
+  event.preventDefault();
+}
+
 async function main() {
   applyTheme();
+  addEventListener('unhandledrejection', onRejection);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => applyTheme());
   const root = document.getElementById('app');
   if (!root) return;

@@ -5,7 +5,7 @@ import { listBlobs } from './blobs.js';
 import { metadataHeaders, metadataOf } from './queues.js';
 import { child, children, escapeXml, text } from './xml.js';
 import { toBase64, utf8 } from './bytes.js';
-import { endpointOf } from './state.js';
+import { ownEndpointOf } from './state.js';
 
 /** @typedef {import('./client.js').Account} Account */
 /** @typedef {{snapshot?: string | undefined, version?: string | undefined}} Revision */
@@ -15,6 +15,28 @@ import { endpointOf } from './state.js';
 export const BLOCK_BYTES = 4 * 1024 * 1024;
 const BLOCKS_AT_A_TIME = 3;
 const COPY_POLL_MILLISECONDS = 300;
+const ALREADY_EXISTS = 'BlobAlreadyExists';
+
+/** @param {unknown} error */
+export function isAlreadyThere(error) {
+  return error instanceof ServiceError && error.code === ALREADY_EXISTS;
+}
+
+/**
+ * Whether a blob exists, as far as one may know: a SAS may permit to create blobs and not to look at them.
+ * @param {Account} account
+ * @param {string} container
+ * @param {string} name
+ */
+async function isThere(account, container, name) {
+  try {
+    await blobProperties(account, container, name);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return false;
+    throw error;
+  }
+}
 
 /** @param {Revision} [revision] */
 function revisionQuery(revision) {
@@ -55,17 +77,20 @@ export async function readRange(account, container, name, range) {
  * @param {string} container
  * @param {string} name
  * @param {File} file
- * @param {{signal: AbortSignal, progress: (bytes: number) => void, paused: () => Promise<void>}} job
+ * @param {{signal: AbortSignal, progress: (bytes: number) => void, paused: () => Promise<void>, isReplacing: boolean}} job unless it is replacing, the name must be new
  */
 export async function uploadFile(account, container, name, file, job) {
   const path = blobPath(container, name);
   const type = file.type || 'application/octet-stream';
+  const condition = job.isReplacing ? undefined : '*';
   if (file.size <= BLOCK_BYTES) {
-    const headers = { 'x-ms-blob-type': 'BlockBlob', 'x-ms-blob-content-type': type, 'content-type': 'application/octet-stream' };
+    const headers = { 'x-ms-blob-type': 'BlockBlob', 'x-ms-blob-content-type': type, 'content-type': 'application/octet-stream', 'if-none-match': condition };
     await account.request('blob', 'PUT', path, { headers, body: new Uint8Array(await file.arrayBuffer()), signal: job.signal });
     job.progress(file.size);
     return;
   }
+  // The condition is checked at the end: do not send all blocks in vain.
+  if (!job.isReplacing && (await isThere(account, container, name))) throw new ServiceError(409, ALREADY_EXISTS, 'The specified blob already exists.', '');
   const ids = Array.from({ length: Math.ceil(file.size / BLOCK_BYTES) }, (_, index) => toBase64(utf8(String(index).padStart(8, '0'))));
   let next = 0;
   const worker = async () => {
@@ -80,7 +105,7 @@ export async function uploadFile(account, container, name, file, job) {
   };
   await Promise.all(Array.from({ length: BLOCKS_AT_A_TIME }, worker));
   const list = `<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.map((id) => `<Latest>${id}</Latest>`).join('')}</BlockList>`;
-  await account.request('blob', 'PUT', path, { query: { comp: 'blocklist' }, headers: { 'x-ms-blob-content-type': type, 'content-type': 'application/xml' }, body: list, signal: job.signal });
+  await account.request('blob', 'PUT', path, { query: { comp: 'blocklist' }, headers: { 'x-ms-blob-content-type': type, 'content-type': 'application/xml', 'if-none-match': condition }, body: list, signal: job.signal });
 }
 
 /**
@@ -224,16 +249,16 @@ export async function lease(account, path, action, options = {}) {
  * @param {Account} account
  * @param {{container: string, name: string, revision?: Revision | undefined}} from
  * @param {{container: string, name: string}} to
- * @param {AbortSignal} [signal]
+ * @param {{signal?: AbortSignal, isNew?: boolean}} [settings] `isNew`: the name of the copy must be new
  */
-export async function copyBlob(account, from, to, signal) {
+export async function copyBlob(account, from, to, { signal, isNew } = {}) {
   const query = new URLSearchParams(Object.entries(revisionQuery(from.revision)).filter((entry) => entry[1] !== undefined).map(([name, value]) => [name, value ?? '']));
   for (const [name, value] of account.sas) query.append(name, value);
   const search = query.toString();
-  const source = `${endpointOf('blob', account.name)}${blobPath(from.container, from.name)}${search ? `?${search}` : ''}`;
+  const source = `${ownEndpointOf('blob', account.name)}${blobPath(from.container, from.name)}${search ? `?${search}` : ''}`;
   const path = blobPath(to.container, to.name);
   const options = signal ? { signal } : {};
-  const started = await account.request('blob', 'PUT', path, { headers: { 'x-ms-copy-source': source }, ...options });
+  const started = await account.request('blob', 'PUT', path, { headers: { 'x-ms-copy-source': source, 'if-none-match': isNew ? '*' : undefined }, ...options });
   let status = started.headers.get('x-ms-copy-status');
   while (status === 'pending') {
     await new Promise((resolve) => setTimeout(resolve, COPY_POLL_MILLISECONDS));

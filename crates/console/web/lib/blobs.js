@@ -109,6 +109,29 @@ export async function* listBlobs(account, container, options) {
 }
 
 /**
+ * A listing of everything below a prefix, with folders in place of what lies in them. The service folds by itself, but not
+ * together with snapshots.
+ * @param {AsyncIterable<Item[]>} pages
+ * @param {string} prefix
+ * @returns {AsyncGenerator<Item[]>}
+ */
+export async function* inFolders(pages, prefix) {
+  let last = '';
+  for await (const page of pages) {
+    const found = [];
+    for (const item of page) {
+      const slash = item.name.indexOf('/', prefix.length);
+      const folder = slash < 0 ? '' : item.name.slice(0, slash + 1);
+      if (!folder) found.push(item);
+      else if (folder !== last) found.push(folderNamed(folder));
+      // Names are in order: what lies in a folder comes in one piece.
+      if (folder) last = folder;
+    }
+    yield found;
+  }
+}
+
+/**
  * How many blobs a container has, as far as one page tells.
  * @param {Account} account
  * @param {string} container
@@ -162,7 +185,15 @@ function nameOf(element) {
  * @returns {Item}
  */
 function folderOf(element) {
-  return { kind: 'folder', name: nameOf(child(element, 'Name')), size: NaN, modified: '', type: '', blobType: '', tier: '', lease: '', etag: '', snapshot: '', version: '', isCurrent: true, isDeleted: false, daysLeft: '' };
+  return folderNamed(nameOf(child(element, 'Name')));
+}
+
+/**
+ * @param {string} name
+ * @returns {Item}
+ */
+function folderNamed(name) {
+  return { kind: 'folder', name, size: NaN, modified: '', type: '', blobType: '', tier: '', lease: '', etag: '', snapshot: '', version: '', isCurrent: true, isDeleted: false, daysLeft: '' };
 }
 
 /**

@@ -10,6 +10,8 @@ import { utf8 } from './bytes.js';
 /** @typedef {{version: string, readOnly: boolean, developmentAccount: boolean, endpoints: Partial<Record<ServiceName, string>>}} Settings */
 
 const VERSION = '2025-07-05';
+/** A host that starts with the account. */
+const HOST_STYLE = /^([a-z0-9]+)(-secondary)?\.(blob|queue|table)\./;
 const CALL = { 'x-lazuli-console': '1' };
 export const DEVELOPMENT_ACCOUNT = 'devstoreaccount1';
 /** Public knowledge: every storage emulator has it. */
@@ -144,6 +146,30 @@ export async function loadSettings() {
 }
 
 /**
+ * The view of the resource that a SAS URL names, behind its account.
+ * @param {string} entered
+ * @returns {string[]} empty if it names none
+ */
+export function viewOfSasUrl(entered) {
+  const given = entered.trim();
+  if (!/^https?:\/\//i.test(given)) return [];
+  const url = new URL(given);
+  const kind = url.searchParams.get('sr') ?? '';
+  const segments = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
+  if (!HOST_STYLE.test(url.hostname)) segments.shift();
+  const [container, ...rest] = segments;
+  if (url.searchParams.has('tn')) return ['tables', container ?? url.searchParams.get('tn') ?? ''];
+  if (!container) return url.searchParams.has('ss') ? [sectionOf(url.searchParams.get('ss') ?? '')] : [];
+  if (!kind && !url.searchParams.has('ss')) return ['queues', container];
+  return /^(b|bs|bv)$/.test(kind) && rest.length ? ['blobs', container, rest.join('/')] : kind === 'c' ? ['blobs', container] : [];
+}
+
+/** @param {string} services letters of an account SAS */
+function sectionOf(services) {
+  return services.includes('t') ? 'tables' : services.includes('b') ? 'blobs' : 'queues';
+}
+
+/**
  * Reads what a user enters: a connection string, or a SAS URL.
  * @param {string} entered
  * @returns {Account}
@@ -177,7 +203,7 @@ function accountOfSasUrl(url) {
 
 /** @param {URL} url */
 function accountOfUrl(url) {
-  const label = /^([a-z0-9]+)(-secondary)?\.(blob|queue|table)\./.exec(url.hostname);
+  const label = HOST_STYLE.exec(url.hostname);
   const segment = url.pathname.split('/')[1];
   const name = label?.[1] ?? segment;
   if (!name) throw new Error('The URL names no account.');

@@ -111,7 +111,7 @@ export function icon(name) {
 
 /**
  * A button with an icon, a label, or both. Without a label the name is for screen readers and the tooltip.
- * @param {{icon?: string, label?: string, name?: string, kind?: 'primary' | 'danger' | 'quiet', onclick: (event: MouseEvent) => unknown, disabled?: boolean, id?: string}} options
+ * @param {{icon?: string, label?: string, name?: string, kind?: 'primary' | 'danger' | 'quiet' | 'brief', onclick: (event: MouseEvent) => unknown, disabled?: boolean, id?: string}} options
  * @returns {HTMLButtonElement}
  */
 export function button(options) {

@@ -52,6 +52,15 @@ export function time(value) {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+/**
+ * A time for a narrow column: the day, or the time of today.
+ * @param {string} value
+ */
+export function shortTime(value) {
+  const [day = '', clock = ''] = time(value).split(' ');
+  return day === time(Date.now()).split(' ')[0] ? clock : day;
+}
+
 /** @param {number} micros */
 export function micros(micros) {
   if (micros < 1000) return `${Math.round(micros)} µs`;

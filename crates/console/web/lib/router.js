@@ -45,3 +45,21 @@ export function go(path, query) {
 export function relink(path, query) {
   history.replaceState(null, '', linkTo(path, query));
 }
+
+/**
+ * The order of a list in a link: `sort=name`, or `sort=-name` for the reverse.
+ * @param {URLSearchParams} query
+ * @param {string} [usual]
+ */
+export function sortOf(query, usual) {
+  const given = query.get('sort') ?? usual;
+  return { sortKey: given?.replace(/^-/, ''), descending: given?.startsWith('-') ?? false };
+}
+
+/**
+ * @param {string} key
+ * @param {boolean} isDescending
+ */
+export function sortText(key, isDescending) {
+  return `${isDescending ? '-' : ''}${key}`;
+}

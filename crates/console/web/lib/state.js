@@ -42,13 +42,30 @@ export function accountNames() {
 }
 
 /**
- * Where other programs reach a service, with the account.
+ * Where the server reaches a service of its own, with the account.
+ * @param {import('./sign.js').ServiceName} service
+ * @param {string} account
+ */
+export function ownEndpointOf(service, account) {
+  const base = settings.endpoints[service];
+  return base ? `${base}/${account}` : undefined;
+}
+
+const LOOPBACK = /^(127\.|localhost$|\[::1\]$)/;
+
+/**
+ * Where other programs reach a service, with the account. A server that listens on all addresses calls itself 127.0.0.1;
+ * whoever sees this page from another machine knows it by the name in the address bar.
  * @param {import('./sign.js').ServiceName} service
  * @param {string} account
  */
 export function endpointOf(service, account) {
-  const base = settings.endpoints[service];
-  return base ? `${base}/${account}` : undefined;
+  const own = ownEndpointOf(service, account);
+  if (!own) return undefined;
+  const url = new URL(own);
+  if (!LOOPBACK.test(url.hostname) || LOOPBACK.test(location.hostname)) return own;
+  url.hostname = location.hostname;
+  return url.href;
 }
 
 const THEME = 'lazuli-theme';

@@ -1,19 +1,22 @@
 // Operations of the Table service.
 
-import { entityJson, entityOf, parseTableJson } from './edm.js';
+import { entityJson, entityOf, entityText, parseTableJson } from './edm.js';
 import { quote } from './odata.js';
 import { ServiceError } from './client.js';
 
 /** @typedef {import('./client.js').Account} Account */
 /** @typedef {import('./edm.js').Entity} Entity */
 /** @typedef {import('./edm.js').EdmValue} EdmValue */
-/** @typedef {{filter?: string | undefined, select?: string | undefined, top?: string | undefined}} Query */
+/** `find` is a text in any property: the service itself can only compare, so entities are searched here.
+ * @typedef {{find?: string | undefined, filter?: string | undefined, select?: string | undefined, top?: string | undefined}} Query */
 /** @typedef {{plan: string, ranges: number, rowsRead: number, rowsReturned: number, planMicros: number, scanMicros: number, encodeMicros: number}} Plan */
 /** @typedef {{entities: Entity[], next: Record<string, string> | undefined, plan: Plan | undefined}} Page */
 
 const JSON_TYPE = 'application/json';
 const ACCEPT = 'application/json;odata=fullmetadata';
 const BASE = { accept: ACCEPT, dataserviceversion: '3.0' };
+/** Entities that a page has at most. */
+const PAGE_MAX = 1000;
 /** Operations that a batch may have. */
 export const BATCH_MAX = 100;
 
@@ -95,7 +98,7 @@ export async function queryPage(account, table, query, from, signal) {
 }
 
 /**
- * All pages of a query.
+ * All pages of a query, each with the number of entities that were searched.
  * @param {Account} account
  * @param {string} table
  * @param {Query} query
@@ -103,13 +106,15 @@ export async function queryPage(account, table, query, from, signal) {
  */
 export async function* queryPages(account, table, query, signal) {
   let left = query.top ? Number(query.top) : Infinity;
+  const wanted = query.find?.toLowerCase() ?? '';
   /** @type {Record<string, string> | undefined} */
   let next;
   do {
-    const page = await queryPage(account, table, { ...query, top: left < 1000 ? String(left) : undefined }, next, signal);
-    left -= page.entities.length;
+    const page = await queryPage(account, table, { ...query, top: !wanted && left < PAGE_MAX ? String(left) : undefined }, next, signal);
+    const entities = wanted ? page.entities.filter((entity) => entityText(entity).includes(wanted)).slice(0, left) : page.entities;
+    left -= entities.length;
     next = page.next;
-    yield page;
+    yield { ...page, entities, searched: page.entities.length };
   } while (next && left > 0);
 }
 

@@ -1,7 +1,7 @@
 // One blob: preview, properties, metadata, tags, lease, snapshots and versions.
 
 import { button, field, fill, h, select } from '../lib/dom.js';
-import { HTTP_HEADERS, blobProperties, canRestore, copyBlob, deleteBlob, getTags, lease, restoreBlob, setHttpHeaders, setMetadata, setTags, setTier, snapshotBlob } from '../lib/blob.js';
+import { HTTP_HEADERS, blobProperties, canRestore, copyBlob, deleteBlob, getTags, isAlreadyThere, lease, restoreBlob, setHttpHeaders, setMetadata, setTags, setTier, snapshotBlob } from '../lib/blob.js';
 import { listBlobs, listContainers } from '../lib/blobs.js';
 import { blobPath } from '../lib/client.js';
 import { plural, size, time } from '../lib/format.js';
@@ -13,6 +13,7 @@ import { copyable, facts, pairs, tabs } from '../ui/parts.js';
 import { retentionDays, hasVersions } from './container_actions.js';
 import { downloadBlob } from './download.js';
 import { preview } from './preview.js';
+import { confirmReplacing } from './replace.js';
 import { sasDialog } from './sas.js';
 
 /** @typedef {import('../lib/client.js').Account} Account */
@@ -56,6 +57,10 @@ class BlobView {
     this.isOld = Boolean(revision.snapshot || revision.version);
     this.left = new AbortController();
     this.element = h('div', { class: 'page scrolls' });
+    this.bar = h('div', { class: 'bar' });
+    /** @type {Properties | undefined} */
+    this.properties = undefined;
+    this.tab = '';
   }
 
   stop() {
@@ -68,21 +73,41 @@ class BlobView {
 
   /** @param {string} [tab] */
   async load(tab) {
-    const properties = await blobProperties(this.account, this.container, this.name, this.revision);
+    const shown = await this.#read();
     let isShown = false;
-    const chosen = tabs('Parts of the blob', [
-      { key: 'preview', title: 'Preview', build: () => preview(this.account, this.container, this.name, { revision: this.revision, properties, signal: this.left.signal }) },
-      { key: 'properties', title: 'Properties', build: () => this.#properties(properties) },
-      { key: 'metadata', title: 'Metadata and tags', build: () => this.#metadata(properties) },
+    const current = () => this.properties ?? shown;
+    this.parts = tabs('Parts of the blob', [
+      { key: 'preview', title: 'Preview', build: () => preview(this.account, this.container, this.name, { revision: this.revision, properties: current(), signal: this.left.signal }) },
+      { key: 'properties', title: 'Properties', build: () => this.#properties(current()) },
+      { key: 'metadata', title: 'Metadata and tags', build: () => this.#metadata(current()) },
       { key: 'history', title: 'Snapshots and versions', build: () => this.#history() },
     ], {
       chosen: tab,
       onchange: (key) => {
+        this.tab = key;
         if (isShown) relink([this.account.name, 'blobs', this.container, this.name], { snapshot: this.revision.snapshot, version: this.revision.version, tab: key === 'preview' ? '' : key });
       },
     });
     isShown = true;
-    fill(this.element, this.#toolbar(properties), this.#banner(), chosen.element);
+    fill(this.element, this.bar, this.#banner(), this.parts.element);
+  }
+
+  async #read() {
+    const properties = await blobProperties(this.account, this.container, this.name, this.revision);
+    this.properties = properties;
+    const focused = [...this.bar.querySelectorAll('button')].findIndex((candidate) => candidate === document.activeElement);
+    fill(this.bar, this.#toolbar(properties));
+    this.bar.querySelectorAll('button')[focused]?.focus();
+    return properties;
+  }
+
+  /**
+   * Shows what has changed. The user may have gone on to another tab in the meantime, or entered something there: only these tabs are drawn again.
+   * @param {string[]} tabs
+   */
+  async #refresh(tabs) {
+    await this.#read();
+    if (tabs.includes(this.tab)) this.parts?.choose(this.tab);
   }
 
   showDeleted() {
@@ -117,8 +142,7 @@ class BlobView {
   #menuItems(properties) {
     if (currentSettings().readOnly) return [{ label: 'Download', run: () => downloadBlob(this.account, this.container, this.name, this.revision) }];
     const leased = properties.headers.get('x-ms-lease-state') === 'leased';
-    const again = () => this.load();
-    const does = (/** @type {string} */ done, /** @type {() => Promise<unknown>} */ work) => () => attempt(async () => { await work(); toast(done); await again(); });
+    const does = (/** @type {string} */ done, /** @type {() => Promise<unknown>} */ work) => () => attempt(async () => { await work(); await this.#refresh(['properties', 'history']); toast(done); });
     if (this.isOld) return [{ label: 'Restore as the current blob', run: () => this.restore() }];
     const path = blobPath(this.container, this.name);
     return [
@@ -174,16 +198,32 @@ class BlobView {
     });
   }
 
+  /**
+   * Copies the blob; asks before it replaces another one. Returns whether there is a copy.
+   * @param {{container: string, name: string}} to
+   */
+  async #copyTo(to) {
+    const from = { container: this.container, name: this.name };
+    try {
+      await copyBlob(this.account, from, to, { isNew: true });
+    } catch (error) {
+      if (!isAlreadyThere(error)) throw error;
+      if (!(await confirmReplacing(to.container, [to.name]))) return false;
+      await copyBlob(this.account, from, to);
+    }
+    return true;
+  }
+
   /** @param {boolean} isMove */
   async copy(isMove) {
     const containers = await listContainers(this.account);
     const container = select(containers.map((candidate) => candidate.name), this.container);
     const target = h('input', { type: 'text', value: this.name, autocomplete: 'off', spellcheck: 'false' });
     const done = await form(isMove ? 'Rename or move' : 'Copy to', {
-      label: isMove ? 'Move' : 'Copy', body: [field('To container', container), field('Name', target)],
+      label: isMove ? 'Move' : 'Copy', body: [field('To container', container), field('Name', target), isMove ? h('p', { class: 'faint' }, 'Snapshots are not moved; they are deleted with the original.') : null],
       submit: async () => {
         if (!target.value || (target.value === this.name && container.value === this.container)) throw new Error('Enter another name, or choose another container.');
-        await copyBlob(this.account, { container: this.container, name: this.name }, { container: container.value, name: target.value });
+        if (!(await this.#copyTo({ container: container.value, name: target.value }))) throw new DOMException('not replaced', 'AbortError');
         if (isMove) await deleteBlob(this.account, this.container, this.name, { snapshots: 'include' });
       },
     });
@@ -193,7 +233,7 @@ class BlobView {
   /** @param {Properties} properties */
   async tier(properties) {
     const tier = select(TIERS, properties.headers.get('x-ms-access-tier') ?? 'Hot');
-    if (await form('Access tier', { label: 'Change', body: [field('Tier', tier)], submit: () => setTier(this.account, this.container, this.name, tier.value, this.revision) })) await this.load();
+    if (await form('Access tier', { label: 'Change', body: [field('Tier', tier)], submit: () => setTier(this.account, this.container, this.name, tier.value, this.revision) })) await this.#refresh(['properties', 'history']);
   }
 
   async acquire() {
@@ -203,8 +243,8 @@ class BlobView {
       id = await lease(this.account, blobPath(this.container, this.name), 'acquire', { seconds: Number(seconds.value) });
     } });
     if (!done) return;
-    toast(`Lease ${id}`, { action: { label: 'Release', run: () => attempt(async () => { await lease(this.account, blobPath(this.container, this.name), 'release', { id }); toast('Lease released'); await this.load(); }) } });
-    await this.load();
+    toast(`Lease ${id}`, { action: { label: 'Release', run: () => attempt(async () => { await lease(this.account, blobPath(this.container, this.name), 'release', { id }); await this.#refresh(['properties']); toast('Lease released'); }) } });
+    await this.#refresh(['properties']);
   }
 
   /** @param {Properties} properties */
@@ -221,10 +261,10 @@ class BlobView {
       event.preventDefault();
       attempt(async () => {
         await setHttpHeaders(this.account, this.container, this.name, Object.fromEntries(inputs.map(({ name, input }) => [name, input.value.trim()])));
+        await this.#refresh(['properties', 'history']);
         toast('Properties saved');
-        await this.load('properties');
       });
-    } }, h('h2', {}, 'Headers of downloads'), inputs.map(({ name, input }) => field(name, input)), h('button', { type: 'submit', class: 'button primary' }, 'Save'));
+    } }, h('h2', {}, 'Headers of downloads'), inputs.map(({ name, input }) => field(name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()), input)), h('button', { type: 'submit', class: 'button primary' }, 'Save'));
     return [h('div', { class: 'cards' }, h('div', { class: 'card' }, h('h2', {}, 'Properties'), copyable('URL', url), known), editable ?? '')].flat();
   }
 
@@ -232,14 +272,14 @@ class BlobView {
   #metadata(properties) {
     const isFixed = currentSettings().readOnly || this.isOld;
     const metadata = pairs(properties.metadata);
-    const save = (/** @type {string} */ label, /** @type {() => Promise<unknown>} */ work) => (isFixed ? null : button({ label, kind: 'primary', onclick: () => attempt(async () => { await work(); toast('Saved'); await this.load('metadata'); }) }));
+    const save = (/** @type {string} */ label, /** @type {string} */ done, /** @type {() => Promise<unknown>} */ work) => (isFixed ? null : button({ label, kind: 'primary', onclick: () => attempt(async () => { await work(); await this.#refresh(['properties']); toast(done); }) }));
     const tagSlot = h('div', {}, h('p', { class: 'faint' }, 'Loading…'));
     getTags(this.account, this.container, this.name, this.revision).then((values) => {
       const tags = pairs(values);
-      fill(tagSlot, isFixed ? facts(Object.entries(values)) : [tags.element, save('Save tags', () => setTags(this.account, this.container, this.name, tags.read()))]);
+      fill(tagSlot, isFixed ? facts(Object.entries(values)) : [tags.element, save('Save tags', 'Tags saved', () => setTags(this.account, this.container, this.name, tags.read()))]);
     }, (error) => fill(tagSlot, errorBox(error)));
     return h('div', { class: 'cards' },
-      h('div', { class: 'card' }, h('h2', {}, 'Metadata'), isFixed ? facts(Object.entries(properties.metadata)) : [metadata.element, save('Save metadata', () => setMetadata(this.account, this.container, this.name, metadata.read()))]),
+      h('div', { class: 'card' }, h('h2', {}, 'Metadata'), isFixed ? facts(Object.entries(properties.metadata)) : [metadata.element, save('Save metadata', 'Metadata saved', () => setMetadata(this.account, this.container, this.name, metadata.read()))]),
       h('div', { class: 'card' }, h('h2', {}, 'Tags'), tagSlot));
   }
 
@@ -251,10 +291,10 @@ class BlobView {
         for (const item of page.filter((candidate) => candidate.name === this.name)) {
           const label = item.snapshot ? `Snapshot ${time(item.snapshot)}` : item.isCurrent ? 'Current' : `Version ${time(item.version)}`;
           const href = linkTo([this.account.name, 'blobs', this.container, this.name], { snapshot: item.snapshot, version: item.isCurrent || item.snapshot ? '' : item.version });
-          rows.push(h('tr', {}, h('td', {}, item.isDeleted ? label : h('a', { href }, label)), h('td', {}, size(item.size)), h('td', {}, time(item.modified)), h('td', {}, item.isDeleted ? h('span', { class: 'badge bad' }, 'deleted') : '')));
+          rows.push(h('tr', {}, h('td', {}, item.isDeleted ? label : h('a', { href }, label)), h('td', { class: 'num' }, size(item.size)), h('td', {}, time(item.modified)), h('td', {}, item.isDeleted ? h('span', { class: 'badge bad' }, 'deleted') : '')));
         }
       }
-      fill(slot, h('table', { class: 'plain' }, h('thead', {}, h('tr', {}, ['Revision', 'Size', 'Modified', 'State'].map((title) => h('th', { scope: 'col' }, title)))), h('tbody', {}, rows)));
+      fill(slot, h('table', { class: 'plain' }, h('thead', {}, h('tr', {}, ['Revision', 'Size', 'Modified', 'State'].map((title, index) => h('th', { scope: 'col', class: index === 1 ? 'num' : '' }, title)))), h('tbody', {}, rows)));
     };
     fillSlot().catch((error) => fill(slot, errorBox(error)));
     return slot;

@@ -1,7 +1,7 @@
 // Connects an account: by a connection string, by name and key, or by a SAS.
 
 import { fill, field, h } from '../lib/dom.js';
-import { Account, parseCredential } from '../lib/client.js';
+import { Account, parseCredential, viewOfSasUrl } from '../lib/client.js';
 import { Key } from '../lib/sign.js';
 import { addAccount } from '../lib/state.js';
 import { go } from '../lib/router.js';
@@ -17,15 +17,16 @@ export function connectPage({ wanted, done }) {
   const name = h('input', { type: 'text', value: isNamed ? wanted : '', autocomplete: 'off', spellcheck: 'false' });
   const key = h('input', { type: 'password', autocomplete: 'off' });
   const problem = h('div', {});
-  /** @param {() => Account} make */
-  const connect = (make) => async (/** @type {SubmitEvent} */ event) => {
+  /** @param {() => Account} make
+   * @param {() => string[]} [view] what it is for */
+  const connect = (make, view = () => []) => async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     try {
       const account = make();
       await verify(account);
       addAccount(account);
       if (isNamed && account.name === wanted) await done();
-      else go([account.name, 'tables']);
+      else go([account.name, ...(view().length ? view() : ['tables'])]);
     } catch (error) {
       fill(problem, errorBox(error));
     }
@@ -35,7 +36,7 @@ export function connectPage({ wanted, done }) {
     isNamed ? h('p', {}, 'This link leads into the account ', h('strong', {}, wanted), '. Enter a key or a SAS for it to see what it shows.') : null,
     h('p', { class: 'faint' }, 'What you enter stays in the memory of this page and is gone when you close or reload it. Requests are signed here; the key is never sent.'),
     problem,
-    h('form', { class: 'card', onsubmit: connect(() => parseCredential(whole.value)) },
+    h('form', { class: 'card', onsubmit: connect(() => parseCredential(whole.value), () => viewOfSasUrl(whole.value)) },
       h('h2', {}, 'Connection string or SAS URL'),
       field('Connection string or SAS URL', whole),
       h('button', { class: 'button primary', type: 'submit' }, 'Connect')),

@@ -1,11 +1,11 @@
 // One container: folders and blobs, search, and what can be done with several of them.
 
 import { button, checkbox, h, icon, select } from '../lib/dom.js';
-import { listBlobs, withoutVersions } from '../lib/blobs.js';
-import { glob, number, plural, size, time } from '../lib/format.js';
+import { inFolders, listBlobs, withoutVersions } from '../lib/blobs.js';
+import { glob, number, plural, shortTime, size, time } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
-import { linkTo, relink } from '../lib/router.js';
-import { Grid } from '../ui/grid.js';
+import { linkTo, relink, sortOf, sortText } from '../lib/router.js';
+import { Grid, isNarrow } from '../ui/grid.js';
 import { menu } from '../ui/dialog.js';
 import { attempt, isCancelled, showError } from '../ui/feedback.js';
 import { searchBox } from '../ui/parts.js';
@@ -42,6 +42,8 @@ export async function containerPage({ account, route }, container) {
 export class ContainerView {
   /** @type {Item[]} */ #items = [];
   /** @type {AbortController | undefined} */ #loading;
+  /** The search whose results are shown. */ #applied = '';
+  #isLeft = false;
   /** Sizes of folders that were asked for. @type {Map<string, number>} */
   sizes = new Map();
 
@@ -54,25 +56,27 @@ export class ContainerView {
     this.account = account;
     this.container = container;
     this.prefix = link.get('prefix') ?? '';
+    this.sort = link.get('sort') ?? '';
     const shown = new Set((link.get('show') ?? '').split(','));
     const reload = () => attempt(() => this.load());
     this.search = searchBox('Search this folder and below', () => {}, link.get('search') ?? '');
     this.mode = select(MODES, link.get('mode') ?? 'contains', { 'aria-label': 'Kind of search' });
-    this.search.input.addEventListener('change', reload);
+    // The form handles Enter; this is the cross in the field.
+    this.search.input.addEventListener('search', () => { if (!this.search.input.value && this.#applied) reload(); });
     this.mode.addEventListener('change', () => { if (this.search.input.value) reload(); });
     this.toggles = ['deleted', 'snapshots', 'versions'].map((name) => ({ name, ...checkbox(name[0]?.toUpperCase() + name.slice(1), shown.has(name), reload) }));
     this.count = h('span', { class: 'faint', role: 'status' });
     this.halt = button({ icon: 'stop', label: 'Stop', kind: 'quiet', onclick: () => this.#loading?.abort() });
-    this.grid = this.#makeGrid();
+    this.grid = this.#makeGrid(link);
     this.remove = button({ icon: 'trash', label: 'Delete', kind: 'danger', disabled: true, onclick: () => removeItems(this, this.grid.selected) });
-    this.download = button({ icon: 'download', label: 'Download', disabled: true, onclick: () => downloadItems(this, this.grid.selected) });
+    this.download = button({ icon: 'download', label: 'Download', kind: 'brief', disabled: true, onclick: () => downloadItems(this, this.grid.selected) });
     const more = button({ icon: 'more', name: 'More', onclick: () => menu(more, this.#menuItems()) });
     const isReadOnly = currentSettings().readOnly;
     const upload = button({ icon: 'upload', label: 'Upload', kind: 'primary', onclick: () => menu(upload, [
       { label: 'Files…', run: () => chooseFiles(this, false) }, { label: 'A folder…', run: () => chooseFiles(this, true) }]) });
     this.element = h('div', { class: 'page fill' },
       h('div', { class: 'toolbar' }, h('h1', {}, this.prefix ? (this.prefix.split('/').at(-2) ?? '') : container), this.count, this.halt, h('span', { class: 'grow' }),
-        this.download, isReadOnly ? null : [this.remove, upload], more),
+        button({ icon: 'refresh', name: 'Refresh', onclick: reload }), this.download, isReadOnly ? null : [this.remove, upload], more),
       h('form', { class: 'toolbar', role: 'search', onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); reload(); } },
         h('div', { class: 'row search-row' }, this.mode, this.search.element),
         h('span', { class: 'grow' }), h('span', { class: 'faint small' }, 'Show'), this.toggles.map((toggle) => toggle.element)),
@@ -81,24 +85,26 @@ export class ContainerView {
     if (!isReadOnly) dropZone(this.element, this);
   }
 
-  #makeGrid() {
+  /** @param {URLSearchParams} link */
+  #makeGrid(link) {
     /** @type {Grid<Item>} */
     const grid = new Grid({
-      label: `Blobs of ${this.container}`, selectable: true, sortKey: 'name',
+      label: `Blobs of ${this.container}`, selectable: true, ...sortOf(link, 'name'),
+      keyOf: (item) => JSON.stringify([item.name, item.snapshot, item.version, item.isDeleted]),
       rowClass: (item) => (item.isDeleted ? 'deleted' : ''),
       columns: [
-        { key: 'name', title: 'Name', width: 340, narrow: 150, sort: (item) => `${item.kind === 'folder' ? 0 : 1}${item.name}`, render: (item) => this.#name(item) },
+        { key: 'name', title: 'Name', width: 320, narrow: 150, grows: true, sort: (item) => `${item.kind === 'folder' ? 0 : 1}${item.name}`, render: (item) => this.#name(item) },
         { key: 'size', title: 'Size', width: 100, narrow: 74, align: 'right', sort: (item) => this.#size(item) ?? -1, render: (item) => size(this.#size(item) ?? NaN) },
-        { key: 'modified', title: 'Modified', width: 180, sort: (item) => Date.parse(item.modified) || 0, render: (item) => h('span', { class: 'faint' }, time(item.modified)) },
+        { key: 'modified', title: 'Modified', width: 170, narrow: 100, sort: (item) => Date.parse(item.modified) || 0, render: (item) => h('span', { class: 'faint', title: time(item.modified) }, isNarrow() ? shortTime(item.modified) : time(item.modified)) },
         { key: 'type', title: 'Type', width: 170, narrow: 0, sort: (item) => item.type, render: (item) => item.type },
-        { key: 'state', title: 'State', width: 240, render: (item) => this.#state(item) },
+        { key: 'state', title: 'State', width: 220, render: (item) => this.#state(item) },
       ],
       onopen: (item) => this.open(item),
       onselect: (rows) => {
         this.remove.disabled = rows.length === 0;
         this.download.disabled = !rows.some((item) => !item.isDeleted);
       },
-      empty: 'No blobs here.',
+      onsort: (key, isDescending) => { this.sort = sortText(key, isDescending); this.#relink(); },
     });
     return grid;
   }
@@ -110,7 +116,7 @@ export class ContainerView {
 
   /** @param {Item} item */
   #name(item) {
-    const base = this.search.input.value ? this.prefix : this.prefix.slice(0, this.prefix.lastIndexOf('/') + 1);
+    const base = this.#applied ? this.prefix : this.prefix.slice(0, this.prefix.lastIndexOf('/') + 1);
     return [icon(item.kind === 'folder' ? 'folder' : 'file'), h('a', { href: this.link(item), tabIndex: -1, class: 'grow' }, item.name.slice(base.length))];
   }
 
@@ -129,7 +135,7 @@ export class ContainerView {
   /** @param {Item} item */
   link(item) {
     const path = [this.account.name, 'blobs', this.container];
-    if (item.kind === 'folder') return linkTo(path, { prefix: item.name });
+    if (item.kind === 'folder') return linkTo(path, { prefix: item.name, show: this.include.join(','), sort: this.sort });
     return linkTo([...path, item.name], { snapshot: item.snapshot, version: item.isCurrent || item.isDeleted ? '' : item.version, deleted: item.isDeleted ? '1' : '' });
   }
 
@@ -140,9 +146,11 @@ export class ContainerView {
 
   #menuItems() {
     const chosen = this.grid.selected;
+    const only = chosen.length === 1 && chosen[0]?.kind === 'blob' && !chosen[0].isDeleted ? chosen[0] : undefined;
     const folders = chosen.filter((item) => item.kind === 'folder');
     const isReadOnly = currentSettings().readOnly;
     return [
+      ...(only ? [{ label: 'Share the selected blob…', run: () => sasDialog(this.account, { service: 'blob', container: this.container, blob: only.name, snapshot: only.snapshot, version: only.isCurrent ? '' : only.version }) }] : []),
       { label: folders.length ? `Size of ${plural(folders.length, 'folder')}` : 'Sizes of all folders', run: () => folderSizes(this, folders.length ? folders : this.#items.filter((item) => item.kind === 'folder')) },
       ...(isReadOnly ? [] : [
         { label: 'Copy to…', disabled: chosen.length === 0, run: () => copyItems(this, chosen, false) },
@@ -156,7 +164,13 @@ export class ContainerView {
   }
 
   stop() {
+    this.#isLeft = true;
     this.#loading?.abort();
+  }
+
+  #relink() {
+    const wanted = this.search.input.value.trim();
+    relink([this.account.name, 'blobs', this.container], { prefix: this.prefix, search: wanted, mode: wanted ? this.mode.value : '', show: this.include.join(','), sort: this.sort });
   }
 
   get include() {
@@ -164,44 +178,51 @@ export class ContainerView {
   }
 
   async load() {
+    // An upload may end after the user has gone elsewhere.
+    if (this.#isLeft) return;
     this.#loading?.abort();
     const loading = new AbortController();
     this.#loading = loading;
     const wanted = this.search.input.value.trim();
     const mode = this.mode.value;
-    relink([this.account.name, 'blobs', this.container], { prefix: this.prefix, search: wanted, mode: wanted ? mode : '', show: this.include.join(',') });
-    this.#items = [];
-    this.grid.toTop();
+    this.#relink();
+    this.grid.setBusy(true);
     this.sizes.clear();
     const matches = matcher(mode, wanted, this.prefix);
     // A blob that was deleted under versioning is gone but for its versions: to show it, they must be listed.
     const isFolded = this.include.includes('deleted') && !this.include.includes('versions');
+    const isFlat = !wanted && this.include.includes('snapshots');
     const listed = listBlobs(this.account, this.container, {
       prefix: mode === 'prefix' && wanted ? this.prefix + wanted : this.prefix,
-      ...(wanted ? {} : { delimiter: '/' }), include: isFolded ? [...this.include, 'versions'] : this.include, signal: loading.signal,
+      ...(wanted || isFlat ? {} : { delimiter: '/' }), include: isFolded ? [...this.include, 'versions'] : this.include, signal: loading.signal,
     });
-    const pages = isFolded ? withoutVersions(listed) : listed;
-    const first = await pages.next();
-    let seen = this.#take(first.value ?? [], matches, 0);
-    this.#draw(!first.done, seen, wanted);
+    const reduced = isFolded ? withoutVersions(listed) : listed;
+    const pages = isFlat ? inFolders(reduced, this.prefix) : reduced;
+    /** @type {Item[]} */
+    const found = [];
+    let seen = 0;
+    const take = (/** @type {Item[]} */ page, /** @type {boolean} */ isLoading) => {
+      for (const item of page) if (matches(item.name)) found.push(item);
+      seen += page.length;
+      if (this.#loading !== loading) return;
+      this.#items = found;
+      this.#draw(isLoading, seen, wanted);
+    };
+    try {
+      const first = await pages.next();
+      if (this.#applied !== wanted) this.grid.toTop();
+      this.#applied = wanted;
+      take(first.value ?? [], !first.done);
+    } finally {
+      if (this.#loading === loading) this.grid.setBusy(false);
+    }
     // The rest arrives while the first page is shown already.
     (async () => {
       for await (const page of pages) {
-        seen = this.#take(page, matches, seen);
-        this.#draw(true, seen, wanted);
-        if (this.#items.length >= ITEMS_MAX) break;
+        take(page, true);
+        if (found.length >= ITEMS_MAX) break;
       }
-    })().catch((error) => { if (!isCancelled(error)) showError(error); }).finally(() => { if (this.#loading === loading) this.#draw(false, seen, wanted); });
-  }
-
-  /**
-   * @param {Item[]} page
-   * @param {(name: string) => boolean} matches
-   * @param {number} seen
-   */
-  #take(page, matches, seen) {
-    for (const item of page) if (matches(item.name)) this.#items.push(item);
-    return seen + page.length;
+    })().catch((error) => { if (!isCancelled(error)) showError(error); }).finally(() => take([], false));
   }
 
   /**
@@ -210,6 +231,7 @@ export class ContainerView {
    * @param {string} wanted
    */
   #draw(isLoading, seen, wanted) {
+    this.grid.options.empty = isLoading ? 'Searching…' : wanted ? 'No blobs match.' : currentSettings().readOnly ? 'No blobs here.' : 'No blobs here. Drop files to upload them.';
     this.grid.setRows(this.#items);
     const found = plural(this.#items.length, 'item');
     this.count.textContent = wanted ? `${found} of ${number(seen)} searched` : `${found}${isLoading ? '…' : ''}`;

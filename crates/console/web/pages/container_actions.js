@@ -2,12 +2,13 @@
 
 import { field, h, select } from '../lib/dom.js';
 import { listBlobs, listContainers } from '../lib/blobs.js';
-import { blobProperties, canRestore, copyBlob, deleteBlob, restoreBlob } from '../lib/blob.js';
+import { blobProperties, canRestore, copyBlob, deleteBlob, isAlreadyThere, restoreBlob } from '../lib/blob.js';
 import { child, text } from '../lib/xml.js';
 import { number, plural, size } from '../lib/format.js';
 import { confirm, form } from '../ui/dialog.js';
 import { attempt, inParallel, run, toast } from '../ui/feedback.js';
 import { downloadBlob, downloadMany } from './download.js';
+import { confirmReplacing } from './replace.js';
 
 /** @typedef {import('../lib/blobs.js').Item} Item */
 /** @typedef {import('../lib/client.js').Account} Account */
@@ -199,29 +200,53 @@ export async function copyItems(view, items, isMove) {
   const target = h('input', { type: 'text', value: only ? only.name : view.prefix, spellcheck: 'false' });
   const isConfirmed = await form(`${verb} ${plural(items.length, 'item')}`, {
     label: verb,
-    body: [field('To container', container), field(only ? 'Name' : 'To folder', target, only ? undefined : 'Ends with a slash; empty for the top of the container')],
+    body: [field('To container', container), field(only ? 'Name' : 'To folder', target, only ? undefined : 'Ends with a slash; empty for the top of the container'),
+      isMove ? h('p', { class: 'faint' }, 'Snapshots are not moved; they are deleted with the original.') : null],
     submit: () => {
       if (only && !target.value) throw new Error('Enter a name.');
       if (!only && target.value && !target.value.endsWith('/')) throw new Error('A folder ends with a slash.');
     },
   });
   if (!isConfirmed) return;
-  await run(`${verb} blobs`, async (job) => {
-    const blobs = await expand(view, items, job.signal);
-    const base = view.prefix.slice(0, view.prefix.lastIndexOf('/') + 1);
+  const base = view.prefix.slice(0, view.prefix.lastIndexOf('/') + 1);
+  const to = (/** @type {Item} */ blob) => ({ container: container.value, name: only ? target.value : target.value + blob.name.slice(base.length) });
+  const copy = (/** @type {Item[]} */ chosen, /** @type {boolean} */ isReplacing) => run(`${verb} blobs`, async (job) => {
+    const blobs = await expand(view, chosen, job.signal);
+    /** @type {Item[]} */
+    const existing = [];
     let done = 0;
     await inParallel(blobs, AT_A_TIME, async (blob) => {
       job.signal.throwIfAborted();
-      const to = { container: container.value, name: only ? target.value : target.value + blob.name.slice(base.length) };
-      const isSame = to.container === view.container && to.name === blob.name;
-      if (isSame && isMove) throw new Error(`${blob.name} is there already.`);
-      const revision = { snapshot: blob.snapshot, version: blob.isCurrent ? undefined : blob.version };
-      await copyBlob(view.account, { container: view.container, name: blob.name, revision }, to, job.signal);
-      if (isMove) await deleteBlob(view.account, view.container, blob.name, { snapshots: 'include' });
-      done += 1;
+      if (await copyOne(view, blob, to(blob), { isMove, isReplacing, signal: job.signal })) done += 1;
+      else existing.push(blob);
       job.update(`${number(done)} of ${number(blobs.length)}`, done, blobs.length);
     });
-    toast(`${isMove ? 'Moved' : 'Copied'} ${plural(done, 'blob')}`);
+    if (done > 0) toast(`${isMove ? 'Moved' : 'Copied'} ${plural(done, 'blob')}`);
+    return existing;
   });
+  /** @type {Item[]} */
+  const existing = (await copy(items, false)) ?? [];
+  if (existing.length > 0 && (await confirmReplacing(container.value, existing.map((blob) => to(blob).name)))) await copy(existing, true);
   await view.load();
+}
+
+/**
+ * Copies or moves a blob. Returns false if it would replace another one.
+ * @param {ContainerView} view
+ * @param {Item} blob
+ * @param {{container: string, name: string}} to
+ * @param {{isMove: boolean, isReplacing: boolean, signal: AbortSignal}} options
+ */
+async function copyOne(view, blob, to, { isMove, isReplacing, signal }) {
+  const revision = { snapshot: blob.snapshot, version: blob.isCurrent ? undefined : blob.version };
+  const isSame = to.container === view.container && to.name === blob.name;
+  if (isSame && isMove) throw new Error(`${blob.name} is there already.`);
+  try {
+    await copyBlob(view.account, { container: view.container, name: blob.name, revision }, to, { signal, isNew: !isReplacing });
+  } catch (error) {
+    if (!isAlreadyThere(error)) throw error;
+    return false;
+  }
+  if (isMove) await deleteBlob(view.account, view.container, blob.name, { revision, snapshots: blob.isCurrent ? 'include' : undefined });
+  return true;
 }

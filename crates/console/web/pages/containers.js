@@ -2,7 +2,7 @@
 
 import { button, checkbox, field, h, select } from '../lib/dom.js';
 import { countSome, createContainer, deleteContainer, listContainers, restoreContainer } from '../lib/blobs.js';
-import { go, linkTo } from '../lib/router.js';
+import { go, linkTo, relink, sortOf, sortText } from '../lib/router.js';
 import { counted, plural, size, time } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
 import { Grid } from '../ui/grid.js';
@@ -20,27 +20,30 @@ const COUNTS_AT_A_TIME = 6;
  * @param {import('../app.js').Context} context
  * @returns {Promise<import('../app.js').View>}
  */
-export async function containersPage({ account }) {
+export async function containersPage({ account, route }) {
   /** @type {Container[]} */
   let containers = [];
   const isReadOnly = currentSettings().readOnly;
   /** @type {Grid<Container>} */
   const grid = new Grid({
-    label: 'Containers', selectable: !isReadOnly,
+    label: 'Containers', keyOf: (row) => `${row.name} ${row.version}`, selectable: !isReadOnly, ...sortOf(route.query),
     rowClass: (container) => (container.isDeleted ? 'deleted' : ''),
     columns: [
-      { key: 'name', title: 'Container', width: 260, narrow: 150, sort: (row) => row.name, render: (row) => (row.isDeleted ? row.name : h('a', { href: linkTo([account.name, 'blobs', row.name]), tabIndex: -1 }, row.name)) },
+      { key: 'name', title: 'Container', width: 260, narrow: 150, grows: true, sort: (row) => row.name, render: (row) => (row.isDeleted ? row.name : h('a', { href: linkTo([account.name, 'blobs', row.name]), tabIndex: -1 }, row.name)) },
       { key: 'access', title: 'Access', width: 170, narrow: 140, sort: (row) => row.access, render: (row) => (row.access === 'private' ? h('span', { class: 'faint' }, 'Private') : h('span', { class: 'badge warn' }, `Public: ${row.access}`)) },
-      { key: 'lease', title: 'Lease', width: 110, narrow: 80, render: (row) => (row.lease === 'leased' ? h('span', { class: 'badge' }, 'leased') : '') },
+      { key: 'lease', title: 'Lease', width: 110, narrow: 0, render: (row) => (row.lease === 'leased' ? h('span', { class: 'badge' }, 'leased') : '') },
       { key: 'modified', title: 'Modified', width: 170, sort: (row) => Date.parse(row.modified), render: (row) => h('span', { class: 'faint' }, time(row.modified)) },
     ],
     onopen: (row) => (row.isDeleted ? restore([row]) : go([account.name, 'blobs', row.name])),
     onselect: (rows) => { remove.disabled = rows.length === 0 || rows.some((row) => row.isDeleted); },
+    onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
     empty: 'No containers yet. Create one, or let your application do it.',
   });
-  const search = searchBox('Search containers', () => draw());
-  const deleted = checkbox('Deleted', false, () => attempt(() => load()));
-  const count = h('span', { class: 'faint' });
+  let sort = route.query.get('sort') ?? '';
+  const search = searchBox('Search containers', () => { link(); draw(); }, route.query.get('search') ?? '');
+  const deleted = checkbox('Deleted', route.query.get('show') === 'deleted', () => { link(); return attempt(load); });
+  const link = () => relink([account.name, 'blobs'], { search: search.input.value.trim(), show: deleted.input.checked ? 'deleted' : '', sort });
+  const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = containers.filter((container) => container.name.includes(search.input.value.trim().toLowerCase()));
     grid.setRows(found);
@@ -101,6 +104,7 @@ export async function containersPage({ account }) {
   await load();
   const element = h('div', { class: 'page fill' },
     h('div', { class: 'toolbar' }, h('h1', {}, 'Containers'), count, h('span', { class: 'grow' }), deleted.element, search.element,
+      button({ icon: 'refresh', name: 'Refresh', onclick: () => attempt(load) }),
       isReadOnly ? null : [remove, button({ icon: 'plus', label: 'Create', kind: 'primary', onclick: create })]),
     grid.element);
   return { title: ['Blobs'], element, search: () => search.input.focus() };

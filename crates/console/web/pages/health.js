@@ -13,6 +13,8 @@ import { PLANS } from './plan.js';
 /** @typedef {Map<string, Sample[]>} Families */
 /** @typedef {{at: string, path: string, query: string, plan: string, ranges: number, rowsRead: number, rowsReturned: number, micros: number}} Slow */
 
+/** @typedef {{name: string, rates: number[], row: HTMLAnchorElement, cells: HTMLElement[], now: HTMLElement}} Partition */
+
 const POLL_MILLISECONDS = 2000;
 const OPERATIONS_MAX = 40;
 /** Partitions in the heat map, and readings of each: two minutes. */
@@ -44,19 +46,17 @@ export async function healthPage({ account }) {
     const body = /** @type {{metrics: string, slow: Slow[]}} */ (await response.json());
     view.show(parseMetrics(body.metrics), body.slow);
   };
-  try {
-    await refresh(undefined);
-    fill(element, view.element);
-  } catch (error) {
-    fill(element, h('h1', {}, 'Health'), errorBox(error));
-  }
-  const stop = poll(POLL_MILLISECONDS, refresh);
+  const report = (/** @type {unknown} */ error) => view.showOutage(error);
+  await refresh(undefined).catch(report);
+  fill(element, view.element);
+  const stop = poll(POLL_MILLISECONDS, refresh, report);
   return { title: ['Health'], element, leave: stop };
 }
 
 class HealthView {
   /** @type {{at: number, families: Families} | undefined} */
   #before;
+  /** The slow queries that are shown. */ #slowShown = '';
 
   /** @param {string} account */
   constructor(account) {
@@ -65,11 +65,12 @@ class HealthView {
     this.operations = h('tbody', {});
     this.store = h('div', {});
     this.heat = h('div', { class: 'heat' });
-    /** Recent rates of each partition, the newest last. @type {Map<string, {table: string, partition: string, rates: number[]}>} */
+    /** Recent rates of each partition, the newest last. @type {Map<string, Partition>} */
     this.partitions = new Map();
     this.slow = h('div', {});
+    this.outage = h('div', {});
     this.element = h('div', {},
-      h('h1', {}, 'Health'),
+      h('h1', {}, 'Health'), this.outage,
       h('div', { class: 'tiles' }, this.tiles.map((tile) => h('div', { class: 'card tile' }, h('span', { class: 'faint' }, tile.title), tile.value, tile.spark.element))),
       h('div', { class: 'cards' },
         h('section', { class: 'card span' }, h('h2', {}, 'Operations since the start'), h('div', { class: 'scroll-x part', tabIndex: 0, role: 'region', 'aria-label': 'Operations' },
@@ -89,6 +90,11 @@ class HealthView {
     this.#showStore(families);
     this.#showHeat(families);
     this.#showSlow(slow);
+  }
+
+  /** @param {unknown} error of the last reading */
+  showOutage(error) {
+    fill(this.outage, error === undefined ? null : [errorBox(error), h('p', { class: 'faint' }, this.#before ? 'The numbers below are those of the last reading. The page keeps asking.' : 'The page keeps asking.')]);
   }
 
   /** @param {Families} families */
@@ -156,7 +162,7 @@ class HealthView {
     for (const { labels, value } of families.get('lazuli_partition_entities_per_second') ?? []) {
       if (labels.account === '' || (value <= 0 && !this.partitions.has(`${labels.table}/${labels.partition}`))) continue;
       const key = `${labels.table}/${labels.partition}`;
-      const entry = this.partitions.get(key) ?? { table: labels.table ?? '', partition: labels.partition ?? '', rates: [] };
+      const entry = this.partitions.get(key) ?? this.#partition(labels.table ?? '', labels.partition ?? '');
       entry.rates.push(value);
       seen.add(key);
       this.partitions.set(key, entry);
@@ -169,25 +175,49 @@ class HealthView {
     this.#drawHeat();
   }
 
-  /** A row per partition, the hottest first; a cell per reading, the newest at the right. */
+  /**
+   * @param {string} table
+   * @param {string} partition
+   * @returns {Partition}
+   */
+  #partition(table, partition) {
+    const href = linkTo([this.account, 'tables', table], { filter: `PartitionKey eq '${partition.replaceAll("'", "''")}'` });
+    const cells = Array.from({ length: HEAT_READINGS }, () => h('i', {}));
+    const now = h('span', { class: 'heat-now' });
+    const row = h('a', { class: 'heat-row', href }, h('span', { class: 'heat-name' }, `${table} / ${partition}`), h('span', { class: 'heat-cells', 'aria-hidden': 'true' }, cells), now);
+    return { rates: [], row, cells, now, name: `${table} / ${partition}` };
+  }
+
+  /** A row per partition, the hottest first; a cell per reading, the newest at the right. Rows stay, so that the keyboard can reach them. */
   #drawHeat() {
-    const peak = (/** @type {{rates: number[]}} */ entry) => Math.max(...entry.rates);
+    const peak = (/** @type {Partition} */ entry) => Math.max(...entry.rates);
     const hottest = [...this.partitions.values()].sort((a, b) => peak(b) - peak(a)).slice(0, HEAT_ROWS_MAX);
     if (hottest.length === 0) return fill(this.heat, h('p', { class: 'faint' }, 'No partition was used in the last two minutes.'));
     const most = Math.max(0.001, ...hottest.map(peak));
-    return fill(this.heat, hottest.map(({ table, partition, rates }) => {
-      const href = linkTo([this.account, 'tables', table], { filter: `PartitionKey eq '${partition.replaceAll("'", "''")}'` });
-      const padded = [...Array.from({ length: HEAT_READINGS - rates.length }, () => 0), ...rates];
-      const cells = padded.map((rate) => h('i', { class: `heat-${Math.ceil((rate / most) * HEAT_LEVELS)}` }));
-      const now = `${number(Math.round((rates.at(-1) ?? 0) * 10) / 10)}/s`;
-      return h('a', { class: 'heat-row', href, title: `${table} / ${partition}: ${now} now, ${number(Math.round(Math.max(...rates) * 10) / 10)}/s at most` },
-        h('span', { class: 'heat-name' }, `${table} / ${partition}`), h('span', { class: 'heat-cells', 'aria-hidden': 'true' }, cells), h('span', { class: 'heat-now' }, now));
-    }));
+    for (const entry of hottest) {
+      const { row, cells, rates } = entry;
+      const empty = HEAT_READINGS - rates.length;
+      cells.forEach((cell, index) => { cell.className = `heat-${Math.ceil(((rates[index - empty] ?? 0) / most) * HEAT_LEVELS)}`; });
+      const perSecond = (/** @type {number} */ rate) => `${number(Math.round(rate * 10) / 10)}/s`;
+      entry.now.textContent = perSecond(rates.at(-1) ?? 0);
+      row.title = `${entry.name}: ${entry.now.textContent} now, ${perSecond(peak(entry))} at most`;
+    }
+    const rows = hottest.map((entry) => entry.row);
+    if (rows.length !== this.heat.childElementCount || rows.some((row, index) => row !== this.heat.children[index])) {
+      const focused = rows.find((row) => row === document.activeElement);
+      this.heat.replaceChildren(...rows);
+      focused?.focus({ preventScroll: true });
+    }
+    return this.heat;
   }
 
   /** @param {Slow[]} slow */
   #showSlow(slow) {
-    if (slow.length === 0) return fill(this.slow, h('p', { class: 'faint' }, 'None: no query took 100 ms, or read a hundred times more than it returned.'));
+    // Drawing the same again would take the focus and the selection away.
+    const shown = JSON.stringify(slow);
+    if (shown === this.#slowShown) return;
+    this.#slowShown = shown;
+    if (slow.length === 0) return void fill(this.slow, h('p', { class: 'faint' }, 'None: no query took 100 ms, or read a hundred times more than it returned.'));
     const rows = slow.map((query) => {
       const plan = PLANS[query.plan];
       const table = /\/([A-Za-z][A-Za-z0-9]*)(\(|$)/.exec(query.path)?.[1];
@@ -196,7 +226,7 @@ class HealthView {
       return h('tr', {}, h('td', {}, time(query.at)), h('td', { class: 'mono' }, table ? h('a', { href: linkTo([this.account, 'tables', table], { filter }) }, what) : what),
         h('td', {}, h('span', { class: `badge cost-${plan?.cost ?? 'middle'}` }, plan?.title ?? query.plan)), h('td', { class: 'num' }, number(query.rowsRead)), h('td', { class: 'num' }, number(query.rowsReturned)), h('td', { class: 'num' }, micros(query.micros)));
     });
-    return fill(this.slow, h('div', { class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': 'Slow queries' }, h('table', { class: 'plain' },
+    fill(this.slow, h('div', { class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': 'Slow queries' }, h('table', { class: 'plain' },
       h('thead', {}, h('tr', {}, ['Time', 'Query', 'Plan', 'Read', 'Returned', 'Took'].map((title, index) => h('th', { scope: 'col', class: index > 2 ? 'num' : '' }, title)))), h('tbody', {}, rows))));
   }
 }

@@ -39,9 +39,10 @@ export function planBar(plan, filter, note) {
   const known = PLANS[plan.plan] ?? { title: plan.plan, meaning: '', cost: 'middle' };
   const wasted = plan.rowsRead > 100 && plan.rowsRead > plan.rowsReturned * 10;
   return h('div', { class: 'plan', 'aria-label': 'Query plan', role: 'group' },
-    h('span', { class: `badge cost-${known.cost}`, title: known.meaning }, known.title),
+    // Without a filter, all rows are wanted: reading them is no waste.
+    h('span', { class: filter ? `badge cost-${known.cost}` : 'badge', title: known.meaning }, known.title),
     fact(plural(plan.ranges, 'range')),
-    fact(`${number(plan.rowsRead)} rows read`),
+    fact(`${plural(plan.rowsRead, 'row')} read`),
     fact(`${number(plan.rowsReturned)} returned`),
     fact(`plan ${micros(plan.planMicros)}`), fact(`scan ${micros(plan.scanMicros)}`), fact(`encode ${micros(plan.encodeMicros)}`),
     note ? fact(note) : null,

@@ -51,7 +51,7 @@ class QueueView {
     this.search = searchBox('Find in these messages', () => { relink([account.name, 'queues', name], { find: this.search.input.value.trim() }); this.#draw(); }, find);
     /** @type {Grid<Message>} */
     this.grid = new Grid({
-      label: `Messages of ${name}`,
+      label: `Messages of ${name}`, keyOf: (message) => message.id,
       columns: [
         { key: 'state', title: '', width: 90, narrow: 72, render: (message) => (this.#held.has(message.id) ? h('span', { class: 'badge' }, 'held') : h('span', { class: 'faint small' }, 'waiting')) },
         { key: 'inserted', title: 'Inserted', width: 160, narrow: 0, sort: (message) => Date.parse(message.inserted), render: (message) => time(message.inserted) },
@@ -74,7 +74,7 @@ class QueueView {
       h('div', { class: 'row wrap live' }, this.depth, this.rate, this.spark.element, h('span', { class: 'grow' }), this.search.element),
       this.grid.element,
       h('div', { class: 'statusbar faint small' }, `The first ${MESSAGES_MAX} messages, without hiding them from others.`));
-    this.stop = poll(POLL_MILLISECONDS, (signal) => this.#measure(signal));
+    this.stop = poll(POLL_MILLISECONDS, (signal) => this.#measure(signal), (error) => this.#showOutage(error));
   }
 
   #menuItems() {
@@ -93,6 +93,12 @@ class QueueView {
   async #measure(signal) {
     const { depth } = await queueState(this.account, this.name, signal);
     this.#showDepth(depth);
+  }
+
+  /** @param {unknown} error */
+  #showOutage(error) {
+    this.rate.classList.toggle('bad', error !== undefined);
+    if (error !== undefined) this.rate.textContent = `not up to date: ${error instanceof Error ? error.message : error}`;
   }
 
   /** @param {number} depth */
@@ -173,6 +179,7 @@ class QueueView {
         facts([['Id', held.id], ['Held until', time(held.visible)], ['Dequeued', plural(held.count, 'time')]]),
         field('Message', body), base64.element, field('Hidden for seconds (0 makes it visible again)', seconds),
         button({ icon: 'trash', label: 'Delete message', kind: 'danger', onclick: async (event) => {
+          if (!(await confirm('Delete message', `This deletes the message ${held.id} from ${this.name}. Messages cannot be restored.`, 'Delete'))) return;
           await attempt(async () => {
             await removeMessage(this.account, this.name, held);
             this.#held.delete(held.id);
@@ -238,12 +245,20 @@ class QueueView {
       while (moved < limit) {
         const messages = await dequeue(this.account, this.name, Math.min(MESSAGES_MAX, limit - moved), 60, job.signal);
         if (messages.length === 0) break;
-        for (const message of messages) {
-          job.signal.throwIfAborted();
-          await put(this.account, target, message.body, { signal: job.signal });
-          await removeMessage(this.account, this.name, message);
-          moved += 1;
-          job.update(`${number(moved)} of ${number(limit)}`, moved, limit);
+        const left = [...messages];
+        try {
+          for (const message of messages) {
+            job.signal.throwIfAborted();
+            await put(this.account, target, message.body, { signal: job.signal });
+            await removeMessage(this.account, this.name, message);
+            left.shift();
+            moved += 1;
+            job.update(`${number(moved)} of ${number(limit)}`, moved, limit);
+          }
+        } catch (error) {
+          // Those that were not moved are visible again at once.
+          await Promise.allSettled(left.map((message) => update(this.account, this.name, message, message.body, 0)));
+          throw error;
         }
       }
       toast(`Moved ${plural(moved, 'message')} to ${target}`);

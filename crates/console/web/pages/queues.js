@@ -2,12 +2,12 @@
 
 import { button, h } from '../lib/dom.js';
 import { createQueue, deleteQueue, listQueues, queueState } from '../lib/queues.js';
-import { go, linkTo } from '../lib/router.js';
+import { go, linkTo, relink, sortOf, sortText } from '../lib/router.js';
 import { number, plural } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
 import { Grid } from '../ui/grid.js';
 import { confirm, prompt } from '../ui/dialog.js';
-import { inParallel, run, showError, toast } from '../ui/feedback.js';
+import { attempt, inParallel, run, showError, toast } from '../ui/feedback.js';
 import { searchBox } from '../ui/parts.js';
 import { findMessage } from './find_message.js';
 
@@ -19,25 +19,28 @@ const AT_A_TIME = 6;
  * @param {import('../app.js').Context} context
  * @returns {Promise<import('../app.js').View>}
  */
-export async function queuesPage({ account }) {
+export async function queuesPage({ account, route }) {
   /** @type {Row[]} */
   let rows = [];
   const left = new AbortController();
   const isReadOnly = currentSettings().readOnly;
   /** @type {Grid<Row>} */
   const grid = new Grid({
-    label: 'Queues', selectable: !isReadOnly,
+    label: 'Queues', keyOf: (row) => row.name, selectable: !isReadOnly, ...sortOf(route.query),
     columns: [
-      { key: 'name', title: 'Queue', width: 280, narrow: 124, sort: (row) => row.name, render: (row) => h('a', { href: linkTo([account.name, 'queues', row.name]), tabIndex: -1 }, row.name) },
+      { key: 'name', title: 'Queue', width: 280, narrow: 124, grows: true, sort: (row) => row.name, render: (row) => h('a', { href: linkTo([account.name, 'queues', row.name]), tabIndex: -1 }, row.name) },
       { key: 'depth', title: 'Messages', width: 110, narrow: 96, align: 'right', sort: (row) => row.depth ?? -1, render: (row) => (row.depth === undefined ? '…' : number(row.depth)) },
       { key: 'kind', title: '', width: 160, narrow: 118, render: (row) => (row.name.endsWith('-poison') ? h('span', { class: 'badge warn' }, 'poison queue') : null) },
     ],
     onopen: (row) => go([account.name, 'queues', row.name]),
     onselect: (chosen) => { remove.disabled = chosen.length === 0; },
+    onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
     empty: 'No queues yet. Create one, or let your application do it.',
   });
-  const search = searchBox('Search queues', () => draw());
-  const count = h('span', { class: 'faint' });
+  let sort = route.query.get('sort') ?? '';
+  const search = searchBox('Search queues', () => { link(); draw(); }, route.query.get('search') ?? '');
+  const link = () => relink([account.name, 'queues'], { search: search.input.value.trim(), sort });
+  const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = rows.filter((row) => row.name.includes(search.input.value.trim().toLowerCase()));
     grid.setRows(found);
@@ -72,7 +75,7 @@ export async function queuesPage({ account }) {
   await load();
   const element = h('div', { class: 'page fill' },
     h('div', { class: 'toolbar' }, h('h1', {}, 'Queues'), count, h('span', { class: 'grow' }), search.element,
-      button({ icon: 'refresh', name: 'Refresh', onclick: () => load() }),
+      button({ icon: 'refresh', name: 'Refresh', onclick: () => attempt(load) }),
       button({ icon: 'search', label: 'Find a message…', onclick: () => findMessage(account) }),
       isReadOnly ? null : [remove, button({ icon: 'plus', label: 'Create', kind: 'primary', onclick: create })]),
     grid.element);

@@ -14,29 +14,33 @@ const json = (text) => JSON.stringify(text);
 export const LANGUAGES = {
   python: {
     title: 'Python',
-    code: ({ account, endpoint, table, filter, select, top }) => `from azure.core.credentials import AzureNamedKeyCredential
+    code: ({ account, endpoint, table, filter, select, top }) => `${top ? `from itertools import islice
+
+` : ''}from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableClient
 
 credential = AzureNamedKeyCredential(${json(account)}, "ACCOUNT_KEY")
 table = TableClient(${json(endpoint)}, ${json(table)}, credential=credential)
 entities = table.${filter ? `query_entities(
     ${json(filter)},` : 'list_entities('}${select.length ? `
-    select=[${select.map(json).join(', ')}],` : ''}${top ? `
-    results_per_page=${top},` : ''}${filter || select.length || top ? '\n' : ''})
-for entity in entities:
+    select=[${select.map(json).join(', ')}],` : ''}${filter || select.length ? '\n' : ''})
+for entity in ${top ? `islice(entities, ${top})` : 'entities'}:
     print(entity)
 `,
   },
   javascript: {
     title: 'JavaScript',
-    code: ({ account, endpoint, table, filter, select }) => `import { AzureNamedKeyCredential, TableClient } from "@azure/data-tables";
+    code: ({ account, endpoint, table, filter, select, top }) => `import { AzureNamedKeyCredential, TableClient } from "@azure/data-tables";
 
 const credential = new AzureNamedKeyCredential(${json(account)}, "ACCOUNT_KEY");
 const table = new TableClient(${json(endpoint)}, ${json(table)}, credential, { allowInsecureConnection: true });
 const queryOptions = { ${[filter ? `filter: ${json(filter)}` : '', select.length ? `select: [${select.map(json).join(', ')}]` : ''].filter(Boolean).join(', ')} };
-for await (const entity of table.listEntities({ queryOptions })) {
+${top ? `let left = ${top};
+` : ''}for await (const entity of table.listEntities({ queryOptions })) {
   console.log(entity);
-}
+${top ? `  left -= 1;
+  if (left === 0) break;
+` : ''}}
 `,
   },
   csharp: {
@@ -45,13 +49,15 @@ for await (const entity of table.listEntities({ queryOptions })) {
 
 var credential = new TableSharedKeyCredential(${json(account)}, "ACCOUNT_KEY");
 var table = new TableClient(new Uri(${json(endpoint)}), ${json(table)}, credential);
-await foreach (var entity in table.QueryAsync<TableEntity>(
-    filter: ${filter ? json(filter) : 'null'}${top ? `,
-    maxPerPage: ${top}` : ''}${select.length ? `,
+${top ? `var left = ${top};
+` : ''}await foreach (var entity in table.QueryAsync<TableEntity>(
+    filter: ${filter ? json(filter) : 'null'}${select.length ? `,
     select: new[] { ${select.map(json).join(', ')} }` : ''}))
 {
     Console.WriteLine(entity);
-}
+${top ? `    left -= 1;
+    if (left == 0) break;
+` : ''}}
 `,
   },
   rust: {
@@ -90,7 +96,7 @@ export function shell(text) {
 /**
  * @param {import('../lib/client.js').Account} account
  * @param {string} table
- * @param {{filter: string, select: string, top: string}} query
+ * @param {{find: string, filter: string, select: string, top: string}} query
  */
 export function showQuerySnippet(account, table, query) {
   const endpoint = endpointOf('table', account.name) ?? '';
@@ -99,6 +105,7 @@ export function showQuerySnippet(account, table, query) {
     wide: true,
     body: [
       h('p', { class: 'faint' }, 'The key is not part of the code: keep it in a setting of your application.'),
+      query.find ? h('p', { class: 'note' }, `The service can only compare: this page itself searches for “${query.find}” in what the query returns. The code leaves that out.`) : null,
       tabs('Language', Object.entries(LANGUAGES).map(([key, language]) => ({ key, title: language.title, build: () => codeBlock(language.code(parts), language.title) }))).element,
     ],
   }));

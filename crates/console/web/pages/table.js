@@ -2,11 +2,11 @@
 
 import { button, fill, h } from '../lib/dom.js';
 import { batch, batches, deleteEntity, getEntity, queryPage, queryPages } from '../lib/tables.js';
-import { entityText, shortType } from '../lib/edm.js';
+import { shortType } from '../lib/edm.js';
 import { number, plural, time } from '../lib/format.js';
 import { ServiceError } from '../lib/client.js';
 import { currentSettings } from '../lib/state.js';
-import { relink } from '../lib/router.js';
+import { relink, sortOf, sortText } from '../lib/router.js';
 import { Grid } from '../ui/grid.js';
 import { confirm, menu } from '../ui/dialog.js';
 import { attempt, errorBox, inParallel, isCancelled, run, toast } from '../ui/feedback.js';
@@ -23,7 +23,7 @@ import { policiesDialog } from './policies.js';
 /** @typedef {import('../lib/client.js').Account} Account */
 
 const KEY_WIDTH = 170;
-const KEY_WIDTH_NARROW = 100;
+const KEY_WIDTH_NARROW = 112;
 const BATCHES_AT_A_TIME = 4;
 /** Columns that are shown; an entity can have 252 properties, each entity its own. */
 const COLUMNS_MAX = 300;
@@ -35,7 +35,9 @@ const COLUMNS_MAX = 300;
  */
 export async function tablePage(context, table) {
   const view = new TableView(context.account, table, context.route.query);
-  await view.start();
+  const running = view.run();
+  // A search of the whole table may take long: its results are shown as they arrive.
+  if (!context.route.query.get('find')) await running;
   return { title: ['Tables', table], element: view.element, leave: () => view.stop(), search: () => view.query.focus() };
 }
 
@@ -44,9 +46,12 @@ class TableView {
   /** @type {Record<string, string> | undefined} */ #next;
   /** @type {AbortController | undefined} */ #running;
   /** @type {Map<string, string>} */ #columns = new Map();
+  /** The columns of the grid. */ #drawn = '';
   /** @type {import('../lib/tables.js').Plan | undefined} */ #cost;
+  /** @type {Promise<void> | undefined} */ #more;
   #left = Infinity;
   #isLoading = false;
+  #isLeft = false;
 
   /**
    * @param {Account} account
@@ -65,24 +70,27 @@ class TableView {
     this.remove = button({ icon: 'trash', label: 'Delete', kind: 'danger', disabled: true, onclick: () => this.removeSelected() });
     /** @type {Grid<Entity>} */
     this.grid = new Grid({
-      label: `Entities of ${table}`, columns: [], selectable: !isReadOnly,
+      label: `Entities of ${table}`, columns: [], selectable: !isReadOnly, ...sortOf(link),
+      keyOf: (entity) => JSON.stringify([entity.partition, entity.row]),
       onopen: (entity) => this.edit(entity),
       onselect: (rows) => { this.remove.disabled = rows.length === 0; },
       onend: () => { if (this.#next && !this.#isLoading) this.loadMore(); },
-      empty: 'No entities match.',
+      onsort: (key, isDescending) => { this.sort = sortText(key, isDescending); this.#relink(); },
     });
+    this.sort = link.get('sort') ?? '';
     const others = button({ icon: 'more', name: 'More', onclick: () => menu(others, this.#menuItems()) });
     this.element = h('div', { class: 'page fill' },
       h('div', { class: 'toolbar' }, h('h1', {}, table), this.count, h('span', { class: 'grow' }),
         isReadOnly ? null : [this.remove, button({ icon: 'plus', label: 'Insert', kind: 'primary', onclick: () => this.edit(undefined) })],
-        button({ icon: 'code', label: 'Code', onclick: () => showQuerySnippet(account, table, this.query.read()) }), others),
+        button({ icon: 'code', label: 'Code', kind: 'brief', onclick: () => showQuerySnippet(account, table, this.query.read()) }), others),
       this.query.element, this.plan, this.grid.element,
       h('div', { class: 'statusbar' }, this.more, this.all));
   }
 
   #menuItems() {
     const isReadOnly = currentSettings().readOnly;
-    const query = () => this.#serverQuery();
+    const query = () => this.query.read();
+    const { find, filter } = query();
     return [
       { label: 'Export as CSV', run: () => exportEntities(this.account, this.table, query(), 'csv') },
       { label: 'Export as JSON Lines', run: () => exportEntities(this.account, this.table, query(), 'jsonl') },
@@ -90,17 +98,18 @@ class TableView {
       { label: 'Stored access policies…', run: () => attempt(() => policiesDialog(this.account, { service: 'table', name: this.table })) },
       ...(isReadOnly ? [] : [
         { label: 'Import CSV or JSON Lines…', run: () => importEntities(this.account, this.table, () => this.run()) },
-        { label: 'Delete all matching entities…', danger: true, run: () => this.removeMatching() },
+        { label: find || filter ? 'Delete all matching entities…' : 'Empty the table…', danger: true, run: () => this.removeMatching() },
       ]),
     ];
   }
 
-  async start() {
-    await this.run();
+  stop() {
+    this.#isLeft = true;
+    this.#running?.abort();
   }
 
-  stop() {
-    this.#running?.abort();
+  #relink() {
+    relink([this.account.name, 'tables', this.table], { ...this.query.read(), sort: this.sort });
   }
 
   /** The part of the query that the server evaluates.
@@ -111,11 +120,14 @@ class TableView {
   }
 
   async run() {
+    // An import may end after the user has gone elsewhere.
+    if (this.#isLeft) return;
     this.#running?.abort();
     const running = new AbortController();
     this.#running = running;
     const read = this.query.read();
-    relink([this.account.name, 'tables', this.table], read);
+    this.#relink();
+    this.grid.setBusy(true);
     this.#entities = [];
     this.#columns = new Map();
     this.#next = undefined;
@@ -123,12 +135,12 @@ class TableView {
     this.grid.toTop();
     this.#left = read.top ? Number(read.top) : Infinity;
     try {
-      if (read.find) await this.#find(read.find, running.signal);
+      if (read.find) await this.#find(read, running.signal);
       else await this.#load(undefined, running.signal);
     } catch (error) {
       if (isCancelled(error)) return;
       fill(this.plan, errorBox(error));
-      this.#draw();
+      this.#draw('Nothing to show.');
     }
   }
 
@@ -165,32 +177,34 @@ class TableView {
   }
 
   /**
-   * Searches all properties for a text, page by page: the service itself can only compare.
-   * @param {string} text
+   * Searches all properties for a text, page by page.
+   * @param {Query} query
    * @param {AbortSignal} signal
    */
-  async #find(text, signal) {
-    const wanted = text.toLowerCase();
-    const query = { ...this.#serverQuery(), top: undefined };
+  async #find(query, signal) {
     let searched = 0;
-    this.#draw();
+    this.#draw('Searching…');
     await run(`Search ${this.table}`, async (job) => {
       const both = AbortSignal.any([job.signal, signal]);
-      for await (const page of queryPages(this.account, this.table, query, both)) {
-        searched += page.entities.length;
-        this.#take(page.entities.filter((entity) => entityText(entity).includes(wanted)));
-        job.update(`${number(searched)} entities searched, ${number(this.#entities.length)} found`);
-        this.#showPlan(page.plan, query.filter, `searched here for “${text}”`);
-        this.#draw();
-        if (this.#entities.length >= this.#left) break;
+      try {
+        for await (const page of queryPages(this.account, this.table, query, both)) {
+          searched += page.searched;
+          this.#take(page.entities);
+          job.update(`${number(searched)} entities searched, ${number(this.#entities.length)} found`);
+          this.#showPlan(page.plan, query.filter, `searched here for “${query.find}”`);
+          this.#draw('Searching…');
+        }
+      } catch (error) {
+        // The next search has taken over, or the view was left: nobody cancelled this one.
+        if (!signal.aborted) throw error;
       }
     });
+    if (!signal.aborted) this.#draw();
   }
 
   /** @param {Entity[]} entities */
   #take(entities) {
     this.#entities.push(...entities);
-    const before = this.#columns.size;
     for (const entity of entities) {
       for (const [name, value] of entity.values) {
         const known = this.#columns.get(name);
@@ -198,11 +212,12 @@ class TableView {
         else if (known !== undefined && known !== shortType(value.type)) this.#columns.set(name, 'mixed');
       }
     }
-    if (this.#columns.size !== before || this.grid.options.columns.length === 0) this.#drawColumns();
+    if (entities.length > 0 && JSON.stringify([...this.#columns]) !== this.#drawn) this.#drawColumns();
     this.query.setProperties(['PartitionKey', 'RowKey', 'Timestamp', ...this.#columns.keys()]);
   }
 
   #drawColumns() {
+    this.#drawn = JSON.stringify([...this.#columns]);
     const text = (/** @type {string} */ value) => value.toLowerCase();
     this.grid.setColumns([
       { key: 'pk', title: 'PartitionKey', width: KEY_WIDTH, narrow: KEY_WIDTH_NARROW, sort: (row) => text(row.partition), render: (row) => h('span', { class: 'key opens' }, row.partition) },
@@ -216,28 +231,30 @@ class TableView {
     ]);
   }
 
-  #draw() {
+  /** @param {string} [empty] what the grid says without rows */
+  #draw(empty) {
+    const { find, filter } = this.query.read();
+    this.grid.options.empty = empty ?? (find || filter ? 'No entities match.' : 'No entities yet. Insert one, or import a file.');
     if (this.grid.options.columns.length === 0) this.#drawColumns();
     this.grid.setRows(this.#entities);
+    this.grid.setBusy(false);
     this.count.textContent = `${plural(this.#entities.length, 'entity', 'entities')}${this.#next ? ' so far' : ''}`;
     this.more.hidden = !this.#next;
     this.all.hidden = !this.#next;
   }
 
-  async loadMore() {
+  loadMore() {
     const running = this.#running;
     if (!this.#next || this.#isLoading || !running) return;
-    try {
-      await this.#load(this.#next, running.signal);
-    } catch (error) {
-      if (!isCancelled(error)) fill(this.plan, errorBox(error));
-    }
+    this.#more = this.#load(this.#next, running.signal).catch((error) => { if (!isCancelled(error)) fill(this.plan, errorBox(error)); });
   }
 
   async loadAll() {
     const running = this.#running;
     if (!running) return;
     await run(`Load ${this.table}`, async (job) => {
+      // A page that is on its way must not be read twice.
+      await this.#more;
       while (this.#next) {
         await this.#load(this.#next, AbortSignal.any([job.signal, running.signal]));
         job.update(plural(this.#entities.length, 'entity', 'entities'));
@@ -315,7 +332,8 @@ class TableView {
   }
 
   async removeMatching() {
-    const query = { ...this.#serverQuery(), select: 'PartitionKey,RowKey' };
+    const read = this.query.read();
+    const query = { ...read, select: read.find ? undefined : 'PartitionKey,RowKey' };
     const count = await run('Count entities', async (job) => {
       let found = 0;
       for await (const page of queryPages(this.account, this.table, query, job.signal)) {
@@ -327,8 +345,9 @@ class TableView {
     if (count === undefined) return;
     if (count === 0) return toast('There is nothing to delete');
     const what = plural(count, 'entity', 'entities');
-    const scope = query.filter ? `${what} that match the filter` : `ALL ${what}`;
-    if (!(await confirm('Delete entities', `This deletes ${scope} of ${this.table}. Entities cannot be restored.`, `Delete ${what}`))) return;
+    const conditions = [query.filter ? 'match the filter' : '', query.find ? `contain “${query.find}”` : ''].filter(Boolean).join(' and ');
+    const scope = conditions ? `${what} of ${this.table} that ${conditions}` : `ALL ${what} of ${this.table}`;
+    if (!(await confirm('Delete entities', `This deletes ${scope}. Entities cannot be restored.`, `Delete ${what}`))) return;
     await run(`Delete entities of ${this.table}`, async (job) => {
       let done = 0;
       for await (const page of queryPages(this.account, this.table, query, job.signal)) {

@@ -2,12 +2,12 @@
 
 import { button, h } from '../lib/dom.js';
 import { countSome, createTable, deleteTable, listTables } from '../lib/tables.js';
-import { go, linkTo } from '../lib/router.js';
+import { go, linkTo, relink, sortOf, sortText } from '../lib/router.js';
 import { counted, plural } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
 import { Grid } from '../ui/grid.js';
 import { confirm, prompt } from '../ui/dialog.js';
-import { inParallel, run, toast } from '../ui/feedback.js';
+import { attempt, inParallel, run, toast } from '../ui/feedback.js';
 import { searchBox } from '../ui/parts.js';
 
 const COUNTS_AT_A_TIME = 6;
@@ -16,20 +16,22 @@ const COUNTS_AT_A_TIME = 6;
  * @param {import('../app.js').Context} context
  * @returns {Promise<import('../app.js').View>}
  */
-export async function tablesPage({ account }) {
+export async function tablesPage({ account, route }) {
   let names = await listTables(account);
   const isReadOnly = currentSettings().readOnly;
   /** @type {Grid<string>} */
   const grid = new Grid({
-    label: 'Tables',
-    selectable: !isReadOnly,
+    label: 'Tables', keyOf: (name) => name, selectable: !isReadOnly, ...sortOf(route.query),
     columns: [{ key: 'name', title: 'Table', width: 280, sort: (name) => name.toLowerCase(), render: (name) => h('a', { href: linkTo([account.name, 'tables', name]), tabIndex: -1 }, name) }],
     onopen: (name) => go([account.name, 'tables', name]),
     onselect: (rows) => { remove.disabled = rows.length === 0; },
+    onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
     empty: 'No tables yet. Create one, or let your application do it.',
   });
-  const search = searchBox('Search tables', () => draw());
-  const count = h('span', { class: 'faint' });
+  let sort = route.query.get('sort') ?? '';
+  const search = searchBox('Search tables', () => { link(); draw(); }, route.query.get('search') ?? '');
+  const link = () => relink([account.name, 'tables'], { search: search.input.value.trim(), sort });
+  const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = names.filter((name) => name.toLowerCase().includes(search.input.value.trim().toLowerCase()));
     grid.setRows(found);
@@ -74,6 +76,7 @@ export async function tablesPage({ account }) {
   draw();
   const element = h('div', { class: 'page fill' },
     h('div', { class: 'toolbar' }, h('h1', {}, 'Tables'), count, h('span', { class: 'grow' }), search.element,
+      button({ icon: 'refresh', name: 'Refresh', onclick: () => attempt(reload) }),
       isReadOnly ? null : [remove, button({ icon: 'plus', label: 'Create', kind: 'primary', onclick: create })]),
     grid.element);
   return { title: ['Tables'], element, search: () => search.input.focus() };

@@ -1,9 +1,10 @@
 // Uploads of files and folders, by choice or by drag and drop: in blocks, with progress, pause and cancel.
 
 import { h } from '../lib/dom.js';
-import { uploadFile } from '../lib/blob.js';
+import { isAlreadyThere, uploadFile } from '../lib/blob.js';
 import { plural, size } from '../lib/format.js';
 import { run, toast } from '../ui/feedback.js';
+import { confirmReplacing } from './replace.js';
 
 /** @typedef {{account: import('../lib/client.js').Account, container: string, prefix: string, load: () => Promise<void>}} Target */
 /** @typedef {{path: string, file: File}} Upload */
@@ -82,10 +83,25 @@ async function walk(entry) {
  */
 export async function uploadAll(target, uploads) {
   if (uploads.length === 0) return;
+  const existing = await send(target, uploads, false);
+  if (existing.length > 0 && (await confirmReplacing(target.container, existing.map((upload) => target.prefix + upload.path)))) await send(target, existing, true);
+  await target.load();
+}
+
+/**
+ * Uploads files. Returns those that would have replaced a blob.
+ * @param {Target} target
+ * @param {Upload[]} uploads
+ * @param {boolean} isReplacing
+ */
+async function send(target, uploads, isReplacing) {
+  /** @type {Upload[]} */
+  const existing = [];
   const total = uploads.reduce((sum, upload) => sum + upload.file.size, 0);
   await run(`Upload ${plural(uploads.length, 'file')}`, async (job) => {
     let bytes = 0;
     let done = 0;
+    let sent = 0;
     const progress = (/** @type {number} */ more) => {
       bytes += more;
       job.update(`${size(bytes)} of ${size(total)}, ${done} of ${plural(uploads.length, 'file')}`, bytes, total || 1);
@@ -94,13 +110,19 @@ export async function uploadAll(target, uploads) {
     const worker = async () => {
       for (const upload of queue) {
         await job.paused();
-        await uploadFile(target.account, target.container, target.prefix + upload.path, upload.file, { signal: job.signal, progress, paused: job.paused });
-        done += 1;
+        try {
+          await uploadFile(target.account, target.container, target.prefix + upload.path, upload.file, { signal: job.signal, progress, paused: job.paused, isReplacing });
+          done += 1;
+          sent += upload.file.size;
+        } catch (error) {
+          if (!isAlreadyThere(error)) throw error;
+          existing.push(upload);
+        }
         progress(0);
       }
     };
     await Promise.all(Array.from({ length: FILES_AT_A_TIME }, worker));
-    toast(`Uploaded ${plural(done, 'file')} (${size(total)})`);
+    if (done > 0) toast(`Uploaded ${plural(done, 'file')} (${size(sent)})`);
   }, { canPause: true });
-  await target.load();
+  return existing;
 }

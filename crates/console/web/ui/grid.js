@@ -6,13 +6,14 @@ import { fill, h } from '../lib/dom.js';
 
 /**
  * @template R
- * @typedef {{key: string, title: string, width?: number, narrow?: number, kind?: string, align?: 'right', render: (row: R) => Child, sort?: (row: R) => string | number}} Column
- * `narrow` is the width on a phone; 0 leaves the column out there.
+ * @typedef {{key: string, title: string, width?: number, narrow?: number, kind?: string, align?: 'right', grows?: boolean, render: (row: R) => Child, sort?: (row: R) => string | number}} Column
+ * `narrow` is the width on a phone; 0 leaves the column out there. A column that grows takes the room that is left; else the last one does.
  */
 
 /**
  * @template R
- * @typedef {{label: string, columns: Column<R>[], onopen?: (row: R) => unknown, onselect?: (rows: R[]) => void, selectable?: boolean, onend?: () => void, empty?: Child, rowClass?: (row: R) => string, sortKey?: string, descending?: boolean}} GridOptions
+ * @typedef {{label: string, columns: Column<R>[], keyOf: (row: R) => string, onopen?: (row: R) => unknown, onselect?: (rows: R[]) => void, onsort?: (key: string, isDescending: boolean) => void, selectable?: boolean, onend?: () => void, empty?: Child, rowClass?: (row: R) => string, sortKey?: string | undefined, descending?: boolean}} GridOptions
+ * `keyOf` tells what a row stands for: rows stay selected when they are read again.
  */
 
 const ROW_HEIGHT = 32;
@@ -20,6 +21,8 @@ const OVERSCAN = 8;
 const DEFAULT_WIDTH = 160;
 const CHECK_WIDTH = 36;
 const narrowScreen = matchMedia('(max-width: 720px)');
+/** What ends a press, wherever the pointer is by then. */
+const RELEASES = ['pointerup', 'pointercancel', 'dragend'];
 /** Rows from the end at which more are asked for. */
 const END_ROWS = 20;
 
@@ -34,6 +37,8 @@ export class Grid {
   /** @type {string | undefined} */ #sortKey;
   #descending = false;
   #isNarrow = false;
+  #isPressed = false;
+  #isBusy = false;
 
   /** @param {GridOptions<R>} options */
   constructor(options) {
@@ -50,6 +55,9 @@ export class Grid {
     }, h('div', { role: 'rowgroup' }, this.head), this.body, this.empty);
     this.element = h('div', { class: 'grid-frame' }, this.scroll);
     new ResizeObserver(() => this.#resized()).observe(this.scroll);
+    // A click needs the element that was pressed: rows are not replaced before the pointer is released.
+    this.body.addEventListener('pointerdown', () => this.#press());
+    this.body.addEventListener('pointerover', (event) => { if (event.target instanceof HTMLElement) showWhole(event.target); });
     this.setColumns(options.columns);
   }
 
@@ -78,16 +86,42 @@ export class Grid {
   setRows(rows) {
     this.#rows = rows;
     this.#shown = this.#sorted();
-    if (this.#selected.size > 0) {
-      const known = new Set(rows);
-      for (const row of this.#selected) if (!known.has(row)) this.#selected.delete(row);
-    }
+    this.#keepSelection();
     this.#active = Math.min(this.#active, Math.max(0, rows.length - 1));
     this.body.style.height = `${this.#shown.length * ROW_HEIGHT}px`;
     this.scroll.setAttribute('aria-rowcount', String(this.#shown.length + 1));
     fill(this.empty, rows.length === 0 ? (this.options.empty ?? 'Nothing here') : null);
     this.empty.hidden = rows.length > 0;
     this.#schedule();
+  }
+
+  /** The rows that stand for what was selected before take the selection over. */
+  #keepSelection() {
+    if (this.#selected.size === 0) return;
+    const keys = new Set([...this.#selected].map((row) => this.options.keyOf(row)));
+    this.#selected = new Set(this.#rows.filter((row) => keys.has(this.options.keyOf(row))));
+    if (this.#selected.size !== keys.size) this.options.onselect?.(this.selected);
+  }
+
+  /**
+   * Rows of an earlier search are shown, but cannot be used, while the next one runs.
+   * @param {boolean} isBusy
+   */
+  setBusy(isBusy) {
+    this.#isBusy = isBusy;
+    this.scroll.classList.toggle('busy', isBusy);
+    this.scroll.setAttribute('aria-busy', String(isBusy));
+  }
+
+  #press() {
+    this.#isPressed = true;
+    const release = () => {
+      this.#isPressed = false;
+      for (const name of RELEASES) removeEventListener(name, release, true);
+      // After the click that follows.
+      setTimeout(() => this.#schedule());
+    };
+    for (const name of RELEASES) addEventListener(name, release, true);
   }
 
   get selected() {
@@ -123,9 +157,10 @@ export class Grid {
 
   #template() {
     const columns = this.#columns;
+    const growing = columns.findIndex((column) => column.grows);
     const widths = columns.map((column, index) => {
       const width = widthOf(column);
-      return index === columns.length - 1 ? `minmax(${width}px, 1fr)` : `${width}px`;
+      return index === (growing < 0 ? columns.length - 1 : growing) ? `minmax(${width}px, 1fr)` : `${width}px`;
     });
     return (this.options.selectable ? [`${CHECK_WIDTH}px`, ...widths] : widths).join(' ');
   }
@@ -187,6 +222,7 @@ export class Grid {
       onclick: () => {
         this.#descending = isSorted ? !this.#descending : column.align === 'right' || column.key === 'modified';
         this.#sortKey = column.key;
+        this.options.onsort?.(column.key, this.#descending);
         this.#drawHead();
         this.setRows(this.#rows);
       },
@@ -197,7 +233,7 @@ export class Grid {
     if (this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      this.#draw();
+      if (!this.#isPressed) this.#draw();
     });
   }
 
@@ -290,7 +326,7 @@ export class Grid {
 
   /** @param {KeyboardEvent} event */
   #onKey(event) {
-    if (event.target !== this.scroll) return;
+    if (event.target !== this.scroll || this.#isBusy) return;
     const page = Math.max(1, Math.floor(this.scroll.clientHeight / ROW_HEIGHT) - 1);
     /** @type {Record<string, number>} */
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
@@ -321,6 +357,19 @@ export class Grid {
     else if (top + ROW_HEIGHT > this.scroll.scrollTop + view) this.scroll.scrollTop = top + ROW_HEIGHT - view;
     this.#schedule();
   }
+}
+
+/**
+ * Text that is cut off gets a tooltip.
+ * @param {HTMLElement} element
+ */
+function showWhole(element) {
+  if (element.scrollWidth > element.clientWidth && element.closest('.cell') && !element.title) element.title = element.textContent ?? '';
+}
+
+/** Whether the screen is a phone's. */
+export function isNarrow() {
+  return narrowScreen.matches;
 }
 
 /** @param {{width?: number, narrow?: number}} column */

@@ -7,9 +7,10 @@ import { isCancelled } from './feedback.js';
  * Calls `work` again and again until the returned function is called. Hidden pages do not ask.
  * @param {number} milliseconds
  * @param {(signal: AbortSignal) => Promise<void>} work
+ * @param {(error: unknown) => void} report gets the error of the last call, or `undefined` when all is well again
  * @returns {() => void}
  */
-export function poll(milliseconds, work) {
+export function poll(milliseconds, work, report) {
   const abort = new AbortController();
   let isBusy = false;
   const step = async () => {
@@ -17,9 +18,10 @@ export function poll(milliseconds, work) {
     isBusy = true;
     try {
       await work(abort.signal);
+      report(undefined);
     } catch (error) {
-      if (isCancelled(error)) return;
-      // The next round tries again; a server that is gone shows in the other parts of the page.
+      // The next round tries again.
+      if (!isCancelled(error)) report(error);
     } finally {
       isBusy = false;
     }

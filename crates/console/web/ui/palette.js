@@ -55,7 +55,10 @@ export function openPalette(_shell) {
   let matching = [];
   const draw = () => {
     const typed = input.value.trim().toLowerCase();
+    const before = matching[active];
     matching = [...fixed, ...named.flat()].filter((command) => `${command.label} ${command.hint}`.toLowerCase().includes(typed)).slice(0, SHOWN_MAX);
+    // Names arrive while the list is open: the active command stays the same.
+    if (before && matching.includes(before)) active = matching.indexOf(before);
     active = Math.max(0, Math.min(active, matching.length - 1));
     list.replaceChildren(...matching.map((command, index) => h('div', {
       role: 'option', id: `${id}-${index}`, 'aria-selected': String(index === active), class: 'palette-item',
@@ -69,7 +72,7 @@ export function openPalette(_shell) {
     element.close();
     command.run();
   };
-  input.addEventListener('input', () => { active = 0; draw(); });
+  input.addEventListener('input', () => { active = 0; matching = []; draw(); });
   input.addEventListener('keydown', (event) => {
     if (event.key === 'ArrowDown') active += 1;
     else if (event.key === 'ArrowUp') active -= 1;
