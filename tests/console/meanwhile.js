@@ -187,6 +187,20 @@ test('meanwhile: a tab that is chosen while properties are saved stays, with wha
   equal(await card.getByLabel('Name').inputValue(), 'colour');
 });
 
+test('meanwhile: a double click on a key opens the entity once', async ({ page, server, open }) => {
+  await makeTable(server, 'Once', [{ PartitionKey: 'p', RowKey: 'r', Name: 'x' }]);
+  await open(`${ACCOUNT}/tables/Once`);
+  const reads = await hold(page, /RowKey/);
+  await page.locator('.grid-row .opens').first().dblclick();
+  await until('the entity is asked for', () => reads.seen > 0);
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('Enter');
+  reads.release();
+  await page.locator('dialog').first().waitFor();
+  await page.waitForLoadState('networkidle');
+  equal([reads.seen, await page.locator('dialog').count()], [1, 1]);
+});
+
 test('meanwhile: an error of the service is shown wherever it occurs', async ({ page, server, open }) => {
   await makeTable(server, 'Vanishing', [{ PartitionKey: 'p', RowKey: 'r', Name: 'soon gone' }]);
   await open(`${ACCOUNT}/tables/Vanishing`);

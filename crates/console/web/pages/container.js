@@ -96,8 +96,8 @@ export class ContainerView {
         { key: 'name', title: 'Name', width: 320, narrow: 150, grows: true, sort: (item) => `${item.kind === 'folder' ? 0 : 1}${item.name}`, render: (item) => this.#name(item) },
         { key: 'size', title: 'Size', width: 100, narrow: 74, align: 'right', sort: (item) => this.#size(item) ?? -1, render: (item) => size(this.#size(item) ?? NaN) },
         { key: 'modified', title: 'Modified', width: 170, narrow: 100, sort: (item) => Date.parse(item.modified) || 0, render: (item) => h('span', { class: 'faint', title: time(item.modified) }, isNarrow() ? shortTime(item.modified) : time(item.modified)) },
-        { key: 'type', title: 'Type', width: 170, narrow: 0, sort: (item) => item.type, render: (item) => item.type },
-        { key: 'state', title: 'State', width: 220, render: (item) => this.#state(item) },
+        { key: 'type', title: 'Type', width: 150, narrow: 0, sort: (item) => item.type, render: (item) => item.type },
+        { key: 'state', title: 'State', width: 240, render: (item) => this.#state(item) },
       ],
       onopen: (item) => this.open(item),
       onselect: (rows) => {

@@ -3,9 +3,9 @@
 import { button, checkbox, field, h, select } from '../lib/dom.js';
 import { countSome, createContainer, deleteContainer, listContainers, restoreContainer } from '../lib/blobs.js';
 import { go, linkTo, relink, sortOf, sortText } from '../lib/router.js';
-import { counted, plural, size, time } from '../lib/format.js';
+import { counted, plural, shortTime, size, time } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
-import { Grid } from '../ui/grid.js';
+import { Grid, isNarrow } from '../ui/grid.js';
 import { confirm, form } from '../ui/dialog.js';
 import { attempt, inParallel, run, toast } from '../ui/feedback.js';
 import { searchBox } from '../ui/parts.js';
@@ -29,10 +29,10 @@ export async function containersPage({ account, route }) {
     label: 'Containers', keyOf: (row) => `${row.name} ${row.version}`, selectable: !isReadOnly, ...sortOf(route.query),
     rowClass: (container) => (container.isDeleted ? 'deleted' : ''),
     columns: [
-      { key: 'name', title: 'Container', width: 260, narrow: 150, grows: true, sort: (row) => row.name, render: (row) => (row.isDeleted ? row.name : h('a', { href: linkTo([account.name, 'blobs', row.name]), tabIndex: -1 }, row.name)) },
-      { key: 'access', title: 'Access', width: 170, narrow: 140, sort: (row) => row.access, render: (row) => (row.access === 'private' ? h('span', { class: 'faint' }, 'Private') : h('span', { class: 'badge warn' }, `Public: ${row.access}`)) },
+      { key: 'name', title: 'Container', width: 260, narrow: 118, grows: true, sort: (row) => row.name, render: (row) => (row.isDeleted ? row.name : h('a', { href: linkTo([account.name, 'blobs', row.name]), tabIndex: -1 }, row.name)) },
+      { key: 'access', title: 'Access', width: 170, narrow: 110, sort: (row) => row.access, render: (row) => (row.access === 'private' ? h('span', { class: 'faint' }, 'Private') : h('span', { class: 'badge warn' }, `Public: ${row.access}`)) },
       { key: 'lease', title: 'Lease', width: 110, narrow: 0, render: (row) => (row.lease === 'leased' ? h('span', { class: 'badge' }, 'leased') : '') },
-      { key: 'modified', title: 'Modified', width: 170, sort: (row) => Date.parse(row.modified), render: (row) => h('span', { class: 'faint' }, time(row.modified)) },
+      { key: 'modified', title: 'Modified', width: 170, narrow: 100, sort: (row) => Date.parse(row.modified), render: (row) => h('span', { class: 'faint', title: time(row.modified) }, isNarrow() ? shortTime(row.modified) : time(row.modified)) },
     ],
     onopen: (row) => (row.isDeleted ? restore([row]) : go([account.name, 'blobs', row.name])),
     onselect: (rows) => { remove.disabled = rows.length === 0 || rows.some((row) => row.isDeleted); },

@@ -5,7 +5,7 @@ import { createQueue, deleteQueue, listQueues, queueState } from '../lib/queues.
 import { go, linkTo, relink, sortOf, sortText } from '../lib/router.js';
 import { number, plural } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
-import { Grid } from '../ui/grid.js';
+import { Grid, isNarrow } from '../ui/grid.js';
 import { confirm, prompt } from '../ui/dialog.js';
 import { attempt, inParallel, run, showError, toast } from '../ui/feedback.js';
 import { searchBox } from '../ui/parts.js';
@@ -29,8 +29,8 @@ export async function queuesPage({ account, route }) {
     label: 'Queues', keyOf: (row) => row.name, selectable: !isReadOnly, ...sortOf(route.query),
     columns: [
       { key: 'name', title: 'Queue', width: 280, narrow: 124, grows: true, sort: (row) => row.name, render: (row) => h('a', { href: linkTo([account.name, 'queues', row.name]), tabIndex: -1 }, row.name) },
-      { key: 'depth', title: 'Messages', width: 110, narrow: 96, align: 'right', sort: (row) => row.depth ?? -1, render: (row) => (row.depth === undefined ? '…' : number(row.depth)) },
-      { key: 'kind', title: '', width: 160, narrow: 118, render: (row) => (row.name.endsWith('-poison') ? h('span', { class: 'badge warn' }, 'poison queue') : null) },
+      { key: 'depth', title: 'Messages', width: 110, narrow: 90, align: 'right', sort: (row) => row.depth ?? -1, render: (row) => (row.depth === undefined ? '…' : number(row.depth)) },
+      { key: 'kind', title: '', width: 160, narrow: 90, render: (row) => (row.name.endsWith('-poison') ? h('span', { class: 'badge warn', title: 'poison queue' }, isNarrow() ? 'poison' : 'poison queue') : null) },
     ],
     onopen: (row) => go([account.name, 'queues', row.name]),
     onselect: (chosen) => { remove.disabled = chosen.length === 0; },

@@ -52,6 +52,7 @@ class TableView {
   #left = Infinity;
   #isLoading = false;
   #isLeft = false;
+  #isEditing = false;
 
   /**
    * @param {Account} account
@@ -264,8 +265,15 @@ class TableView {
 
   /** @param {Entity | undefined} entity */
   async edit(entity) {
-    const changed = await editEntity(this.account, this.table, entity);
-    if (changed) await this.run();
+    // The entity is read before its dialog opens: a second request must not open another.
+    if (this.#isEditing) return;
+    this.#isEditing = true;
+    try {
+      const changed = await editEntity(this.account, this.table, entity);
+      if (changed) await this.run();
+    } finally {
+      this.#isEditing = false;
+    }
   }
 
   async removeSelected() {

@@ -267,7 +267,7 @@ export class Grid {
     const element = h('div', {
       role: 'row', id: `${this.#id()}-${index}`, class: classes.join(' '), 'aria-rowindex': index + 2, 'aria-selected': this.options.selectable ? String(isSelected) : undefined,
       onclick: (/** @type {MouseEvent} */ event) => this.#onClick(event, row, index),
-      ondblclick: () => this.options.onopen?.(row),
+      ondblclick: (/** @type {MouseEvent} */ event) => { if (!isOpener(event)) this.options.onopen?.(row); },
     });
     if (this.options.selectable) {
       element.appendChild(h('div', { role: 'gridcell', class: 'cell check-cell' }, h('input', {
@@ -298,9 +298,11 @@ export class Grid {
     if (event.shiftKey && this.options.selectable) return this.#range(index);
     if ((event.ctrlKey || event.metaKey) && this.options.selectable) return this.#toggle(row);
     this.#anchor = index;
-    if (event.target instanceof HTMLElement && event.target.closest('.opens')) {
+    if (isOpener(event)) {
       event.preventDefault();
-      return void this.options.onopen?.(row);
+      // The second click of two would open the row once more.
+      if (event.detail < 2) this.options.onopen?.(row);
+      return undefined;
     }
     return this.#schedule();
   }
@@ -357,6 +359,14 @@ export class Grid {
     else if (top + ROW_HEIGHT > this.scroll.scrollTop + view) this.scroll.scrollTop = top + ROW_HEIGHT - view;
     this.#schedule();
   }
+}
+
+/**
+ * Was the part of a row clicked that opens it?
+ * @param {MouseEvent} event
+ */
+function isOpener(event) {
+  return event.target instanceof HTMLElement && event.target.closest('.opens') !== null;
 }
 
 /**

@@ -109,6 +109,7 @@ export class Shell {
       return h('a', { class: 'crumb', href: links?.[index] ?? linkTo(index === 0 ? [account.name, section] : [account.name, section, ...title.slice(1, index + 1)]) }, part);
     });
     fill(this.crumbs, parts.flatMap((part, index) => (index ? [h('span', { class: 'slash', 'aria-hidden': 'true' }, '/'), part] : [part])));
+    this.crumbs.scrollLeft = this.crumbs.scrollWidth;
   }
 }
 
