@@ -227,7 +227,7 @@ async fn a_deleted_container_can_be_restored() {
     assert_eq!((world.pieces().await, world.rows().await), (0, 0));
 }
 
-async fn deleted_containers(world: &World) -> Vec<(String, String)> {
+pub async fn deleted_containers(world: &World) -> Vec<(String, String)> {
     let list = ListContainers {
         prefix: String::new(),
         from: None,

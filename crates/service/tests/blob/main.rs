@@ -16,6 +16,7 @@
 //! | page blobs, by example and beside a model | `pages.rs`, `page_model.rs` |
 //! | copies from other servers | `remote.rs` |
 //! | events | `events.rs` |
+//! | sweeps that meet changes half way | `sweeps.rs` |
 //! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -36,6 +37,7 @@ mod page_model;
 mod pages;
 mod remote;
 mod requests;
+mod sweeps;
 mod tags;
 mod tiers;
 mod versions;

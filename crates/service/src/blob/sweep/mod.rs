@@ -8,7 +8,8 @@
 //! Each step may be repeated after a crash: names of pieces are never reused, so releasing twice is harmless.
 //!
 //! What must stay true: only this work deletes rows that name pieces, and it does one thing at a time. So a piece that is
-//! named when a scan of all rows begins is still named in a row when the scan gets there.
+//! named when a scan of all rows begins is still named in a row when the scan gets there. Pieces in the tail of an append blob
+//! are the exception, see `partition::some_rows`.
 
 mod blob;
 mod dropped;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use lazuli_engine::content::Piece;
 use lazuli_model::time::TICKS_PER_SECOND;
 
+use super::commit::Step;
 use super::core::{At, Core};
 use super::todo::Doubt;
 use crate::Result;
@@ -103,6 +105,7 @@ impl Reclaim {
         while let Some(Doubt { at, pieces, since }) = doubts.next() {
             let mut loose: HashSet<Piece> = pieces.iter().copied().collect();
             let settled = async {
+                self.wait_for_commits(&at, since).await?;
                 self.keep_named(&at, None, &mut loose).await?;
                 self.keep_staged(&at, &mut loose).await?;
                 self.release(loose.iter().copied().collect()).await
@@ -117,6 +120,15 @@ impl Reclaim {
             }
         }
         Ok(())
+    }
+
+    /// Waits for commits of a blob that are still under way, however long the disk takes: one that comes after them is decided
+    /// after them.
+    async fn wait_for_commits(&self, at: &At, since: u64) -> Result<()> {
+        if since == 0 {
+            return Ok(());
+        }
+        self.core.change(at, |_, _| Ok((Step::Keep, ()))).await
     }
 
     /// Frees pieces that no row names any more.

@@ -218,10 +218,35 @@ pub async fn each_row(
     Ok(())
 }
 
+/// Passes every row of a range to `see`, all as of one moment: a row that moves within the range is not missed. For ranges that
+/// are short compared with the content of blobs.
+pub async fn every_row(
+    core: &Core,
+    table: TableId,
+    range: KeyRange,
+    see: impl Fn(&RowView<'_>) -> lazuli_engine::Result<()> + Send + Sync + 'static,
+) -> Result<()> {
+    let scan = Scan {
+        table,
+        ranges: vec![range],
+        rows_max: usize::MAX,
+        bytes_max: usize::MAX,
+        judge: Box::new(move |row| {
+            see(&row)?;
+            Ok(Verdict::Skip)
+        }),
+    };
+    core.engine().scan(scan).await?;
+    Ok(())
+}
+
 /// Looks at a row.
 pub type See = Arc<dyn Fn(&RowView<'_>) -> lazuli_engine::Result<()> + Send + Sync>;
 
 /// Passes some rows of a range to `see`. Returns the rest of the range.
+///
+/// The rest never begins with the tail of an append blob: its pieces move to a row right before it at any time, and that row
+/// would be missed.
 pub async fn some_rows(core: &Core, table: TableId, range: KeyRange, see: See) -> Result<Option<KeyRange>> {
     let end = range.end.clone();
     let (mut rows, mut bytes) = (0, 0);
@@ -231,7 +256,7 @@ pub async fn some_rows(core: &Core, table: TableId, range: KeyRange, see: See) -
         rows_max: usize::MAX,
         bytes_max: usize::MAX,
         judge: Box::new(move |row| {
-            if rows >= SCAN_ROWS_MAX || bytes >= SCAN_BYTES_MAX {
+            if (rows >= SCAN_ROWS_MAX || bytes >= SCAN_BYTES_MAX) && !is_tail(row.row) {
                 return Ok(Verdict::Stop);
             }
             rows += 1;
@@ -242,4 +267,8 @@ pub async fn some_rows(core: &Core, table: TableId, range: KeyRange, see: See) -
     };
     let page = core.engine().scan(scan).await?;
     Ok(page.next.map(|place| KeyRange { start: Bound::Included(place), end }))
+}
+
+fn is_tail(row: &str) -> bool {
+    matches!(RowKind::of(row), Some(RowKind::Named(_, Slot::TAIL) | RowKind::Unnamed(_, Slot::TAIL)))
 }

@@ -13,7 +13,7 @@ use lazuli_model::Service;
 use lazuli_model::blob::operation::Revision as Which;
 
 use super::pages::needs_tidying;
-use super::partition::{Names, each_row};
+use super::partition::{Names, each_row, every_row};
 use super::{Reclaim, at};
 use crate::blob::core::{At, Core};
 use crate::blob::event::{Origin, Outbox};
@@ -87,7 +87,8 @@ async fn containers(core: &Core) -> Result<Vec<Found>> {
         }
         Ok(())
     };
-    each_row(core, TableId::SYSTEM, keyspace::all_containers(Service::Blob), see).await?;
+    // A container that is deleted or restored moves from one row to another: as of one moment it has exactly one.
+    every_row(core, TableId::SYSTEM, keyspace::all_containers(Service::Blob), see).await?;
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *found))
 }
