@@ -30,6 +30,12 @@ pub trait Subject {
 
     /// Ends it and starts it again, perhaps at another address.
     fn restart(&mut self, end: End) -> impl Future<Output = Result<(), String>>;
+
+    /// Can a change that was under way when the server ended be applied after the next one has started? Only if its data is
+    /// in the hands of another process, such as a database, which may get to the change later.
+    fn may_apply_late(&self) -> bool {
+        false
+    }
 }
 
 /// A server in this process on an engine in memory, which outlives the server.
@@ -120,6 +126,8 @@ pub struct Process {
     /// The addresses of its services, in the order of [`Service::ALL`].
     authorities: Vec<String>,
     child: Child,
+    /// Nobody else writes its data.
+    owns_data: bool,
 }
 
 impl Process {
@@ -128,13 +136,17 @@ impl Process {
         let location = location.display().to_string();
         let ports = ["serve", "--table-port", "0", "--admin-port", "0"];
         let arguments = [&ports[..], &["--cache-mib", "64", "--location", &location]].concat();
-        Self::start_with(binary, arguments.into_iter().map(str::to_owned).collect())
+        Self::spawn(binary, arguments.into_iter().map(str::to_owned).collect(), true)
     }
 
-    /// Starts the program with these arguments, which choose any free port.
+    /// Starts the program with these arguments, which choose any free port and an engine outside of the process.
     pub fn start_with(binary: &Path, arguments: Vec<String>) -> Result<Self, String> {
+        Self::spawn(binary, arguments, false)
+    }
+
+    fn spawn(binary: &Path, arguments: Vec<String>, owns_data: bool) -> Result<Self, String> {
         let (child, authorities) = spawn(binary, &arguments)?;
-        Ok(Self { binary: binary.to_owned(), arguments, authorities, child })
+        Ok(Self { binary: binary.to_owned(), arguments, authorities, child, owns_data })
     }
 
     /// Its process id.
@@ -171,6 +183,10 @@ impl Subject for Process {
         self.end(end)?;
         (self.child, self.authorities) = spawn(&self.binary, &self.arguments)?;
         Ok(())
+    }
+
+    fn may_apply_late(&self) -> bool {
+        !self.owns_data
     }
 }
 

@@ -1,8 +1,8 @@
 //! Looks for an order that explains a history (Wing and Gong's search, with Lowe's memoisation).
 //!
 //! At every point, any operation that started before the first response of an unplaced one may come next; it fits if
-//! the model gives the recorded response. Operations without a response may be placed anywhere after their start, or
-//! nowhere.
+//! the model gives the recorded response. Operations without a response may be placed anywhere between their start and
+//! their end, or nowhere: they end when the next process is ready, since a dead process changes nothing.
 
 mod record;
 
@@ -79,7 +79,7 @@ impl<O: Operation> Search<'_, O> {
                 continue;
             }
             point.next += 1;
-            if is_placed(&point.placed, at) {
+            if is_placed(&point.placed, at) || self.is_over(&point.placed, at) {
                 continue;
             }
             let event = self.events[at];
@@ -94,6 +94,12 @@ impl<O: Operation> Search<'_, O> {
             }
         }
         Verdict::Impossible
+    }
+
+    /// Is an operation placed that started after the end of this one? Then this one can no longer take effect.
+    fn is_over(&self, placed: &Placed, at: usize) -> bool {
+        let last = (0..self.events.len()).rev().find(|other| is_placed(placed, *other));
+        last.is_some_and(|last| self.events[last].start > self.events[at].end)
     }
 
     /// The first response among the unplaced: operations that started later cannot come before it. Done if none is

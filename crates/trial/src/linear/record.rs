@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 
 use lazuli_model::Service;
@@ -12,15 +13,17 @@ use super::{Operation, Verdict, check};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 
-/// An operation with its interval. Without a response it is unknown whether it was applied; if so, at any time after
-/// its start.
+/// After a kill, clients do one operation for this many that they did before.
+const SECOND_SHARE: usize = 3;
+
+/// An operation with its interval. Without a response it is unknown whether it was applied; if so, within the interval.
 #[derive(Clone, Debug)]
 pub struct Event<O: Operation> {
     /// Who sent it.
     pub client: usize,
     /// When it was sent.
     pub start: u64,
-    /// When the response arrived.
+    /// When the response arrived. Without one: when the operation could no longer take effect, as far as that is known.
     pub end: u64,
     /// What was asked for.
     pub operation: O,
@@ -122,13 +125,9 @@ where
 {
     let mut random = Random::from_seed(seed);
     let clock = Clock::default();
-    let mut clients = Clients::new();
-    for number in 0..shape.clients {
-        let (authority, random) = (subject.authority(service), random.fork());
-        let recorder = Recorder { client: number, authority, random, clock: clock.clone() };
-        clients.spawn(client(recorder).run(shape.operations));
-    }
     let mut events = Vec::new();
+    let mut clients =
+        start(subject, service, 0..shape.clients, shape.operations, &mut random, &clock, &client);
     if shape.kill {
         // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
         let moments = shape.clients * shape.operations * 2;
@@ -139,15 +138,69 @@ where
         }
         subject.restart(End::Kill).await?;
     }
+    let ready = clock.tick();
     finish(&mut clients, &mut events).await?;
-    let unanswered = events.iter().filter(|event| event.answer.is_none()).count();
+    let unanswered = unanswered(&events);
     if unanswered > 0 && !shape.kill {
         return Err(format!("{unanswered} changes got no response from a server that was not killed"));
     }
+    if shape.kill && !subject.may_apply_late() {
+        end_unknown(&mut events, ready);
+        // What appears late shows only to those who look more than once.
+        let numbers = shape.clients..2 * shape.clients;
+        let operations = shape.operations.div_ceil(SECOND_SHARE);
+        let mut clients = start(subject, service, numbers, operations, &mut random, &clock, &client);
+        let mut second = Vec::new();
+        finish(&mut clients, &mut second).await?;
+        if self::unanswered(&second) > 0 {
+            return Err("a change got no response from a server that was started after a kill".into());
+        }
+        events.extend(second);
+    }
     let (authority, random) = (subject.authority(service), random.fork());
-    let last = Recorder { client: shape.clients, authority, random, clock };
+    let last = Recorder { client: 2 * shape.clients, authority, random, clock };
     events.extend(client(last).read_all().await?);
     Ok(events)
+}
+
+/// Starts clients with these numbers.
+fn start<O, C>(
+    subject: &impl Subject,
+    service: Service,
+    numbers: Range<usize>,
+    operations: usize,
+    random: &mut Random,
+    clock: &Clock,
+    client: &impl Fn(Recorder) -> C,
+) -> Clients<O>
+where
+    O: Operation + Send + 'static,
+    O::Answer: Send,
+    C: Client<O>,
+{
+    let mut clients = Clients::new();
+    for number in numbers {
+        let (authority, random) = (subject.authority(service), random.fork());
+        let recorder = Recorder { client: number, authority, random, clock: clock.clone() };
+        clients.spawn(client(recorder).run(operations));
+    }
+    clients
+}
+
+/// The process that these operations were sent to is dead, and the next one was ready at that moment: they took effect before,
+/// or never. What was sent later reached no process.
+fn end_unknown<O: Operation>(events: &mut Vec<Event<O>>, ready: u64) {
+    events.retain_mut(|event| {
+        if event.answer.is_some() {
+            return true;
+        }
+        event.end = ready;
+        event.start < ready
+    });
+}
+
+fn unanswered<O: Operation>(events: &[Event<O>]) -> usize {
+    events.iter().filter(|event| event.answer.is_none()).count()
 }
 
 /// Waits for the clients and keeps their events, also if the wait is cancelled.

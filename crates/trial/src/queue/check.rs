@@ -76,7 +76,7 @@ pub struct Event {
     pub client: usize,
     /// When it was sent.
     pub start: Duration,
-    /// When the response arrived.
+    /// When the response arrived. Without one: when the operation could no longer take effect.
     pub end: Duration,
     /// The request, and the response.
     pub act: Act,
@@ -93,14 +93,26 @@ struct Life<'a> {
     deletes: Vec<&'a Event>,
 }
 
-/// Messages that must exist: acknowledged, and never deleted, not even perhaps.
+/// Messages that must exist: acknowledged or received, and never deleted, not even perhaps.
 pub fn must_exist(events: &[Event]) -> BTreeSet<u64> {
     let lives = lives(events);
     let exists = |life: &Life<'_>| {
-        life.put.is_some_and(|put| put.outcome == Outcome::Done)
-            && life.deletes.iter().all(|delete| delete.outcome == Outcome::Rejected)
+        let was_put = life.put.is_some_and(|put| put.outcome == Outcome::Done);
+        (was_put || !life.gets.is_empty()) && life.deletes.iter().all(|delete| life.outlived(delete))
     };
     lives.into_iter().filter(|(_, life)| exists(life)).map(|(message, _)| message).collect()
+}
+
+impl Life<'_> {
+    /// The message was certainly not deleted by this: it was rejected, or the message was received when it was too late for
+    /// it to take effect.
+    fn outlived(&self, delete: &Event) -> bool {
+        match delete.outcome {
+            Outcome::Done => false,
+            Outcome::Rejected => true,
+            Outcome::Unknown => self.gets.iter().any(|(get, ..)| get.start > delete.end),
+        }
+    }
 }
 
 /// Checks all rules. An error says which message broke which.

@@ -96,3 +96,14 @@ fn only_acknowledged_messages_that_were_never_deleted_must_exist() {
         assert!(must_exist(&[put(), get(2, 3, "a", 1), end]).is_empty());
     }
 }
+
+/// A delete that a process had under way when it was killed could excuse the loss of a message that the next process still had.
+#[test]
+fn a_message_that_was_received_after_a_lost_delete_had_ended_must_exist() {
+    let lost = unknown(delete(4, 50, "a"));
+    let before = [put(), get(2, 3, "a", 1), lost.clone(), get(45, 60, "b", 2)];
+    assert!(must_exist(&before).is_empty(), "the delete may have come after the second get");
+    let after = [put(), get(2, 3, "a", 1), lost, get(51, 60, "b", 2)];
+    assert!(must_exist(&after).contains(&M));
+    assert!(must_exist(&[unknown(put()), get(2, 3, "a", 1)]).contains(&M), "it was received, so it was put");
+}

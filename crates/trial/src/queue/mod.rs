@@ -88,20 +88,30 @@ async fn record(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<V
             let client = Client::new(number, caller(subject), queue.clone(), random.fork(), timing);
             clients.spawn(client.run(shape.operations));
         }
-        if shape.kill && phase == 0 {
+        let is_killed = shape.kill && phase == 0;
+        let mut seen = Vec::new();
+        if is_killed {
             // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
             let operations = shape.clients * shape.operations;
             let kill_at = (operations / 8 + random.below(operations / 2 + 1)) as u64;
             tokio::select! {
                 () = clock.reach(kill_at) => {}
-                ended = finish(&mut clients, &mut events) => ended?,
+                ended = finish(&mut clients, &mut seen) => ended?,
             }
             subject.restart(End::Kill).await?;
         }
-        finish(&mut clients, &mut events).await?;
-    }
-    if !shape.kill && events.iter().any(|event| event.outcome == Outcome::Unknown) {
-        return Err("an operation got no response from a server that was not killed".into());
+        let ready = watch.elapsed();
+        finish(&mut clients, &mut seen).await?;
+        let mut unknown = seen.iter_mut().filter(|event| event.outcome == Outcome::Unknown);
+        if shape.kill && subject.may_apply_late() {
+            unknown.for_each(|event| event.end = Duration::MAX);
+        } else if is_killed {
+            // What the dead process had under way took effect before the next one was ready, or never does.
+            unknown.for_each(|event| event.end = ready);
+        } else if unknown.next().is_some() {
+            return Err("an operation got no response from a server that was not killed".into());
+        }
+        events.extend(seen);
     }
     let timing = Timing { watch, progress: clock };
     let last = Client::new(2 * shape.clients, caller(subject), queue, random.fork(), timing);

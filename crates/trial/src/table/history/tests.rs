@@ -50,6 +50,24 @@ fn unknown_writes_may_be_there_or_not() {
     expect(Verdict::Impossible, &reads(Some(7), None));
 }
 
+/// ER-06: a write that a process had under way when it was killed is there when the next one is ready, or never.
+#[test]
+fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
+    let unknown = || event(0, 10, put(7), None);
+    let read = |start, value| event(start, start + 1, Operation::Get(0), saw(value));
+    for value in [None, Some(7)] {
+        expect(Verdict::Ordered, &[unknown(), read(11, value), read(13, value)]);
+    }
+    expect(Verdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
+    expect(Verdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
+    // Nor may it undo what was written later.
+    let later = || event(11, 12, put(8), Some(Answer::Applied));
+    expect(Verdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
+    // A read that overlaps the start of the next process says nothing about the moment.
+    let slow = event(9, 12, Operation::Get(0), saw(None));
+    expect(Verdict::Ordered, &[unknown(), slow, read(13, Some(7))]);
+}
+
 /// TX-09, TX-11.
 #[test]
 fn parts_of_transactions_are_found() {

@@ -1,12 +1,15 @@
 //! A worker of a soak that owns a container: every blob has the content that was written last, byte by byte.
 
+mod model;
+
 use std::collections::VecDeque;
 
 use lazuli_model::Service;
-use lazuli_probe::Request;
+use lazuli_probe::{Request, Response};
 
 use crate::random::Random;
 use crate::soak::{Link, Shared};
+use model::{Blob, Change, Known};
 
 /// Blobs of a container: the data is bounded, so nothing has a reason to grow.
 const BLOBS: usize = 40;
@@ -15,12 +18,9 @@ const SMALL_BYTES_MAX: u64 = 20_000;
 /// Bytes of one content in sixteen.
 const LARGE_BYTES: u64 = 300_000;
 /// Steps of a blob that are remembered.
-const STEPS_MAX: usize = 6;
+const STEPS_MAX: usize = 12;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
-
-/// The value of a blob: the number that its content was made from, or nothing.
-type Known = Option<u64>;
 
 /// Content that identifies its value, and in which every byte can be checked.
 pub(crate) fn content(value: u64) -> Vec<u8> {
@@ -37,9 +37,7 @@ pub(crate) struct Worker {
     random: Random,
     link: Link,
     written: u64,
-    blobs: Vec<Known>,
-    /// The value of a change whose response was lost: it may still appear.
-    pending: Vec<Option<Known>>,
+    blobs: Vec<Blob>,
     /// The last steps of each blob, for the report of a failure.
     steps: Vec<VecDeque<String>>,
 }
@@ -52,8 +50,7 @@ impl Worker {
             random,
             link,
             written: 0,
-            blobs: vec![None; BLOBS],
-            pending: vec![None; BLOBS],
+            blobs: vec![Blob::default(); BLOBS],
             steps: vec![VecDeque::new(); BLOBS],
         }
     }
@@ -88,7 +85,7 @@ impl Worker {
     async fn put(&mut self, blob: usize) -> Result<(), String> {
         let value = self.next_value();
         let request = self.request("PUT", blob, "").with("x-ms-blob-type", "BlockBlob").body(content(value));
-        self.change(blob, Some(value), request, &[201]).await
+        self.change(blob, Change::Put(value), request).await.map(drop)
     }
 
     async fn put_blocks(&mut self, blob: usize) -> Result<(), String> {
@@ -98,92 +95,72 @@ impl Worker {
             let id = format!("{number:08}");
             list += &format!("<Uncommitted>{id}</Uncommitted>");
             let request = self.request("PUT", blob, &format!("?comp=block&blockid={id}")).body(block);
-            match self.link.send(request).await? {
-                // Blocks that are not committed change nothing.
-                None => return Ok(()),
-                Some(response) if response.status == 201 => {}
-                Some(response) => return Err(format!("a block was rejected: {}", response.text())),
+            if !self.change(blob, Change::Stage, request).await? {
+                return Ok(());
             }
         }
         let request = self.request("PUT", blob, "?comp=blocklist").body(list + "</BlockList>");
-        self.change(blob, Some(value), request, &[201]).await
+        self.change(blob, Change::Commit(value), request).await.map(drop)
     }
 
     async fn delete(&mut self, blob: usize) -> Result<(), String> {
         let request = self.request("DELETE", blob, "");
-        let expected: &[u16] = match (self.blobs[blob], self.pending[blob]) {
-            (_, Some(_)) => &[202, 404],
-            (Some(_), None) => &[202],
-            (None, None) => &[404],
-        };
-        self.change(blob, None, request, expected).await
+        self.change(blob, Change::Delete, request).await.map(drop)
     }
 
-    /// Sends a change. If its response is lost, the blob has its old value until the new one appears, if ever.
-    async fn change(
-        &mut self,
-        blob: usize,
-        next: Known,
-        request: Request,
-        success: &[u16],
-    ) -> Result<(), String> {
+    /// Sends a change. If its response is lost, a read tells what became of it. `false` then.
+    async fn change(&mut self, blob: usize, change: Change, request: Request) -> Result<bool, String> {
         let sent = self.link.send(request).await?;
         let status = sent.as_ref().map(|response| response.status);
-        self.note(blob, format!("{:?} to {next:?} got {status:?}", self.blobs[blob]));
+        self.note(blob, format!("{:?}: {change:?} got {status:?}", self.blobs[blob]));
         match sent {
             None => {
-                self.pending[blob] = Some(next);
-                self.check(blob).await
+                let found = self.read(blob).await?;
+                if !self.blobs[blob].settle(change, found) {
+                    return Err(self.wrong(blob, &format!("a read after a lost {change:?} found {found:?}")));
+                }
+                Ok(false)
             }
-            Some(response) if success.contains(&response.status) => {
-                self.blobs[blob] = next;
-                self.pending[blob] = None;
-                Ok(())
+            Some(response) if self.blobs[blob].expects(change).contains(&response.status) => {
+                self.blobs[blob].change(change, response.status);
+                Ok(true)
             }
             Some(response) => {
-                let name = &self.container;
-                Err(format!(
-                    "{name}/{blob}: a change got the response {} {}; the last steps: {:?}",
-                    response.status,
-                    response.text(),
-                    self.steps[blob]
-                ))
+                let what = format!("{change:?} got the response {} {}", response.status, response.text());
+                Err(self.wrong(blob, &what))
             }
         }
     }
 
-    /// Reads a blob, which has its value or that of a change whose response was lost. Such a change may appear later, too.
+    /// Reads a blob, which has its value.
     async fn check(&mut self, blob: usize) -> Result<(), String> {
-        let possible: Vec<Known> = self.pending[blob].into_iter().chain([self.blobs[blob]]).collect();
+        let found = self.read(blob).await?;
+        if found == self.blobs[blob].value {
+            return Ok(());
+        }
+        Err(self.wrong(blob, &format!("a read found {found:?}")))
+    }
+
+    /// The value of a blob. Every byte of its content must be right.
+    async fn read(&mut self, blob: usize) -> Result<Known, String> {
         let response = loop {
             let request = self.request("GET", blob, "");
             if let Some(response) = self.link.send(request).await? {
                 break response;
             }
         };
-        let found = possible.iter().find(|value| match value {
-            Some(value) => response.status == 200 && response.body == content(*value),
-            None => response.status == 404,
-        });
+        let found = value(&response);
+        self.note(blob, format!("a read got {} and shows {found:?}", response.status));
         self.link.checked(1);
-        if possible.len() > 1 {
-            self.note(blob, format!("a read got {} and shows {found:?}", response.status));
-        }
-        match found {
-            Some(value) => {
-                if *value != self.blobs[blob] {
-                    self.pending[blob] = None;
-                }
-                self.blobs[blob] = *value;
-                Ok(())
-            }
-            None => Err(format!(
-                "{}/{blob} must be one of {possible:?}, but a read got {} and {} bytes",
-                self.container,
-                response.status,
-                response.body.len()
-            )),
-        }
+        found.ok_or_else(|| {
+            let bytes = response.body.len();
+            self.wrong(blob, &format!("a read got {} and {bytes} bytes that nobody wrote", response.status))
+        })
+    }
+
+    fn wrong(&self, blob: usize, what: &str) -> String {
+        let (name, known) = (&self.container, &self.blobs[blob]);
+        format!("{name}/{blob} is known as {known:?}, but {what}; the last steps: {:?}", self.steps[blob])
     }
 
     async fn check_list(&mut self) -> Result<(), String> {
@@ -191,11 +168,9 @@ impl Worker {
         let request = self.link.caller.request("GET", &path);
         let Some(response) = self.link.send(request).await? else { return Ok(()) };
         let body = response.text();
-        for (blob, value) in self.blobs.iter().enumerate() {
-            if self.pending[blob].is_none()
-                && body.contains(&format!("<Name>{}</Name>", name(blob))) != value.is_some()
-            {
-                return Err(format!("{}: the list is wrong about blob {blob}: {body}", self.container));
+        for (blob, known) in self.blobs.iter().enumerate() {
+            if body.contains(&format!("<Name>{}</Name>", name(blob))) != known.value.is_some() {
+                return Err(self.wrong(blob, &format!("the list says otherwise: {body}")));
             }
         }
         self.link.checked(BLOBS);
@@ -222,4 +197,17 @@ impl Worker {
 
 fn name(blob: usize) -> String {
     format!("b{blob:03}")
+}
+
+/// The value that a response to a read shows; `None` if its content is none that a worker writes.
+fn value(response: &Response) -> Option<Known> {
+    match response.status {
+        404 => Some(None),
+        200 => {
+            let text = response.body.split(|byte| *byte == b' ').next()?;
+            let value: u64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+            (content(value) == response.body).then_some(Some(value))
+        }
+        _ => None,
+    }
 }
