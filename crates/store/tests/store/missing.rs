@@ -56,7 +56,7 @@ async fn check(damage: impl Fn(&Path), why: &str, is_left: bool) {
 /// The data directory was recreated, and the store was empty.
 #[tokio::test]
 async fn finding_9_a_missing_data_directory_is_reported() {
-    check(|dir| fs::remove_dir_all(dir.join("data")).unwrap(), "is missing", false).await;
+    check(|dir| fs::remove_dir_all(dir.join("data")).unwrap(), "missing", false).await;
 }
 
 /// An empty log was mistaken for the log of a new store.
