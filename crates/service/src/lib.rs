@@ -32,7 +32,6 @@ pub use accounts::{Account, Accounts, Removal};
 pub use blob::names::naming;
 pub use error::{Error, Result};
 pub use figures::Figures;
-pub use queue::FRONTS_BYTES_MAX as QUEUE_FRONTS_BYTES_MAX;
 #[doc(hidden)]
 pub use record::check_records;
 pub use sweep::Sweep;
@@ -44,6 +43,10 @@ use properties::PropertyStore;
 /// Maximum number of attempts to change one of the service's own records. An attempt fails only if another change of the
 /// record has succeeded between reading and writing. After the last one the change fails with `Conflict`, unapplied.
 const ATTEMPTS_MAX: usize = 256;
+
+/// Upper bound of the memory that the service keeps between requests: fronts of queues, cached containers, and the work
+/// list of the sweep.
+pub const MEMORY_BYTES_MAX: usize = queue::FRONTS_BYTES_MAX + catalog::CACHE_BYTES_MAX + blob::TODO_BYTES_MAX;
 
 /// What can be set.
 #[derive(Clone)]

@@ -103,6 +103,11 @@ fn in_use(piece: Piece) -> Error {
 }
 
 impl Content for MemoryContent {
+    /// Chunks are parts of what is stored.
+    fn bounds_reads(&self) -> bool {
+        true
+    }
+
     fn inline_max(&self) -> usize {
         INLINE_BYTES_MAX
     }

@@ -43,6 +43,9 @@ pub const PAGE_RANGES_MAX: u32 = 10_000;
 
 /// Most entries of a listing page, and the number if the request names none.
 pub const LIST_RESULTS_MAX: u32 = 5000;
+/// Memory that the entries of a listing page take. A page that reaches it ends early, with a marker: pages of 5000 blobs
+/// with names of 300 characters and as much metadata do not.
+pub const LIST_PAGE_BYTES_MAX: usize = 12 * 1024 * 1024;
 
 /// Most operations of a batch.
 pub const BATCH_OPERATIONS_MAX: usize = 256;

@@ -57,7 +57,7 @@ pub struct Include {
     pub tags: bool,
     /// Versions.
     pub versions: bool,
-    /// Blobs that are deleted but have versions.
+    /// Blobs that are deleted but have versions, each shown as its latest version.
     pub deleted_with_versions: bool,
     /// Immutability policies.
     pub immutability: bool,
@@ -114,6 +114,21 @@ pub struct BlobItem {
     pub state: ListedState,
     /// Its tags, if the request asks for them.
     pub tags: Option<Tags>,
+    /// Is the blob deleted, and do only versions of it exist? `None` if the request does not ask for such blobs, and for
+    /// snapshots and versions.
+    pub has_versions_only: Option<bool>,
+}
+
+impl BlobItem {
+    /// About the memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let tags = self.tags.iter().flat_map(Tags::iter).map(|(name, value)| name.len() + value.len() + 64);
+        let own = size_of::<Self>() + self.name.len() + tags.sum::<usize>();
+        own + match &self.state {
+            ListedState::Committed(properties) => properties.bytes(),
+            ListedState::Uncommitted(_) => 0,
+        }
+    }
 }
 
 /// The state of a blob in a listing.

@@ -106,7 +106,30 @@ pub struct BlobProperties {
     pub deleted: Option<DeletedInfo>,
 }
 
+impl ContentHeaders {
+    /// Bytes of the texts.
+    pub fn bytes(&self) -> usize {
+        let texts = [
+            &self.content_type,
+            &self.content_encoding,
+            &self.content_language,
+            &self.content_disposition,
+            &self.cache_control,
+        ];
+        texts.into_iter().flatten().map(String::len).sum()
+    }
+}
+
 impl BlobProperties {
+    /// About the memory that they take.
+    pub fn bytes(&self) -> usize {
+        let metadata = self.metadata.bytes() + 64 * self.metadata.len();
+        let copy = self.copy.as_ref();
+        let copy =
+            copy.map_or(0, |copy| copy.source.len() + copy.description.as_ref().map_or(0, String::len));
+        size_of::<Self>() + self.headers.bytes() + metadata + copy
+    }
+
     /// A block blob without anything special.
     pub fn new(kind: BlobKind, size: u64, stamp: Stamp) -> Self {
         Self {

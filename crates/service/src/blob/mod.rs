@@ -71,6 +71,7 @@ pub use logs::LogPage;
 pub(crate) use naming::{Holds, pieces_of};
 pub use reader::Reader;
 pub use sweep::Reclaim;
+pub use todo::TODO_BYTES_MAX;
 
 use crate::{Grant, Result, Service, access};
 use core::Core;

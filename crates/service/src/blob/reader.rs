@@ -31,6 +31,10 @@ static ZEROS: [u8; CHUNK_BYTES_MAX] = [0; CHUNK_BYTES_MAX];
 const RUNS_MAX: usize = 8;
 /// Bytes of runs read together.
 const RUNS_BYTES_MAX: usize = 256 * 1024;
+/// Parts of a segment that are planned together; then the segment is read again. A download that stalls holds no more.
+const PLANNED_MAX: usize = 32;
+/// Bytes of small blocks in the plan.
+const PLANNED_BYTES_MAX: u64 = 8 * 1024;
 
 /// A run of bytes to return.
 #[derive(Clone, Debug)]
@@ -114,6 +118,12 @@ impl Reader {
         reader
     }
 
+    /// Is the memory of the read bounded by the content store, and otherwise small? Runs of append blobs and cells of page
+    /// blobs are held by the reader.
+    pub fn is_bounded(&self) -> bool {
+        self.content.bounds_reads() && !matches!(self.rows, Some((Rows::Runs(_) | Rows::Pages(_), _)))
+    }
+
     /// Number of bytes that are still to come.
     pub fn left(&self) -> u64 {
         self.left
@@ -194,7 +204,7 @@ impl Reader {
             let first = read_segment(&*self.engine, &self.at, generation, 0).await?;
             if first.find(self.offset).0 == 0 {
                 self.starts = Some(first.starts.clone());
-                return self.take(&first, 0);
+                return self.take_some(&first, 0);
             }
             self.starts = Some(first.starts);
         }
@@ -202,7 +212,7 @@ impl Reader {
         let (n, start) = index.find(self.offset);
         self.starts = Some(index.starts);
         let segment = read_segment(&*self.engine, &self.at, generation, n).await?;
-        self.take(&segment, start)
+        self.take_some(&segment, start)
     }
 
     /// Loads some runs. Runs of a generation that other processes have made unnameable meanwhile are read from there.
@@ -259,8 +269,33 @@ impl Reader {
         self.offset = until;
     }
 
-    fn take(&mut self, segment: &Segment, start: u64) -> Result<()> {
-        let planned = segment.entries.iter().fold(start, |start, entry| self.plan(&entry.parts, start));
+    /// Plans a run of an append blob.
+    fn take(&mut self, run: &Segment, start: u64) -> Result<()> {
+        let planned = run.entries.iter().fold(start, |start, entry| self.plan(&entry.parts, start));
+        self.planned_to(planned)
+    }
+
+    /// Plans some parts of a segment.
+    fn take_some(&mut self, segment: &Segment, start: u64) -> Result<()> {
+        let mut planned = start;
+        let mut bytes = 0;
+        for part in segment.entries.iter().flat_map(|entry| &entry.parts) {
+            if self.runs.len() >= PLANNED_MAX || bytes >= PLANNED_BYTES_MAX {
+                break;
+            }
+            planned = match part {
+                // A slice would keep the whole segment in memory.
+                Part::Bytes(small) if planned.saturating_add(part.length()) > self.offset => {
+                    bytes += part.length();
+                    self.plan(&[Part::Bytes(Bytes::copy_from_slice(small))], planned)
+                }
+                part => self.plan(std::slice::from_ref(part), planned),
+            };
+        }
+        self.planned_to(planned)
+    }
+
+    fn planned_to(&mut self, planned: u64) -> Result<()> {
         if planned <= self.offset {
             return Err(damaged("a segment of its content is too short").into());
         }

@@ -7,12 +7,23 @@ use lazuli_engine::content::Piece;
 
 use super::core::At;
 
-/// Maximum blobs remembered; beyond it a scan of all rows is needed.
-const BLOBS_MAX: usize = 100_000;
-/// Maximum pieces remembered that may or may not be named. Beyond it they stay until the next start.
-const DOUBTS_MAX: usize = 10_000;
-/// Maximum tags remembered that may be out of date.
-const TAGS_MAX: usize = 100_000;
+const MIB: usize = 1024 * 1024;
+/// Memory for blobs that wait; beyond it a scan of everything is due. Some 60,000 blobs with short names.
+const BLOBS_BYTES_MAX: usize = 24 * MIB;
+/// Memory for blobs with something that expires; beyond it a scan is due.
+const DUE_BYTES_MAX: usize = 16 * MIB;
+/// Memory for pending copies of each of the two kinds; beyond it a scan is due.
+const COPIES_BYTES_MAX: usize = 4 * MIB;
+/// Memory for pieces that may or may not be named. Beyond it they stay until the next start.
+const DOUBTS_BYTES_MAX: usize = 8 * MIB;
+/// Memory for tags that may be out of date.
+const TAGS_BYTES_MAX: usize = 8 * MIB;
+/// Memory of an entry besides its texts: in a queue, and in the map that knows it.
+const ENTRY_BYTES: usize = 320;
+
+/// Upper bound of the memory of the list.
+pub const TODO_BYTES_MAX: usize =
+    BLOBS_BYTES_MAX + DUE_BYTES_MAX + 2 * COPIES_BYTES_MAX + DOUBTS_BYTES_MAX + TAGS_BYTES_MAX;
 
 /// Pieces of an upload that did not succeed.
 #[derive(Clone, Debug)]
@@ -42,18 +53,55 @@ pub struct StaleTag {
 #[derive(Debug, Default)]
 pub struct Todo(Mutex<List>);
 
+/// The memory of one of the lists.
+#[derive(Debug, Default)]
+struct Room(usize);
+
+impl Room {
+    /// Takes a part, if the list stays within its bound.
+    fn take(&mut self, bytes: usize, max: usize) -> bool {
+        let is_free = self.0 + bytes <= max;
+        if is_free {
+            self.0 += bytes;
+        }
+        is_free
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_sub(bytes);
+    }
+}
+
+/// The memory of a blob in a list.
+fn cost(at: &At) -> usize {
+    let origin = at.origin.as_ref().map_or(0, |origin| origin.home.len() + origin.container.len());
+    ENTRY_BYTES + at.name.len() + origin
+}
+
+fn cost_of_doubt(doubt: &Doubt) -> usize {
+    cost(&doubt.at) + doubt.pieces.capacity() * size_of::<Piece>()
+}
+
+fn cost_of_tag(tag: &StaleTag) -> usize {
+    cost(&tag.at) + tag.name.len() + tag.value.len()
+}
+
 #[derive(Debug, Default)]
 struct List {
     blobs: VecDeque<At>,
+    blobs_room: Room,
     known: HashSet<At>,
     doubts: Vec<Doubt>,
-    copies: VecDeque<At>,
+    doubts_room: Room,
+    copies: Copies,
     /// Copies from other servers.
-    remote_copies: VecDeque<At>,
+    remote_copies: Copies,
     /// In the order of time.
     tags: VecDeque<StaleTag>,
+    tags_room: Room,
     /// Blobs with something that expires, by time and a number.
     due: BTreeMap<(u64, u64), At>,
+    due_room: Room,
     /// The next time of each of them.
     due_of: HashMap<At, u64>,
     number: u64,
@@ -61,8 +109,15 @@ struct List {
     overflowed: bool,
 }
 
+/// Pending copies.
+#[derive(Debug, Default)]
+struct Copies {
+    blobs: VecDeque<At>,
+    room: Room,
+}
+
 impl List {
-    fn copies(&mut self, is_remote: bool) -> &mut VecDeque<At> {
+    fn copies(&mut self, is_remote: bool) -> &mut Copies {
         if is_remote { &mut self.remote_copies } else { &mut self.copies }
     }
 }
@@ -74,7 +129,7 @@ impl Todo {
         if list.known.contains(at) {
             return;
         }
-        if list.blobs.len() >= BLOBS_MAX {
+        if !list.blobs_room.take(cost(at), BLOBS_BYTES_MAX) {
             list.overflowed = true;
             return;
         }
@@ -88,7 +143,7 @@ impl Todo {
         if list.due_of.get(at).is_some_and(|known| *known <= ticks) {
             return;
         }
-        if list.due.len() >= BLOBS_MAX {
+        if !list.due_room.take(cost(at), DUE_BYTES_MAX) {
             list.overflowed = true;
             return;
         }
@@ -105,6 +160,7 @@ impl Todo {
             let Some(entry) = list.due.first_entry().filter(|entry| entry.key().0 <= now) else { return };
             let at = entry.remove();
             list.due_of.remove(&at);
+            list.due_room.give_back(cost(&at));
             drop(list);
             self.blob(&at);
         }
@@ -115,6 +171,7 @@ impl Todo {
         let mut list = self.lock();
         let at = list.blobs.pop_front()?;
         list.known.remove(&at);
+        list.blobs_room.give_back(cost(&at));
         Some(at)
     }
 
@@ -126,7 +183,7 @@ impl Todo {
     /// Notes pieces that may be named by no row.
     pub fn doubt(&self, doubt: Doubt) {
         let mut list = self.lock();
-        if list.doubts.len() < DOUBTS_MAX {
+        if list.doubts_room.take(cost_of_doubt(&doubt), DOUBTS_BYTES_MAX) {
             list.doubts.push(doubt);
         }
     }
@@ -135,8 +192,9 @@ impl Todo {
     pub fn ripe_doubts(&self, before: u64) -> Vec<Doubt> {
         let mut list = self.lock();
         let doubts = std::mem::take(&mut list.doubts);
-        let (ripe, green) = doubts.into_iter().partition(|doubt| doubt.since <= before);
+        let (ripe, green): (Vec<_>, Vec<_>) = doubts.into_iter().partition(|doubt| doubt.since <= before);
         list.doubts = green;
+        list.doubts_room.give_back(ripe.iter().map(cost_of_doubt).sum());
         ripe
     }
 
@@ -144,8 +202,9 @@ impl Todo {
     pub fn tags(&self, at: &At, pairs: Vec<(Box<str>, Box<str>)>, since: u64) {
         let mut list = self.lock();
         for (name, value) in pairs {
-            if list.tags.len() < TAGS_MAX {
-                list.tags.push_back(StaleTag { at: at.clone(), name, value, since });
+            let tag = StaleTag { at: at.clone(), name, value, since };
+            if list.tags_room.take(cost_of_tag(&tag), TAGS_BYTES_MAX) {
+                list.tags.push_back(tag);
             }
         }
     }
@@ -154,23 +213,29 @@ impl Todo {
     pub fn ripe_tags(&self, before: u64, max: usize) -> Vec<StaleTag> {
         let mut list = self.lock();
         let ripe = list.tags.iter().take(max).take_while(|stale| stale.since <= before).count();
-        list.tags.drain(..ripe).collect()
+        let ripe: Vec<_> = list.tags.drain(..ripe).collect();
+        list.tags_room.give_back(ripe.iter().map(cost_of_tag).sum());
+        ripe
     }
 
     /// A copy to this blob is pending.
     pub fn copy(&self, at: At, is_remote: bool) {
         let mut list = self.lock();
         let copies = list.copies(is_remote);
-        if copies.len() >= BLOBS_MAX {
-            list.overflowed = true;
+        if copies.room.take(cost(&at), COPIES_BYTES_MAX) {
+            copies.blobs.push_back(at);
         } else {
-            copies.push_back(at);
+            list.overflowed = true;
         }
     }
 
     /// Takes the copy that has waited longest.
     pub fn next_copy(&self, is_remote: bool) -> Option<At> {
-        self.lock().copies(is_remote).pop_front()
+        let mut list = self.lock();
+        let copies = list.copies(is_remote);
+        let at = copies.blobs.pop_front()?;
+        copies.room.give_back(cost(&at));
+        Some(at)
     }
 
     /// Something was forgotten: a scan is needed.
@@ -185,5 +250,51 @@ impl Todo {
 
     fn lock(&self) -> MutexGuard<'_, List> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::TableId;
+
+    use super::*;
+    use crate::blob::keyspace::Tables;
+
+    fn at(number: usize, name_bytes: usize) -> At {
+        let tables = Tables { blobs: TableId(1), staged: TableId(2), tags: TableId(3) };
+        At::new(tables, &format!("{number:0name_bytes$}"))
+    }
+
+    fn bytes(todo: &Todo) -> [usize; 6] {
+        let list = todo.lock();
+        let rooms = [&list.blobs_room, &list.due_room, &list.copies.room, &list.remote_copies.room];
+        let [blobs, due, copies, remote] = rooms.map(|room| room.0);
+        [blobs, due, copies, remote, list.doubts_room.0, list.tags_room.0]
+    }
+
+    /// Issue 18: the list counted blobs, so long names could make it take half a gigabyte.
+    #[test]
+    fn the_list_is_bounded_by_bytes_and_gives_them_back() {
+        let todo = Todo::default();
+        let piece = Piece { stream: 1, offset: 0, length: 1, crc: 0 };
+        for number in 0..40_000 {
+            let at = at(number, 3000);
+            todo.blob(&at);
+            todo.due(&at, 1);
+            todo.copy(at.clone(), number % 2 == 0);
+            todo.doubt(Doubt { at: at.clone(), pieces: vec![piece; 80], since: 0 });
+            todo.tags(&at, vec![("name".into(), "value".into())], 1);
+        }
+        let used = bytes(&todo);
+        assert!(used.iter().sum::<usize>() <= TODO_BYTES_MAX, "{used:?}");
+        assert!(used.iter().all(|used| *used > 3 * MIB), "every list is full: {used:?}");
+        assert!(todo.take_overflow(), "a scan finds what is missing");
+        while todo.next_blob().is_some() {}
+        while todo.next_copy(false).is_some() || todo.next_copy(true).is_some() {}
+        todo.ripe_doubts(1);
+        todo.ripe_tags(1, usize::MAX);
+        todo.turn_to_due(1);
+        while todo.next_blob().is_some() {}
+        assert_eq!(bytes(&todo), [0; 6]);
     }
 }

@@ -10,8 +10,12 @@ use lazuli_model::Service;
 
 use super::{Live, Name};
 
-/// Maximum number of cached containers. Beyond it the cache starts over.
-const CACHED_MAX: usize = 100_000;
+/// Memory of the cached records. Beyond it the cache starts over.
+pub const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Memory of a record besides its texts: its entry in the map, and its parts.
+const RECORD_BYTES: usize = 256;
+/// Memory of a stored access policy.
+const POLICY_BYTES: usize = 256;
 
 /// Home to lower-case name to container.
 type Homes = HashMap<Box<str>, HashMap<Box<str>, Arc<Live>>>;
@@ -20,7 +24,8 @@ type Homes = HashMap<Box<str>, HashMap<Box<str>, Arc<Live>>>;
 #[derive(Default)]
 pub struct Cache {
     services: [Homes; Service::ALL.len()],
-    count: usize,
+    /// Memory of the records.
+    bytes: usize,
     changes: u64,
     /// Containers that are being changed, with the number of changes. They are not cached during the change.
     unsettled: HashMap<(Service, Box<str>, Box<str>), usize>,
@@ -41,12 +46,14 @@ impl Cache {
     }
 
     pub fn remember(&mut self, name: Name<'_>, live: Arc<Live>) {
-        if self.count >= CACHED_MAX {
+        let bytes = cost(name, &live);
+        if self.bytes.saturating_add(bytes) > CACHE_BYTES_MAX {
             self.clear();
         }
         let names = self.services[name.service.index()].entry(name.home.into()).or_default();
-        if names.insert(name.folded.into(), live).is_none() {
-            self.count += 1;
+        self.bytes += bytes;
+        if let Some(before) = names.insert(name.folded.into(), live) {
+            self.bytes -= cost(name, &before);
         }
     }
 
@@ -76,17 +83,66 @@ impl Cache {
     fn forget(&mut self, name: Name<'_>) {
         self.changes += 1;
         let names = self.services[name.service.index()].get_mut(name.home);
-        if names.and_then(|names| names.remove(name.folded)).is_some() {
-            self.count -= 1;
+        if let Some(before) = names.and_then(|names| names.remove(name.folded)) {
+            self.bytes -= cost(name, &before);
         }
     }
 
     fn clear(&mut self) {
         self.services.iter_mut().for_each(HashMap::clear);
-        self.count = 0;
+        self.bytes = 0;
     }
+}
+
+/// The memory of a record in the cache.
+fn cost(name: Name<'_>, live: &Live) -> usize {
+    let record = &live.record;
+    let policies: usize = record.policies.iter().map(|policy| policy.id.len() + POLICY_BYTES).sum();
+    RECORD_BYTES + name.home.len() + name.folded.len() + record.name.len() + record.data.len() + policies
 }
 
 fn key(name: Name<'_>) -> (Service, Box<str>, Box<str>) {
     (name.service, name.home.into(), name.folded.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use lazuli_engine::{TableId, Version};
+
+    use super::*;
+    use crate::figures::Slot;
+    use crate::record::ContainerRecord;
+
+    fn live(name: &str, bytes: usize) -> Arc<Live> {
+        let record = ContainerRecord {
+            id: TableId(1),
+            more: Vec::new(),
+            name: name.into(),
+            policies: [].into(),
+            data: Bytes::from(vec![0; bytes]),
+        };
+        Arc::new(Live { record, version: Version(1), slot: Slot::OTHER })
+    }
+
+    /// Issue 18: the cache counted containers, so containers with large metadata could take a gigabyte.
+    #[test]
+    fn cached_containers_with_large_metadata_stay_within_the_bound() {
+        let mut cache = Cache::default();
+        let named = |folded| Name { service: Service::Blob, home: "home", folded };
+        let names: Vec<String> = (0..10_000).map(|number| format!("container{number}")).collect();
+        let mut largest = 0;
+        for name in &names {
+            cache.remember(named(name), live(name, 8 * 1024));
+            largest = largest.max(cache.bytes);
+            assert!(cache.bytes <= CACHE_BYTES_MAX && cache.get(named(name)).is_some());
+        }
+        assert!(largest > CACHE_BYTES_MAX / 2, "the bound was reached: {largest}");
+        // Everything that goes is given back.
+        cache.remember(named("container9999"), live("container9999", 10));
+        for name in &names {
+            cache.forget(named(name));
+        }
+        assert_eq!(cache.bytes, 0);
+    }
 }

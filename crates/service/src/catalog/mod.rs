@@ -23,6 +23,7 @@ use crate::figures::{Figures, Slot};
 use crate::record::{ContainerRecord, DroppedRecord};
 use crate::sweep::Dropped;
 use crate::{ATTEMPTS_MAX, Result, keyspace};
+pub use cache::CACHE_BYTES_MAX;
 use cache::Cache;
 
 pub use kept::{Restored, expire};

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use lazuli_engine::conformance::Rng;
+use lazuli_model::Metadata;
 use lazuli_model::blob::Outcome;
 use lazuli_model::blob::container::ContainerAction;
+use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{BlobEntry, BlobPage, Include, ListBlobs, ListedState};
 use lazuli_model::blob::operation::{BlobAction, Revision};
-use lazuli_model::blob::write::DeleteSnapshots;
+use lazuli_model::blob::write::{DeleteSnapshots, Settings};
 
 use crate::world::{CONTAINER, World, bytes_of};
 
@@ -220,4 +222,22 @@ async fn listings_step_over_prefixes_and_content() {
     let (found, rows) = world.counting(all(&world, &wanted, false)).await;
     assert_eq!(found.len(), 20);
     assert!(rows < 500, "{rows} rows were read");
+}
+
+/// Issue 18: a page was bounded by the number of its entries only, so metadata could make it take hundreds of megabytes.
+#[tokio::test]
+async fn a_page_of_large_entries_ends_early_and_loses_nothing() {
+    let world = World::with_inline(16).await;
+    let mut metadata = Metadata::default();
+    metadata.insert("large", &"m".repeat(8000)).unwrap();
+    let names: BTreeSet<String> = (0..2000).map(|number| format!("{number:04}")).collect();
+    for name in &names {
+        let settings = Settings { metadata: metadata.clone(), ..Settings::default() };
+        world.put_with(name, "", settings).await.unwrap();
+    }
+    let first = page(&world, &list()).await;
+    let bytes: usize = first.entries.iter().map(|entry| text(entry).len() + 8000).sum();
+    assert!(bytes <= LIST_PAGE_BYTES_MAX && bytes > LIST_PAGE_BYTES_MAX / 2, "{bytes}");
+    assert!(first.next.is_some());
+    assert_eq!(all(&world, &list(), true).await, expected(&names, &list()));
 }

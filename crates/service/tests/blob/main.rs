@@ -32,6 +32,7 @@ mod deleted;
 mod events;
 mod fused;
 mod leases;
+mod listed;
 mod listing;
 mod page_model;
 mod pages;

@@ -2,7 +2,7 @@
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::copy::{CopySource, SourceBlob};
-use lazuli_model::blob::list::Include;
+use lazuli_model::blob::list::{BlobEntry, BlobItem, Include, ListedState};
 use lazuli_model::blob::operation::{BlobAction, CopyBlob, Revision};
 use lazuli_model::blob::write::{DeleteSnapshots, TagOption};
 use lazuli_model::blob::{BlobName, ContainerName, Outcome};
@@ -99,6 +99,49 @@ async fn a_deleted_blob_keeps_its_versions() {
     }
     world.settle().await;
     assert_eq!((world.pieces().await, world.rows().await), (0, 0));
+}
+
+/// `include=deletedwithversions` lists blobs of which only versions exist, as their latest version. It was parsed and had no
+/// effect.
+#[tokio::test]
+async fn deleted_blobs_with_versions_are_listed_on_request() {
+    let mut world = World::versioned().await;
+    let with_versions = Include { deleted_with_versions: true, ..Include::default() };
+    for number in [1, 2, 3] {
+        put(&world, number).await;
+    }
+    let latest = put(&world, 4).await;
+    assert_eq!(world.listed(with_versions).await, ["a"], "a blob that exists is not marked");
+    world.on("a", DELETE).await.unwrap();
+    for name in ["b", "c"] {
+        world.put(name, bytes_of(1, 10)).await.unwrap();
+    }
+    world.settle().await;
+    assert_eq!(world.listed(Include::default()).await, ["b", "c"]);
+    assert_eq!(world.listed(with_versions).await, ["a!", "b", "c"]);
+    let entries = world.entries(with_versions).await;
+    let BlobEntry::Blob(BlobItem { state: ListedState::Committed(shown), .. }) = &entries[0] else {
+        panic!()
+    };
+    let Ok(Outcome::Blob(found)) = at(&world, latest, BlobAction::GetProperties).await else { panic!() };
+    assert_eq!((shown.stamp, shown.size, shown.version), (found.stamp, found.size, None));
+    // Together with the versions, on pages of any size.
+    let both = Include { versions: true, ..with_versions };
+    let expected = world.listed(both).await;
+    assert_eq!((expected.len(), expected[4].as_str()), (7, "a!"), "{expected:?}");
+    for (include, expected) in [(both, expected), (with_versions, vec!["a!".into(), "b".into(), "c".into()])]
+    {
+        for max_results in 1..8 {
+            assert_eq!(world.listed_by(include, max_results).await, expected, "{max_results}");
+        }
+    }
+    // A version that is left is enough, the last one that is deleted takes the blob along.
+    for entry in world.entries(versions()).await {
+        let BlobEntry::Blob(BlobItem { revision: Revision::Version(id), .. }) = entry else { continue };
+        assert_eq!(world.listed(with_versions).await.len(), 3);
+        at(&world, id, DELETE).await.unwrap();
+    }
+    assert_eq!(world.listed(with_versions).await, ["b", "c"]);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use lazuli_engine::content::{
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine, EngineFuture, Layer, Page, Scan, TableId};
 use lazuli_model::blob::container::{ContainerAction, DefaultScope, PublicAccess};
-use lazuli_model::blob::list::{BlobEntry, BlobItem, FindBlobs, FoundBlob, Include, ListBlobs, ListedState};
+use lazuli_model::blob::list::{FindBlobs, FoundBlob};
 use lazuli_model::blob::operation::{BlobAction, GetBlob, Operation, Revision};
 use lazuli_model::blob::tag::TagQuery;
 use lazuli_model::blob::write::Settings;
@@ -217,27 +217,6 @@ impl World {
         self.run(Operation::SetProperties(Box::new(update))).await
     }
 
-    /// Everything that a listing returns, as text: `name@snapshot`, `name#version`, `*` for the current version, `-` for
-    /// deleted.
-    pub async fn listed(&self, include: Include) -> Vec<String> {
-        self.entries(include).await.iter().map(text_of).collect()
-    }
-
-    /// All entries of a listing.
-    pub async fn entries(&self, include: Include) -> Vec<BlobEntry> {
-        let list = ListBlobs {
-            prefix: String::new(),
-            delimiter: None,
-            from: None,
-            start_from: None,
-            max_results: 5000,
-            include,
-        };
-        let listing = ContainerAction::ListBlobs(Box::new(list));
-        let Outcome::Blobs(page) = self.on_container(CONTAINER, listing).await.unwrap() else { panic!() };
-        page.entries
-    }
-
     /// The same stores, as a newly started process finds them.
     pub fn restarted(&self) -> Self {
         let content = self.content.reopened();
@@ -410,19 +389,6 @@ impl World {
     /// The number of pieces that the content store has.
     pub async fn pieces(&self) -> usize {
         self.content.list(Spot::START).await.unwrap().extents.len()
-    }
-}
-
-fn text_of(entry: &BlobEntry) -> String {
-    let BlobEntry::Blob(BlobItem { name, revision, state: ListedState::Committed(found), .. }) = entry else {
-        return "?".to_owned();
-    };
-    let deleted = if found.deleted.is_some() { "-" } else { "" };
-    let current = if found.version.is_some_and(|version| version.is_current) { "*" } else { "" };
-    match revision {
-        Revision::Current => format!("{name}{current}{deleted}"),
-        Revision::Snapshot(time) => format!("{name}@{}{deleted}", time.ticks() - START_TICKS),
-        Revision::Version(time) => format!("{name}#{}{deleted}", time.ticks() - START_TICKS),
     }
 }
 

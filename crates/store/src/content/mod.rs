@@ -95,6 +95,10 @@ impl PackContent {
 }
 
 impl Content for PackContent {
+    fn bounds_reads(&self) -> bool {
+        true
+    }
+
     fn inline_max(&self) -> usize {
         INLINE_BYTES_MAX
     }

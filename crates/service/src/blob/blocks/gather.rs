@@ -100,16 +100,22 @@ impl Search {
         if found.staged.is_some_and(|(latest, _)| latest > version) {
             return;
         }
-        found.staged = Some((version, self.contents.len()));
+        // A later upload takes the place of an earlier one, so that repeated uploads take no more memory.
+        let place = found.staged.map_or(self.contents.len(), |(_, place)| place);
+        found.staged = Some((version, place));
         let key = row.key();
-        self.contents.push(match row.block {
+        let content = match row.block {
             Staged::Pieces(pieces) => BlockContent::Parts(pieces.into_iter().map(Part::Whole).collect()),
             Staged::Inline(bytes) if self.kept + bytes.len() <= KEPT_BYTES_MAX => {
                 self.kept += bytes.len();
                 BlockContent::Bytes(bytes)
             }
             Staged::Inline(bytes) => BlockContent::Row { key, length: bytes.len() as u64 },
-        });
+        };
+        match self.contents.get_mut(place) {
+            Some(earlier) => *earlier = content,
+            None => self.contents.push(content),
+        }
     }
 
     fn committed(&mut self, id: Option<BlockId>, content: impl FnOnce() -> BlockContent) {

@@ -2,6 +2,7 @@
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::block::{BlockEntry, BlockListFilter};
+use lazuli_model::blob::limits::UNCOMMITTED_BLOCKS_MAX;
 use lazuli_model::blob::operation::{BlobRequest, Revision as Which};
 use lazuli_model::blob::outcome::BlockList;
 use lazuli_model::blob::{BlobKind, Outcome};
@@ -50,11 +51,13 @@ impl Core {
         Ok(Outcome::BlockList(Box::new(list)))
     }
 
-    /// The uncommitted blocks that count, the latest upload of each.
+    /// The uncommitted blocks that count, the latest upload of each: as many as Azure can have.
     async fn uncommitted_blocks(&self, at: &At, horizon: u64) -> Result<Vec<BlockEntry>> {
         let mut blocks: Vec<(BlockEntry, u64)> = Vec::new();
         let mut rows = self.staged_rows(at);
-        while let Some(page) = rows.next().await? {
+        while blocks.len() <= UNCOMMITTED_BLOCKS_MAX
+            && let Some(page) = rows.next().await?
+        {
             for row in page.into_iter().filter(|row| row.version > horizon) {
                 let entry = BlockEntry { id: row.id, size: row.block.length() };
                 match blocks.last_mut() {
@@ -68,6 +71,7 @@ impl Core {
                 }
             }
         }
+        blocks.truncate(UNCOMMITTED_BLOCKS_MAX);
         Ok(blocks.into_iter().map(|(entry, _)| entry).collect())
     }
 }

@@ -23,6 +23,10 @@ pub struct Filter {
     has_uncommitted: bool,
     has_deleted: bool,
     has_versions: bool,
+    /// Blobs of which only versions exist are wanted.
+    has_versions_only: bool,
+    /// The last head had a blob.
+    is_blob: bool,
     /// The prefix that was returned last: all names with this prefix are covered.
     known: Option<String>,
     unwanted_rows: usize,
@@ -40,6 +44,8 @@ impl Filter {
             has_uncommitted: list.include.uncommitted,
             has_deleted: list.include.deleted,
             has_versions: list.include.versions,
+            has_versions_only: list.include.deleted_with_versions,
+            is_blob: false,
             known: None,
             unwanted_rows: 0,
             unwanted_bytes: 0,
@@ -58,19 +64,22 @@ impl Filter {
         })
     }
 
-    fn is_wanted(&self, row: &RowView<'_>) -> bool {
+    fn is_wanted(&mut self, row: &RowView<'_>) -> bool {
         if self.is_too_early(row.partition) || self.is_known(row) {
             return false;
         }
         if row.row == keyspace::HEAD {
-            return Head::is_blob(row.value)
+            self.is_blob = Head::is_blob(row.value);
+            let wants_versions = self.has_versions || self.has_versions_only;
+            return self.is_blob
                 || (self.has_uncommitted && Head::is_uncommitted(row.value))
                 || (self.has_deleted && (self.has_snapshots || Head::has_deleted(row.value)))
-                || (self.has_versions && Head::has_versions(row.value));
+                || (wants_versions && Head::has_versions(row.value));
         }
         match RowKind::of(row.row) {
             Some(RowKind::Snapshot(_)) => self.has_snapshots,
-            Some(RowKind::Version(_)) => self.has_versions,
+            // The head of a blob comes before its versions.
+            Some(RowKind::Version(_)) => self.has_versions || (self.has_versions_only && !self.is_blob),
             _ => false,
         }
     }

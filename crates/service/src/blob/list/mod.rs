@@ -1,21 +1,23 @@
 //! List Blobs, flat and by delimiter.
 //!
 //! The cost of a page is proportional to its results: the scan skips the rest of a blob with much content, and the rest
-//! of a prefix that was returned. It looks for one entry more than requested, so that the last page has no marker.
+//! of a prefix that was returned. It looks for one entry more than requested, so that the last page has no marker. A page
+//! also ends when its entries take [`LIST_PAGE_BYTES_MAX`] bytes of memory.
 
 mod filter;
 
 use lazuli_engine::{Bound, KeyRange, Place, Row, Scan};
+use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{BlobEntry, BlobItem, BlobPage, BlobPosition, ListBlobs, ListedState};
 use lazuli_model::blob::operation::Revision as Which;
-use lazuli_model::blob::{BlobKind, BlobProperties, ContainerName, Outcome};
+use lazuli_model::blob::{BlobKind, BlobProperties, ContainerName, Outcome, Tags};
 
 use super::core::{Core, tables_of};
 use super::keep::{Life, life_of};
 use super::keyspace::{self, RowKind, Tables};
 use super::order::{after_prefix, compare, start_for_bytes};
 use super::read::shown;
-use super::record::{Head, time};
+use super::record::{Head, Revision, time};
 use crate::Result;
 use filter::Filter;
 
@@ -50,6 +52,12 @@ struct Lister<'a> {
     end: Bound,
     /// Entries with their positions; one more than the page takes.
     entries: Vec<(BlobEntry, BlobPosition)>,
+    /// The memory that they take.
+    bytes: usize,
+    /// The name whose versions the page before has returned, if this one starts with the blob itself.
+    returned: Option<String>,
+    /// The latest version of a blob that may have nothing else.
+    latest: Option<(String, Revision)>,
     /// A blob whose snapshots and versions come first.
     held: Option<(String, Head)>,
     /// The time of the listing, in ticks.
@@ -70,12 +78,24 @@ impl<'a> Lister<'a> {
         };
         let is_before = compare(&from, &list.prefix).is_lt();
         let (from, entry) = if is_before { (list.prefix.clone(), FIRST) } else { (from, entry) };
-        let now = core.clock().ticks();
-        Self { core, tables, list, from, entry, end, entries: Vec::new(), held: None, now }
+        Self {
+            returned: (entry == Which::Current).then(|| from.clone()),
+            now: core.clock().ticks(),
+            core,
+            tables,
+            list,
+            from,
+            entry,
+            end,
+            entries: Vec::new(),
+            bytes: 0,
+            latest: None,
+            held: None,
+        }
     }
 
     async fn run(mut self) -> Result<BlobPage> {
-        let wanted = usize::try_from(self.list.max_results).unwrap_or(usize::MAX);
+        let mut wanted = usize::try_from(self.list.max_results).unwrap_or(usize::MAX);
         let options = &self.core.service.options;
         let started = (options.elapsed)();
         let mut next = None;
@@ -85,6 +105,10 @@ impl<'a> Lister<'a> {
             let page = self.core.engine().scan(self.scan(wanted + 2 - self.entries.len())).await?;
             for row in page.rows {
                 self.take(row)?;
+            }
+            if self.bytes >= LIST_PAGE_BYTES_MAX {
+                // As if fewer entries had been asked for: the next one only tells where the next page starts.
+                wanted = wanted.min(self.entries.len().max(1));
             }
             let Some(place) = page.next else {
                 self.release();
@@ -113,6 +137,8 @@ impl<'a> Lister<'a> {
                 Some(keyspace::snapshot(time.ticks()))
             }
             Which::Version(time) => Some(keyspace::version(time.ticks())),
+            // The blob may be shown as its latest version.
+            Which::Current if self.list.include.deleted_with_versions => Some(keyspace::version(0)),
             Which::Current => Some(keyspace::CONTENT.to_owned()),
             _ => None,
         };
@@ -145,7 +171,9 @@ impl<'a> Lister<'a> {
             Some(RowKind::Snapshot(ticks)) if self.list.include.snapshots => {
                 (self.from, self.entry) = (partition, Which::Snapshot(time(ticks)));
             }
-            Some(RowKind::Version(ticks)) if self.list.include.versions => {
+            Some(RowKind::Version(ticks))
+                if self.list.include.versions || self.list.include.deleted_with_versions =>
+            {
                 (self.from, self.entry) = (partition, Which::Version(time(ticks)));
             }
             // The head was filtered already.
@@ -165,6 +193,7 @@ impl<'a> Lister<'a> {
             let is_known =
                 matches!(self.entries.last(), Some((BlobEntry::Prefix(last), _)) if *last == group);
             if !is_known {
+                self.bytes += size_of::<(BlobEntry, BlobPosition)>() + 2 * group.len();
                 self.entries.push((BlobEntry::Prefix(group), position));
             }
             return Ok(());
@@ -174,7 +203,8 @@ impl<'a> Lister<'a> {
                 let mut head = Head::decode(&value)?;
                 head.settle(self.now);
                 self.held = Some((partition.into(), head));
-                if !self.list.include.snapshots && !self.list.include.versions {
+                let include = &self.list.include;
+                if !include.snapshots && !include.versions && !include.deleted_with_versions {
                     self.release();
                 }
             }
@@ -193,12 +223,20 @@ impl<'a> Lister<'a> {
     fn take_revision(&mut self, name: &str, which: Which, value: &bytes::Bytes) -> Result<()> {
         let Some((_, head)) = &self.held else { return Ok(()) };
         let Some(mut revision) = Head::decode(value)?.blob else { return Ok(()) };
-        match life_of(which, head, &revision, self.now) {
+        let life = life_of(which, head, &revision, self.now);
+        revision.settle(self.now);
+        let is_version = matches!(which, Which::Version(_));
+        if is_version && self.list.include.deleted_with_versions && life != Life::Gone {
+            self.latest = Some((name.into(), Revision { deleted: None, version: 0, ..revision.clone() }));
+        }
+        if is_version && (!self.list.include.versions || self.returned.as_deref() == Some(name)) {
+            return Ok(());
+        }
+        match life {
             Life::Live => revision.deleted = None,
             Life::Deleted(deleted) if self.list.include.deleted => revision.deleted = Some(deleted),
             Life::Deleted(_) | Life::Gone => return Ok(()),
         }
-        revision.settle(self.now);
         self.push(name, which, revision);
         Ok(())
     }
@@ -208,26 +246,38 @@ impl<'a> Lister<'a> {
         let Some((name, head)) = self.held.take() else { return };
         let is_staged = head.marks.staged.is_some_and(|marks| marks.is_live);
         let deleted = head.restorable(self.now).filter(|_| self.list.include.deleted).cloned();
-        match head.blob.or(deleted) {
-            Some(revision) => self.push(&name, Which::Current, revision),
-            None if is_staged && self.list.include.uncommitted => {
-                let state = ListedState::Uncommitted(BlobKind::Block);
-                let item = BlobItem { name: name.clone(), revision: Which::Current, state, tags: None };
-                let position = BlobPosition { name, revision: Some(Which::Current) };
-                self.entries.push((BlobEntry::Blob(item), position));
+        let latest = self.latest.take().filter(|(of, _)| *of == name).map(|(_, revision)| revision);
+        match (head.blob.or(deleted), latest) {
+            (Some(revision), _) => self.push(&name, Which::Current, revision),
+            (None, Some(version)) => {
+                self.push(&name, Which::Current, version);
+                if let Some((BlobEntry::Blob(item), _)) = self.entries.last_mut() {
+                    item.has_versions_only = Some(true);
+                }
             }
-            None => {}
+            (None, None) if is_staged && self.list.include.uncommitted => {
+                let state = ListedState::Uncommitted(BlobKind::Block);
+                self.add(&name, Which::Current, state, None);
+            }
+            (None, None) => {}
         }
     }
 
-    fn push(&mut self, name: &str, which: Which, revision: super::record::Revision) {
+    fn push(&mut self, name: &str, which: Which, revision: Revision) {
         let tags = self.list.include.tags.then(|| revision.tags.clone());
         let deleted = revision.deleted.map(|deleted| deleted.info(self.now));
         let properties = shown(revision, which, self.core.now());
         let version = properties.version.filter(|_| self.list.include.versions);
         let state = ListedState::Committed(Box::new(BlobProperties { deleted, version, ..properties }));
-        let item = BlobItem { name: name.into(), revision: which, state, tags };
+        self.add(name, which, state, tags);
+    }
+
+    fn add(&mut self, name: &str, which: Which, state: ListedState, tags: Option<Tags>) {
+        let is_root = which == Which::Current;
+        let has_versions_only = (is_root && self.list.include.deleted_with_versions).then_some(false);
+        let item = BlobItem { name: name.into(), revision: which, state, tags, has_versions_only };
         let position = BlobPosition { name: name.into(), revision: Some(which) };
+        self.bytes += item.bytes() + size_of::<BlobPosition>() + name.len();
         self.entries.push((BlobEntry::Blob(item), position));
     }
 

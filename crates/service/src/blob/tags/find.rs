@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lazuli_engine::{Row, Scan, Verdict};
 use lazuli_model::Service;
+use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{FindBlobs, FoundBlob, FoundPage, FoundPosition};
 use lazuli_model::blob::{ContainerName, Outcome, Tags};
 
@@ -29,6 +30,8 @@ struct Search<'a> {
     wanted: usize,
     started: Duration,
     found: Vec<(FoundBlob, FoundPosition)>,
+    /// The memory that they take.
+    bytes: usize,
     /// Where to resume, if the search took too long.
     cut: Option<FoundPosition>,
 }
@@ -45,7 +48,8 @@ impl Core {
         let wanted = usize::try_from(find.max_results).unwrap_or(usize::MAX);
         let started = (self.service.options.elapsed)();
         let named = find.query.container.clone();
-        let mut search = Search { core: self, find, span, wanted, started, found: Vec::new(), cut: None };
+        let mut search =
+            Search { core: self, find, span, wanted, started, found: Vec::new(), bytes: 0, cut: None };
         match (container, named) {
             (Some(own), named) => {
                 let tables = tables_of(&*self.container(home, &own).await?)?;
@@ -130,7 +134,12 @@ impl Search<'_> {
                     let found = FoundBlob { container: container.into(), blob: blob.into(), tags };
                     let value = Some(value.to_owned());
                     let position = FoundPosition { container: container.into(), value, blob: blob.into() };
+                    self.bytes += cost(&found, &position);
                     self.found.push((found, position));
+                    if self.bytes >= LIST_PAGE_BYTES_MAX {
+                        // As if fewer had been asked for: the next one only tells where the next page starts.
+                        self.wanted = self.wanted.min(self.found.len());
+                    }
                 }
             }
             // The row is out of date.
@@ -166,6 +175,14 @@ impl Search<'_> {
         }
         FoundPage { items: self.found.into_iter().map(|(found, _)| found).collect(), next }
     }
+}
+
+/// About the memory of a blob that was found.
+fn cost(found: &FoundBlob, position: &FoundPosition) -> usize {
+    let tags: usize = found.tags.iter().map(|(name, value)| name.len() + value.len() + 64).sum();
+    let names =
+        2 * (found.container.len() + found.blob.len()) + position.value.as_ref().map_or(0, String::len);
+    size_of::<(FoundBlob, FoundPosition)>() + names + tags
 }
 
 fn position_of(container: &str, row: &str) -> Option<FoundPosition> {

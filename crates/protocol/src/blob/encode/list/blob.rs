@@ -54,6 +54,9 @@ fn committed(
     if found.deleted.is_some() {
         leaf(out, "Deleted", "true");
     }
+    if let Some(is_so) = item.has_versions_only {
+        leaf(out, "HasVersionsOnly", if is_so { "true" } else { "false" });
+    }
     nest(out, "Properties", |out| properties(out, version, include, item.revision, found));
     if include.metadata {
         metadata(out, &found.metadata);

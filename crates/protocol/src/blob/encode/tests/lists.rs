@@ -21,7 +21,7 @@ fn blob() -> BlobProperties {
 
 fn item(name: &str, revision: Revision, found: BlobProperties) -> BlobEntry {
     let state = ListedState::Committed(Box::new(found));
-    BlobEntry::Blob(BlobItem { name: name.into(), revision, state, tags: None })
+    BlobEntry::Blob(BlobItem { name: name.into(), revision, state, tags: None, has_versions_only: None })
 }
 
 fn list(version: &str, listing: Listing, entries: Vec<BlobEntry>) -> String {
@@ -81,6 +81,7 @@ fn snapshots_deleted_and_uncommitted_blobs() {
         revision: Revision::Current,
         state: ListedState::Uncommitted(BlobKind::Block),
         tags: None,
+        has_versions_only: None,
     };
     let entries = vec![
         item("s", Revision::Snapshot(time("2024-05-06")), snapshot),
@@ -117,6 +118,7 @@ fn metadata_and_tags_come_if_asked_for() {
             revision: Revision::Current,
             state,
             tags: Some(tags),
+            has_versions_only: None,
         })]
     };
     let include = Include { metadata: true, tags: true, ..Include::default() };
@@ -125,6 +127,20 @@ fn metadata_and_tags_come_if_asked_for() {
     assert!(text.contains(end), "{text}");
     let plain = list(NEW, Listing::default(), entry());
     assert!(!plain.contains("<Metadata>") && !plain.contains("<Tags>"), "{plain}");
+}
+
+/// As in a recording of the JavaScript SDK's tests: in front of the properties, which are those of the latest version.
+#[test]
+fn deleted_blobs_with_versions_are_marked() {
+    let of = |has_versions_only| {
+        let state = ListedState::Committed(Box::new(blob()));
+        let item =
+            BlobItem { name: "b".into(), revision: Revision::Current, state, tags: None, has_versions_only };
+        list(NEW, Listing::default(), vec![BlobEntry::Blob(item)])
+    };
+    assert!(of(Some(true)).contains("<Name>b</Name><HasVersionsOnly>true</HasVersionsOnly><Properties>"));
+    assert!(of(Some(false)).contains("<Name>b</Name><HasVersionsOnly>false</HasVersionsOnly><Properties>"));
+    assert!(!of(None).contains("HasVersionsOnly"));
 }
 
 #[test]
