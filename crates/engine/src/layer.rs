@@ -33,6 +33,11 @@ pub trait Layer: Send + Sync + 'static {
         self.below().memory_bytes_max()
     }
 
+    /// See [`Engine::status`].
+    fn status(&self) -> EngineFuture<'_, Status> {
+        self.below().status()
+    }
+
     /// See [`Engine::content`].
     fn content(&self) -> Option<Arc<dyn Content>> {
         self.below().content()
@@ -87,7 +92,7 @@ impl<L: Layer> Engine for L {
     }
 
     fn status(&self) -> EngineFuture<'_, Status> {
-        self.below().status()
+        Layer::status(self)
     }
 
     fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {

@@ -8,6 +8,7 @@ use lazuli_engine::Clock;
 use lazuli_model::Service;
 pub use lazuli_service::blob::Versioning;
 
+use crate::memory::{PAGE_BYTES, PAGES_PER_ENCODING};
 use crate::outbound::AllowedHost;
 use crate::throttle::Rates;
 use crate::{events, oauth, tls};
@@ -36,34 +37,28 @@ pub struct Limits {
     pub idle_time_max: Duration,
     /// From the end of the body to the response, and the window in which the client must take some of the response.
     pub request_time_max: Duration,
+    /// How long a health check waits for the engine.
+    pub health_time_max: Duration,
 }
 
 impl Limits {
     /// Anything up to this size does not count towards [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
 
-    /// Memory of a page while it is built: its rows, and the response that they become.
-    const PAGE_BYTES: usize = 2 * lazuli_model::table::limits::PAGE_BYTES_MAX;
-
-    /// Number of pages for which there must be memory before one large page may be encoded: as a response, control
-    /// characters and the addresses of entities with long keys are six and seven times as long as they are stored, and
-    /// a buffer is copied as it grows.
-    const PAGES_PER_ENCODING: usize = 8;
-
     /// Minimum of [`Limits::bodies_bytes_max`]: with less, the largest request or page would always be rejected. A
     /// buffer for a head doubles as it grows.
     pub fn bodies_bytes_min(&self) -> usize {
-        (self.body_bytes_max + 2 * self.head_bytes_max).max(Self::PAGE_BYTES)
+        (self.body_bytes_max + 2 * self.head_bytes_max).max(PAGE_BYTES)
     }
 
-    /// Pages that may be built at a time, given the memory for responses: [`Limits::bodies_bytes_max`].
+    /// Pages of entities that may be built at a time, given the memory for responses: [`Limits::bodies_bytes_max`].
     pub fn pages_max(&self) -> usize {
-        (self.bodies_bytes_max / Self::PAGE_BYTES).max(1)
+        (self.bodies_bytes_max / PAGE_BYTES).max(1)
     }
 
     /// How many of these may be large pages that are being encoded.
     pub fn encodings_max(&self) -> usize {
-        (self.pages_max() / Self::PAGES_PER_ENCODING).max(1)
+        (self.pages_max() / PAGES_PER_ENCODING).max(1)
     }
 }
 
@@ -80,6 +75,7 @@ impl Default for Limits {
             body_time_max: Duration::from_secs(30),
             idle_time_max: Duration::from_secs(120),
             request_time_max: Duration::from_secs(30),
+            health_time_max: Duration::from_secs(1),
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::blob::Background;
 use crate::clock::Stopwatch;
 use crate::config::Config;
 use crate::entropy::{Ids, random};
+use crate::health::Health;
+use crate::http::Budget;
 use crate::metrics::Metrics;
 use crate::oauth::Oauth;
 use crate::outbound::Outbound;
@@ -42,13 +44,14 @@ pub struct State {
     /// Requests to the servers that blobs may be copied from.
     pub(crate) copy_sources: Arc<Outbound>,
     pub(crate) throttle: Throttle,
-    /// Permits for pages that are being built.
-    pub(crate) pages: Arc<Semaphore>,
-    /// Permits for large pages that are being encoded.
+    /// The memory for responses that are being built.
+    pub(crate) building: Budget,
+    /// Permits for large responses that are being encoded.
     pub(crate) encodings: Arc<Semaphore>,
     /// Permits for catalog changes, which may outlive their request's timeout.
     pub(crate) changes: Arc<Semaphore>,
     pub(crate) watch: Stopwatch,
+    pub(crate) health: Health,
 }
 
 impl State {
@@ -66,6 +69,7 @@ impl State {
         entropy: impl Fn() -> [u8; 16] + Send + Sync + 'static,
     ) -> Self {
         let service = Arc::new(service);
+        let engine = service.engine().clone();
         let ids = Ids::from_bytes(entropy());
         let copy_sources = Arc::new(Outbound::new(config.copy_sources.clone(), config.limits.body_time_max));
         let blobs = service.engine().content().map(|content| {
@@ -90,10 +94,11 @@ impl State {
             oauth: None,
             copy_sources,
             throttle: Throttle::new(config.rates),
-            pages: Arc::new(Semaphore::new(config.limits.pages_max())),
+            building: Budget::new(config.limits.bodies_bytes_max),
             encodings: Arc::new(Semaphore::new(config.limits.encodings_max())),
             changes: Arc::new(Semaphore::new(CHANGES_MAX)),
             watch: Stopwatch::start(),
+            health: Health::new(engine, config.limits.health_time_max),
             config,
         }
     }

@@ -7,7 +7,7 @@
 //! 3. Path and query: names, `snapshot`, `versionid`. 400.
 //! 4. Method, `restype`, `comp` and the headers that choose an operation. 405, 400, 501.
 //! 5. Headers and parameters of the operation: presence, form, combination, declared length. 400, 411, 413.
-//! 6. Authorisation: whether the caller may do this. 403, or 404 for anonymous requests.
+//! 6. Authorisation: whether the caller may do this. 403, or 404 for anonymous requests. Then `timeout`. 400.
 //! 7. The body of an operation that is described by a document: size, checksum, form. 413, 400.
 //! 8. The container exists. 404.
 //! 9. The lease, for operations that create or change a blob. 412. It comes before conditions: the holder of the lease may

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::entropy;
+use crate::health::Readiness;
 use crate::http::{Body, Handler, Peer, Reply, RequestHead};
 use crate::metrics::{self, View};
 use crate::state::State;
@@ -120,11 +121,9 @@ impl Admin {
     }
 
     async fn health(&self) -> Result<Value, Refusal> {
-        let status =
-            self.state.service().engine().status().await.map_err(|error| Refusal(503, error.to_string()))?;
-        match status.poisoned {
-            Some(why) => Err(Refusal(503, format!("the server does not accept writes: {why}"))),
-            None => Ok(json!({ "status": "ok", "engine": status.place })),
+        match self.state.health.check().await {
+            Readiness::Ready(status) => Ok(json!({ "status": "ok", "engine": status.place })),
+            other => Err(Refusal(503, other.reason().unwrap_or_default())),
         }
     }
 

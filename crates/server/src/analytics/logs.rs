@@ -22,7 +22,7 @@ const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Lines are written when they reach this total size, and periodically.
 pub const WAITING_BYTES_MAX: usize = 256 * 1024;
 /// Beyond this size lines are dropped: the writer is too slow.
-const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
+pub const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
 /// The last log of an hour.
 const NUMBER_MAX: u32 = 999_999;
 /// The kinds of requests in the order of `LogType`.

@@ -26,7 +26,7 @@ use lazuli_model::properties::{Logging, Metrics as MetricsSettings};
 use lazuli_model::table::name::metrics_tables;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, ErrorCode, OperationKind, Service, TableName};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -44,6 +44,12 @@ pub use status::Auth;
 pub const DIRECTORY: &str = "analytics";
 /// Maximum records in the queue.
 const QUEUE_RECORDS_MAX: usize = 4096;
+/// Memory of these records. Beyond it records are dropped, as beyond their number.
+const QUEUE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What one unit of that bound stands for.
+const QUEUE_UNIT_BYTES: usize = 64;
+/// Upper bound of the memory that waits to be written: records, lines that wait, and lines that are being written.
+pub const MEMORY_BYTES_MAX: usize = QUEUE_BYTES_MAX + 2 * logs::LATE_BYTES_MAX;
 /// Maximum records taken from the queue at a time.
 const TAKEN_MAX: usize = 256;
 /// Maximum time that a line waits.
@@ -60,6 +66,8 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 pub struct Analytics {
     sender: mpsc::Sender<Message>,
     receiver: Mutex<Option<mpsc::Receiver<Message>>>,
+    /// The memory that is left for records.
+    room: Arc<Semaphore>,
     taken: AtomicU64,
     dropped: AtomicU64,
     /// Records of requests that failed to authenticate.
@@ -67,7 +75,8 @@ pub struct Analytics {
 }
 
 enum Message {
-    Record(Box<Record>),
+    /// With its share of the memory.
+    Record(Box<Record>, OwnedSemaphorePermit),
     /// Write everything, then exit.
     Close,
 }
@@ -78,6 +87,7 @@ impl Default for Analytics {
         Self {
             sender,
             receiver: Mutex::new(Some(receiver)),
+            room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES)),
             taken: AtomicU64::default(),
             dropped: AtomicU64::default(),
             rejected: Bucket::new(REJECTED_RATE),
@@ -93,7 +103,11 @@ impl Analytics {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.sender.try_send(Message::Record(Box::new(record))).is_err() {
+        let units = u32::try_from(record.bytes().div_ceil(QUEUE_UNIT_BYTES)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(units);
+        let left =
+            room.is_ok_and(|room| self.sender.try_send(Message::Record(Box::new(record), room)).is_ok());
+        if !left {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -173,7 +187,10 @@ impl Clerk {
             let mut is_last = false;
             for message in taken.drain(..) {
                 match message {
-                    Message::Record(record) => self.take(&record),
+                    Message::Record(record, room) => {
+                        self.take(&record);
+                        drop(room);
+                    }
                     Message::Close => is_last = true,
                 }
             }
@@ -359,5 +376,48 @@ impl Drop for Clerk {
     fn drop(&mut self) {
         // A measurement can take long. The next start repeats it.
         self.measuring.iter().for_each(JoinHandle::abort);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line::Line;
+    use super::*;
+
+    fn record(bytes: usize) -> Record {
+        Record {
+            service: Service::Table,
+            account: "account".into(),
+            secondary: false,
+            kind: OperationKind::QueryEntities,
+            error: None,
+            auth: Auth::Key,
+            start: DateTime::STORABLE_MIN,
+            time: Duration::ZERO,
+            server_time: Duration::ZERO,
+            ingress: 0,
+            egress: 0,
+            hour_metrics: MetricsSettings::default(),
+            minute_metrics: MetricsSettings::default(),
+            line: Some(Line(vec!["x".repeat(bytes)])),
+        }
+    }
+
+    /// Issue 18: 4,096 waiting records of 48 KiB took 192 MiB.
+    #[test]
+    fn waiting_records_are_bounded_by_bytes() {
+        let analytics = Analytics::default();
+        let large = 48 * 1024;
+        for _ in 0..QUEUE_RECORDS_MAX {
+            analytics.leave(record(large), Duration::ZERO);
+        }
+        let (_, dropped) = analytics.counts();
+        let kept = QUEUE_RECORDS_MAX - usize::try_from(dropped).unwrap();
+        assert!(kept * large <= QUEUE_BYTES_MAX && (kept + 2) * large > QUEUE_BYTES_MAX, "{kept}");
+        // What is taken makes room.
+        let mut receiver = analytics.receiver.lock().unwrap().take().unwrap();
+        assert!(receiver.try_recv().is_ok());
+        analytics.leave(record(large / 2), Duration::ZERO);
+        assert_eq!(analytics.counts().1, dropped);
     }
 }

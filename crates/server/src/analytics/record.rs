@@ -126,6 +126,14 @@ impl Record {
         })
     }
 
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let line = self.line.iter().flat_map(|line| &line.0);
+        size_of::<Self>()
+            + self.account.len()
+            + line.map(|field| size_of::<String>() + field.capacity()).sum::<usize>()
+    }
+
     /// Did the request fail to authenticate?
     pub fn is_unauthenticated(&self) -> bool {
         self.error.is_some_and(is_unauthenticated)

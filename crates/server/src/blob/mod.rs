@@ -4,11 +4,14 @@
 //! streamed in both directions and never held whole.
 
 mod batch;
+mod cost;
 mod remote;
 mod source;
 mod stream;
 mod structured;
 pub(crate) mod website;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use lazuli_model::blob::condition::ETags;
@@ -17,6 +20,7 @@ use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::blob::{Intent, Shape, decode, encode, is_structured};
+use lazuli_protocol::http::timeout::timeout;
 use lazuli_service::Grant;
 use lazuli_service::access::blob::{authorize, creates_only};
 use lazuli_service::blob::{Blobs, Supply};
@@ -67,6 +71,7 @@ impl Work<'_> {
         if let Some(operation) = intent.operation().filter(|found| !is_for_server(found)) {
             authorize(grant, operation)?;
         }
+        let time = timeout(address.query)?;
         let bytes = if intent.needs_body() {
             let max = usize::try_from(intent.body_max(context.version)).unwrap_or(usize::MAX);
             note.receive(body.collect(max)).await?
@@ -82,17 +87,20 @@ impl Work<'_> {
             let key = self.state.delegation_key(Service::Blob, self.request, period)?;
             return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))).into());
         }
-        self.execute(operation, shape, body, note).await
+        self.execute(operation, shape, time, body, note).await
     }
 
     async fn execute(
         &self,
         mut operation: Operation,
         shape: Shape,
+        time: Option<Duration>,
         body: &mut impl Body,
         note: &mut Note,
     ) -> Result<Reply, Failure> {
         let Request { head, grant, context, .. } = self.request;
+        // Until the response is encoded.
+        let _room = self.state.room_to_build(cost::build_bytes(&operation)).await?;
         let kind = operation.kind();
         let has_content = streams(&operation) || kind == OperationKind::GetBlob;
         let is_structured = has_content && is_structured(head)?;
@@ -139,13 +147,15 @@ impl Work<'_> {
                 note.body_bytes = source.bytes();
                 done
             }
-            false => self.without_body(operation).await,
+            false => self.without_body(operation, time).await,
         };
         let (outcome, reader) = done.map_err(|failure| match failure.code {
             ErrorCode::BlobAlreadyExists if must_be_new => ErrorCode::UnauthorizedBlobOverwrite.into(),
             _ => failure,
         })?;
+        let turn = self.state.turn_to_encode(cost::is_large(&outcome)).await;
         let response = encode::outcome(context, &shape, &outcome);
+        drop((outcome, turn));
         let content = match reader {
             Some(reader) => Some(Download::begin(reader, context).await?),
             None => None,
@@ -153,10 +163,12 @@ impl Work<'_> {
         if is_structured { Ok(structured::reply(response, content)) } else { Ok(Reply { response, content }) }
     }
 
-    /// An operation without a body, within the request timeout. A copy has no time limit.
+    /// An operation without a body, within the request timeout or the shorter one that the client sets. A copy has no time
+    /// limit.
     async fn without_body(
         &self,
         operation: Operation,
+        time: Option<Duration>,
     ) -> Result<(Outcome, Option<lazuli_service::blob::Reader>), Failure> {
         let Request { grant, context, .. } = self.request;
         if let Some(source) = source::of(&operation) {
@@ -164,7 +176,8 @@ impl Work<'_> {
             let done = self.blobs.execute(grant, operation, supply).await;
             return done.map_err(|error| logged(context, &error));
         }
-        let time = self.state.config.limits.request_time_max;
+        let longest = self.state.config.limits.request_time_max;
+        let time = time.map_or(longest, |wanted| wanted.min(longest));
         if changes_catalog(operation.kind()) {
             let (blobs, grant): (Blobs, Grant) = (self.blobs.clone(), grant.clone());
             let work = async move { blobs.execute(&grant, operation, Supply::Nothing).await };

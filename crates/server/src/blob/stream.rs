@@ -107,6 +107,10 @@ impl Download {
 }
 
 impl Content for Download {
+    fn is_bounded(&self) -> bool {
+        self.reader.is_bounded()
+    }
+
     fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>> {
         Box::pin(async {
             if let Some(first) = self.first.take() {

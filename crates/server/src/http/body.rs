@@ -237,15 +237,12 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
 
     async fn next_of_length(&mut self, left: u64) -> Result<Bytes, Failure> {
         let max = self.piece_bytes().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let mut piece = BytesMut::new();
+        // Of its full length at once: its memory is claimed or free, and a buffer that grows would leave as much behind.
+        let mut piece = BytesMut::with_capacity(max);
         let buffered = self.connection.input.len().min(max);
         piece.extend_from_slice(&self.connection.input.split_to(buffered));
-        // Memory use follows what arrives: a slow client holds little.
         while piece.len() < max {
             let end = self.deadline().end();
-            if piece.capacity() == piece.len() {
-                piece.reserve(piece.len().max(READ_BYTES).min(max - piece.len()));
-            }
             let room = max - piece.len();
             let before = piece.len();
             let mut rest = (&mut self.connection.stream).take(room as u64);
@@ -260,6 +257,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
 
     async fn next_of_chunks(&mut self, mut chunked: Box<Chunked>) -> Result<Option<Bytes>, Failure> {
         let max = self.piece_bytes();
+        chunked.make_room(max + 2 * READ_BYTES);
         loop {
             let progress = self.feed(&mut chunked)?;
             if progress == Progress::Done {
@@ -290,7 +288,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
         if matches!(self.framing, Framing::Length(length) if length > max as u64) {
             return Err(refused(ErrorCode::RequestBodyTooLarge));
         }
-        let body = self.read_all(max).await;
+        // What is larger than all the memory for requests could never be read.
+        let all = self.budget.bytes();
+        if matches!(self.framing, Framing::Length(length) if length > all as u64) {
+            return Err(larger_than_memory(all));
+        }
+        let body = self.read_all(max.min(all)).await.map_err(|failure| match failure.code {
+            ErrorCode::RequestBodyTooLarge if all < max => larger_than_memory(all),
+            _ => failure,
+        });
         self.read = if body.is_ok() { Read::All } else { Read::Failed };
         body
     }
@@ -313,6 +319,11 @@ fn arrived(bytes: Result<io::Result<usize>, Elapsed>) -> Result<(), Failure> {
         Ok(Ok(0) | Err(_)) => Err(refused(ErrorCode::InvalidInput)),
         Err(_) => Err(refused(ErrorCode::RequestTimeout)),
     }
+}
+
+/// The body fits the operation, but not the memory that the operator has set.
+fn larger_than_memory(all: usize) -> Failure {
+    refused(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", all.to_string())
 }
 
 fn refused(code: ErrorCode) -> Failure {

@@ -4,8 +4,10 @@
 //! connections.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use crate::Limits;
 
@@ -46,6 +48,22 @@ impl Budget {
     pub fn claim_at_most_half(&self, bytes: usize) -> Option<Claim> {
         let half = u32::try_from(self.whole / 2).unwrap_or(u32::MAX);
         self.claim_units(bytes, units(bytes).min(half))
+    }
+
+    /// Takes a part as [`Budget::claim_at_most_all`] does, and waits for it for at most `time`. Parts are handed out in the
+    /// order of the requests, so that a large one is not passed over for ever.
+    pub async fn claim_within(&self, bytes: usize, time: Duration) -> Option<Claim> {
+        if let Some(claim) = self.claim_at_most_all(bytes) {
+            return Some(claim);
+        }
+        let units = units(bytes).min(u32::try_from(self.whole).unwrap_or(u32::MAX));
+        let permit = timeout(time, self.left.clone().acquire_many_owned(units)).await.ok()?.ok()?;
+        Some(Claim(Some(permit)))
+    }
+
+    /// All bytes that there are: more can never be claimed.
+    pub fn bytes(&self) -> usize {
+        self.whole.saturating_mul(UNIT_BYTES)
     }
 
     fn claim_units(&self, bytes: usize, units: u32) -> Option<Claim> {

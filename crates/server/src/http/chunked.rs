@@ -106,8 +106,9 @@ impl Chunked {
         taken
     }
 
-    /// The memory doubles as the body grows, and is never more than the longest body needs.
-    fn make_room(&mut self, bytes: usize) {
+    /// Makes room for this many bytes more. The memory doubles as the body grows, and is never more than the longest body
+    /// needs.
+    pub fn make_room(&mut self, bytes: usize) {
         let needed = self.body.len() + bytes;
         if needed > self.body.capacity() {
             let max = usize::try_from(self.bytes_max).unwrap_or(usize::MAX);

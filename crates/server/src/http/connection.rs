@@ -59,6 +59,12 @@ pub trait Body: Send {
 pub trait Content: Send {
     /// The next piece; `None` at the end. An error breaks the connection: the status has been sent already.
     fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>>;
+
+    /// Is the memory of its pieces bounded elsewhere, for all content together? Otherwise two pieces count against the
+    /// memory of responses in transit.
+    fn is_bounded(&self) -> bool {
+        false
+    }
 }
 
 /// A response, and the content that is streamed after its head.
@@ -273,6 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let left = body.left();
         drop(body);
         let held = match &content {
+            Some(content) if content.is_bounded() => 0,
             // One piece being sent, and the next one being read.
             Some(_) => {
                 2 * CHUNK_BYTES

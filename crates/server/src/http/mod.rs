@@ -14,6 +14,7 @@ mod ready;
 mod write;
 
 pub use body::CHUNK_BYTES;
+pub(crate) use budget::{Budget, Claim};
 pub use chunked::{Chunked, Progress};
 pub use connection::{Body, Content, Handler, Peer, Reply, Shared, serve, turn_away};
 pub use head::{Framing, HeadError, RequestHead, find_head_end};

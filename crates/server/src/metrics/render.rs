@@ -1,6 +1,7 @@
 //! All metrics, in the text format. docs/operate.md says what each family means to an operator.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Distribution, Status};
@@ -11,6 +12,7 @@ use lazuli_service::heat::Hot;
 
 use super::text::Text;
 use super::{Exceeded, Metrics, process};
+use crate::memory;
 use crate::state::State;
 
 /// The label for tables and partitions that are not listed separately.
@@ -58,7 +60,11 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     .sample(&[], dropped);
     render_tables(&mut text, &figures.tables(), view);
     render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), view);
-    render_engine(&mut text, state.service().engine().status().await);
+    let most = memory::bytes_max(&state.config.limits, &**state.service().engine());
+    text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server take.")
+        .sample(&[], most);
+    // With the health checks, so that a stalled engine does not keep the other metrics back.
+    render_engine(&mut text, state.health.check().await.into_status());
     process::render(&mut text, metrics.started_at);
     text.finish()
 }
@@ -201,7 +207,7 @@ fn disguised(key: &AccountKey, partition: &str) -> String {
     format!("#{:02x}{:02x}{:02x}{:02x}{:02x}{:02x}", hash[0], hash[1], hash[2], hash[3], hash[4], hash[5])
 }
 
-fn render_engine(text: &mut Text, status: lazuli_engine::Result<Status>) {
+fn render_engine(text: &mut Text, status: Result<Arc<Status>, String>) {
     let takes_writes = status.as_ref().is_ok_and(|status| status.poisoned.is_none());
     text.gauge("lazuli_engine_takes_writes", "1, or 0 once the storage engine rejects changes.")
         .sample(&[], u8::from(takes_writes));

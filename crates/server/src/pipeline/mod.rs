@@ -82,6 +82,11 @@ impl Endpoint {
         Self { state, service: Service::Blob, is_for_websites: true }
     }
 
+    /// The service.
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
     /// The state that it shares with the other endpoints.
     pub fn state(&self) -> &Arc<State> {
         &self.state
@@ -273,12 +278,10 @@ fn share(mut response: Response, head: &Head<'_>, properties: &ServiceProperties
 impl Endpoint {
     /// For load balancers, which cannot sign: whether writes are accepted, and nothing else.
     async fn health(&self) -> Response {
-        let status = self.state.service.engine().status().await;
-        let (code, text) = match status {
-            Ok(status) if status.poisoned.is_none() => (200, "{\"status\":\"ok\"}\n"),
-            Ok(_) | Err(_) => (503, "{\"status\":\"unavailable\"}\n"),
-        };
-        Response::new(code).with("Content-Type", "application/json").with_body(text.as_bytes().to_vec())
+        let readiness = self.state.health.check().await;
+        let code = if readiness.reason().is_none() { 200 } else { 503 };
+        let text = format!("{{\"status\":\"{}\"}}\n", readiness.name());
+        Response::new(code).with("Content-Type", "application/json").with_body(text.into_bytes())
     }
 }
 

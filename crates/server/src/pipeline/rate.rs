@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::analytics::is_unauthenticated;
+use crate::http::Claim;
 use crate::metrics::Exceeded;
 use crate::state::State;
 
@@ -61,19 +62,17 @@ impl State {
         Err(ErrorCode::ServerBusy.into())
     }
 
-    /// A permit to build the page of a query: pages are large, and clients are many. A request that gets no permit soon
-    /// gets a 503.
-    pub(crate) async fn page_permit(
-        &self,
-        operation: &Operation,
-    ) -> Result<Option<OwnedSemaphorePermit>, Failure> {
-        if !matches!(operation, Operation::QueryEntities { .. } | Operation::QueryTables(_)) {
-            return Ok(None);
-        }
-        if let Ok(place) = Arc::clone(&self.pages).try_acquire_owned() {
-            return Ok(Some(place));
-        }
-        self.permit_of(&self.pages).await.map(Some)
+    /// Memory for a response while it is built: responses can be large, and clients are many. A request that gets none
+    /// soon is rejected.
+    pub(crate) async fn room_to_build(&self, bytes: usize) -> Result<Claim, Failure> {
+        let claim = self.building.claim_within(bytes, PLACE_TIME_MAX).await;
+        claim.ok_or_else(|| self.too_busy())
+    }
+
+    /// A permit to encode a large response, which can be many times longer than what it is made of. The wait is short,
+    /// since those before it have their memory already.
+    pub(crate) async fn turn_to_encode(&self, is_large: bool) -> Option<OwnedSemaphorePermit> {
+        if is_large { Arc::clone(&self.encodings).acquire_owned().await.ok() } else { None }
     }
 
     /// A permit for a change that may outlive its request. Otherwise clients that retry while the engine hangs would
@@ -85,10 +84,12 @@ impl State {
     async fn permit_of(&self, places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failure> {
         match timeout(PLACE_TIME_MAX, Arc::clone(places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) | Err(_) => {
-                self.metrics.throttled(Exceeded::Load);
-                Err(ErrorCode::ServerBusy.into())
-            }
+            Ok(Err(_)) | Err(_) => Err(self.too_busy()),
         }
+    }
+
+    fn too_busy(&self) -> Failure {
+        self.metrics.throttled(Exceeded::Load);
+        ErrorCode::ServerBusy.into()
     }
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use lazuli_model::queue::limits::MESSAGE_BYTES_MAX;
 use lazuli_model::queue::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service as ServiceKind};
 use lazuli_protocol::error;
@@ -14,9 +15,15 @@ use lazuli_service::Service;
 use lazuli_service::access::queue::authorize;
 
 use crate::http::Body;
+use crate::memory::{MESSAGE_BYTES, PAGE_BYTES};
 use crate::pipeline::Request;
 use crate::pipeline::note::Note;
 use crate::state::State;
+
+const _: () = assert!(2 * MESSAGE_BYTES_MAX <= MESSAGE_BYTES);
+
+/// Bytes of messages that are encoded without a permit.
+const SMALL_BYTES_MAX: usize = 128 * 1024;
 
 /// Processes an authenticated request.
 pub(crate) async fn process(
@@ -60,6 +67,8 @@ async fn run(
         let key = state.delegation_key(ServiceKind::Queue, request, period)?;
         return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))));
     }
+    // Until the response is encoded.
+    let _room = state.room_to_build(build_bytes(&operation)).await?;
     let longest = state.config.limits.request_time_max;
     let time = timeout(address.query)?.map_or(longest, |wanted| wanted.min(longest));
     let work = async {
@@ -70,5 +79,27 @@ async fn run(
         state.detached(async move { service.execute_queue(&grant, operation).await }).await
     };
     let outcome = state.within(context, time, work).await?;
+    let _turn = state.turn_to_encode(is_large(&outcome)).await;
     Ok(encode::outcome(context, &shape, &outcome))
+}
+
+/// The memory that an operation takes besides its body; see [`crate::memory`].
+fn build_bytes(operation: &Operation) -> usize {
+    match operation {
+        Operation::ListQueues(_) => PAGE_BYTES,
+        Operation::GetMessages { count, .. } | Operation::PeekMessages { count, .. } => {
+            usize::try_from(*count).unwrap_or(usize::MAX).saturating_mul(MESSAGE_BYTES)
+        }
+        _ => 0,
+    }
+}
+
+/// Is the response so large that few of its kind may be encoded at a time?
+fn is_large(outcome: &Outcome) -> bool {
+    let bytes: usize = match outcome {
+        Outcome::Messages(messages) => messages.iter().map(|taken| taken.message.text.len()).sum(),
+        Outcome::Peeked(messages) => messages.iter().map(|message| message.text.len()).sum(),
+        _ => 0,
+    };
+    bytes > SMALL_BYTES_MAX
 }

@@ -8,23 +8,25 @@ use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::table::encode;
 use lazuli_protocol::table::shape::Shape;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+
+use crate::http::Claim;
 
 /// Maximum stored bytes of a page that is encoded on a thread that serves connections. In the worst case, rows of
 /// nothing but floating-point numbers, encoding takes about 15 ns per byte: two milliseconds here, and fifty for the
 /// largest possible page.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// The response to an operation on `table`. The page keeps its permit until it is encoded, even if nobody waits for it
-/// any more. A large page also waits for an encoding permit: its response can be many times larger than its rows, which
-/// the page permit does not count. The wait is short, because the number of page permits is limited too.
+/// The response to an operation on `table`. The page keeps its memory until it is encoded, even if nobody waits for it any
+/// more. A large page also waits for an encoding permit: its response can be many times larger than its rows, which its
+/// memory does not count. The wait is short, because the number of pages is limited too.
 pub async fn response(
     context: &Context,
     shape: &Shape,
     table: &str,
     outcome: Outcome,
-    place: Option<OwnedSemaphorePermit>,
+    room: Option<Claim>,
     turns: &Arc<Semaphore>,
 ) -> Result<Response, Failure> {
     if !is_large(&outcome) {
@@ -33,7 +35,7 @@ pub async fn response(
     let turn = Arc::clone(turns).acquire_owned().await;
     let (owned, shape, table) = (context.clone(), shape.clone(), table.to_owned());
     let encoded = spawn_blocking(move || {
-        let _held = (place, turn);
+        let _held = (room, turn);
         encode::outcome(&owned, &shape, &table, &outcome)
     });
     match encoded.await {
@@ -67,6 +69,8 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+    use crate::http::Budget;
+    use crate::memory::PAGE_BYTES;
 
     fn page(rows: usize) -> Outcome {
         let stored = |number: usize| Stored {
@@ -98,16 +102,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn responses_are_the_same_on_either_thread_and_release_their_permit() {
-        let (places, turns) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(1)));
+    async fn responses_are_the_same_on_either_thread_and_give_their_memory_back() {
+        let (memory, turns) = (Budget::new(PAGE_BYTES), Arc::new(Semaphore::new(1)));
         let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
         for rows in [3, 1000] {
-            let place = Arc::clone(&places).try_acquire_owned().unwrap();
-            let answered =
-                response(&context, &shape, "Table", page(rows), Some(place), &turns).await.unwrap();
+            let room = memory.claim(PAGE_BYTES).unwrap();
+            let answered = response(&context, &shape, "Table", page(rows), Some(room), &turns).await.unwrap();
             let expected = encode::outcome(&context, &shape, "Table", &page(rows)).unwrap();
             assert_eq!((answered.status, answered.body), (expected.status, expected.body));
-            assert_eq!((places.available_permits(), turns.available_permits()), (1, 1));
+            assert_eq!((memory.has_room(PAGE_BYTES), turns.available_permits()), (true, 1));
         }
     }
 

@@ -21,7 +21,7 @@ mod order;
 use std::time::Duration;
 
 use lazuli_model::error::Origin;
-use lazuli_model::table::limits::BODY_BYTES_MAX;
+use lazuli_model::table::limits::{BODY_BYTES_MAX, PAGE_BYTES_MAX};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, TableName};
 use lazuli_protocol::Head;
@@ -34,12 +34,21 @@ use lazuli_service::Grant;
 use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
 
 use crate::http::Body;
+use crate::memory::PAGE_BYTES;
 use crate::pipeline::Request;
 use crate::pipeline::note::Note;
 use crate::state::State;
 
 /// Memory of a decoded batch as a multiple of its body: names, values and keys each have a header.
 const DECODED_PER_BODY_BYTE: usize = 4;
+
+const _: () = assert!(2 * PAGE_BYTES_MAX <= PAGE_BYTES);
+
+/// The memory that the response takes while it is built.
+fn build_bytes(operation: &Operation) -> usize {
+    let is_page = matches!(operation, Operation::QueryEntities { .. } | Operation::QueryTables(_));
+    if is_page { PAGE_BYTES } else { 0 }
+}
 
 /// The head of a request, decoded.
 struct Decoded {
@@ -137,11 +146,11 @@ impl Work<'_> {
         let bytes = if intent.needs_body() { note.receive(self.read_body(body)).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
-        let permit = self.state.page_permit(&operation).await?;
+        let room = self.state.room_to_build(build_bytes(&operation)).await?;
         let outcome = self.execute(operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
         let encodings = &self.state.encodings;
-        note.encode(encode::response(self.request.context, shape, name, outcome, permit, encodings)).await
+        note.encode(encode::response(self.request.context, shape, name, outcome, Some(room), encodings)).await
     }
 
     /// The operations that speak XML, regardless of the formats that the client accepts.
@@ -182,7 +191,7 @@ impl Work<'_> {
         drop(bytes);
         let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
             Plan::Run(operation) => {
-                let _permit = self.state.page_permit(&operation).await?;
+                let _room = self.state.room_to_build(build_bytes(&operation)).await?;
                 self.execute(operation, note).await
             }
             Plan::Nothing => Ok(Outcome::Batch(Vec::new())),

@@ -267,3 +267,27 @@ fn the_least_memory_is_enough() {
     assert_eq!(client.answer().status, 201);
     assert_eq!(limits.pages_max(), 1);
 }
+
+/// Issue 18: a body larger than all the memory for requests got 503 for ever, which clients retry.
+#[test]
+fn a_body_that_never_fits_into_memory_gets_413() {
+    let limits = Limits { bodies_bytes_max: MIB, ..Limits::default() };
+    let server = Server::with(limits);
+    server.create_table("large");
+    let fits = padded("large", "x", MIB / 2);
+    assert_eq!(server.connect().ask(&fits).status, 201);
+    let too_large = padded("large", "y", MIB + 1);
+    let answer = server.connect().ask(&too_large);
+    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+    let head = padded("large", "y", 0);
+    let head = head.without("Content-Length").with("Transfer-Encoding", "chunked").head();
+    let mut client = server.connect();
+    client.send(head);
+    for chunk in too_large.body().chunks(100 * KIB) {
+        client.send(format!("{:x}\r\n", chunk.len()));
+        client.send(chunk);
+        client.send(b"\r\n");
+    }
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+}

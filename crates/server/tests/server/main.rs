@@ -16,6 +16,8 @@
 //! | logs and metrics of accounts | `analytics` |
 //! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
+//! | memory of responses that are being built | `building` |
+//! | health checks | `health` |
 //! | bearer tokens | `bearer` |
 //! | who may do what, and when that is checked | `rights` |
 //! | the web console's listener | `console` |
@@ -33,6 +35,7 @@
 mod analytics;
 mod bearer;
 mod broken;
+mod building;
 mod busy;
 mod chunked;
 mod console;
@@ -40,6 +43,7 @@ mod crowd;
 mod events;
 mod expect;
 mod explain;
+mod health;
 mod limits;
 mod logs;
 mod metrics;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Layer, Page, Scan, TableId, Write};
+use lazuli_engine::{Applied, Clock, Engine, EngineFuture, Layer, Page, Scan, Status, TableId, Write};
 
 /// An engine in memory whose calls hang while one of its gates is closed.
 pub struct Stuck {
@@ -13,6 +13,8 @@ pub struct Stuck {
     pub after: AtomicBool,
     /// Closed: scans and changes hang before they do anything.
     pub before: AtomicBool,
+    /// Closed: the status hangs.
+    pub status: AtomicBool,
     /// Scans that hang, except those of the system table.
     scans: AtomicUsize,
     /// Changes that hang.
@@ -26,6 +28,7 @@ impl Stuck {
             memory,
             after: AtomicBool::new(false),
             before: AtomicBool::new(false),
+            status: AtomicBool::new(false),
             scans: AtomicUsize::new(0),
             changes: AtomicUsize::new(0),
         })
@@ -34,6 +37,11 @@ impl Stuck {
     /// Waits until this number of changes hang.
     pub fn wait_for_changes(&self, number: usize) {
         wait_for(&self.changes, number);
+    }
+
+    /// Scans that hang.
+    pub fn scans(&self) -> usize {
+        self.scans.load(Ordering::SeqCst)
     }
 
     /// Waits until this number of scans hang. Background tasks scan the system table at any time, so those do not count.
@@ -60,6 +68,13 @@ fn wait_for(counter: &AtomicUsize, number: usize) {
 impl Layer for Stuck {
     fn below(&self) -> &dyn Engine {
         &self.memory
+    }
+
+    fn status(&self) -> EngineFuture<'_, Status> {
+        Box::pin(async {
+            self.pass(&self.status, None).await;
+            self.memory.status().await
+        })
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {

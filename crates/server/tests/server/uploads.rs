@@ -11,7 +11,7 @@ use lazuli_protocol::Head;
 use lazuli_protocol::http::head::Field;
 use lazuli_server::accounts::GivenAccount;
 use lazuli_server::http::{Body, Peer, ReadyBody};
-use lazuli_server::{Config, Directory, Endpoint, State, clock};
+use lazuli_server::{Config, Directory, Endpoint, Limits, State, clock};
 use tokio::time::{Duration, Instant};
 
 use crate::stuck::Stuck;
@@ -19,14 +19,19 @@ use crate::stuck::Stuck;
 const CONTAINER: &str = "/devstoreaccount1/things";
 
 fn endpoint(engine: Arc<Stuck>) -> Endpoint {
-    let directory = Directory::new(vec![GivenAccount::development()]);
-    let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
-    Endpoint::new(Arc::new(State::over(engine, directory, config).unwrap()), Service::Blob)
+    endpoint_of(Service::Blob, engine, Limits::default())
 }
 
-async fn send(endpoint: &Endpoint, request: Request, body: &mut impl Body) -> (u16, Option<ErrorCode>) {
+/// A service without a socket.
+pub fn endpoint_of(service: Service, engine: Arc<Stuck>, limits: Limits) -> Endpoint {
+    let directory = Directory::new(vec![GivenAccount::development()]);
+    let config = Config { limits, ..Config::new((Ipv4Addr::LOCALHOST, 0).into()) };
+    Endpoint::new(Arc::new(State::over(engine, directory, config).unwrap()), service)
+}
+
+pub async fn send(endpoint: &Endpoint, request: Request, body: &mut impl Body) -> (u16, Option<ErrorCode>) {
     let mut request = request.with("x-ms-version", "2021-08-06").with("Host", "127.0.0.1");
-    Signer::development(Service::Blob).sign(&mut request, clock::now());
+    Signer::development(endpoint.service()).sign(&mut request, clock::now());
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };
     let peer = Peer { address: (Ipv4Addr::LOCALHOST, 1).into(), is_tls: false };
