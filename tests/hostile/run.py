@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import hmac
 import http.client
+import json
 import os
 import re
 import resource
@@ -22,6 +23,7 @@ import socket
 import sys
 import tempfile
 import time
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from lazuli import ACCOUNT, HANG_SECONDS, KEY, Client, Server, entity_path  # noqa: E402
@@ -36,6 +38,10 @@ SWOLLEN_IN_FLIGHT_MIB = 256
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
 # What uploads gather and downloads read ahead, all together.
 CONTENT_MIB = 64
+# What a response may take that is larger than its share of the memory.
+ALONE_MIB = 64
+# Blobs of large_listings: their metadata is more than a page holds.
+LISTED_BLOBS = 1600
 # Clients besides the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300
 # Long enough that nobody is sent away while an attack lasts.
@@ -238,8 +244,43 @@ class Story:
         download = blob.head("GET", "/hostile/stalled")
         starts = [*uploads, download, download, download, download]
         crowd = Crowd(blob, self.args.stalled, lambda index: starts[index % len(starts)])
-        counts = crowd.count()
-        self.check(f"{self.args.stalled} stalled transfers are held or get a 503", counts["gone"] == 0, counts)
+        # Every upload waits for its client, and every download has begun.
+        wanted = {"silent": self.args.stalled // 2, "answered": self.args.stalled // 2, "busy": 0, "gone": 0}
+        counts = crowd.wait_until(lambda counts: counts == wanted)
+        self.check(f"{self.args.stalled} stalled transfers are held", counts == wanted, counts)
+        return crowd
+
+    def large_listings(self, server, client):
+        """Listings of blobs with long names and much metadata, and of many blocks, that nobody reads."""
+        blob = BlobClient(server)
+        assert blob.ask("PUT", "/hostile?restype=container")[0] == 201
+        metadata = {f"x-ms-meta-m{n}": "m" * 2000 for n in range(4)}
+        for number in range(LISTED_BLOBS):
+            assert blob.ask("PUT", f"/hostile/{number:0900}", 0, fields=metadata)[0] == 201
+        block = base64.b64encode(b"b" * 64).decode()
+        assert blob.ask("PUT", f"/hostile/blocks?blockid={urllib.parse.quote(block)}&comp=block", 4, [b"four"])[0] == 201
+        body = ("<BlockList>" + f"<Latest>{block}</Latest>" * 50_000 + "</BlockList>").encode()
+        assert blob.ask("PUT", "/hostile/blocks?comp=blocklist", len(body), [body])[0] == 201
+        list_blobs = blob.head("GET", "/hostile?comp=list&include=metadata&restype=container")
+        list_blocks = blob.head("GET", "/hostile/blocks?blocklisttype=all&comp=blocklist")
+        commit = blob.head("PUT", "/hostile/again?comp=blocklist", len(body)) + body
+        starts = [list_blobs * 20, list_blocks * 20, commit]
+        crowd = Crowd(blob, 300, lambda index: starts[index % len(starts)])
+        counts = crowd.wait_until(lambda counts: not counts["silent"])
+        self.check("each is told something", not counts["silent"], counts)
+        return crowd
+
+    def large_messages(self, server, client):
+        """Messages as large as may be, 32 at a time, that nobody reads."""
+        queue = BlobClient(server, "Queue")
+        assert queue.ask("PUT", "/hostile")[0] == 201
+        text = ("<QueueMessage><MessageText>" + "&amp;" * 26_000 + "</MessageText></QueueMessage>").encode()
+        for _ in range(64):
+            assert queue.ask("POST", "/hostile/messages", len(text), [text])[0] == 201
+        peek = queue.head("GET", "/hostile/messages?numofmessages=32&peekonly=true")
+        crowd = Crowd(queue, 300, lambda _: peek * 20)
+        counts = crowd.wait_until(lambda counts: not counts["silent"])
+        self.check("each is told something", not counts["silent"], counts)
         return crowd
 
     # --- around them
@@ -283,6 +324,10 @@ class Story:
                 # Bodies, pages that are being built and responses on their way each have their share: docs/operate.md.
                 # Clients that read slowly can fill all three, since a response may take as long as it makes progress.
                 bound = (PROGRAM_MIB + CACHE_MIB + CONTENT_MIB + 3 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
+                if attack in ALONE:
+                    bound += 2 * (ALONE_MIB - in_flight) * MIB
+                reported = reported_bound(directory)
+                self.check(f"the server's own bound of {reported // MIB} MiB is no less", bound <= reported)
                 self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
                 if crowd:
                     crowd.close()
@@ -292,23 +337,27 @@ class Story:
 
 
 ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "swollen_answers", "bad_bodies",
-           "bad_filters", "large_transfers", "stalled_transfers"]
+           "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages"]
+# Where a response can be larger than all the memory for responses: alone, it is built and sent all the same.
+ALONE = {"large_listings", "large_messages"}
 
 
 class BlobClient:
-    """Signs requests to the Blob service, and streams bodies in both directions."""
+    """Signs requests to the Blob or Queue service, and streams bodies in both directions."""
 
-    def __init__(self, server):
-        address = re.search(r"BlobEndpoint=http://([^/;]+)/", server.output).group(1)
+    def __init__(self, server, service="Blob"):
+        self.service = service
+        address = re.search(service + r"Endpoint=http://([^/;]+)/", server.output).group(1)
         self.host, port = address.rsplit(":", 1)
         self.port = int(port)
 
-    def head(self, method, path, length=None):
-        fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02"}
-        if method == "PUT" and "?" not in path:
+    def head(self, method, path, length=None, fields=None):
+        fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02", **(fields or {})}
+        if method == "PUT" and "?" not in path and self.service == "Blob":
             fields["x-ms-blob-type"] = "BlockBlob"
         name, _, query = path.partition("?")
-        resource_lines = [f"/{ACCOUNT}/{ACCOUNT}{name}", *sorted(pair.replace("=", ":", 1) for pair in query.split("&") if pair)]
+        pairs = sorted(urllib.parse.unquote(pair).replace("=", ":", 1) for pair in query.split("&") if pair)
+        resource_lines = [f"/{ACCOUNT}/{ACCOUNT}{name}", *pairs]
         canonical = [f"{key}:{fields[key]}" for key in sorted(fields)]
         text = "\n".join([method, "", "", str(length or ""), *[""] * 8, *canonical, *resource_lines])
         signature = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
@@ -317,10 +366,10 @@ class BlobClient:
         lines = [f"{method} /{ACCOUNT}{path} HTTP/1.1", *(f"{key}: {value}" for key, value in fields.items())]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
-    def ask(self, method, path, length=None, pieces=()):
+    def ask(self, method, path, length=None, pieces=(), fields=None):
         """Sends a request piece by piece. Returns the status and the number of bytes of the response's body."""
         with socket.create_connection((self.host, self.port), timeout=HANG_SECONDS) as sock:
-            sock.sendall(self.head(method, path, length))
+            sock.sendall(self.head(method, path, length, fields))
             for piece in pieces:
                 sock.sendall(piece)
             response = http.client.HTTPResponse(sock, method=method)
@@ -329,6 +378,19 @@ class BlobClient:
             while piece := response.read(256 * 1024):
                 received += len(piece)
             return response.status, received
+
+
+def reported_bound(directory):
+    """The bound that the server computes by the formula of docs/operate.md."""
+    with open(os.path.join(directory, "admin.json")) as file:
+        host, port = json.load(file)["address"].rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port), timeout=HANG_SECONDS)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
+    return int(re.search(r"^lazuli_memory_max_bytes (\d+)$", text, re.MULTILINE).group(1))
 
 
 def resident(server):
