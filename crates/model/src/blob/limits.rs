@@ -71,8 +71,8 @@ pub const TAG_NAME_CHARS_MAX: usize = 128;
 /// Longest tag value in characters.
 pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// Longest tag expression in bytes.
-pub const TAG_EXPRESSION_BYTES_MAX: usize = 8 * 1024;
+pub const TAG_EXPRESSION_BYTES_MAX: usize = 32 * 1024;
 /// Deepest nesting of a tag expression: parsing and evaluation recurse this deep at most.
 pub const TAG_EXPRESSION_DEPTH_MAX: usize = 32;
 /// Most comparisons of a tag expression.
-pub const TAG_COMPARISONS_MAX: usize = 64;
+pub const TAG_COMPARISONS_MAX: usize = 1000;

@@ -4,8 +4,11 @@
 
 use std::fmt;
 
-use super::{TagComparison, TagExpression, TagOperator, TagQuery};
-use crate::blob::limits::{TAG_COMPARISONS_MAX, TAG_EXPRESSION_BYTES_MAX, TAG_EXPRESSION_DEPTH_MAX};
+use super::{TagComparison, TagExpression, TagOperator, TagQuery, is_legal};
+use crate::blob::limits::{
+    TAG_COMPARISONS_MAX, TAG_EXPRESSION_BYTES_MAX, TAG_EXPRESSION_DEPTH_MAX, TAG_NAME_CHARS_MAX,
+    TAG_VALUE_CHARS_MAX, TAGS_MAX,
+};
 
 /// An invalid tag expression, with the position of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +39,19 @@ pub(super) fn query(text: &str) -> Result<TagQuery, SyntaxError> {
     let mut parser = Parser::new(text)?;
     let mut query = TagQuery::default();
     loop {
+        parser.skip_blanks();
         let at = parser.at;
-        let comparison = parser.comparison()?;
-        match comparison.operator {
-            TagOperator::NotEqual => return Err(SyntaxError { at }),
-            TagOperator::Equal if comparison.name == CONTAINER && query.container.is_none() => {
-                query.container = Some(comparison.value);
+        if parser.symbol(CONTAINER) {
+            if query.container.is_some() || parser.operator()? != TagOperator::Equal {
+                return Err(SyntaxError { at });
             }
-            _ if comparison.name == CONTAINER => return Err(SyntaxError { at }),
-            _ => query.comparisons.push(comparison),
+            query.container = Some(parser.container()?);
+        } else {
+            let comparison = parser.comparison()?;
+            if !can_search(&comparison, &query.comparisons) {
+                return Err(SyntaxError { at });
+            }
+            query.comparisons.push(comparison);
         }
         if !parser.keyword("and") {
             break;
@@ -52,6 +59,30 @@ pub(super) fn query(text: &str) -> Result<TagQuery, SyntaxError> {
     }
     parser.end()?;
     if query.comparisons.is_empty() { Err(SyntaxError { at: parser.at }) } else { Ok(query) }
+}
+
+/// Can a search have this comparison after the earlier ones? It searches at most ten tags, each for one value or in one
+/// range.
+fn can_search(comparison: &TagComparison, earlier: &[TagComparison]) -> bool {
+    let TagComparison { name, operator, value } = comparison;
+    let fits = (1..=TAG_NAME_CHARS_MAX).contains(&name.chars().count())
+        && value.chars().count() <= TAG_VALUE_CHARS_MAX
+        && *operator != TagOperator::NotEqual;
+    let mut of_tag = earlier.iter().filter(|other| other.name == *name).peekable();
+    if of_tag.peek().is_none() {
+        let is_first = |at: &usize| !earlier[..*at].iter().any(|other| other.name == earlier[*at].name);
+        return fits && (0..earlier.len()).filter(is_first).count() < TAGS_MAX;
+    }
+    fits && of_tag.all(|other| completes_range(*operator, other.operator))
+}
+
+/// Is one of the operators a lower bound and the other an upper bound?
+fn completes_range(one: TagOperator, other: TagOperator) -> bool {
+    use TagOperator::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    matches!(
+        (one, other),
+        (Less | LessOrEqual, Greater | GreaterOrEqual) | (Greater | GreaterOrEqual, Less | LessOrEqual)
+    )
 }
 
 struct Parser<'a> {
@@ -148,9 +179,10 @@ impl<'a> Parser<'a> {
         Ok(TagComparison { name: self.name()?, operator: self.operator()?, value: self.value()? })
     }
 
+    /// A name in quotes can have every character of a tag.
     fn name(&mut self) -> Result<String, SyntaxError> {
         if self.symbol("\"") {
-            return self.until('"');
+            return self.until('"', is_legal);
         }
         let rest = self.rest();
         let length = rest.len() - rest.trim_start_matches(is_name_character).len();
@@ -175,18 +207,27 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Result<String, SyntaxError> {
-        if self.symbol("'") { self.until('\'') } else { self.error() }
+        if self.symbol("'") { self.until('\'', is_legal) } else { self.error() }
     }
 
-    /// The text up to the closing quote; tags can contain neither kind of quote.
-    fn until(&mut self, quote: char) -> Result<String, SyntaxError> {
+    /// The name of a container. Names of system containers have characters that tags cannot have.
+    fn container(&mut self) -> Result<String, SyntaxError> {
+        if self.symbol("'") { self.until('\'', |_| true) } else { self.error() }
+    }
+
+    /// The string up to the closing quote; tags can contain neither kind of quote.
+    fn until(&mut self, quote: char, is_legal: fn(&str) -> bool) -> Result<String, SyntaxError> {
         let Some(length) = self.rest().find(quote) else { return self.error() };
-        let found = self.rest()[..length].to_owned();
+        let found = &self.rest()[..length];
+        if !is_legal(found) {
+            return self.error();
+        }
         self.at += length + quote.len_utf8();
-        Ok(found)
+        Ok(found.to_owned())
     }
 }
 
+/// The characters of a name without quotes.
 fn is_name_character(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '@' | '-' | '.' | ':')
+    character.is_ascii_alphanumeric() || character == '_'
 }

@@ -79,6 +79,12 @@ fn broken_expressions() {
         "color=='red'",
         "color='red' ANDcolor='x'",
         "é\u{301}'",
+        "@container='c'",
+        "key--1='x'",
+        "key+1='x'",
+        "key='a@b'",
+        "\"k@y\"='x'",
+        "color==red",
     ] {
         assert!(TagExpression::parse(text).is_err(), "{text}");
     }
@@ -99,6 +105,37 @@ fn searches() {
     assert!(!found.matches(&tags(&[("k", "v")])));
     assert!(TagQuery::parse("k='v' and k2 > 'a'").is_ok(), "lower case, no quotes");
     for text in ["", "@container='c'", "k<>'v'", "k='v' or k='w'", "(k='v')", "@container>'c' and k='v'"] {
+        assert!(TagQuery::parse(text).is_err(), "{text}");
+    }
+}
+
+/// A search that no tag can fulfil, or that Azure does not accept, was run and found nothing.
+#[test]
+fn searches_that_cannot_find_anything_are_rejected() {
+    let of_names = |count: usize| {
+        let all: Vec<String> = (0..count).map(|number| format!("k{number}='v'")).collect();
+        all.join(" and ")
+    };
+    assert!(TagQuery::parse(&of_names(10)).is_ok());
+    assert!(TagQuery::parse(&format!("{} and k0>'a'", of_names(10))).is_err(), "not a range");
+    assert!(TagQuery::parse(&of_names(11)).is_err());
+    assert!(TagQuery::parse(&format!("@container='c' and {}", of_names(10))).is_ok());
+    for (name, value, expected) in [(128, 256, true), (129, 1, false), (1, 257, false)] {
+        let text = format!("{}='{}'", "k".repeat(name), "v".repeat(value));
+        assert_eq!(TagQuery::parse(&text).is_ok(), expected, "{name} {value}");
+    }
+    assert!(TagQuery::parse("k>='a' and k<'b'").is_ok());
+    assert!(TagQuery::parse("@container='$web' and k='a'").is_ok());
+    for text in [
+        "k='a' and k='b'",
+        "k>'a' and k>='b'",
+        "k='a' and k<'b'",
+        "@other='c' and k='v'",
+        "@container='a' and @container='b' and k='v'",
+        "k='v@'",
+        "\"\"='v'",
+        "k-1='v'",
+    ] {
         assert!(TagQuery::parse(text).is_err(), "{text}");
     }
 }
@@ -162,8 +199,11 @@ mod properties {
                 texts.push("@container = 'c'".into());
             }
             let parsed = TagQuery::parse(&texts.join(" and "));
+            let is_single = |own: &TagComparison| all.iter().filter(|other| other.name == own.name).count() == 1;
             if all.iter().any(|own| own.operator == TagOperator::NotEqual) {
                 prop_assert!(parsed.is_err());
+            } else if !all.iter().all(is_single) {
+                prop_assert!(parsed.is_err() || parsed.is_ok_and(|query| query.comparisons == all));
             } else {
                 let container = has_container.then(|| "c".to_owned());
                 prop_assert_eq!(parsed, Ok(TagQuery { container, comparisons: all }));
