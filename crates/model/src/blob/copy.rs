@@ -66,6 +66,26 @@ pub fn without_query(url: &str) -> &str {
     url.split_once('?').map_or(url, |(path, _)| path)
 }
 
+/// The URL without the parameters of its query that are secret: the signature of a shared access signature, and
+/// signatures and tokens of other stores. The others stay: the snapshot is one of them.
+///
+/// ```
+/// use lazuli_model::blob::copy::without_signature;
+///
+/// let url = "http://h/a/c/b?snapshot=2026-01-02T03:04:05.0000000Z&sp=r&sig=x";
+/// assert_eq!(without_signature(url), "http://h/a/c/b?snapshot=2026-01-02T03:04:05.0000000Z&sp=r");
+/// assert_eq!(without_signature("http://h/a/c/b?sig=x"), "http://h/a/c/b");
+/// ```
+pub fn without_signature(url: &str) -> String {
+    let Some((path, query)) = url.split_once('?') else { return url.to_owned() };
+    let is_public = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        !name.is_empty() && !name.contains("sig") && !name.contains("token")
+    };
+    let kept: Vec<&str> = query.split('&').filter(is_public).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
 /// The state of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyStatus {

@@ -110,13 +110,14 @@ fn source_checksums(head: &Head<'_>) -> Result<Digested, Failure> {
     Ok(found)
 }
 
-/// The blob that a URL names; `None` if the URL is not that of a blob. A path without host names a blob of this account,
-/// as the first versions wrote it.
+/// The blob that a URL names; `None` if the URL is not that of a blob. Before 2012-02-12, a path without host names a blob
+/// of this server.
 fn source_blob(ask: &Ask<'_>, url: &str) -> Result<Option<SourceBlob>, Failure> {
     let is_url = ["http://", "https://"]
         .iter()
         .any(|scheme| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
-    if !is_url && !url.starts_with('/') {
+    let is_path = url.starts_with('/') && ask.version < ApiVersion::V2012_02_12;
+    if !is_url && !is_path {
         return Err(header::invalid(SOURCE, url));
     }
     let head = Head { method: "GET", target: url, fields: ask.head.fields };

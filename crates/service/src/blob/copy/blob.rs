@@ -1,6 +1,6 @@
 //! Copy Blob: synchronous, or asynchronous with small blobs copied immediately.
 
-use lazuli_model::blob::copy::{CopyInfo, CopyStatus, SourceBlob, without_query};
+use lazuli_model::blob::copy::{CopyInfo, CopyStatus, SourceBlob, without_signature};
 use lazuli_model::blob::lease::Term;
 use lazuli_model::blob::limits::SYNC_COPY_BYTES_MAX;
 use lazuli_model::blob::operation::{BlobRequest, CopyBlob, Revision as Which};
@@ -98,7 +98,7 @@ impl Core {
         let kind = if copy.is_sync { OperationKind::CopyBlobFromUrl } else { OperationKind::CopyBlob };
         let info = CopyInfo {
             id,
-            source: without_query(&copy.source.url).to_owned(),
+            source: without_signature(&copy.source.url),
             status: CopyStatus::Success,
             copied: source.size,
             total: source.size,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use lazuli_engine::{Condition, Write};
-use lazuli_model::blob::copy::{CopyInfo, CopySource, CopyStatus, SourceBlob, without_query};
+use lazuli_model::blob::copy::{CopyInfo, CopySource, CopyStatus, SourceBlob, without_signature};
 use lazuli_model::blob::operation::{BlobRequest, Revision as Which};
 use lazuli_model::blob::outcome::Written;
 use lazuli_model::blob::{BlobKind, Outcome};
@@ -58,7 +58,7 @@ impl Core {
             guard,
             target,
             task: task(&from.home, &blob, snapshot, &opened),
-            info: info(id, without_query(&source.url), opened.revision.size),
+            info: info(id, &without_signature(&source.url), opened.revision.size),
             source: source_state.clone(),
         };
         match self.decide(&at, move |head, version| begun.rule(head, version), writes).await? {

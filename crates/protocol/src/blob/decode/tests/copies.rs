@@ -32,13 +32,29 @@ fn sources() {
     assert_eq!(snapshot.revision, Revision::Snapshot(DateTime::parse(time).unwrap()));
     let elsewhere = source("https://dev.blob.core.windows.net/src/b").unwrap().unwrap();
     assert_eq!((elsewhere.is_same_host, elsewhere.account.as_str()), (false, "dev"));
-    let short = source("/dev/src/b").unwrap().unwrap();
-    assert!(short.is_same_host, "the first versions sent paths");
     assert_eq!(source("http://example.org/"), Ok(None), "a URL, but not that of a blob");
     for bad in ["ftp://127.0.0.1/dev/src/b", "nonsense", "http://", &format!("http://h/{}", "x".repeat(2048))]
     {
         assert!(source(bad).is_err(), "{bad}");
     }
+}
+
+/// A path without host was taken for a blob of this server in every version.
+#[test]
+fn a_path_is_a_source_before_2012_only() {
+    let source_at = |version| {
+        let headers = [("x-ms-copy-source", "/dev/src/b")];
+        match decode_at(version, "PUT /abc/b", &headers).map_err(|failure| failure.code)?.0 {
+            Intent::Ready(Operation::Blob(request)) => match request.action {
+                BlobAction::Copy(copy) => Ok(copy.source.blob),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    };
+    let found = source_at(ApiVersion::V2011_08_18).unwrap().unwrap();
+    assert!(found.is_same_host && found.blob.as_str() == "b");
+    assert_eq!(source_at(ApiVersion::V2012_02_12), Err(ErrorCode::InvalidHeaderValue));
 }
 
 #[test]
