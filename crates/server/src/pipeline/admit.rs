@@ -153,7 +153,10 @@ impl State {
             return Err(refuse(ErrorCode::AuthenticationFailed));
         }
         let verified = oauth.verify(token, service, address.account, context.now).await;
-        let roles = verified.map_err(|why| bad(&why))?;
+        let roles = verified.map_err(|why| match why.detail() {
+            Some(detail) => bad(&why).detail("AuthenticationErrorDetail", detail),
+            None => bad(&why),
+        })?;
         Ok(Grant {
             read_only: address.secondary,
             scope: Scope::Roles { permissions: roles.permissions(service) },

@@ -19,7 +19,9 @@ impl State {
         let Request { head, address, grant, context, .. } = request;
         let rejected = || grant.refusal(ErrorCode::AuthorizationFailure);
         if !matches!(grant.scope, Scope::Roles { .. }) {
-            return Err(rejected());
+            let detail = "Only authentication scheme Bearer is supported";
+            let failure = grant.refusal(ErrorCode::AuthenticationFailed);
+            return Err(failure.detail("AuthenticationErrorDetail", detail));
         }
         let token = bearer::token_of(head).and_then(|text| Token::parse(text).ok()).ok_or_else(rejected)?;
         let entry = self.directory.find(address.account).ok_or_else(rejected)?;

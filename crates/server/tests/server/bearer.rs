@@ -1,12 +1,13 @@
 //! Bearer tokens on real sockets: which tokens are accepted, what they allow, and where the issuer's keys come from.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lazuli_model::Service;
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
 use lazuli_server::clock;
 use lazuli_server::oauth::{Jwks, PERIOD, Settings};
@@ -221,6 +222,48 @@ fn rejections_challenge() {
     }
     // Keys work as before.
     server.assert_alive();
+}
+
+/// The Blob service said neither which claim of a token is wrong, nor that only tokens get a user delegation key.
+#[test]
+fn rejections_say_which_claim_is_wrong() {
+    let issuer = Issuer::new("key");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("jwks.json");
+    std::fs::write(&file, jwks(&[&issuer])).unwrap();
+    let server = Server::with_config(|config| {
+        config.oauth = Some(settings(Jwks::File(file)));
+        config.listen = config.listen.on(Service::Blob, (Ipv4Addr::LOCALHOST, 0).into());
+    });
+    let blobs = server.running().listen.get(Service::Blob).unwrap();
+    let later = clock::now().unix_seconds() + 3600;
+    for (claims, detail) in [
+        (
+            json!({ "iss": "https://x.example", "aud": AUDIENCE, "exp": later }),
+            "Issuer validation failed. Issuer did not match.",
+        ),
+        (
+            json!({ "iss": ISSUER, "aud": "https://x.example", "exp": later }),
+            "Audience validation failed. Audience did not match.",
+        ),
+        (
+            json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": 1 }),
+            "Lifetime validation failed. The token is expired.",
+        ),
+    ] {
+        let mut stream = TcpStream::connect(blobs).unwrap();
+        let head = format!(
+            "GET /devstoreaccount1/?comp=list HTTP/1.1\r\nHost: {blobs}\r\nx-ms-version: 2021-12-02\r\n\
+             Authorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            issuer.sign(&claims)
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+        let element = format!("<AuthenticationErrorDetail>{detail}</AuthenticationErrorDetail>");
+        assert!(response.contains(&element), "{response}");
+    }
 }
 
 /// A token over plain HTTP is rejected, unless the configuration allows it.

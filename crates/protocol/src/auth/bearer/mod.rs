@@ -59,7 +59,7 @@ pub struct Policy {
     pub roles_claim: String,
 }
 
-/// Why a token is rejected, for the log. The client gets no reason.
+/// Why a token is rejected, for the log. The client gets the reasons in [`Refusal::detail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is not a token in the compact form, or a part of it cannot be parsed.
@@ -78,6 +78,19 @@ pub enum Refusal {
     Expired,
     /// It is not valid yet.
     NotYetValid,
+}
+
+impl Refusal {
+    /// The reason that Azure sends to the client: what is wrong with a claim, which the client can read.
+    pub fn detail(self) -> Option<&'static str> {
+        match self {
+            Refusal::Issuer => Some("Issuer validation failed. Issuer did not match."),
+            Refusal::Audience => Some("Audience validation failed. Audience did not match."),
+            Refusal::Expired => Some("Lifetime validation failed. The token is expired."),
+            Refusal::NotYetValid => Some("Lifetime validation failed. The token is not yet valid."),
+            Refusal::Malformed | Refusal::Algorithm | Refusal::UnknownKey | Refusal::Signature => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Refusal {

@@ -29,10 +29,15 @@ impl<'a> Presented<'a> {
     pub fn new(service: Service, head: &Head<'a>, address: &Address<'a>) -> Self {
         let path = address.resource_path;
         let path = path.strip_prefix('/').unwrap_or(path);
+        let mut path = percent::decode(path).unwrap_or(Cow::Borrowed(path));
+        // A token for a blob signs the name that the blob has, and a backslash in a name counts as a slash.
+        if service == Service::Blob && path.contains('\\') {
+            path = Cow::Owned(path.replace('\\', "/"));
+        }
         Self {
             account: address.account,
             service: Some(service),
-            path: percent::decode(path).unwrap_or(Cow::Borrowed(path)),
+            path,
             query: address.query,
             head: Some(*head),
         }
