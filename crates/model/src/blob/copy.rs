@@ -5,7 +5,7 @@ use crate::blob::name::{BlobName, ContainerName};
 use crate::blob::operation::Revision;
 use crate::blob::range::ByteRange;
 use crate::blob::write::Digested;
-use crate::{DateTime, Guid};
+use crate::{DateTime, ErrorCode, Failure, Guid};
 
 /// The source of a copy or of a `…FromURL` operation.
 #[derive(Clone, PartialEq)]
@@ -22,6 +22,15 @@ pub struct CopySource {
     pub range: Option<ByteRange>,
     /// The checksums that the bytes must have.
     pub expected: Digested,
+}
+
+/// The failure `code` of a copy whose source could not be read: it names the status and the code that the source responded with.
+pub fn source_failure(code: ErrorCode, status: u16, source_code: Option<&str>) -> Failure {
+    let failure = Failure::from(code).detail("x-ms-copy-source-status-code", status.to_string());
+    match source_code {
+        Some(name) => failure.detail("x-ms-copy-source-error-code", name.to_owned()),
+        None => failure,
+    }
 }
 
 /// A blob that the URL of a source names.

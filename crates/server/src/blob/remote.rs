@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::blob::copy::CopySource;
+use lazuli_model::blob::copy::{CopySource, source_failure};
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::write::TagOption;
 use lazuli_model::blob::{BlobKind, ByteRange, ContentHeaders, Operation, Tags};
@@ -199,11 +199,7 @@ impl Away {
             500.. => ErrorCode::CopySourceUnreachable,
             _ => ErrorCode::CopySourceUnusable,
         };
-        let failure = Failure::from(code).detail("x-ms-copy-source-status-code", response.status.to_string());
-        match response.field("x-ms-error-code") {
-            Some(code) => failure.detail("x-ms-copy-source-error-code", code.to_owned()),
-            None => failure,
-        }
+        source_failure(code, response.status, response.field("x-ms-error-code"))
     }
 
     fn not_modified(&self) -> ErrorCode {

@@ -5,13 +5,13 @@
 //! another server is fetched if the operator allows its host: see [`remote`](super::remote).
 
 use lazuli_model::blob::Operation;
-use lazuli_model::blob::copy::{CopySource, SourceBlob};
+use lazuli_model::blob::copy::{CopySource, SourceBlob, source_failure};
 use lazuli_model::blob::operation::{BlobAction, BlobRequest, GetBlob};
 use lazuli_model::blob::{Conditions, container::PublicAccess};
 use lazuli_model::{ErrorCode, Failure, Service};
 use lazuli_protocol::auth::sas::{Caller, Token};
 use lazuli_protocol::http::head::Field;
-use lazuli_protocol::{Address, Head};
+use lazuli_protocol::{Address, ApiVersion, Head};
 use lazuli_service::access::blob::authorize;
 use lazuli_service::blob::Supply;
 use lazuli_service::{Grant, Scope};
@@ -56,9 +56,12 @@ impl Work<'_> {
             encryption: Default::default(),
             action: BlobAction::Get(GetBlob::default()),
         }));
-        authorize(&grant, &read).map_err(|failure| match failure.code.status() {
-            404 => ErrorCode::CopySourceNotFound.into(),
-            _ => Failure::from(ErrorCode::CopySourceForbidden),
+        authorize(&grant, &read).map_err(|failure| {
+            let code = match failure.code.status() {
+                404 => ErrorCode::CopySourceNotFound,
+                _ => ErrorCode::CopySourceForbidden,
+            };
+            unreadable(code, &failure)
         })?;
         Ok(Supply::Local(grant))
     }
@@ -101,7 +104,7 @@ impl Work<'_> {
         let arrival = Arrival { head, address: at, peer: *peer };
         let forbidden = |failure: Failure| match failure.code.status() {
             500.. => failure,
-            _ => ErrorCode::CopySourceForbidden.into(),
+            _ => unreadable(ErrorCode::CopySourceForbidden, &failure),
         };
         if let Some(token) = &source.bearer {
             return state.admit_bearer(Service::Blob, token, &arrival, context).await.map_err(forbidden);
@@ -122,11 +125,25 @@ impl Work<'_> {
         let access =
             self.blobs.public_access(&home, &blob.container).await.map_err(|error| error.failure())?;
         match access {
-            PublicAccess::None => Err(ErrorCode::CopySourceNotFound.into()),
+            PublicAccess::None => Err(private(context.version)),
             PublicAccess::Blob | PublicAccess::Container => {
                 let container = blob.container.as_str().to_owned();
                 Ok(Grant { scope: Scope::Public { container, lists: false }, ..Grant::everything(home) })
             }
         }
     }
+}
+
+/// The failure of a copy from a private container without any credentials, like that of an anonymous read of it.
+fn private(version: ApiVersion) -> Failure {
+    let (code, read) = match version >= ApiVersion::V2020_12_06 {
+        true => (ErrorCode::CopySourceUnauthorized, ErrorCode::NoAuthenticationInformation),
+        false => (ErrorCode::CopySourceNotFound, ErrorCode::ResourceNotFound),
+    };
+    unreadable(code, &read.into())
+}
+
+/// The failure `code` of a copy whose source on this server cannot be read because of `failure`.
+fn unreadable(code: ErrorCode, failure: &Failure) -> Failure {
+    source_failure(code, failure.code.status(), Some(failure.code.name()))
 }

@@ -11,7 +11,7 @@ mod remote;
 
 use bytes::Bytes;
 use lazuli_model::blob::condition::{Facts, Purpose, Unmet};
-use lazuli_model::blob::copy::CopySource;
+use lazuli_model::blob::copy::{CopySource, source_failure};
 use lazuli_model::blob::{BlobKind, Conditions, Stamp, Tags};
 use lazuli_model::{ErrorCode, Failure};
 
@@ -68,7 +68,9 @@ impl Core {
             Ok(Opened { at, revision, pin })
         };
         let opened = opened.await.map_err(|error| match error {
-            Error::Refused(failure) if failure.code.status() == 404 => ErrorCode::CopySourceNotFound.into(),
+            Error::Refused(failure) if failure.code.status() == 404 => {
+                source_failure(ErrorCode::CopySourceNotFound, 404, Some(failure.code.name())).into()
+            }
             error => error,
         })?;
         let Revision { tags, .. } = &opened.revision;
