@@ -5,6 +5,7 @@
 //! version is never mixed with an old one; modules import each other by relative names and need no build step.
 
 mod files;
+mod modules;
 mod policy;
 
 use std::fmt::Write as _;
@@ -18,6 +19,8 @@ use files::FILES;
 
 /// The folder of all files but the page itself.
 const FOLDER: &str = "assets";
+/// The module that the page starts with.
+const START: &str = "app.js";
 /// Stands for the folder in the page.
 const FOLDER_MARK: &str = "{{folder}}";
 /// Stands for the list of modules that the browser can fetch before it knows that it needs them.
@@ -102,8 +105,8 @@ fn page() -> &'static str {
     static PAGE: OnceLock<String> = OnceLock::new();
     PAGE.get_or_init(|| {
         let mut preload = String::new();
-        for file in FILES.iter().filter(|file| file.name.ends_with(".js")) {
-            let _ = writeln!(preload, "<link rel=\"modulepreload\" href=\"{}/{}\">", folder(), file.name);
+        for name in modules::imported_by(START, FILES) {
+            let _ = writeln!(preload, "<link rel=\"modulepreload\" href=\"{}/{name}\">", folder());
         }
         files::PAGE.replace(PRELOAD_MARK, preload.trim_end()).replace(FOLDER_MARK, folder())
     })

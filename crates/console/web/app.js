@@ -7,33 +7,50 @@ import { currentRoute, go } from './lib/router.js';
 import { errorBox, feedbackElements, isCancelled, showError } from './ui/feedback.js';
 import { Shell } from './ui/shell.js';
 import { openPalette, shortcuts } from './ui/palette.js';
-import { connectPage } from './pages/connect.js';
-import { tablesPage } from './pages/tables.js';
-import { tablePage } from './pages/table.js';
-import { queuesPage } from './pages/queues.js';
-import { queuePage } from './pages/queue.js';
-import { containersPage } from './pages/containers.js';
-import { containerPage } from './pages/container.js';
-import { blobPage } from './pages/blob.js';
-import { accountPage } from './pages/account.js';
-import { healthPage } from './pages/health.js';
 
 /** @typedef {{account: import('./lib/client.js').Account, route: import('./lib/router.js').Route, shell: Shell}} Context */
 /** @typedef {{title: string[], links?: Array<string | undefined>, element: HTMLElement, leave?: () => void, search?: () => void}} View */
 /** @typedef {(context: Context) => View | Promise<View>} PageOf */
 
-/** @type {Record<string, PageOf>} */
+/** What each section shows. A view is fetched when it is first shown: the page itself starts with less than half of the modules.
+ * @type {Record<string, (path: string[]) => Promise<PageOf>>} */
 const PAGES = {
-  tables: (context) => (context.route.path[2] ? tablePage(context, context.route.path[2]) : tablesPage(context)),
-  queues: (context) => (context.route.path[2] ? queuePage(context, context.route.path[2]) : queuesPage(context)),
-  blobs: (context) => {
-    const [, , container, blob] = context.route.path;
-    if (!container) return containersPage(context);
-    return blob === undefined ? containerPage(context, container) : blobPage(context, container, blob);
+  tables: async ([, , table]) => {
+    if (!table) return (await import('./pages/tables.js')).tablesPage;
+    const { tablePage } = await import('./pages/table.js');
+    return (context) => tablePage(context, table);
   },
-  account: accountPage,
-  health: healthPage,
+  queues: async ([, , queue]) => {
+    if (!queue) return (await import('./pages/queues.js')).queuesPage;
+    const { queuePage } = await import('./pages/queue.js');
+    return (context) => queuePage(context, queue);
+  },
+  blobs: async ([, , container, blob]) => {
+    if (!container) return (await import('./pages/containers.js')).containersPage;
+    if (blob !== undefined) {
+      const { blobPage } = await import('./pages/blob.js');
+      return (context) => blobPage(context, container, blob);
+    }
+    const { containerPage } = await import('./pages/container.js');
+    return (context) => containerPage(context, container);
+  },
+  account: async () => (await import('./pages/account.js')).accountPage,
+  health: async () => (await import('./pages/health.js')).healthPage,
 };
+
+/**
+ * Fetches the view of a link.
+ * @param {string[]} path
+ * @returns {Promise<PageOf>}
+ */
+async function pageOf(path) {
+  const find = PAGES[path[1] ?? 'tables'] ?? PAGES.tables;
+  try {
+    return await /** @type {NonNullable<typeof find>} */ (find)(path);
+  } catch {
+    throw new Error('This part of the page cannot be fetched. The server is gone, or it is another version now: reload the page.');
+  }
+}
 
 /** @type {View | undefined} */
 let shown;
@@ -51,15 +68,11 @@ async function show(shell) {
     if (first) return go([first, 'tables']);
   }
   let view;
-  if (!account) {
-    view = connectPage({ wanted: name, done: () => show(shell) });
-  } else {
-    const page = PAGES[section] ?? tablesPage;
-    try {
-      view = await page({ account, route, shell });
-    } catch (error) {
-      view = { title: ['Error'], element: h('div', { class: 'page' }, errorBox(error)) };
-    }
+  try {
+    if (account) view = await (await pageOf(route.path))({ account, route, shell });
+    else view = (await import('./pages/connect.js')).connectPage({ wanted: name, done: () => show(shell) });
+  } catch (error) {
+    view = { title: ['Error'], element: h('div', { class: 'page' }, errorBox(error)) };
   }
   if (mine !== turn) return view.leave?.();
   shown?.leave?.();
@@ -86,6 +99,8 @@ async function main() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => applyTheme());
   const root = document.getElementById('app');
   if (!root) return;
+  // The view is on its way while the settings are. If it cannot be fetched, showing it says so.
+  pageOf(currentRoute().path).catch(() => {});
   try {
     begin(await loadSettings());
   } catch (error) {
