@@ -9,6 +9,7 @@ mod mistakes;
 mod seed;
 mod settings;
 mod signals;
+mod supervisor;
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
@@ -34,6 +35,7 @@ use greeting::scheme;
 use hint::hinted;
 use limits::LimitArgs;
 use signals::Signals;
+use supervisor::Supervisor;
 
 /// The services that are served by default.
 pub const SERVICES: &[Service] = &Service::ALL;
@@ -358,7 +360,11 @@ impl Serve {
                 say!("{}://{address}", scheme(&running));
             }
         }
+        let supervisor = Supervisor::of_environment();
+        // Continues while requests in flight are finished; it ends with the runtime.
+        let _alive = supervisor.ready();
         signals::until_stopped(&running, &mut hangup, &mut signals).await;
+        supervisor.stopping();
         let services: Vec<Service> = running.listen.iter().map(|(service, _)| service).collect();
         self.say_closing(&services);
         tokio::select! {
