@@ -3,9 +3,10 @@
 import json
 import os
 import re
+import socket
 import urllib.request
 
-from common import Shell, contains, equal, run, serve, serve_memory
+from common import Shell, contains, equal, free_port, run, serve, serve_memory
 from lazuli import HANG_SECONDS, NotStarted, Server
 
 
@@ -66,6 +67,36 @@ def test_the_name_of_the_program_decides(binary, directory):
     with Azurite(os.path.join(directory, "azurite"), directory, "-s", "-l", ".", *FREE) as server:
         equal(os.path.isdir(os.path.join(directory, "lazuli-data")), True)
         equal(server.stop(), 0)
+
+
+def test_a_free_port_for_one_service_leaves_the_others_alone(binary, directory):
+    """A blob port of 0 chose free ports for queues and tables, where clients of Azurite do not look."""
+    others = free_port(), free_port()
+    with Azurite(binary, directory, "azurite", "--inMemoryPersistence", "--blobPort", "0", "--queuePort", str(others[0]),
+                 "--tablePort", str(others[1])) as server:
+        equal([server.address(service).split(":")[1] for service in ("Queue", "Table")], [str(port) for port in others])
+    shown = run(binary, directory, "azurite", "--inMemoryPersistence", "--blobPort", "0", "--queuePort", "0", "--tableHost", "192.0.2.1")
+    contains(shown[2], "192.0.2.1:10002 for tables")
+
+
+def own_name():
+    """The name of this machine, if it leads to an address that a server can have."""
+    try:
+        with socket.create_server((socket.gethostname(), 0)):
+            return socket.gethostname()
+    except OSError:
+        return "localhost"
+
+
+def test_hosts_may_be_names_and_unknown_variables_get_a_notice(binary, directory):
+    with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--blobHost", own_name(), "--queueHost", "localhost",
+                 env={"AZURITE_DB": "mysql://root@127.0.0.1/azurite"}) as server:
+        contains(server.address("Queue"), "127.0.0.1:")
+        equal(server.said().count("AZURITE_DB has no effect"), 1)
+        equal(server.stop(), 0)
+    code, _, errors = run(binary, directory, "azurite", "--inMemoryPersistence", "--blobHost", "no.such.host.invalid")
+    equal(code, 2)
+    contains(errors, "nor the name of a host")
 
 
 def test_the_debug_log_goes_to_a_file(binary, directory):

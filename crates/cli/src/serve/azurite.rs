@@ -1,6 +1,6 @@
 //! Azurite's flags, so that its command lines work here: some mean the same, the others are accepted and do nothing.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use clap::Args;
@@ -16,7 +16,7 @@ pub struct AzuriteArgs {
     /// Set by the names of Azurite's programs; see `crate::azurite`.
     #[arg(long = crate::azurite::FLAG, hide = true, value_enum)]
     pub program: Option<Program>,
-    #[arg(long = "tableHost", hide = true, value_parser = parse_host)]
+    #[arg(long = "tableHost", hide = true, value_parser = resolve_host)]
     table_host: Option<IpAddr>,
     #[arg(long = "inMemoryPersistence", hide = true)]
     pub in_memory: bool,
@@ -32,16 +32,27 @@ pub struct AzuriteArgs {
     pub debug: Option<String>,
     #[arg(long = "extentMemoryLimit", hide = true)]
     extent_memory_limit: Option<String>,
-    #[arg(long = "blobHost", hide = true, value_parser = parse_host)]
+    #[arg(long = "blobHost", hide = true, value_parser = resolve_host)]
     blob_host: Option<IpAddr>,
     #[arg(long = "blobKeepAliveTimeout", hide = true)]
     blob_keep_alive: Option<String>,
-    #[arg(long = "queueHost", hide = true, value_parser = parse_host)]
+    #[arg(long = "queueHost", hide = true, value_parser = resolve_host)]
     queue_host: Option<IpAddr>,
     #[arg(long = "queueKeepAliveTimeout", hide = true)]
     queue_keep_alive: Option<String>,
     #[arg(long = "tableKeepAliveTimeout", hide = true)]
     table_keep_alive: Option<String>,
+}
+
+/// Parses an address. Azurite also accepts host names, as containers have them.
+fn resolve_host(text: &str) -> Result<IpAddr, String> {
+    if let Ok(address) = parse_host(text) {
+        return Ok(address);
+    }
+    let unknown = || "neither an IP address nor the name of a host".to_owned();
+    let found: Vec<IpAddr> =
+        (text, 0).to_socket_addrs().map_err(|_| unknown())?.map(|found| found.ip()).collect();
+    found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied().ok_or_else(unknown)
 }
 
 impl AzuriteArgs {
@@ -64,7 +75,7 @@ impl AzuriteArgs {
         self.debug.as_deref().filter(|file| !file.is_empty()).map(Path::new)
     }
 
-    /// Notices about flags that have no effect.
+    /// Notices about flags and variables of Azurite that have no effect.
     pub fn notices(&self) -> Vec<&'static str> {
         let mut notices = Vec::new();
         let keep_alive = [&self.blob_keep_alive, &self.queue_keep_alive, &self.table_keep_alive];
@@ -75,6 +86,9 @@ impl AzuriteArgs {
             notices.push(
                 "--extentMemoryLimit has no effect: large blobs are on disk unless the engine is memory:",
             );
+        }
+        if self.program.is_some() && std::env::var_os("AZURITE_DB").is_some_and(|url| !url.is_empty()) {
+            notices.push("AZURITE_DB has no effect: metadata of blobs is in the location, too");
         }
         notices
     }

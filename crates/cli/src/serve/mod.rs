@@ -402,7 +402,9 @@ impl Serve {
             Service::Queue => self.queue_port,
             Service::Table => self.table_port,
         };
-        let usual = if self.picks_free_ports() { 0 } else { service.default_port() };
+        // In Azurite, each port is on its own.
+        let is_free = self.picks_free_ports() && self.azurite.program.is_none();
+        let usual = if is_free { 0 } else { service.default_port() };
         served.contains(&service).then(|| given.unwrap_or(usual))
     }
 
