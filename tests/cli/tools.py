@@ -3,10 +3,13 @@
 import http.server
 import json
 import os
+import pty
+import re
+import subprocess
 import threading
 
 from common import contains, equal, free_port, run, serve_memory
-from lazuli import KEY, Client
+from lazuli import HANG_SECONDS, KEY, Client
 
 
 def conformance(binary, directory, *args, code=0):
@@ -87,6 +90,28 @@ def test_a_tiny_bench(binary, directory):
     assert json.loads(output), output
     equal(sorted(os.listdir(directory)), ["bench.html"], "nothing else is left")
     equal(run(binary, directory, "bench", "--workload", "nothing")[0], 2)
+
+
+def test_a_bench_shows_a_progress_bar_on_a_terminal(binary, directory):
+    terminal, other_end = pty.openpty()
+    command = [binary, "bench", "--workload", "get", "--slice", "0.1", "--rounds", "1", "--entities", "10", "--connections", "2"]
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=other_end, text=True)
+    os.close(other_end)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65536):
+            shown += piece
+    except OSError:  # how a terminal says that the other end is closed
+        pass
+    output, _ = process.communicate(timeout=HANG_SECONDS)
+    os.close(terminal)
+    equal(process.returncode, 0, shown)
+    lines = re.findall(rb"\[([#.]{20})\] (\d+) of (\d+)  get: ", shown)
+    whole = int(lines[0][2])
+    equal(sorted({int(done) for _, done, _ in lines}), list(range(whole)))
+    assert lines[0][0] == b"." * 20 and b"#" in lines[-1][0], lines
+    assert shown.endswith(b"\r\x1b[K") and "[#" not in output, (shown, output)
+    contains(output, "get")
 
 
 def test_a_tiny_bench_of_queues_and_blobs(binary, directory):

@@ -71,8 +71,15 @@ impl Options {
 
 /// What a run reports while it runs.
 pub enum Event<'a> {
-    /// The next step begins.
-    Step(&'a str),
+    /// The next step begins, or one has something to say.
+    Step {
+        /// What happens in it.
+        text: &'a str,
+        /// Steps that are done.
+        done: usize,
+        /// Steps of the whole run.
+        all: usize,
+    },
     /// A workload is finished: its rows and ratios as text.
     Finished(&'a str),
 }
@@ -81,26 +88,34 @@ pub enum Event<'a> {
 pub async fn run(options: &Options, mut report_event: impl FnMut(Event<'_>)) -> Result<Report, String> {
     let folder = options.folder()?;
     let mut report = Report::new(options);
+    let plans = options.workloads.iter().map(|workload| workload.plans(options).len());
+    let (mut done, all) = (0, plans.sum::<usize>() * (1 + options.rounds));
     for &workload in &options.workloads {
-        let mut step = |text: String| report_event(Event::Step(&format!("{}: {text}", workload.name())));
+        let mut step = |text: String, done: usize| {
+            report_event(Event::Step { text: &format!("{}: {text}", workload.name()), done, all });
+        };
         let mut contestants = Vec::new();
         for plan in workload.plans(options) {
-            step(format!("preparing {}", plan.label));
+            step(format!("preparing {}", plan.label), done);
             let data = folder.path().join(format!("{}-{}", workload.name(), contestants.len()));
             let contestant = Contestant::start(plan, workload, options, &data).await?;
             contestant.refill().await?;
             if !contestant.rests().await {
-                step(format!("{} does not become idle; its background work is measured too", plan.label));
+                let text =
+                    format!("{} does not become idle; its background work is measured too", plan.label);
+                step(text, done);
             }
             contestants.push(contestant);
+            done += 1;
         }
         for round in 1..=options.rounds {
             for contestant in &contestants {
-                step(format!("round {round} of {}, {}", options.rounds, contestant.plan.label));
+                step(format!("round {round} of {}, {}", options.rounds, contestant.plan.label), done);
                 if round > 1 {
                     contestant.refill().await?;
                 }
                 report.add(workload, contestant.plan, contestant.measure(options).await?);
+                done += 1;
             }
         }
         drop(contestants);

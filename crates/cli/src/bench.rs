@@ -8,6 +8,7 @@ use clap::Args;
 use lazuli_bench::table::growth::{self, Axis};
 use lazuli_bench::{Event, Options, Workload, bare};
 
+use crate::progress::Bar;
 use crate::runtime;
 
 /// Measure how fast the server is.
@@ -164,17 +165,24 @@ impl Bench {
     }
 }
 
-/// Runs the workloads. Prints each when it is finished, or JSON at the end. Returns the page with charts.
+/// Runs the workloads. Shows the progress, prints each workload when it is finished, or JSON at the end. Returns the page with
+/// charts.
 async fn workloads(options: &Options, is_json: bool) -> Result<String, String> {
     if !is_json {
         say!("{}", lazuli_bench::heading(options));
     }
+    let mut bar = Bar::new();
     let report = lazuli_bench::run(options, |event| match event {
-        Event::Step(step) => tell!("{step}"),
-        Event::Finished(section) if !is_json => say!("{}", section.trim_end()),
+        Event::Step { text, done, all } => bar.show(done, all, text),
+        Event::Finished(section) if !is_json => {
+            bar.clear();
+            say!("{}", section.trim_end());
+        }
         Event::Finished(_) => {}
     });
-    let report = report.await?;
+    let report = report.await;
+    bar.clear();
+    let report = report?;
     if is_json {
         say!("{}", report.json());
     }

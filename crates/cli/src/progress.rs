@@ -1,4 +1,4 @@
-//! Progress of a long command: one line on a terminal, nothing elsewhere.
+//! Progress of a long command: one line on a terminal; elsewhere nothing, or a line for each step.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -80,6 +80,46 @@ impl Progress {
     }
 }
 
+/// Width of a progress bar, in characters.
+const BAR_WIDTH: usize = 20;
+
+/// A progress bar with the current step on a terminal; a line per step elsewhere.
+pub struct Bar {
+    is_terminal: bool,
+    is_drawn: bool,
+}
+
+impl Bar {
+    /// A bar that shows nothing yet.
+    pub fn new() -> Self {
+        Self { is_terminal: std::io::stderr().is_terminal(), is_drawn: false }
+    }
+
+    /// Shows how many steps are done, and what happens now.
+    pub fn show(&mut self, done: usize, all: usize, step: &str) {
+        if !self.is_terminal {
+            tell!("{step}");
+            return;
+        }
+        let line = format!("\r\x1b[K{}", bar_line(done, all, step));
+        let mut out = std::io::stderr().lock();
+        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+        self.is_drawn = true;
+    }
+
+    /// Removes the bar, so that other lines can be printed.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            let _ = std::io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+fn bar_line(done: usize, all: usize, step: &str) -> String {
+    let full = BAR_WIDTH * done.min(all) / all.max(1);
+    format!("[{}{}] {done} of {all}  {step}", "#".repeat(full), ".".repeat(BAR_WIDTH - full))
+}
+
 fn per_second(bytes: u64, elapsed: Duration) -> u64 {
     let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
     u64::try_from(u128::from(bytes) * 1000 / u128::from(millis)).unwrap_or(u64::MAX)
@@ -121,6 +161,17 @@ pub fn thousands(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_fills_with_its_steps() {
+        assert_eq!(
+            bar_line(0, 4, "get: preparing lazuli"),
+            "[....................] 0 of 4  get: preparing lazuli"
+        );
+        assert_eq!(bar_line(3, 4, "x"), "[###############.....] 3 of 4  x");
+        assert_eq!(bar_line(4, 4, "x"), "[####################] 4 of 4  x");
+        assert_eq!(bar_line(0, 0, "x"), "[....................] 0 of 0  x");
+    }
 
     #[test]
     fn numbers_for_people() {
