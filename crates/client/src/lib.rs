@@ -44,6 +44,11 @@ extern crate self as lazuli_client;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// Compiles the program on the crate's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;
+
 /// Runs the examples in the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client.md")]

@@ -17,6 +17,11 @@
 //! Requests pass through everything that a server's requests pass through, signatures included; only the socket is
 //! missing. So code that works with it works with a server.
 
+/// Runs the example on the crate's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;
+
 #[doc(hidden)]
 pub mod doc;
 
