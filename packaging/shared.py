@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tarfile
 import tomllib
 
@@ -31,12 +32,16 @@ def arguments(description, *more):
     """Parses the arguments of every builder: the binary, where to write, the version."""
     os.umask(0o022)  # modes of files end up in packages
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--binary", required=True, type=pathlib.Path, help="a binary of packaging/build-binary, for x64 Linux")
-    parser.add_argument("--out", required=True, type=pathlib.Path, help="directory for the packages")
+    parser.add_argument("--binary", type=pathlib.Path, help="a binary of packaging/build-binary, for x64 Linux [default: it makes one]")
+    parser.add_argument("--out", default=ROOT / "target" / "packages", type=pathlib.Path,
+                        help="directory for the packages [default: target/packages]")
     parser.add_argument("--version", default=version(), help="version of the packages [default: the one in Cargo.toml]")
     for flag, options in more:
         parser.add_argument(flag, **options)
     options = parser.parse_args()
+    if options.binary is None:
+        options.binary = ROOT / "target" / "binary" / "lazuli"
+        subprocess.run([HERE / "build-binary", options.binary.parent], check=True, stdout=sys.stderr)
     if not options.binary.is_file():
         parser.error(f"{options.binary} is not a file; packaging/build-binary makes one")
     options.binary = options.binary.resolve()
