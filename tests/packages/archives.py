@@ -20,6 +20,9 @@ def test_the_archive_contains_a_stripped_binary_that_runs(packages, directory):
     assert "no symbols" in run("objdump", "-t", top / "lazuli")
     assert ".debug_line" not in sections(top / "lazuli")
     assert (top / "LICENSE-MIT").is_file() and (top / "lazuli.service").is_file()
+    # The formula for Homebrew installs these.
+    for path in ["completions/lazuli", "completions/_lazuli", "completions/lazuli.fish", "man/lazuli.1", "man/lazuli-serve.1"]:
+        assert (top / path).is_file(), path
 
 
 def test_debug_information_is_in_a_file_that_the_binary_names(packages, directory):

@@ -6,6 +6,8 @@ from common import ROOT, need, run
 
 # Not for users: they check this repository.
 PRIVATE = {"lazuli-simulation", "lazuli-tidy"}
+# What users install or depend on.
+ENTRANCES = {"lazuli", "lazuli-client", "lazuli-embedded"}
 
 
 def metadata():
@@ -20,6 +22,7 @@ def test_every_crate_has_the_metadata_of_a_registry(packages, directory):
             continue
         for field in ("description", "license", "keywords", "categories", "rust_version"):
             assert crate[field], f"{crate['name']} has no {field}"
+        assert crate["readme"] or crate["name"] not in ENTRANCES, f"{crate['name']} has no README"
         assert crate["version"] == packages.version, crate["name"]
         assert "example." not in json.dumps([crate["repository"], crate["homepage"]]), crate["name"]
 

@@ -2,24 +2,16 @@
 
 import shutil
 
-from common import Skip, Started, environment, need, run
+from common import Skip, Started, need, run
 from lazuli import Client
-from roots import make_root
+from roots import Root
 
 DATA = "/var/lib/lazuli"
 SERVE = f"cd {DATA} && exec /usr/bin/lazuli serve --blob-port 0 --queue-port 0 --table-port 0"
 
 
-class Root:
-    """A bare system. Commands run inside it."""
-
-    def __init__(self, directory):
-        self.path = make_root(directory)
-        self.environment = environment(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C",
-                                       DEBIAN_FRONTEND="noninteractive")
-
-    def run(self, *command, **options):
-        return run("chroot", self.path, *command, env=self.environment, **options)
+class System(Root):
+    """A bare system on which the package is installed."""
 
     def install(self, package):
         shutil.copy(package, self.path / "package.deb")
@@ -55,7 +47,7 @@ def read(server):
 
 def test_data_and_settings_survive_an_upgrade_and_a_removal(packages, directory):
     first, second = packages_of(packages)
-    root = Root(directory / "root")
+    root = System(directory / "root")
     settings, data = root.path / "etc/lazuli/lazuli.toml", root.path / "var/lib/lazuli"
 
     assert "systemctl enable --now lazuli" in root.install(first)
@@ -93,6 +85,7 @@ def test_the_unit_is_valid_and_hardened(packages, directory):
     unit = directory / "usr/lib/systemd/system/lazuli.service"
     text = unit.read_text()
     assert "ExecStart=/usr/bin/lazuli serve\n" in text and "User=lazuli\n" in text and "DynamicUser" not in text
+    assert "Type=notify\n" in text and "WatchdogSec=" in text
     if "--offline" not in run("systemd-analyze", "--help"):
         raise Skip("systemd-analyze is too old to judge a file")
     # Tenths of "exposure"; below 20 is "OK".
@@ -103,7 +96,9 @@ def test_the_package_has_what_a_debian_package_has(packages, directory):
     first, _ = packages_of(packages)
     listed = run("dpkg-deb", "-c", first)
     for path in ["./usr/bin/lazuli", "./usr/share/doc/lazuli/copyright", "./usr/share/doc/lazuli/changelog.gz",
-                 "./usr/lib/lazuli/bin/azurite ->"]:
+                 "./usr/lib/lazuli/bin/azurite ->", "./usr/share/bash-completion/completions/lazuli",
+                 "./usr/share/zsh/vendor-completions/_lazuli", "./usr/share/fish/vendor_completions.d/lazuli.fish",
+                 "./usr/share/man/man1/lazuli.1.gz", "./usr/share/man/man1/lazuli-serve.1.gz"]:
         assert path in listed, f"{path} is not in\n{listed}"
     assert all(" root/root " in line for line in listed.splitlines()), listed
     assert "/etc/lazuli/lazuli.toml" in run("dpkg-deb", "-I", first, "conffiles")

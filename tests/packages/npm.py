@@ -5,7 +5,7 @@ import os
 import signal
 import tarfile
 
-from common import MEMORY, Started, need, run
+from common import MEMORY, ROOT, Started, need, run
 
 INSTALL = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--silent"]
 
@@ -30,6 +30,11 @@ def installed(packages):
 
 def test_npx_runs_the_binary(packages, directory):
     assert packages.version in run("npx", "--offline", "lazuli", "--version", cwd=installed(packages).parent.parent)
+
+
+def test_the_package_runs_the_first_commands_of_the_readme(packages, directory):
+    need("curl", "openssl")
+    run(ROOT / "tests" / "readme.py", "--binary", installed(packages) / "lazuli", "curl", "daily work")
 
 
 def test_no_package_has_an_install_script(packages, directory):

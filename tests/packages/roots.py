@@ -6,7 +6,7 @@ import re
 import stat
 import subprocess
 
-from common import Skip, need, need_root, run
+from common import Skip, environment, need, need_root, run
 
 # Documentation and translations are most of the files, and no program reads them.
 LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/share/info/", "/usr/share/i18n/", "/usr/share/zoneinfo/")
@@ -14,25 +14,40 @@ LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/sh
 WANTED = ["passwd"]
 
 
-def make_root(directory):
-    """Fills a directory from the tar file that LAZULI_PACKAGES_ROOT names, or from this machine's essential packages."""
+class Root:
+    """A bare system. Commands run inside it."""
+
+    def __init__(self, directory, *more):
+        self.path = make_root(directory, *more)
+        self.environment = environment(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", HOME="/root",
+                                       DEBIAN_FRONTEND="noninteractive")
+
+    def run(self, *command, **options):
+        return run(*self.inside(*command), env=self.environment, **options)
+
+    def inside(self, *command):
+        return ["chroot", self.path, *command]
+
+
+def make_root(directory, *more):
+    """Fills a directory from the tar file that LAZULI_PACKAGES_ROOT names, or from this machine's essential packages and more."""
     need_root()
     need("chroot", "tar", "dpkg")
     directory.mkdir()
     given = os.environ.get("LAZULI_PACKAGES_ROOT")
-    if given:
+    if given and not more:
         run("tar", "xpf", os.path.abspath(given), "-C", directory, "--exclude=./dev/*")
     else:
-        copy_essential(directory)
+        copy_essential(directory, more)
     return directory
 
 
-def copy_essential(root):
+def copy_essential(root, more):
     """Copies the files of the essential packages and their entries in the database of dpkg, but no settings of this machine."""
     entries = installed()
     if not entries:
         raise Skip("this machine has no database of Debian packages")
-    chosen = closure(entries, [name for name, entry in entries.items() if "\nEssential: yes" in entry] + WANTED)
+    chosen = closure(entries, [name for name, entry in entries.items() if "\nEssential: yes" in entry] + WANTED + list(more))
     merge_usr(root)
     names = "\0".join(path.lstrip("/") for path in files(chosen))
     copied = subprocess.run(

@@ -24,7 +24,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 
 from common import Packages, Skip  # noqa: E402 - the path comes first
 
-MODULES = ["archives", "npm", "wheels", "debian", "image", "crates", "recipes", "testcontainers"]
+MODULES = ["archives", "npm", "wheels", "bare", "debian", "image", "crates", "recipes", "testcontainers"]
 
 
 # Tests that take longer than all others together.

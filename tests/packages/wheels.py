@@ -4,8 +4,9 @@ import shutil
 import sys
 import zipfile
 
-from common import CACHE, MEMORY, Skip, Started, environment, need, run
+from common import CACHE, MEMORY, ROOT, Skip, Started, environment, need, run
 
+UV, PIPX = "0.13.8", "1.18.4"
 TESTS = '''
 def test_tables(table_service):
     people = table_service.create_table("People")
@@ -81,19 +82,44 @@ def test_the_wheel_installs_commands_that_run_the_binary(packages, directory):
             assert server.stop() == 0, server.said()
 
 
+def test_the_wheel_runs_the_first_commands_of_the_readme(packages, directory):
+    need("curl", "openssl")
+    programs = installed(packages)
+    run(ROOT / "tests" / "readme.py", "--binary", programs / "lazuli", "--venv", programs.parent, "curl", "daily work", "python")
+
+
 def test_the_wheel_names_the_glibc_that_it_needs_and_its_licences(packages, directory):
-    wheel = next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
+    wheel = server_wheel(packages)
     assert "-py3-none-manylinux_2_" in wheel.name, wheel
     with zipfile.ZipFile(wheel) as archive:
         assert archive.testzip() is None
         assert any(name.endswith("licenses/LICENSE-MIT") for name in archive.namelist())
 
 
+def tool(name, version):
+    """A program of PyPI, installed into the cache."""
+    kept = CACHE / f"{name}-{version}"
+    if not (kept / "done").exists():
+        run(sys.executable, "-m", "venv", kept)
+        run(kept / "bin" / "pip", "install", "--quiet", f"{name}=={version}")
+        (kept / "done").touch()
+    return kept / "bin"
+
+
+def server_wheel(packages):
+    return next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
+
+
 def test_uvx_runs_the_wheel(packages, directory):
-    need("uvx")
-    wheel = next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
-    shown = run("uvx", "--offline", "--from", wheel, "lazuli-storage", "--version", cwd=directory,
-                env=environment(UV_CACHE_DIR=str(directory / "uv")))
+    shown = run(tool("uv", UV) / "uvx", "--offline", "--python", sys.executable, "--from", server_wheel(packages), "lazuli-storage",
+                "--version", cwd=directory, env=environment(UV_CACHE_DIR=str(directory / "uv")))
+    assert packages.version in shown
+
+
+def test_pipx_runs_the_wheel(packages, directory):
+    folders = {f"PIPX_{kind}": str(directory / kind) for kind in ("HOME", "BIN_DIR", "MAN_DIR", "SHARED_LIBS")}
+    shown = run(tool("pipx", PIPX) / "pipx", "run", "--spec", server_wheel(packages), "lazuli-storage", "--version", cwd=directory,
+                env=environment(**folders))
     assert packages.version in shown
 
 

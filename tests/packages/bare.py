@@ -1,0 +1,86 @@
+"""The packages without an installer of a system, on a bare one: the archive, npm with nothing but Node, the wheel with nothing but Python."""
+
+import ensurepip
+import os
+import pathlib
+import signal
+import shutil
+
+from common import MEMORY, HANG_SECONDS, Skip, Started, run
+from roots import Root, installed
+
+# Debian's names. A machine may have Node from elsewhere, with npm in it.
+NODE, PYTHON = ["nodejs", "npm"], ["python3"]
+
+
+def bare(packages):
+    """The same bare system for all tests."""
+    return packages.once("bare", lambda directory: with_npm(Root(directory / "root", *NODE, *PYTHON)))
+
+
+def with_npm(root):
+    """Copies npm as it is here: it replaces the files of its package when it updates itself."""
+    npm = shutil.which("npm")
+    if npm:
+        folder = pathlib.Path(npm).resolve().parents[1]
+        copy = root.path / folder.relative_to("/")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy, symlinks=True)
+    return root
+
+
+def need_package(name):
+    if name not in installed():
+        raise Skip(f"this machine has no Debian package {name} to copy")
+
+
+class Inside(Started):
+    """A server inside the bare system, perhaps behind other processes that wait for it."""
+
+    def __init__(self, root, command):
+        super().__init__(*root.inside("/bin/sh", "-c", command), env=root.environment, start_new_session=True)
+
+    def interrupt(self):
+        """Ctrl-C in a terminal; returns when all processes have ended."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        self.process.stdout.read()
+        self.process.wait(HANG_SECONDS)
+
+
+def check(root, command):
+    with Inside(root, f"{command} {' '.join(MEMORY)}") as server:
+        server.check_services()
+        server.interrupt()
+
+
+def test_the_binary_of_the_archive_runs_on_a_bare_system(packages, directory):
+    root = bare(packages)
+    (root.path / "opt").mkdir(exist_ok=True)
+    run("tar", "xzf", packages.build("archive")[0], "-C", root.path / "opt")
+    check(root, f"exec /opt/lazuli-{packages.version}-linux-x64/lazuli serve")
+
+
+def test_npx_runs_the_package_on_a_bare_system_with_node(packages, directory):
+    need_package("nodejs")
+    root = bare(packages)
+    project = root.path / "project"
+    project.mkdir()
+    (project / "package.json").write_text('{"private": true}\n')
+    for package in packages.build("npm"):
+        shutil.copy(package, project)
+    root.run("/bin/sh", "-c", "cd /project && npm install --offline --no-audit --no-fund --silent ./*.tgz")
+    check(root, "cd /project && exec npx --offline lazuli")
+
+
+def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory):
+    need_package("python3")
+    root = bare(packages)
+    pip = next(pathlib.Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
+    if not pip:
+        raise Skip("the Python that runs this test has no pip to copy")
+    wheel = next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
+    for file in (pip, wheel):
+        shutil.copy(file, root.path)
+    root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
+    root.run("/venv/bin/python", f"/{pip.name}/pip", "install", "--quiet", "--no-index", "--no-deps", f"/{wheel.name}")
+    check(root, "exec /venv/bin/lazuli-storage")
