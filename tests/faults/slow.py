@@ -115,7 +115,7 @@ def try_kind(args, shim, kind):
     fill(args.binary, data)
     env = {"LD_PRELOAD": shim, "LAZULI_FAULTS": f"{kind}@1+", "LAZULI_FAULTS_DIR": disk, "LAZULI_FAULTS_GATE": gate,
            "LAZULI_FAULTS_SEEN": seen}
-    with Server(args.binary, "--location", data, "--cache-mib", "1", env=env) as server:
+    with Server(args.binary, "--location", data, "--cache-mib", "1", "--request-timeout", "600", env=env) as server:
         with open(os.path.join(data, "admin.json")) as file:
             admin_port = int(json.load(file)["address"].rsplit(":", 1)[1])
         problems = unaffected(server, admin_port)
