@@ -1,13 +1,14 @@
 //! Sweeps that meet changes half way: content that a row names stays, whatever moves while the sweep looks.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use lazuli_engine::content::MemoryContent;
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{Applied, Engine, EngineFuture, Layer, Page, Scan, TableId, Write};
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Page, Scan, TableId, Write};
+use lazuli_model::ErrorCode;
 use lazuli_model::blob::container::ContainerAction;
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{ContainerName, Outcome};
@@ -25,6 +26,20 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Work, and after which scan it is done.
 type Meanwhile = (Box<dyn Fn(TableId, &Page) -> bool + Send>, Work);
 
+/// A commit: its table, partition and writes.
+type Commit = (TableId, String, Vec<Write>);
+
+/// What a failed sync has done to an engine.
+#[derive(Default)]
+enum Sync {
+    #[default]
+    Fine,
+    /// The next one fails.
+    Fails,
+    /// It has failed. This commit is in the log, and is found at the next start; nothing more is accepted until then.
+    Failed(Commit),
+}
+
 /// An engine behind which something happens between two scans, and whose commits wait at a gate, one behind the other.
 struct Eventful {
     below: Arc<dyn Engine>,
@@ -33,6 +48,7 @@ struct Eventful {
     /// A commit has arrived at the gate.
     arrived: Notify,
     turn: Arc<tokio::sync::Mutex<()>>,
+    sync: Mutex<Sync>,
 }
 
 impl Layer for Eventful {
@@ -60,6 +76,16 @@ impl Layer for Eventful {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         let (below, turn, partition) = (self.below.clone(), self.turn.clone(), partition.to_owned());
+        let mut sync = self.sync.lock().unwrap();
+        match *sync {
+            Sync::Fine => {}
+            Sync::Fails => {
+                *sync = Sync::Failed((table, partition, writes));
+                return Box::pin(ready(Err(Error::Unknown("a sync failed".into()))));
+            }
+            Sync::Failed(_) => return Box::pin(ready(Err(Error::Poisoned("a sync failed".into())))),
+        }
+        drop(sync);
         let mut is_open = self.is_open.subscribe();
         self.arrived.notify_one();
         let applied = tokio::spawn(async move {
@@ -80,6 +106,7 @@ async fn world(features: Features) -> (World, Arc<Eventful>) {
         is_open: watch::Sender::new(true),
         arrived: Notify::new(),
         turn: Arc::default(),
+        sync: Mutex::default(),
     });
     let memory = MemoryContent::default();
     let world = World::over_with(engine.clone(), memory, ticks, 20, None, Arc::default(), features);
@@ -173,6 +200,27 @@ async fn content_of_a_commit_that_takes_very_long_stays() {
     };
     let (swept, ()) = tokio::join!(world.reclaim.round(), open);
     swept.unwrap();
+    // Commits take turns: the one of the upload is done.
+    drop(engine.turn.lock().await);
+    world.settle().await;
+    assert_eq!(world.read("b").await, Ok(bytes_of(2, 100).to_vec()));
+}
+
+/// The same after a failed sync: the commit was in the log, and the next start found it.
+#[tokio::test]
+async fn content_of_a_commit_whose_sync_failed_stays_until_the_next_start() {
+    let (mut world, engine) = world(Features::default()).await;
+    world.put("b", bytes_of(1, 100)).await.unwrap();
+    world.settle().await;
+    *engine.sync.lock().unwrap() = Sync::Fails;
+    assert_eq!(world.put("b", bytes_of(2, 100)).await, Err(ErrorCode::OperationTimedOut));
+    world.pass(1000);
+    assert!(world.reclaim.round().await.is_err(), "nothing is accepted any more");
+    let Sync::Failed((table, partition, writes)) = std::mem::take(&mut *engine.sync.lock().unwrap()) else {
+        panic!()
+    };
+    engine.below.apply(table, &partition, writes).await.unwrap();
+    let mut world = world.restarted();
     world.settle().await;
     assert_eq!(world.read("b").await, Ok(bytes_of(2, 100).to_vec()));
 }

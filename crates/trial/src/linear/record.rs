@@ -144,9 +144,15 @@ where
     if unanswered > 0 && !shape.kill {
         return Err(format!("{unanswered} changes got no response from a server that was not killed"));
     }
+    let reader = |random: &mut Random| {
+        let (authority, random) = (subject.authority(service), random.fork());
+        client(Recorder { client: 2 * shape.clients, authority, random, clock: clock.clone() })
+    };
     if shape.kill && !subject.may_apply_late() {
         end_unknown(&mut events, ready);
-        // What appears late shows only to those who look more than once.
+        // What appears late shows only to those who look more than once. The first look also tells the search what became of
+        // the unknown changes, before it goes through the orders of the operations that follow.
+        events.extend(reader(&mut random).read_all().await?);
         let numbers = shape.clients..2 * shape.clients;
         let operations = shape.operations.div_ceil(SECOND_SHARE);
         let mut clients = start(subject, service, numbers, operations, &mut random, &clock, &client);
@@ -157,9 +163,7 @@ where
         }
         events.extend(second);
     }
-    let (authority, random) = (subject.authority(service), random.fork());
-    let last = Recorder { client: 2 * shape.clients, authority, random, clock };
-    events.extend(client(last).read_all().await?);
+    events.extend(reader(&mut random).read_all().await?);
     Ok(events)
 }
 
