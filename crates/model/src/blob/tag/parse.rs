@@ -61,28 +61,16 @@ pub(super) fn query(text: &str) -> Result<TagQuery, SyntaxError> {
     if query.comparisons.is_empty() { Err(SyntaxError { at: parser.at }) } else { Ok(query) }
 }
 
-/// Can a search have this comparison after the earlier ones? It searches at most ten tags, each for one value or in one
-/// range.
+/// Can a search have this comparison after the earlier ones? It searches at most ten tags.
 fn can_search(comparison: &TagComparison, earlier: &[TagComparison]) -> bool {
     let TagComparison { name, operator, value } = comparison;
     let fits = (1..=TAG_NAME_CHARS_MAX).contains(&name.chars().count())
         && value.chars().count() <= TAG_VALUE_CHARS_MAX
         && *operator != TagOperator::NotEqual;
-    let mut of_tag = earlier.iter().filter(|other| other.name == *name).peekable();
-    if of_tag.peek().is_none() {
-        let is_first = |at: &usize| !earlier[..*at].iter().any(|other| other.name == earlier[*at].name);
-        return fits && (0..earlier.len()).filter(is_first).count() < TAGS_MAX;
-    }
-    fits && of_tag.all(|other| completes_range(*operator, other.operator))
-}
-
-/// Is one of the operators a lower bound and the other an upper bound?
-fn completes_range(one: TagOperator, other: TagOperator) -> bool {
-    use TagOperator::{Greater, GreaterOrEqual, Less, LessOrEqual};
-    matches!(
-        (one, other),
-        (Less | LessOrEqual, Greater | GreaterOrEqual) | (Greater | GreaterOrEqual, Less | LessOrEqual)
-    )
+    let mut names: Vec<&str> = earlier.iter().map(|other| &*other.name).chain([&**name]).collect();
+    names.sort_unstable();
+    names.dedup();
+    fits && names.len() <= TAGS_MAX
 }
 
 struct Parser<'a> {

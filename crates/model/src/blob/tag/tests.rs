@@ -117,7 +117,7 @@ fn searches_that_cannot_find_anything_are_rejected() {
         all.join(" and ")
     };
     assert!(TagQuery::parse(&of_names(10)).is_ok());
-    assert!(TagQuery::parse(&format!("{} and k0>'a'", of_names(10))).is_err(), "not a range");
+    assert!(TagQuery::parse(&format!("{} and k0>'a'", of_names(10))).is_ok());
     assert!(TagQuery::parse(&of_names(11)).is_err());
     assert!(TagQuery::parse(&format!("@container='c' and {}", of_names(10))).is_ok());
     for (name, value, expected) in [(128, 256, true), (129, 1, false), (1, 257, false)] {
@@ -127,9 +127,6 @@ fn searches_that_cannot_find_anything_are_rejected() {
     assert!(TagQuery::parse("k>='a' and k<'b'").is_ok());
     assert!(TagQuery::parse("@container='$web' and k='a'").is_ok());
     for text in [
-        "k='a' and k='b'",
-        "k>'a' and k>='b'",
-        "k='a' and k<'b'",
         "@other='c' and k='v'",
         "@container='a' and @container='b' and k='v'",
         "k='v@'",
@@ -199,11 +196,8 @@ mod properties {
                 texts.push("@container = 'c'".into());
             }
             let parsed = TagQuery::parse(&texts.join(" and "));
-            let is_single = |own: &TagComparison| all.iter().filter(|other| other.name == own.name).count() == 1;
             if all.iter().any(|own| own.operator == TagOperator::NotEqual) {
                 prop_assert!(parsed.is_err());
-            } else if !all.iter().all(is_single) {
-                prop_assert!(parsed.is_err() || parsed.is_ok_and(|query| query.comparisons == all));
             } else {
                 let container = has_container.then(|| "c".to_owned());
                 prop_assert_eq!(parsed, Ok(TagQuery { container, comparisons: all }));
