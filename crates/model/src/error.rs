@@ -251,6 +251,7 @@ error_codes! {
     MetadataTooLarge, "MetadataTooLarge", 400, Never, No, "The metadata specified exceeds the maximum permissible limit.";
     MethodNotAllowed, "MethodNotAllowed", 405, Never, No, "The requested method is not allowed on the specified resource.";
     MissingContentLengthHeader, "MissingContentLengthHeader", 411, Never, No, "The Content-Length header was not specified.";
+    RequestForbiddenByContainerEncryptionPolicy, "RequestForbiddenByContainerEncryptionPolicy", 403, Never, No, "The request is forbidden by the container's encryption policy.";
     MissingRequiredHeader, "MissingRequiredHeader", 400, Never, No, "A required HTTP header was not specified.";
     MissingRequiredQueryParameter, "MissingRequiredQueryParameter", 400, Never, No, "A query parameter that's mandatory for this request is not specified.";
     MissingRequiredXmlNode, "MissingRequiredXmlNode", 400, Never, No, "Required XML node is not specified in the request body.";

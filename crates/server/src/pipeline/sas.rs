@@ -49,6 +49,7 @@ impl State {
             read_only: address.secondary,
             scope,
             hides_refusals: version < ApiVersion::V2015_04_05,
+            encryption_scope: Some(&*token.ses).filter(|name| !name.is_empty()).map(Into::into),
             ..Grant::everything(&*entry.home)
         })
     }

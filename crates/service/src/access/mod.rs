@@ -30,6 +30,8 @@ pub struct Grant {
     pub scope: Scope,
     /// Missing rights are reported as a missing resource, as before 2015-04-05.
     pub hides_refusals: bool,
+    /// The encryption scope of everything that it writes, if a shared access signature states one.
+    pub encryption_scope: Option<Box<str>>,
 }
 
 /// The resources that a request may touch, and the operations on them.
@@ -121,7 +123,8 @@ impl Grant {
     pub fn everything(home: impl Into<String>) -> Self {
         let home = home.into();
         let account = crate::keyspace::account_of(&home).to_owned();
-        Self { account, home, read_only: false, scope: Scope::Everything, hides_refusals: false }
+        let scope = Scope::Everything;
+        Self { account, home, read_only: false, scope, hides_refusals: false, encryption_scope: None }
     }
 
     /// May the client learn anything about this table, queue or container? `folded` is its name in lower case.

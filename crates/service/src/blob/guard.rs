@@ -20,6 +20,7 @@ pub struct Guard {
     pub lease: Option<Guid>,
     conditions: Conditions,
     key_sha256: Option<[u8; 32]>,
+    scope: Option<String>,
     /// The rights suffice only for a blob that does not exist yet.
     creates_only: bool,
     clock: Clock,
@@ -32,6 +33,7 @@ impl Guard {
             lease: request.lease,
             conditions: request.conditions.clone(),
             key_sha256: request.encryption.key.as_ref().map(|key| key.sha256),
+            scope: request.encryption.scope.clone(),
             creates_only: false,
             clock: clock.clone(),
         }
@@ -43,6 +45,7 @@ impl Guard {
             lease: None,
             conditions: Conditions::default(),
             key_sha256: None,
+            scope: None,
             creates_only: false,
             clock: clock.clone(),
         }
@@ -132,9 +135,27 @@ impl Guard {
         Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into())
     }
 
-    /// A block list replaces the content: a blob with a key needs that key, a blob without one can get one.
+    /// A write must have the key and the encryption scope that the blob was written with.
+    pub fn may_write(&self, blob: &Revision) -> Result<()> {
+        self.has_key(blob)?;
+        self.has_scope(blob)
+    }
+
+    /// A block list replaces the content: a blob with a key or a scope needs the same, a blob without can get one.
     pub fn may_replace(&self, blob: &Revision) -> Result<()> {
-        if blob.encryption.key_sha256.is_none() { Ok(()) } else { self.has_key(blob) }
+        if blob.encryption.key_sha256.is_some() {
+            self.has_key(blob)?;
+        }
+        self.has_scope(blob)
+    }
+
+    fn has_scope(&self, blob: &Revision) -> Result<()> {
+        match &blob.encryption.scope {
+            Some(scope) if self.scope.as_ref() != Some(scope) => {
+                Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn existing<'a>(&self, blob: Option<&'a Revision>) -> Result<&'a Revision> {

@@ -27,6 +27,7 @@ mod container;
 mod copy;
 mod core;
 mod delete;
+mod encryption;
 mod event;
 mod figures;
 mod guard;
@@ -145,6 +146,7 @@ impl Blobs {
         supply: Supply<'_>,
     ) -> Result<(Outcome, Option<Reader>)> {
         let core = &self.0;
+        core.settle_scope(grant, &mut request).await?;
         let action = std::mem::replace(&mut request.action, BlobAction::GetProperties);
         let outcome = match (action, supply) {
             (BlobAction::Get(get), _) => {

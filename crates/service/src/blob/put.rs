@@ -187,6 +187,9 @@ fn editing(
         not_pending(&blob)?;
         if super::guard::renews(kind) {
             guard.has_key(&blob)?;
+            if kind == OperationKind::SetBlobMetadata {
+                guard.may_write(&blob)?;
+            }
             not_archived(&blob)?;
             not_immutable(&blob, guard.now())?;
         }

@@ -55,7 +55,7 @@ impl Core {
             let mut copy = head.blob.clone().ok_or(ErrorCode::BlobNotFound)?;
             not_pending(&copy)?;
             not_archived(&copy)?;
-            guard.has_key(&copy)?;
+            guard.may_write(&copy)?;
             if ticks <= head.marks.snapshots.last {
                 return Err(lazuli_engine::Error::Conflict.into());
             }

@@ -231,7 +231,7 @@ impl Append {
             return Err(ErrorCode::BlobIsSealed.into());
         }
         of_kind(blob, BlobKind::Append)?;
-        self.guard.has_key(blob)?;
+        self.guard.may_write(blob)?;
         not_archived(blob)?;
         not_immutable(blob, self.guard.now())?;
         if blob.appends >= APPENDS_MAX {

@@ -131,7 +131,7 @@ impl PageWrite {
         of_kind(blob, BlobKind::Page)?;
         not_incremental(blob)?;
         not_pending(blob)?;
-        self.guard.has_key(blob)?;
+        self.guard.may_write(blob)?;
         not_archived(blob)?;
         not_immutable(blob, self.guard.now())?;
         if !self.sequence.met_by(blob.sequence_number) {
