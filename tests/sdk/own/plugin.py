@@ -1,7 +1,8 @@
 """pytest plugin for the SDKs' own tests: expected exceptions, names that resolve, tokens, coroutines.
 
 An exception is a line `FILE::TEST  reason` in the file that LAZULI_OWN_EXCEPTIONS names; a `*` at the end stands for the rest of a
-name. Such a test must fail: if it passes, the line has to go. A reason that starts with `skip:` keeps the test from running.
+name. Such a test must fail: if it passes, the line has to go. A reason that starts with `skip:` keeps the test from running, and one
+with `slow:` does unless LAZULI_OWN is `--long`. The first line that fits a test counts.
 """
 
 import asyncio
@@ -37,12 +38,22 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart():
-    """Deleted blobs are kept as the service properties say."""
-    if server.SOFT_DELETE != server.ACCOUNT:
-        from azure.storage.blob import BlobServiceClient, RetentionPolicy
+    """The tests of blobs expect accounts that keep deleted blobs, and that have logs."""
+    if os.path.basename(os.environ["LAZULI_OWN_EXCEPTIONS"]) != "blob.txt":
+        return
+    from azure.storage.blob import BlobAnalyticsLogging, BlobServiceClient, RetentionPolicy
 
+    if server.SOFT_DELETE != server.ACCOUNT:
         service = BlobServiceClient(server.url(server.SOFT_DELETE, "blob"), server.KEY)
         service.set_service_properties(delete_retention_policy=RetentionPolicy(enabled=True, days=2))
+    service = BlobServiceClient(server.url(server.ACCOUNT, "blob"), server.KEY)
+    service.set_service_properties(analytics_logging=BlobAnalyticsLogging(write=True))
+    deadline = time.monotonic() + 30
+    while "$logs" not in [container.name for container in service.list_containers(include_system=True)]:
+        assert time.monotonic() < deadline, "the server has not created the container of logs"
+        service.get_container_client("own" + server.unique()).create_container()
+        time.sleep(0.2)
+    service.set_service_properties(analytics_logging=BlobAnalyticsLogging())
 
 
 @pytest.fixture(scope="session")
@@ -57,20 +68,37 @@ def make_impatient():
     asyncio.sleep = lambda seconds, *rest: wait_async(min(seconds, 0.1), *rest)
 
 
+def shorten_sleep(module):
+    """Tests of blobs wait ten seconds until a search finds tags, which it does immediately here, or until the time in Last-Modified,
+    which has whole seconds, is another."""
+    if getattr(module, "sleep", None) is time.sleep:
+        module.sleep = lambda seconds: time.sleep(min(seconds, 1.1))
+
+
 def exceptions():
     with open(os.environ["LAZULI_OWN_EXCEPTIONS"]) as file:
         lines = [line.split(None, 1) for line in file if line.strip() and not line.startswith("#")]
     return [(pattern, reason.strip()) for pattern, reason in lines]
 
 
+def mark(item, reason):
+    kind, _, rest = reason.partition(": ")
+    if kind == "skip" or (kind == "slow" and os.environ.get("LAZULI_OWN") != "--long"):
+        item.add_marker(pytest.mark.skip(reason=rest))
+    elif kind != "slow":
+        item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
 def pytest_collection_modifyitems(config, items):
     listed, used = exceptions(), set()
+    for module in {item.module for item in items}:
+        shorten_sleep(module)
     for item in items:
         name = f"{item.path.name}::{item.name}"
         for pattern, reason in listed:
             if fnmatch.fnmatchcase(name, pattern):
                 used.add(pattern)
-                item.add_marker(pytest.mark.skip(reason=reason[5:].strip()) if reason.startswith("skip:") else pytest.mark.xfail(reason=reason, strict=True))
+                mark(item, reason)
                 break
     unused = [pattern for pattern, _ in listed if pattern not in used]
     if unused and not config.option.keyword and os.environ.get("LAZULI_OWN_COMPLETE"):

@@ -34,7 +34,7 @@ for service in "${services[@]}"; do
     cd "$LAZULI_TEST_CACHE/own-$service-${!version}/tests"
     export PYTHONPATH=$own LAZULI_OWN_EXCEPTIONS=$own/$service.txt SSL_CERT_FILE=$LAZULI_OWN_KEYS/ca.pem REQUESTS_CA_BUNDLE=$LAZULI_OWN_KEYS/ca.pem
     [ "$service" != table ] || export LAZULI_OWN_IMPATIENT=1
-    "$venv/bin/python" -m pytest -p plugin -p no:cacheprovider -q -rfE --tb=short --rootdir=. -W ignore \
+    "$venv/bin/python" -m pytest -p plugin -p no:cacheprovider -q -rfE --tb=short --assert=plain --rootdir=. -W ignore \
       "$@"
   ) || status=1
 done

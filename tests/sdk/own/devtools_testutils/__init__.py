@@ -9,6 +9,8 @@ import inspect
 import logging
 import os
 
+from azure.core.credentials import AccessToken
+
 from .credential import get_credential
 from .server import ACCOUNTS, Secret, unique
 
@@ -80,8 +82,14 @@ def is_live():
 
 
 class FakeTokenCredential:
+    """Has a token that the server rejects and that has expired, and counts how often it is asked for."""
+
+    def __init__(self):
+        self.get_token_count = 0
+
     def get_token(self, *_scopes, **_options):
-        raise AssertionError("a test that asks for this token does not talk to a server")
+        self.get_token_count += 1
+        return AccessToken("rejected", 0)
 
 
 class RetryCounter:

@@ -1,6 +1,8 @@
-"""A credential for tests that do not talk to a server."""
+"""A credential whose token the server rejects."""
+
+from . import FakeTokenCredential
 
 
-class AsyncFakeCredential:
-    async def get_token(self, *_scopes, **_options):
-        raise AssertionError("a test that asks for this token does not talk to a server")
+class AsyncFakeCredential(FakeTokenCredential):
+    async def get_token(self, *scopes, **options):
+        return super().get_token(*scopes, **options)
