@@ -124,7 +124,8 @@ fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Part, 
         Service::Blob => {
             let blob = || {
                 let (first, rest) = segments(address);
-                rest.or(first).map(Cow::into_owned).ok_or_else(failed)
+                // As in the name that the request is for.
+                rest.or(first).map(|name| name.replace('\\', "/")).ok_or_else(failed)
             };
             let named = |name: &str| address.query.get(name).map(Cow::into_owned);
             match token.resource().ok_or_else(failed)? {

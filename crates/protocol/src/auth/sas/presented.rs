@@ -24,16 +24,25 @@ pub struct Presented<'a> {
     pub head: Option<Head<'a>>,
 }
 
+/// The container and the blob that a path addresses, decoded. A token for a blob signs the name that the blob has, and a
+/// backslash in a name counts as a slash. A path without a slash that gets one by decoding is a blob of the root
+/// container: without its container, it would match tokens for a blob of another one.
+fn blob_name(path: &str) -> Cow<'_, str> {
+    let decoded = percent::decode(path).unwrap_or(Cow::Borrowed(path));
+    let name = if decoded.contains('\\') { Cow::Owned(decoded.replace('\\', "/")) } else { decoded };
+    let is_in_root = !path.contains('/') && name.contains('/');
+    if is_in_root { Cow::Owned(format!("$root/{name}")) } else { name }
+}
+
 impl<'a> Presented<'a> {
     /// The request with this head and address.
     pub fn new(service: Service, head: &Head<'a>, address: &Address<'a>) -> Self {
         let path = address.resource_path;
         let path = path.strip_prefix('/').unwrap_or(path);
-        let mut path = percent::decode(path).unwrap_or(Cow::Borrowed(path));
-        // A token for a blob signs the name that the blob has, and a backslash in a name counts as a slash.
-        if service == Service::Blob && path.contains('\\') {
-            path = Cow::Owned(path.replace('\\', "/"));
-        }
+        let path = match service {
+            Service::Blob => blob_name(path),
+            Service::Queue | Service::Table => percent::decode(path).unwrap_or(Cow::Borrowed(path)),
+        };
         Self {
             account: address.account,
             service: Some(service),
