@@ -47,7 +47,7 @@ struct Readme;
 /// Compiles the program on the crate's page.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Page;
+struct CratePage;
 
 /// Runs the examples in the guide.
 #[cfg(doctest)]

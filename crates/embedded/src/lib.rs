@@ -20,7 +20,7 @@
 /// Runs the example on the crate's page.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Page;
+struct CratePage;
 
 #[doc(hidden)]
 pub mod doc;
