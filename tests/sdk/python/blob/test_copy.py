@@ -70,7 +70,7 @@ def test_synchronous_copy(original, target):
 
 
 def test_synchronous_copy_of_what_is_private(original, target):
-    refused(404, "CannotVerifyCopySource", target.start_copy_from_url, original.url, requires_sync=True)
+    refused(401, "CannotVerifyCopySource", target.start_copy_from_url, original.url, requires_sync=True)
 
 
 def test_source_that_is_missing(container, target):
