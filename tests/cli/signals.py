@@ -79,11 +79,11 @@ def test_a_second_signal_stops_at_once(binary, directory):
 
 
 def test_a_hangup_never_stops_a_server(binary, directory):
-    """One that has nothing to read again says so."""
+    """One that has nothing to reload says so."""
     with serve(binary, directory) as server:
         for times in (1, 2):
             server.process.send_signal(signal.SIGHUP)
-            while server.said().count("there is nothing to read again") < times:
+            while server.said().count("nothing to reload") < times:
                 assert server.process.poll() is None, server.said()
         equal(status(server), 200)
         equal(server.stop(), 0)
