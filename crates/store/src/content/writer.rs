@@ -84,7 +84,7 @@ impl PackWriter {
         rested.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Starts to write what was gathered, after the write before it has ended.
+    /// Starts writing the buffered bytes, once the previous write has finished.
     async fn flush(&mut self) -> Result<()> {
         let mut worker = self.rested().await?;
         let slot = self.inner.write_slot().await?;

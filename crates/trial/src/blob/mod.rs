@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::linear::{self, Event, Shape};
 use crate::subject::Subject;
 
-/// What was seen in histories.
+/// Counts of what the histories contained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.

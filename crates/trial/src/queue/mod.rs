@@ -29,7 +29,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before looking again for messages that are still hidden.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
-/// What was seen in histories.
+/// Counts of what the histories contained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Messages that were put.

@@ -22,8 +22,8 @@ const SET: u8 = 0x31;
 
 const NOT_PFX: &str = "not a PFX file, or one of an unknown kind";
 
-/// The certificates of a file, that of the key first, and the private key. An error says what is wrong, without the name of the
-/// file.
+/// The certificates and the private key of a file. The certificate of the key comes first. An error says what is wrong,
+/// without the name of the file.
 pub fn read(
     file: &[u8],
     password: &str,

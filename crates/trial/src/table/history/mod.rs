@@ -19,7 +19,7 @@ use crate::linear::{self, Event, Shape};
 use crate::subject::Subject;
 use crate::table::wire::{Call, Caller};
 
-/// What was seen in histories.
+/// Counts of what the histories contained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.
