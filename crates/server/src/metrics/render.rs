@@ -60,6 +60,9 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     .sample(&[], dropped);
     render_tables(&mut text, &figures.tables(), view);
     render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), view);
+    for figure in state.blobs().map(|blobs| blobs.figures()).unwrap_or_default() {
+        text.figure("lazuli_", &figure);
+    }
     let most = memory::bytes_max(&state.config.limits, &**state.service().engine());
     text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server take.")
         .sample(&[], most);
@@ -87,7 +90,7 @@ impl Metrics {
         }
         text.counter(
             "lazuli_requests_total",
-            "Completed requests, by operation, class of status and error code.",
+            "Completed requests, by operation, status class and error code.",
         );
         for ((operation, status, code), count) in outcomes {
             text.sample(&[("operation", operation), ("status", status), ("code", code)], count);
@@ -101,7 +104,7 @@ impl Metrics {
                 text.distribution(&[("operation", kind.name())], &times);
             }
         }
-        text.counter("lazuli_throttled_total", "Valid requests rejected, by the limit that was exceeded.");
+        text.counter("lazuli_throttled_total", "Requests rejected, by the limit that was exceeded.");
         for why in Exceeded::ALL {
             text.sample(&[("limit", why.name())], self.throttled[why as usize].load(Ordering::Relaxed));
         }
@@ -209,7 +212,7 @@ fn disguised(key: &AccountKey, partition: &str) -> String {
 
 fn render_engine(text: &mut Text, status: Result<Arc<Status>, String>) {
     let takes_writes = status.as_ref().is_ok_and(|status| status.poisoned.is_none());
-    text.gauge("lazuli_engine_takes_writes", "1, or 0 once the storage engine rejects changes.")
+    text.gauge("lazuli_engine_takes_writes", "1, or 0 while the storage engine does not accept writes.")
         .sample(&[], u8::from(takes_writes));
     let Ok(status) = status else { return };
     if let Some(bytes) = status.disk_bytes {

@@ -37,7 +37,7 @@ impl Text {
         self.begin(name, "histogram", help)
     }
 
-    /// A family of one metric of the engine.
+    /// A family of one metric of the engine or of a service.
     pub fn figure(&mut self, prefix: &str, figure: &Figure) {
         let name = format!("{prefix}{}", figure.name);
         match &figure.value {

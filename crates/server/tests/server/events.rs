@@ -61,6 +61,8 @@ fn drain(server: &Server) {
     assert_eq!(drained.status, 200, "{}", drained.text());
     let drained: Value = serde_json::from_str(drained.text()).unwrap();
     assert_eq!((&drained["drained"], &drained["waiting"]), (&true.into(), &0.into()));
+    let metrics = server.ask_admin("/metrics", "");
+    assert!(metrics.text().contains("\nlazuli_blob_events_waiting 0\n"), "{}", metrics.text());
 }
 
 /// The events in the queue, in order.

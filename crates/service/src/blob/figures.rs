@@ -46,7 +46,7 @@ impl Core {
             ),
             Figure::counter(
                 "blob_released_bytes_total",
-                "Bytes of content that the content store was told to free.",
+                "Bytes of blob content released.",
                 read(released_bytes),
             ),
         ];
