@@ -86,13 +86,13 @@ pub(crate) struct Pipeline {
 
 /// A successful response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Answer {
+impl Response {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -124,24 +124,24 @@ impl From<Error> for Failed {
 
 impl Pipeline {
     /// Sends a request, and retries it if useful.
-    pub async fn send(&self, call: &Call) -> Result<Answer> {
+    pub async fn send(&self, call: &Call) -> Result<Response> {
         self.send_reading(call, Ok).await
     }
 
-    /// Sends a batch. A failed operation in it counts as the failure of the attempt, since it can also report a busy
-    /// service.
+    /// Sends a batch. If an operation of the batch fails, the attempt fails with its error, because that error can be
+    /// retryable (`ServerBusy`).
     pub async fn send_batch<T>(
         &self,
         call: Call,
         read: impl Fn(&[batch::Answer<'_>]) -> Result<T> + Send + Sync,
     ) -> Result<T> {
-        let read_parts = |answer: Answer| {
-            let content_type = answer.get("content-type").unwrap_or_default();
-            let answers = batch::answers(content_type, &answer.body)
+        let read_parts = |response: Response| {
+            let content_type = response.get("content-type").unwrap_or_default();
+            let responses = batch::answers(content_type, &response.body)
                 .map_err(|_| Error::unclear("the response to a batch cannot be parsed"))?;
-            match answers.iter().find_map(|part| refusal(part, answer.request_id())) {
+            match responses.iter().find_map(|part| refusal(part, response.request_id())) {
                 Some(error) => Err(error),
-                None => read(&answers),
+                None => read(&responses),
             }
         };
         self.send_reading(&call, read_parts).await
@@ -150,14 +150,14 @@ impl Pipeline {
     async fn send_reading<T>(
         &self,
         call: &Call,
-        read: impl Fn(Answer) -> Result<T> + Send + Sync,
+        read: impl Fn(Response) -> Result<T> + Send + Sync,
     ) -> Result<T> {
         let span = tracing::debug_span!("lazuli.request", operation = call.operation, path = %call.path);
         let sent = self.send_retrying(call, read).instrument(span).await;
         sent.map_err(|error| error.of_request(&call.method, self.account.endpoint().as_str(), &call.path))
     }
 
-    async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Answer) -> Result<T>) -> Result<T> {
+    async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Response) -> Result<T>) -> Result<T> {
         let start = self.environment.elapsed();
         let mut uncertain = call.uncertain;
         let mut done = 0;
@@ -165,7 +165,7 @@ impl Pipeline {
             let left = self.retry.deadline.saturating_sub(self.environment.elapsed().saturating_sub(start));
             let attempt = self.attempt(call, done, left.min(self.retry.attempt_time_max)).await;
             done += 1;
-            let read = attempt.and_then(|answer| read(answer).map_err(Failed::from));
+            let read = attempt.and_then(|response| read(response).map_err(Failed::from));
             let Failed { error, retry_after } = match read {
                 Ok(done) => return Ok(done),
                 Err(failed) => failed,
@@ -189,25 +189,26 @@ impl Pipeline {
     }
 
     /// One attempt. It is signed anew, since the signature contains the time.
-    async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Answer, Failed> {
+    async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Response, Failed> {
         let (endpoint, _) = self.endpoint(call, done)?;
         let too_long = || format!("no response within {} ms", time.as_millis());
         let start = self.environment.elapsed();
         let request = self.within(time, self.signed(call, endpoint)).await;
         let request = request.unwrap_or_else(|| Err(TransportError::not_sent(too_long()).into()))?;
         let left = time.saturating_sub(self.environment.elapsed().saturating_sub(start));
-        let answer = self.within(left, self.transport.send(request)).await;
-        let answer = answer.unwrap_or_else(|| Err(TransportError::lost(too_long()))).map_err(Error::from)?;
-        let (parts, body) = answer.into_parts();
-        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
-        tracing::debug!(status = answer.status, request_id = answer.get(REQUEST_ID), "answered");
+        let response = self.within(left, self.transport.send(request)).await;
+        let response =
+            response.unwrap_or_else(|| Err(TransportError::lost(too_long()))).map_err(Error::from)?;
+        let (parts, body) = response.into_parts();
+        let response = Response { status: parts.status.as_u16(), headers: parts.headers, body };
+        tracing::debug!(status = response.status, request_id = response.get(REQUEST_ID), "response received");
         match parts.status {
             // No service responds to a change like that, but proxies and login pages do.
             http::StatusCode::OK if !call.reads => {
                 Err(Error::unclear("unexpected status 200 in response to a change").into())
             }
-            status if status.is_success() => Ok(answer),
-            _ => Err(failed(&answer)),
+            status if status.is_success() => Ok(response),
+            _ => Err(failed(&response)),
         }
     }
 
@@ -307,18 +308,18 @@ impl Pipeline {
 }
 
 /// The error of a failed response. Even without a readable body, as proxies send them, it has a status.
-fn failed(answer: &Answer) -> Failed {
-    let refusal = reply::refusal(&answer.body).unwrap_or_else(|| Refusal {
-        code: answer.get("x-ms-error-code").unwrap_or_default().to_owned(),
-        message: format!("the service responded with status {}", answer.status),
+fn failed(response: &Response) -> Failed {
+    let refusal = reply::refusal(&response.body).unwrap_or_else(|| Refusal {
+        code: response.get("x-ms-error-code").unwrap_or_default().to_owned(),
+        message: format!("the service responded with status {}", response.status),
     });
     let said = Said {
-        status: answer.status,
+        status: response.status,
         code: refusal.code,
         message: refusal.message,
-        request_id: answer.request_id(),
+        request_id: response.request_id(),
         in_batch: false,
     };
-    let seconds = answer.get("retry-after").and_then(|text| text.trim().parse().ok());
+    let seconds = response.get("retry-after").and_then(|text| text.trim().parse().ok());
     Failed { error: Error::service(said), retry_after: seconds.map(Duration::from_secs) }
 }

@@ -163,7 +163,7 @@ impl TransportError {
     /// ```
     /// # use lazuli_client::{Applied, Error, ErrorKind, TransportError};
     /// let error = Error::from(TransportError::too_large(1024));
-    /// assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Unknown));
+    /// assert_eq!((error.kind(), error.applied()), (ErrorKind::InvalidResponse, Applied::Unknown));
     /// assert!(!error.is_transient());
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```

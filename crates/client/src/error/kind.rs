@@ -25,7 +25,7 @@ pub enum ErrorKind {
     /// The operation, including retries, exceeded its deadline.
     Deadline,
     /// The response could not be parsed, or is too large.
-    Answer,
+    InvalidResponse,
     /// The request was not sent, because it is invalid.
     Input,
     /// A query would have to hold more rows in the client than its limit allows: see [`crate::Query::local_limit`].

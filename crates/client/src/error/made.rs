@@ -95,7 +95,7 @@ fn split_index(message: &str) -> (Option<usize>, &str) {
 
 impl From<TransportError> for Error {
     fn from(error: TransportError) -> Self {
-        let kind = if error.is_too_large() { ErrorKind::Answer } else { ErrorKind::Transport };
+        let kind = if error.is_too_large() { ErrorKind::InvalidResponse } else { ErrorKind::Transport };
         let mut failed = Self::new(kind, error.to_string());
         failed.0.applied = match error.reached {
             Reached::Nothing => Applied::No,

@@ -115,11 +115,11 @@ impl Error {
     /// # use lazuli_client::{Applied, Error, ErrorKind};
     /// // For sources of pages of your own, whose responses may be invalid.
     /// let error = Error::answer("the page ends in the middle");
-    /// assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Yes));
+    /// assert_eq!((error.kind(), error.applied()), (ErrorKind::InvalidResponse, Applied::Yes));
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn answer(message: impl Into<String>) -> Self {
-        let mut error = Self::new(ErrorKind::Answer, message);
+        let mut error = Self::new(ErrorKind::InvalidResponse, message);
         error.0.applied = Applied::Yes;
         error
     }
@@ -268,7 +268,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match (self.0.kind, self.0.code, self.0.status) {
             (ErrorKind::Transport | ErrorKind::Deadline, ..) => true,
-            (ErrorKind::Answer | ErrorKind::Input | ErrorKind::LocalLimit, ..) => false,
+            (ErrorKind::InvalidResponse | ErrorKind::Input | ErrorKind::LocalLimit, ..) => false,
             (_, Some(code), _) => code.retry() == Retry::Later,
             (_, None, Some(status)) => matches!(status, 408 | 429 | 500 | 502 | 503 | 504),
             (_, None, None) => false,

@@ -116,7 +116,7 @@ impl Table {
         Ok(Partition::new(self.clone(), key.partition))
     }
 
-    async fn send(&self, call: &Call) -> Result<crate::pipeline::Answer> {
+    async fn send(&self, call: &Call) -> Result<crate::pipeline::Response> {
         self.service.pipeline.send(call).await
     }
 

@@ -63,7 +63,7 @@ const INVALID_BODIES: [&str; 7] = [
     "<?xml version=\"1.0\"?><feed xmlns=\"http://www.w3.org/2005/Atom\"></feed>",
 ];
 
-/// An invalid response to a read is an error, not an empty page, and a read has changed nothing.
+/// An invalid response to a read is an error, not an empty page. The error says that nothing was applied.
 #[test]
 fn an_error_in_place_of_a_page_is_not_an_empty_page() {
     run(async {
@@ -79,7 +79,7 @@ fn an_error_in_place_of_a_page_is_not_an_empty_page() {
             for error in errors {
                 assert_eq!(
                     (error.kind(), error.applied()),
-                    (ErrorKind::Answer, Applied::No),
+                    (ErrorKind::InvalidResponse, Applied::No),
                     "{body}: {error}"
                 );
             }
@@ -108,7 +108,7 @@ fn a_batch_with_an_invalid_response_is_uncertain() {
             let error = batch.execute().await.expect_err(&body);
             assert_eq!(
                 (error.kind(), error.applied()),
-                (ErrorKind::Answer, Applied::Unknown),
+                (ErrorKind::InvalidResponse, Applied::Unknown),
                 "{body}: {error}"
             );
             assert_eq!(parrot.asked(), 1);
@@ -132,7 +132,11 @@ fn a_foreign_page_is_not_a_change() {
             table.delete().await.expect_err("delete table"),
             batch.execute().await.expect_err("batch"),
         ] {
-            assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Unknown), "{error}");
+            assert_eq!(
+                (error.kind(), error.applied()),
+                (ErrorKind::InvalidResponse, Applied::Unknown),
+                "{error}"
+            );
         }
     });
 }
@@ -142,7 +146,7 @@ fn a_foreign_page_is_not_a_change() {
 fn a_change_without_an_etag_was_applied() {
     run(async {
         let error = Parrot::new(204, &[], "").table().upsert(&person("p", "r", 1)).await.unwrap_err();
-        assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::Yes), "{error}");
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::InvalidResponse, Applied::Yes), "{error}");
     });
 }
 
@@ -168,14 +172,14 @@ fn a_continuation_that_repeats_itself_is_detected() {
                 let parrot =
                     Parrot::new(200, &[("x-ms-continuation-nextpartitionkey", value.as_bytes())], page);
                 let error = parrot.table().query::<Dynamic>().collect().await.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Answer, "{error}");
+                assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{error}");
                 assert!(requests.contains(&parrot.asked()), "{} requests", parrot.asked());
             }
         }
         let names = r#"{"value":[{"TableName":"People"}]}"#;
         let parrot = Parrot::new(200, &[("x-ms-continuation-nexttablename", b"a")], names);
         let error = parrot.table().service().table_names().await.unwrap_err();
-        assert_eq!((error.kind(), parrot.asked()), (ErrorKind::Answer, 2), "{error}");
+        assert_eq!((error.kind(), parrot.asked()), (ErrorKind::InvalidResponse, 2), "{error}");
     });
 }
 
@@ -217,7 +221,11 @@ fn a_cycle_of_continuations_is_detected() {
                 } else {
                     service.table("People").unwrap().query::<Dynamic>().collect().await.unwrap_err()
                 };
-                assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::No), "{error}");
+                assert_eq!(
+                    (error.kind(), error.applied()),
+                    (ErrorKind::InvalidResponse, Applied::No),
+                    "{error}"
+                );
                 assert!(*asked.lock().unwrap() <= 3 * length, "{length}");
             });
         }
@@ -230,10 +238,10 @@ fn an_invalid_continuation_loses_no_rows() {
     run(async {
         let header = [("x-ms-continuation-nextpartitionkey", "Zürich".as_bytes())];
         let error = Parrot::new(200, &header, PAGE).table().query::<Dynamic>().collect().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Answer, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{error}");
         let header = [("x-ms-continuation-nexttablename", "Zürich".as_bytes())];
         let service = Parrot::new(200, &header, r#"{"value":[]}"#).table().service().clone();
-        assert_eq!(service.table_names().await.unwrap_err().kind(), ErrorKind::Answer);
+        assert_eq!(service.table_names().await.unwrap_err().kind(), ErrorKind::InvalidResponse);
     });
 }
 
@@ -293,7 +301,7 @@ fn an_endless_response_is_abandoned_and_not_retried() {
         let service = TableService::builder(account_at(address)).build().unwrap();
         let error = service.table("People").unwrap().get::<Dynamic>("p", "r").await.unwrap_err();
         // Another attempt would fail because nothing listens any more.
-        assert_eq!((error.kind(), error.applied()), (ErrorKind::Answer, Applied::No), "{error}");
+        assert_eq!((error.kind(), error.applied()), (ErrorKind::InvalidResponse, Applied::No), "{error}");
         assert_eq!(error.message(), "the response has more than 67108864 bytes");
         drop(service);
         assert!(sent.await.unwrap() < 100 << 20);

@@ -176,10 +176,10 @@ fn invalid_responses() {
                 .await;
         let service = TableService::new(account_at(canned.address)).unwrap();
         let table = service.table("People").unwrap();
-        assert_eq!(service.table_names().await.unwrap_err().kind(), ErrorKind::Answer);
-        assert_eq!(table.get::<Dynamic>("p", "r").await.unwrap_err().kind(), ErrorKind::Answer);
-        assert_eq!(table.policies().await.unwrap_err().kind(), ErrorKind::Answer);
-        assert_eq!(service.properties().await.unwrap_err().kind(), ErrorKind::Answer);
+        assert_eq!(service.table_names().await.unwrap_err().kind(), ErrorKind::InvalidResponse);
+        assert_eq!(table.get::<Dynamic>("p", "r").await.unwrap_err().kind(), ErrorKind::InvalidResponse);
+        assert_eq!(table.policies().await.unwrap_err().kind(), ErrorKind::InvalidResponse);
+        assert_eq!(service.properties().await.unwrap_err().kind(), ErrorKind::InvalidResponse);
     });
 }
 
