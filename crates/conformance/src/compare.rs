@@ -62,7 +62,7 @@ const SHOWN_CHARS_MAX: usize = 200;
 /// How much of the matching part is shown before the difference.
 const CONTEXT_CHARS: usize = 48;
 
-/// All differences of a response. Captures the values of its holes.
+/// All differences of a response. Stores the values of its captures.
 pub(crate) fn compare(
     title: &str,
     expected: &Expected,

@@ -1,6 +1,6 @@
 //! Matches a string against a template, and finds the first difference.
 //!
-//! Matching never backtracks: the kind of a hole determines where it ends, and `{any}` ends where the next literal
+//! Matching never backtracks: the kind of a capture determines where it ends, and `{any}` ends where the next literal
 //! begins.
 
 use lazuli_model::DateTime;
@@ -16,11 +16,11 @@ pub(crate) struct Mismatch {
     pub(crate) line: usize,
     /// The expected rest.
     pub(crate) expected: String,
-    /// What is wrong with the value of a hole, if the difference is in one.
+    /// What is wrong with the value of a capture, if the difference is in one.
     pub(crate) reason: Option<String>,
 }
 
-/// Compares a whole string with a template, and captures the values of its named holes.
+/// Compares a whole string with a template, and stores the values of its named captures.
 pub(crate) fn fit(pieces: &[Piece], text: &str, values: &mut Values) -> Result<(), Mismatch> {
     let mut at = 0;
     let mut line = 0;
@@ -36,11 +36,11 @@ pub(crate) fn fit(pieces: &[Piece], text: &str, values: &mut Values) -> Result<(
                 line += expected.matches('\n').count();
                 at += expected.len();
             }
-            Piece::Capture(kind, name, hole_line) => {
-                let length = hole(*kind, name.as_deref(), &text[at..], pieces.get(index + 1), values)
+            Piece::Capture(kind, name, capture_line) => {
+                let length = capture(*kind, name.as_deref(), &text[at..], pieces.get(index + 1), values)
                     .map_err(|reason| Mismatch {
                         at,
-                        line: *hole_line,
+                        line: *capture_line,
                         expected: shown("", &pieces[index..]),
                         reason: Some(reason),
                     })?;
@@ -79,8 +79,8 @@ pub(crate) fn shown(text: &str, pieces: &[Piece]) -> String {
     out.chars().take(CHARS_MAX).collect()
 }
 
-/// The length of the value of a hole, if it is valid.
-fn hole(
+/// The length of the value of a capture, if it is valid.
+fn capture(
     kind: Capture,
     name: Option<&str>,
     text: &str,
@@ -231,7 +231,7 @@ mod tests {
     const TAG: &str = "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"";
 
     #[test]
-    fn holes_by_kind() {
+    fn captures_by_kind() {
         good("{any}", "");
         good("a{any}c", "abbbc");
         good("{etag:1} {stamp:1}", &format!("{TAG} {STAMP}"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_refuse_what_is_not_theirs() {
+    fn captures_reject_other_values() {
         for (template, text) in [
             ("{time}", "2022-05-06T00:31:05.070Z"),
             ("{time}", "2022-05-06 00:31:05Z"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::expect::fit;
 use crate::values::{Piece, Values};
 
-/// Marks where a hole was, inside the strings of the parsed template. Private-use characters, which no transcript has.
+/// Mark the place of a capture inside the strings of the parsed template. Private-use characters, which no transcript has.
 const OPEN: char = '\u{f8f0}';
 const CLOSE: char = '\u{f8f1}';
 
@@ -31,7 +31,7 @@ pub(crate) fn fit_json(pieces: &[Piece], body: &str, values: &mut Values) -> Res
     Comparison { pieces, values }.value("$", &expected, &actual)
 }
 
-/// The template as a string, with each hole replaced by its number between marks.
+/// The template as a string, each capture replaced by its index between markers.
 fn marked(pieces: &[Piece]) -> String {
     let text = |(index, piece): (usize, &Piece)| match piece {
         Piece::Text(text) => text.clone(),

@@ -12,7 +12,7 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// The kind that a hole or an option names.
+    /// The kind that a placeholder or an option names.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "table" => Some(Resource::Table),

@@ -1,30 +1,30 @@
-//! Text with named holes (placeholders), which stand for values that differ from run to run.
+//! Text with placeholders, which stand for values that differ from run to run.
 //!
-//! A brace that does not open a known hole is an ordinary character, so JSON needs no escaping.
+//! A brace that does not open a known placeholder is an ordinary character, so JSON needs no escaping.
 
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Literal text.
     Text(String),
-    /// A hole.
-    Hole {
+    /// A placeholder.
+    Placeholder {
         /// What kind it is: one of [`NAMES`].
         name: &'static str,
         /// The arguments after the name, split as the kind requires.
         arguments: Vec<Template>,
-        /// Lines between the start of the template and the hole.
+        /// Lines between the start of the template and the placeholder.
         line: usize,
     },
 }
 
-/// Text with holes.
+/// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) parts: Vec<Part>,
 }
 
-/// How the arguments of a hole are split.
+/// How the arguments of a placeholder are split.
 #[derive(Clone, Copy)]
 enum Split {
     /// Everything is one argument, which may be absent.
@@ -37,7 +37,7 @@ enum Split {
     Bar,
 }
 
-/// Every kind of hole.
+/// Every kind of placeholder.
 const NAMES: &[(&str, Split)] = &[
     ("account", Split::Whole),
     ("any", Split::Whole),
@@ -92,12 +92,12 @@ fn parse_at(text: &str, first_line: usize) -> Template {
         let (before, from_brace) = rest.split_at(at);
         literal.push_str(before);
         line += before.matches('\n').count();
-        if let Some((hole, length)) = hole(from_brace, line) {
+        if let Some((placeholder, length)) = placeholder(from_brace, line) {
             if !literal.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut literal)));
             }
             line += from_brace[..length].matches('\n').count();
-            parts.push(hole);
+            parts.push(placeholder);
             rest = &from_brace[length..];
         } else {
             literal.push('{');
@@ -111,8 +111,8 @@ fn parse_at(text: &str, first_line: usize) -> Template {
     Template { parts }
 }
 
-/// Parses a hole at the start of the string, and returns it with its length.
-fn hole(text: &str, line: usize) -> Option<(Part, usize)> {
+/// Parses a placeholder at the start of the string, and returns it with its length.
+fn placeholder(text: &str, line: usize) -> Option<(Part, usize)> {
     let end = matching_brace(text)?;
     let inner = &text[1..end];
     let (name, argument) = match inner.split_once(':') {
@@ -124,7 +124,7 @@ fn hole(text: &str, line: usize) -> Option<(Part, usize)> {
         None => Vec::new(),
         Some(argument) => arguments(argument, split)?.into_iter().map(|text| parse_at(text, line)).collect(),
     };
-    Some((Part::Hole { name, arguments, line }, end + 1))
+    Some((Part::Placeholder { name, arguments, line }, end + 1))
 }
 
 fn arguments(text: &str, split: Split) -> Option<Vec<&str>> {
@@ -171,7 +171,7 @@ mod tests {
     fn show(template: &Template) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Hole { name, arguments, line } => {
+            Part::Placeholder { name, arguments, line } => {
                 let arguments: Vec<_> = arguments.iter().map(show).collect();
                 format!("<{name}@{line} {}>", arguments.join(";"))
             }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_found_and_json_is_left_alone() {
+    fn placeholders_are_found_and_json_is_left_alone() {
         check("plain", "plain");
         check(r#"{"a":{"b":"{etag:1}"}}"#, r#"{"a":{"b":"<etag@0 1>"}}"#);
         check("{} {unknown} {any", "{} {unknown} {any");

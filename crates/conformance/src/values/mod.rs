@@ -1,6 +1,6 @@
-//! The values of a transcript's holes during one run.
+//! The values of a transcript's placeholders during one run.
 //!
-//! A name keeps its value to the end of the file: later requests send the value that a response put into a hole, and
+//! A name keeps its value to the end of the file: later requests send the value that was captured from a response, and
 //! later responses must repeat it. Two names of ETags never share a value, because two commits never share an ETag.
 
 mod piece;
@@ -103,7 +103,7 @@ impl Values {
         result
     }
 
-    /// Fills in a request: every hole must have a value or generate one.
+    /// Fills in a request: every placeholder must have a value or generate one.
     pub(crate) fn render(&mut self, template: &Template) -> Result<String, String> {
         let mut out = String::new();
         for piece in self.fill(template)? {
@@ -122,7 +122,7 @@ impl Values {
         let Some(name) = name else {
             return match kind {
                 Capture::Id => Ok(system::guid()),
-                _ => Err(format!("a hole of kind {kind:?} in a request needs a name")),
+                _ => Err(format!("a placeholder of kind {kind:?} in a request needs a name")),
             };
         };
         let key = key_of(kind, name);
@@ -138,7 +138,7 @@ impl Values {
         }
     }
 
-    /// Compares the value of a named hole in a response with the value of that name, or remembers it.
+    /// Compares the value of a named capture with the value of that name, or remembers it.
     pub(crate) fn settle(&mut self, kind: Capture, name: &str, value: &str) -> Result<(), String> {
         let key = key_of(kind, name);
         match self.captured.get(&key) {
@@ -166,13 +166,15 @@ impl Values {
         for part in &template.parts {
             match part {
                 Part::Text(text) => out.text(text)?,
-                Part::Hole { name, arguments, line } => self.fill_hole(name, arguments, *line, out)?,
+                Part::Placeholder { name, arguments, line } => {
+                    self.fill_placeholder(name, arguments, *line, out)?
+                }
             }
         }
         Ok(())
     }
 
-    fn fill_hole(
+    fn fill_placeholder(
         &mut self,
         name: &str,
         arguments: &[Template],
@@ -205,7 +207,7 @@ impl Values {
         }
     }
 
-    /// Holes whose value is known before the response.
+    /// Placeholders whose value is known before the response.
     fn constant(&mut self, name: &str, arguments: &[Template]) -> Result<String, String> {
         Ok(match name {
             "account" => self.account.clone(),

@@ -1,9 +1,9 @@
-//! A partly filled template: literals, and holes that the response fills.
+//! A partly filled template: literals, and captures: placeholders that the response fills.
 
 /// Maximum length that one template may expand to; transcripts test limits of a few megabytes.
 pub(super) const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The kind of value that a hole in a response accepts.
+/// The kind of value that a capture accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// Anything, up to the next literal.
@@ -33,7 +33,7 @@ pub(crate) enum Capture {
 pub(crate) enum Piece {
     /// A literal.
     Text(String),
-    /// A hole for the response to fill, with its name if it has one, and its line in the template.
+    /// A placeholder for the response to fill, with its name if it has one, and its line in the template.
     Capture(Capture, Option<String>, usize),
 }
 
@@ -58,7 +58,7 @@ pub(super) fn key_of(kind: Capture, name: &str) -> String {
     format!("{kind}:{name}")
 }
 
-/// The kind of value for the hole with this name.
+/// The kind of value for the placeholder with this name; `None` if the response does not fill it.
 pub(super) fn capture_of(name: &str) -> Option<Capture> {
     Some(match name {
         "any" => Capture::Any,
