@@ -33,7 +33,7 @@ TABLE = "hostile"
 # What the server is started with; small, so that the bound is.
 CACHE_MIB, IN_FLIGHT_MIB = 64, 32
 # Where what counts is how many pages are made at a time.
-SWOLLEN_IN_FLIGHT_MIB = 256
+LARGE_RESPONSES_IN_FLIGHT_MIB = 256
 # As docs/operate.md states it, with less for the write buffers, since little is written here; and what each connection may hold.
 PROGRAM_MIB, CONNECTION_KIB = 128, 48
 # What uploads gather and downloads read ahead, all together.
@@ -158,7 +158,7 @@ class Story:
         chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
         return self.pressing(server, 20 * IN_FLIGHT_MIB // 4, lambda _: head + chunk * 63)
 
-    def untaken_answers(self, server, client):
+    def unread_responses(self, server, client):
         """Queries for pages of 4 MiB, of which nobody takes a byte."""
         crowd = Crowd(server, 300, lambda _: signed_head(client, "GET", f"/{TABLE}()", 0) * 50)
         # The kernel may take the first page of each, so whether some get a 503 depends on the machine.
@@ -166,7 +166,7 @@ class Story:
         self.check("each gets a response", not counts["silent"], counts)
         return crowd
 
-    def swollen_answers(self, server, client):
+    def large_responses(self, server, client):
         """The same for entities whose addresses, in the response, are many times longer than their keys are stored."""
         for row in range(SWOLLEN_ROWS):
             keys = {"PartitionKey": LONG_KEY, "RowKey": LONG_KEY[:-4] + f"{row:04}"}
@@ -307,7 +307,7 @@ class Story:
     def run(self, attack):
         print(f"-- {attack}: {getattr(self, attack).__doc__.split(chr(10))[0]}", flush=True)
         with tempfile.TemporaryDirectory(prefix="lazuli-hostile-") as directory:
-            in_flight = SWOLLEN_IN_FLIGHT_MIB if attack == "swollen_answers" else IN_FLIGHT_MIB
+            in_flight = LARGE_RESPONSES_IN_FLIGHT_MIB if attack == "large_responses" else IN_FLIGHT_MIB
             limits = ("--max-connections", self.args.connections + GUESTS, "--max-in-flight-mib", in_flight)
             server = Server(self.args.binary, "--location", directory, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
             with server, Client(server) as client:
@@ -336,7 +336,7 @@ class Story:
                 self.check("it stops in order, without a panic", fine, "" if fine else server.said()[-2000:])
 
 
-ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "untaken_answers", "swollen_answers", "bad_bodies",
+ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "unread_responses", "large_responses", "bad_bodies",
            "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages"]
 # Where a response can be larger than all the memory for responses: alone, it is built and sent all the same.
 ALONE = {"large_listings", "large_messages"}
