@@ -1,14 +1,33 @@
-//! Rules for ARCHITECTURE.md: it describes every crate, and every path that it names exists.
+//! Rules for documents: ARCHITECTURE.md describes every crate, and every path of the repository that a document names exists.
 
 use std::path::Path;
 
-/// Paths in backticks that do not exist. A path may leave out `crates/`, `src/` and `.rs`, as in `server/http/head`.
-pub fn missing_paths(document: &str, root: &Path) -> Vec<String> {
+/// Folders in the root of the repository that guides name.
+const FOLDERS: [&str; 4] = ["crates", "fuzz", "packaging", "tests"];
+
+/// Paths in backticks that do not exist, in the document `name`. A path may leave out `crates/`, `src/` and `.rs`, as in
+/// `server/http/head`.
+pub fn missing_paths(name: &str, document: &str, root: &Path) -> Vec<String> {
+    missing(name, document, root, |_| true)
+}
+
+/// Paths in a guide that do not exist, among those that start with a crate or one of `FOLDERS`. Other paths are on the
+/// reader's machine.
+pub fn missing_sources(name: &str, document: &str, root: &Path) -> Vec<String> {
+    missing(name, document, root, |first| {
+        FOLDERS.contains(&first) || root.join("crates").join(first).join("Cargo.toml").exists()
+    })
+}
+
+/// Missing paths, among those whose first part is checked.
+fn missing(name: &str, document: &str, root: &Path, is_checked: impl Fn(&str) -> bool) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, line) in document.lines().enumerate() {
         for path in line.split('`').skip(1).step_by(2).filter(|code| is_path(code)) {
-            if !candidates(path).iter().any(|candidate| root.join(candidate).exists()) {
-                problems.push(format!("ARCHITECTURE.md:{}: `{path}` does not exist", number + 1));
+            let first = path.split('/').next().unwrap_or_default();
+            let exists = || candidates(path).iter().any(|candidate| root.join(candidate).exists());
+            if is_checked(first) && !exists() {
+                problems.push(format!("{name}:{}: `{path}` does not exist", number + 1));
             }
         }
     }
@@ -49,7 +68,14 @@ mod tests {
         let root = crate::tree::root();
         let document =
             "`tidy/document`, `crates/tidy/src/token.rs`, `tidy/src`, `a b/c`, `/dev/null`\n`tidy/nowhere`";
-        assert_eq!(missing_paths(document, &root), ["ARCHITECTURE.md:2: `tidy/nowhere` does not exist"]);
+        assert_eq!(missing_paths("A.md", document, &root), ["A.md:2: `tidy/nowhere` does not exist"]);
+    }
+
+    #[test]
+    fn guides_may_name_paths_of_other_machines() {
+        let document = "`./lazuli-data`, `containers/NAME`\n`tidy/nowhere`, `tests/nowhere`";
+        let expected = ["A.md:2: `tidy/nowhere` does not exist", "A.md:2: `tests/nowhere` does not exist"];
+        assert_eq!(missing_sources("A.md", document, &crate::tree::root()), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Service folders: `table/`, `queue/` and `blob/` never name each other, and shared code names none of them.
 //!
-//! A service folder is a folder (or a file) of one of these names in a crate that has one for each service. Code that two
-//! services need lives next to their folders, never inside one.
+//! A service folder is a folder (or a file) of one of these names in one of [`CRATES`]. Code that two services need lives
+//! next to their folders, never inside one.
 
 use crate::Exception;
 use crate::token::{Token, tokens};
@@ -10,7 +10,7 @@ use crate::tree::File;
 /// The names of service folders.
 pub const SERVICES: [&str; 3] = ["table", "queue", "blob"];
 
-/// Crates that have one folder for each service.
+/// Crates in which folders named after a service belong to that service.
 pub const CRATES: [&str; 8] =
     ["bench", "client", "conformance", "model", "protocol", "server", "service", "trial"];
 

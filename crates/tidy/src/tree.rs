@@ -32,11 +32,20 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files with this extension, in the order of their paths. Hidden folders and build results are left out.
+/// All files of the code with this extension, in the order of their paths. Hidden folders and build results are left out.
 pub fn files(extension: &str) -> io::Result<Vec<File>> {
+    files_in(&["crates", "fuzz", "tests"], extension)
+}
+
+/// The documents in `docs`, in the order of their paths.
+pub fn guides() -> io::Result<Vec<File>> {
+    files_in(&["docs"], "md")
+}
+
+fn files_in(folders: &[&str], extension: &str) -> io::Result<Vec<File>> {
     let root = root();
     let mut found = Vec::new();
-    for folder in ["crates", "fuzz", "tests"] {
+    for folder in folders {
         walk(&root, Path::new(folder), extension, &mut found)?;
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));

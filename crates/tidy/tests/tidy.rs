@@ -261,7 +261,14 @@ fn restricted_names_stay_in_their_modules() {
 
 #[test]
 fn architecture_names_paths_that_exist() {
-    assert_none(document::missing_paths(&architecture(), &tree::root()));
+    assert_none(document::missing_paths("ARCHITECTURE.md", &architecture(), &tree::root()));
+}
+
+#[test]
+fn guides_name_paths_that_exist() {
+    let guides = tree::guides().expect("the repository can be read");
+    let missing = |file: &File| document::missing_sources(&file.path, &file.text, &tree::root());
+    assert_none(guides.iter().flat_map(missing).collect());
 }
 
 #[test]
