@@ -1,4 +1,4 @@
-//! The data model: accounts, tables, queues, blobs, operations and error codes as plain data.
+//! The data model: tables, queues, blobs, operations and error codes as plain data.
 //!
 //! Nothing here does I/O, waits, or reads a clock; time is an argument. Each service has a folder of its own; everything
 //! that several services share lives beside the folders.

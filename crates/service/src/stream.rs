@@ -1,4 +1,4 @@
-//! Bodies that are read piece by piece, so that no operation holds a whole body in memory.
+//! Bodies that are read chunk by chunk, so that no operation holds a whole body in memory.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,14 +6,14 @@ use std::pin::Pin;
 use bytes::Bytes;
 use lazuli_model::Failure;
 
-/// The next piece of a body: `None` at its end.
-pub type NextPiece<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
+/// The next chunk of a body: `None` at its end.
+pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
 
-/// A body, pulled by its reader. Each call returns a non-empty piece of bounded size, until the end or a failure. After
+/// A body, pulled by its reader. Each call returns a non-empty chunk of bounded size, until the end or a failure. After
 /// either, it is not called again.
 pub trait Source: Send {
-    /// The next piece.
-    fn next(&mut self) -> NextPiece<'_>;
+    /// The next chunk.
+    fn next(&mut self) -> NextChunk<'_>;
 }
 
 /// A body that is in memory already.
@@ -27,7 +27,7 @@ impl From<Bytes> for Whole {
 }
 
 impl Source for Whole {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         let bytes = std::mem::take(&mut self.0);
         Box::pin(std::future::ready(Ok((!bytes.is_empty()).then_some(bytes))))
     }

@@ -16,7 +16,7 @@ use lazuli_protocol::blob::limits::check_body;
 use lazuli_protocol::blob::tags;
 use lazuli_protocol::{ApiVersion, Head};
 use lazuli_service::blob::{Fetch, Opener, Opening, Remote, Supply};
-use lazuli_service::stream::{NextPiece, Source};
+use lazuli_service::stream::{NextChunk, Source};
 
 use super::Work;
 use crate::outbound::{Outbound, Problem, Request, Response, Url};
@@ -289,7 +289,7 @@ fn number(response: &Response, name: &str) -> u64 {
 struct Pieces(Response);
 
 impl Source for Pieces {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             self.0.next().await.map_err(|error| {
                 tracing::info!(%error, "the connection to a copy source was lost");

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use lazuli_model::Failure;
 use lazuli_protocol::http::response::Context;
 use lazuli_service::blob::Reader;
-use lazuli_service::stream::{NextPiece, Source};
+use lazuli_service::stream::{NextChunk, Source};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -80,7 +80,7 @@ impl<'a, B: Body> BodySource<'a, B> {
 }
 
 impl<B: Body> Source for BodySource<'_, B> {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             self.turn.send_replace(Turn::Client);
             let piece = self.body.next().await;

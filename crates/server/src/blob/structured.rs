@@ -8,7 +8,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use lazuli_protocol::blob::structured::{Reader, STRUCTURED, Writer};
 use lazuli_protocol::http::response::Response;
-use lazuli_service::stream::{NextPiece, Source};
+use lazuli_service::stream::{NextChunk, Source};
 
 use crate::http::{Content, Reply};
 
@@ -27,7 +27,7 @@ impl<'a> Unwrapped<'a> {
 }
 
 impl Source for Unwrapped<'_> {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             loop {
                 if let Some(piece) = self.ready.pop_front() {

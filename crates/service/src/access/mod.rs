@@ -46,7 +46,7 @@ pub enum Scope {
         /// The operations.
         permissions: Permissions,
     },
-    /// The roles of a bearer token: no role permits stored access policies.
+    /// The roles of a bearer token. For tables, no role permits stored access policies.
     Roles {
         /// The operations.
         permissions: Permissions,

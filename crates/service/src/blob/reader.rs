@@ -1,4 +1,4 @@
-//! Reads the content of a blob piece by piece, as it was when the read began.
+//! Reads the content of a blob chunk by chunk, as it was when the read began.
 //!
 //! What must stay true: the generation is pinned as long as the reader lives, so that overwriting or deleting the blob does
 //! not disturb it. At most a bounded number of rows and one chunk are in memory.
@@ -22,7 +22,7 @@ use super::pins::Pin;
 use super::record::{Named, Pages, Stored};
 use super::segment::{Part, Segment};
 use crate::Result;
-use crate::stream::{NextPiece, Source};
+use crate::stream::{NextChunk, Source};
 
 /// Zeros for ranges that were never written.
 static ZEROS: [u8; CHUNK_BYTES_MAX] = [0; CHUNK_BYTES_MAX];
@@ -327,7 +327,7 @@ pub async fn read_segment(engine: &dyn Engine, at: &At, generation: Generation, 
 }
 
 impl Source for Reader {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async { Reader::next(self).await.map_err(|error| error.failure()) })
     }
 }

@@ -6,7 +6,7 @@ use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::{BlobKind, Outcome};
 use lazuli_model::{ErrorCode, Guid};
 use lazuli_service::blob::{Fetch, Opener, Opening, Remote, Supply};
-use lazuli_service::stream::{NextPiece, Source};
+use lazuli_service::stream::{NextChunk, Source};
 
 use crate::appends::{copy_of, source};
 use crate::requests::{blob, bytes_of};
@@ -68,7 +68,7 @@ fn content(kind: BlobKind, length: usize) -> Vec<u8> {
 struct Pieces(Bytes);
 
 impl Source for Pieces {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         let piece = self.0.split_to(self.0.len().min(PIECE));
         Box::pin(std::future::ready(Ok(Some(piece).filter(|piece| !piece.is_empty()))))
     }

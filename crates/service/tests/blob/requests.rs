@@ -10,7 +10,7 @@ use lazuli_model::blob::write::{Body, Settings};
 use lazuli_model::blob::{BlobName, BlockId, Conditions, ContainerName, ETag, ETags, Tags};
 use lazuli_service::Error;
 use lazuli_service::blob::Reader;
-use lazuli_service::stream::{NextPiece, Source};
+use lazuli_service::stream::{NextChunk, Source};
 
 use crate::world::CONTAINER;
 
@@ -118,7 +118,7 @@ pub struct Pieces {
 }
 
 impl Source for Pieces {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         let next = match (self.pieces.is_empty(), self.failure) {
             (false, _) => Ok(Some(self.pieces.remove(0))),
             (true, Some(code)) => Err(code.into()),

@@ -21,7 +21,7 @@ use super::pins::Pin;
 use super::reader::Reader;
 use super::record::{Revision, Stored};
 use super::upload::{Draft, Installed};
-use crate::stream::{NextPiece, Source};
+use crate::stream::{NextChunk, Source};
 use crate::{Error, Grant, Result};
 
 pub use pending::{Copies, pending};
@@ -136,7 +136,7 @@ impl<'a> Counted<'a> {
 }
 
 impl Source for Counted<'_> {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             let piece: Option<Bytes> = self.source.next().await?;
             self.passed += piece.as_ref().map_or(0, |bytes| bytes.len() as u64);

@@ -18,7 +18,7 @@ use crate::blob::pins::Pin;
 use crate::blob::reader::Reader;
 use crate::blob::record::{CopyTask, Head, Revision, Stored, time};
 use crate::blob::upload::Installed;
-use crate::stream::{NextPiece, Source};
+use crate::stream::{NextChunk, Source};
 use crate::{Error, Result};
 
 /// The progress is stored whenever this many more bytes were copied.
@@ -204,7 +204,7 @@ impl<'a> Progress<'a> {
 }
 
 impl Source for Progress<'_> {
-    fn next(&mut self) -> NextPiece<'_> {
+    fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             let passed = self.counted.passed;
             if passed >= self.told + PROGRESS_BYTES {
