@@ -110,7 +110,7 @@ def test_commands_find_the_store_where_serve_would(binary, directory):
 def test_mistakes_with_accounts_are_told(binary, directory):
     def check(where):
         account(binary, directory, "add", "shop")
-        contains(account(binary, directory, "add", "shop", code=1), "exists already")
+        contains(account(binary, directory, "add", "shop", code=1), "already exists")
         for bad in ("ab", "Shop", "shop-1", "x" * 25, "sh/op", "sh op", "sh?op", "..", "shöp", ""):
             contains(account(binary, directory, "add", bad, code=2), "not an account name")
         contains(account(binary, directory, "add", "keys", "--key1", "***", "--key2", ONE, code=1), "Base64")
@@ -146,7 +146,7 @@ def test_accounts_of_a_running_server_change_at_once(binary, directory):
             account(binary, directory, "remove", "shop")
             equal(second.ask("GET", "/Tables").status, 403)
         equal(account(binary, directory, "list")["accounts"], [])
-        contains(account(binary, directory, "add", "devstoreaccount1", code=1), "exists already")
+        contains(account(binary, directory, "add", "devstoreaccount1", code=1), "already exists")
         contains(account(binary, directory, "rotate-key", "devstoreaccount1", "--key", "1", code=1), "given at start")
         account(binary, directory, "add", "stays", "--key1", ONE, "--key2", TWO)
         server.kill()

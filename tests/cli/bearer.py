@@ -75,7 +75,7 @@ def test_tokens_of_an_issuer_are_accepted_and_its_keys_read_again(binary, direct
         for secret in (old.token(**reader), "eyJ"):
             assert secret not in server.said(), "tokens are secrets"
     with serve_memory(binary, directory, *flags) as server:
-        equal(ask(server, new.token(**reader)).status, 403, "by plain http")
+        equal(ask(server, new.token(**reader)).status, 403, "over plain http")
 
 
 def unsigned(**claims):
@@ -88,7 +88,7 @@ def unsigned(**claims):
 def test_tokens_for_development(binary, directory):
     token = lambda *args: run(binary, directory, "token", *args)[1].strip()
     with serve_memory(binary, directory, "--oauth", "dev") as server:
-        equal(ask(server, token(), "POST", "/Tables", {"TableName": "made"}).status, 204, "by plain http")
+        equal(ask(server, token(), "POST", "/Tables", {"TableName": "made"}).status, 204, "over plain http")
         reader = token("--role", "Storage Table Data Reader")
         equal(ask(server, reader).status, 200)
         equal(ask(server, reader, "POST", "/Tables", {"TableName": "more"}).status, 403)
@@ -113,7 +113,7 @@ def test_tokens_as_azurite_checks_them(binary, directory):
         equal(status(unsigned()), 204)
         equal(status(token), 409, "the table is there: `lazuli token` makes tokens for this too")
         equal([status(unsigned(**claims)) for claims in ({"iss": ISSUER}, {"aud": "https://other.test"}, {"exp": 1})], [401] * 3)
-        equal(ask(server, unsigned()).status, 403, "by plain http")
+        equal(ask(server, unsigned()).status, 403, "over plain http")
 
 
 def test_tokens_that_anyone_can_make_stay_on_this_machine(binary, directory):

@@ -132,7 +132,7 @@ def test_explaining(binary, directory):
     equal(told["problems"], [])
     contains(told["terms"]["for"], "people")
     for bad, why in [("sv=2019-02-02&tn=people&sp=r&se=2020-01-01&sig=x", "it expired"),
-                     ("sv=2019-02-02&tn=people&sp=r&sig=x", "neither an end"),
+                     ("sv=2019-02-02&tn=people&sp=r&sig=x", "neither an expiry time"),
                      ("sv=2019-02-02&sp=r&se=2099-01-01&sig=x", "neither for a table"),
                      ("sv=2019-02-02&tn=people", "no signature"), ("", "no signature")]:
         contains(sas(binary, directory, "explain", bad, code=1), why)

@@ -26,9 +26,9 @@ Examples:
   lazuli account add shop                  prints two keys and a connection string
   lazuli account list
   lazuli account rotate-key shop --key 2   replaces the second key; the old one is rejected
-  lazuli account https-only shop on        from now on requests by plain http are rejected
+  lazuli account https-only shop on        from now on requests over plain http are rejected
   lazuli account list --engine postgres://lazuli@db/lazuli
-  lazuli account remove shop               only when its tables are deleted")]
+  lazuli account remove shop               only if it has no tables, queues or containers")]
 pub struct Account {
     /// Data directory [default: as for serve: LAZULI_LOCATION, or the configuration file, or lazuli-data]
     #[arg(short = 'l', long, value_name = "DIR", global = true, display_order = GLOBAL)]
@@ -62,7 +62,7 @@ enum AccountCommand {
         /// The second key
         #[arg(long, requires = "key1", value_name = "BASE64")]
         key2: Option<String>,
-        /// Reject requests by plain http
+        /// Reject requests over plain http
         #[arg(long)]
         https_only: bool,
     },
@@ -83,7 +83,7 @@ enum AccountCommand {
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=2))]
         key: u8,
     },
-    /// Reject requests by plain http to an account, or accept them again
+    /// Reject requests to an account over plain http, or accept them again
     #[command(after_help = "Examples:\n  lazuli account https-only shop on")]
     HttpsOnly {
         /// Account

@@ -71,7 +71,7 @@ Examples:
         after_help = "Examples:\n  lazuli entity get people a 0\n  lazuli entity get people a 0 --select Name --output json"
     )]
     Get {
-        /// Only these properties; several with commas, or repeated
+        /// Properties to return; separate several with commas, or repeat the flag
         #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
         select: Vec<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]

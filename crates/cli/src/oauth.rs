@@ -14,9 +14,9 @@ const PERIOD_SECONDS_MAX: i64 = 24 * 60 * 60;
 /// A way to accept tokens without an issuer. Anyone can make such a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Tokens of `lazuli token`, by plain http too
+    /// Tokens of `lazuli token`, over plain http too
     Dev,
-    /// Any token whose issuer, audience and times are those of Azure, by https only: signatures are not checked, as in Azurite
+    /// Any token whose issuer, audience and times are those of Azure, over https only: signatures are not checked, as in Azurite
     Basic,
 }
 
@@ -74,7 +74,7 @@ pub struct OauthArgs {
     #[arg(long, value_name = "NAME", default_value = ROLES_CLAIM)]
     oauth_roles_claim: String,
 
-    /// URL at which clients get tokens, for the challenge [default: derived from the issuer]
+    /// URL where clients get tokens, sent in the WWW-Authenticate header [default: derived from the issuer]
     #[arg(
         long,
         value_name = "URL",
@@ -83,7 +83,7 @@ pub struct OauthArgs {
     )]
     oauth_authorization_uri: Option<String>,
 
-    /// Accept tokens by plain http, where others can read and use them: for development
+    /// Accept tokens over plain http, where others can read and use them: for development
     #[arg(long, requires = "oauth_issuer")]
     oauth_allow_http: bool,
 }

@@ -40,7 +40,7 @@ pub struct Query {
     #[arg(short, long, value_name = "EXPRESSION")]
     filter: Option<String>,
 
-    /// Only these properties; several with commas, or repeated
+    /// Properties to return; separate several with commas, or repeat the flag
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     select: Vec<String>,
 

@@ -20,9 +20,9 @@ const EXPIRES: &str = "1h";
 
 /// Make a bearer token for development and tests.
 ///
-/// A server started with `--oauth dev` accepts it, over plain http too. The token is signed with a key that is built into every
+/// A server started with `--oauth dev` accepts it, over plain http too. The token is signed with a key that is built into
 /// Lazuli, so anyone can make one: never use `--oauth dev` where others can connect. Its issuer, audience and times are
-/// those of Azure, so `--oauth basic` (by https) and Azurite accept it as well.
+/// those of Azure, so `--oauth basic` (over https) and Azurite accept it as well.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
   lazuli token --role 'Storage Queue Data Contributor/shop'       for the account shop only
   lazuli token --expires 2020-01-01                               expired: how does a client react?
 
-SDKs send tokens by https only: use `lazuli serve --oauth dev --self-signed`, and a credential whose
+SDKs send tokens over https only: use `lazuli serve --oauth dev --self-signed`, and a credential whose
 get_token returns the token.")]
 pub struct Token {
     /// Role, such as 'Storage Table Data Reader'; NAME/ACCOUNT is for one account; may be repeated [default: full access]

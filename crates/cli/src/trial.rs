@@ -20,7 +20,7 @@ use crate::runtime;
 /// Table that histories and invariants work on.
 const TABLE: &str = "trial";
 
-/// Put a server on trial: random work beside a model, histories of concurrent clients, invariants, kills.
+/// Compare a server with a model under random operations; check concurrent histories and invariants, also with kills.
 ///
 /// Starts `lazuli serve` on new data, works on it over HTTP, kills it in the middle, and checks every response. A failure
 /// prints the seed that repeats it.
@@ -280,14 +280,12 @@ impl Soak {
         let report = report.map_err(|error| format!("seed {}: {error}", self.place.seed))?;
         say!("{}", report.text().trim_end());
         if !report.tells_growth() {
-            say!(
-                "nothing lost, nothing wrong; too short to tell whether anything grows; run at least 10 minutes"
-            );
+            say!("no data lost, no wrong responses; too short to detect growth: run at least 10 minutes");
             return Ok(ExitCode::SUCCESS);
         }
         let growth = report.growth();
         if growth.is_empty() {
-            say!("nothing lost, nothing wrong, nothing grew");
+            say!("no data lost, no wrong responses, no growth");
             return Ok(ExitCode::SUCCESS);
         }
         Err(growth.join("; "))

@@ -146,7 +146,10 @@ impl Inspector {
         }
         match self.live.get(&table) {
             // Reported once for a table, not for each of its rows.
-            None => known(!self.strays.insert(table), "no table has this id: its rows are unreachable"),
+            None => known(
+                !self.strays.insert(table),
+                "no table, queue or container has this table id; the rows are unreachable",
+            ),
             Some((Service::Table, _)) => self.entity(row),
             Some((Service::Queue, _)) => self.queue_row(row),
             Some((Service::Blob, true)) => self.blob_row(row),

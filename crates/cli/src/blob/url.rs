@@ -18,7 +18,7 @@ const SIGNED_VERSION: &str = "2021-12-02";
 
 /// Print the URL of a blob or container, signed on demand
 ///
-/// Without --permissions the URL works where the container is public. With a connection string that has a shared access
+/// Without --permissions the URL only works if the container is public. With a connection string that has a shared access
 /// signature, the URL has the same one.
 #[derive(Args)]
 #[command(after_help = format!("\

@@ -23,8 +23,7 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// Findings that are listed. All are counted.
 const EXAMPLES_MAX: usize = 100;
 
-const RESTORE: &str =
-    "restore the database and the object store as of one moment, or the blobs that are damaged";
+const RESTORE: &str = "restore the database and the object store from backups of the same moment, or upload the damaged blobs again";
 
 /// What is checked.
 pub struct Shared<'a> {

@@ -18,10 +18,10 @@ use crate::serve::Serve;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  lazuli config check lazuli.toml     explains what is wrong, there or in the environment
+  lazuli config check lazuli.toml     reports mistakes in the file and in the environment
   lazuli config show                  every setting, its value and where that comes from
 
-The file is the one that --config or LAZULI_CONFIG name, or else ./lazuli.toml, or else
+The file is the one that --config or LAZULI_CONFIG names, or else ./lazuli.toml, or else
 /etc/lazuli/lazuli.toml. It is flat TOML: `quiet = true`, `max-connections = 500`,
 `trusted-proxy = [\"10.0.0.1\"]`. Passwords in it are never shown.")]
 pub struct ConfigArgs {

@@ -117,7 +117,9 @@ fn describe(reason: Unfit) -> String {
             "the existing entity has the same Timestamp and other properties; both would have the same ETag"
                 .into()
         }
-        Unfit::Future(latest) => format!("the Timestamp is in the future; the time is {}", text(latest)),
+        Unfit::Future(latest) => {
+            format!("the Timestamp is in the future; the latest allowed is {}", text(latest))
+        }
     }
 }
 

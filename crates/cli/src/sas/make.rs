@@ -26,7 +26,7 @@ struct Terms {
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
 
-    /// Only by https
+    /// Only over https
     #[arg(long)]
     https_only: bool,
 
@@ -108,19 +108,19 @@ pub struct Table {
     #[arg(long, value_name = "ID")]
     policy: Option<String>,
 
-    /// First PartitionKey that is allowed
+    /// First PartitionKey allowed
     #[arg(long, value_name = "KEY")]
     first_partition: Option<String>,
 
-    /// First RowKey that is allowed in it
+    /// First RowKey allowed in the first partition
     #[arg(long, value_name = "KEY", requires = "first_partition")]
     first_row: Option<String>,
 
-    /// Last PartitionKey that is allowed
+    /// Last PartitionKey allowed
     #[arg(long, value_name = "KEY")]
     last_partition: Option<String>,
 
-    /// Last RowKey that is allowed in it
+    /// Last RowKey allowed in the last partition
     #[arg(long, value_name = "KEY", requires = "last_partition")]
     last_row: Option<String>,
 

@@ -80,7 +80,7 @@ impl AzuriteArgs {
         let mut notices = Vec::new();
         let keep_alive = [&self.blob_keep_alive, &self.queue_keep_alive, &self.table_keep_alive];
         if keep_alive.iter().any(|flag| flag.is_some()) {
-            notices.push("idle connections stay open for 120 seconds; the flags for that have no effect");
+            notices.push("the keep-alive timeout flags have no effect; use --idle-timeout");
         }
         if self.extent_memory_limit.is_some() {
             notices.push(
@@ -88,7 +88,8 @@ impl AzuriteArgs {
             );
         }
         if self.program.is_some() && std::env::var_os("AZURITE_DB").is_some_and(|url| !url.is_empty()) {
-            notices.push("AZURITE_DB has no effect: metadata of blobs is in the location, too");
+            notices
+                .push("AZURITE_DB has no effect: Lazuli stores the metadata of blobs in the data directory");
         }
         notices
     }

@@ -22,7 +22,7 @@ pub struct LimitArgs {
     /// Largest request head
     #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
     max_head_kib: u32,
-    /// Largest request body
+    /// Largest body of a request for tables; those of queues and blobs have the limits of the protocol
     #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
     max_body_kib: u32,
     /// Maximum number of connections
@@ -31,7 +31,7 @@ pub struct LimitArgs {
     /// Seconds to send a request head
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = up_to(SECONDS_MAX))]
     head_timeout: u32,
-    /// Seconds to send a request body
+    /// Seconds in which a client must send 256 KiB of a request body, or the rest of it
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
     body_timeout: u32,
     /// Seconds that a connection may be idle
@@ -101,7 +101,7 @@ impl LimitArgs {
         })
     }
 
-    /// How much accounts and partitions may ask for.
+    /// The rate limits of accounts and partitions.
     pub fn rates(&self) -> Rates {
         let rate = |per_second: Option<u32>, burst: Option<u32>| {
             per_second.map(|per_second| Rate { per_second, burst: burst.unwrap_or(per_second) })

@@ -97,8 +97,9 @@ configuration file: see lazuli config --help. Keep passwords there, not on the c
 other users can see.
 
 Azurite's flags work, too: hosts and ports, -l, --inMemoryPersistence, --silent, --debug FILE, --oauth
-basic, --cert with --key (PEM) or with --pwd (PFX). Flags without a meaning here are accepted with a
-notice. `lazuli azurite` takes the same flags and prints Azurite's ready lines.")]
+basic, --cert with --key (PEM) or with --pwd (PFX). Azurite's other flags are accepted and have no
+effect; for some, Lazuli prints a notice. `lazuli azurite` takes the same flags and prints Azurite's
+ready lines.")]
 pub struct Serve {
     /// Read settings from this file [default: ./lazuli.toml or /etc/lazuli/lazuli.toml, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -173,7 +174,8 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
-    /// Start although acknowledged data is missing, as after damage to the disk; use it once, after a look at the message
+    /// Start even if acknowledged data is missing, for example after disk damage; read the error first, and pass this flag
+    /// only once
     #[arg(long)]
     accept_data_loss: bool,
 
@@ -250,7 +252,7 @@ pub struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     table_name_hold: u32,
 
-    /// Seconds after which a query returns what it has, with a continuation
+    /// Seconds after which a query or a listing of blobs returns what it has, with a continuation
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = up_to(SECONDS_MAX))]
     query_time: u32,
 

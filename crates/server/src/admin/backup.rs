@@ -85,10 +85,8 @@ impl Backups {
 
     async fn next(&self, id: &str) -> Result<Response, Refusal> {
         let gone = || {
-            Refusal(
-                410,
-                "there is no such backup; a backup ends when no block is requested for a while".into(),
-            )
+            let seconds = IDLE_MAX.as_secs();
+            Refusal(410, format!("unknown backup; a backup ends after {seconds} seconds without a request"))
         };
         let asks = self.locked().get(id).cloned().ok_or_else(gone)?;
         let (answer, answered) = oneshot::channel();

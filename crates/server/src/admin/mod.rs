@@ -154,14 +154,14 @@ impl Admin {
             ));
         }
         if self.state.directory().contains(name) {
-            return Err(Refusal(409, format!("account '{name}' exists already")));
+            return Err(Refusal(409, format!("account '{name}' already exists")));
         }
         let keys = match keys {
             Some(keys) => keys,
             None => [new_key()?, new_key()?],
         };
         if !self.state.service().accounts().add(name, keys, https_only).await.map_err(internal)? {
-            return Err(Refusal(409, format!("account '{name}' exists already")));
+            return Err(Refusal(409, format!("account '{name}' already exists")));
         }
         let mut added = self.refreshed(name).await?;
         for (service, endpoint) in &self.endpoints {
@@ -206,7 +206,9 @@ impl Admin {
             Removal::Done => {}
             Removal::Missing => return Err(Refusal(404, format!("there is no account '{name}'"))),
             Removal::InUse => {
-                return Err(Refusal(409, format!("account '{name}' still has tables; delete them first")));
+                let why =
+                    format!("account '{name}' still has tables, queues or containers; delete them first");
+                return Err(Refusal(409, why));
             }
         }
         self.state.directory().refresh(&accounts).await.map_err(internal)?;
@@ -217,7 +219,10 @@ impl Admin {
         if self.state.directory().is_given(name) {
             return Err(Refusal(
                 409,
-                format!("account '{name}' was given at start and is not kept in the store"),
+                format!(
+                    "account '{name}' is set at startup (LAZULI_ACCOUNTS or the development account); it is not stored and \
+                     cannot be changed here"
+                ),
             ));
         }
         Ok(())
@@ -295,7 +300,7 @@ fn internal(error: lazuli_service::Error) -> Refusal {
 impl Handler for Admin {
     async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl Body) -> Reply {
         if !is_local(head) && !self.has_token(head) {
-            let why = "the Host of the request is neither an address nor localhost: ask for 127.0.0.1";
+            let why = "the Host of the request is neither an IP address nor localhost; use http://127.0.0.1";
             return respond(421, &json!({ "error": why })).into();
         }
         if reads(head) && head.target == "/metrics" {
@@ -321,8 +326,8 @@ fn reads(head: &RequestHead<'_>) -> bool {
     matches!(head.method, "GET" | "HEAD")
 }
 
-/// Was the server asked for by its address? A browser tells the name that led it here: one that its owner has made to lead
-/// to this machine, so that a page from elsewhere may read what is here, is neither an address nor localhost.
+/// Is `Host` an IP address or localhost? Rejecting other names prevents DNS rebinding: a web page whose name resolves to
+/// this machine cannot read from it.
 fn is_local(head: &RequestHead<'_>) -> bool {
     let mut hosts = head.fields.iter().filter(|field| field.name.eq_ignore_ascii_case("host"));
     hosts.all(|field| is_address(field.value.trim()))

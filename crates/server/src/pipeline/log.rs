@@ -44,8 +44,8 @@ pub fn warn(note: &Note, head: &Head<'_>, context: &Context) {
         path = path(head.target),
         rows_read = note.effort.map_or(0, |effort| effort.rows_read),
         rows = note.rows_returned,
-        "a query reads a whole table to find little of it; a PartitionKey in its filter would help \
-         (x-lazuli-explain: 1 tells more; this is told once a minute at most)",
+        "a query scanned a table to return few rows; add a PartitionKey to its filter \
+         (details: x-lazuli-explain: 1; logged at most once a minute)",
     );
 }
 

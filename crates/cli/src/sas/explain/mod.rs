@@ -302,7 +302,7 @@ fn times(out: &mut Explanation, token: &Token, now: DateTime) {
     }
     match (parse_time(&token.se), token.se.is_empty()) {
         (_, true) if !token.si.is_empty() => out.say("ends", "when the policy says"),
-        (_, true) => out.refuse("it has neither an end (se) nor a stored policy (si)"),
+        (_, true) => out.refuse("it has neither an expiry time (se) nor a stored policy (si)"),
         (None, _) => out.refuse(format!("se='{}' is not a time", token.se)),
         (Some(end), _) if now > end => {
             out.say("ends", token.se.as_str());

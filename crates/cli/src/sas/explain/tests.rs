@@ -84,7 +84,7 @@ fn problems() {
         ("sv=2014-02-14&ss=t&srt=o", &["no signatures for accounts"]),
         ("sv=2019-02-02", &["neither for a table"]),
         ("sv=2019-02-02&tn=a&ss=t", &["at once"]),
-        (&format!("{table}sp=r"), &["neither an end"]),
+        (&format!("{table}sp=r"), &["neither an expiry time"]),
         (&format!("{table}se=2099-01-01"), &["allows nothing"]),
         (&format!("{table}sp=rw&se=2099-01-01"), &["letters other"]),
         (&format!("{table}sp=r&se=2026-06-15T11:00Z"), &["it expired 1h ago"]),
