@@ -42,7 +42,7 @@ def ids(text):
     return found
 
 
-def test_text(path, text):
+def text_of_tests(path, text):
     """The part of a file whose citations count as tests."""
     if any(pattern.match(path) for pattern in TEST_FILES):
         return text
@@ -68,7 +68,7 @@ def read_citations():
         if own or not path.endswith(CITED_IN) or not (ROOT / path).is_file():
             continue
         text = (ROOT / path).read_text(errors="replace")
-        for found, into in ((ids(text), cited), (ids(test_text(path, text)), tested)):
+        for found, into in ((ids(text), cited), (ids(text_of_tests(path, text)), tested)):
             for name in found:
                 into.setdefault(name, []).append(path)
     return cited, tested

@@ -67,7 +67,7 @@ impl Writer {
             Err(e) => return Err(Error::io("create", dir)(e)),
         };
         let mut writer = Self { dir: dir.into(), mode_before, part_bytes_max, open: None, parts: Vec::new() };
-        // Right away, so that the directory can be distinguished from an empty one.
+        // The first part is created now, so that an interrupted backup is not mistaken for an empty directory.
         writer.open = Some(writer.new_part()?);
         Ok(writer)
     }

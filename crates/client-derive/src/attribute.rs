@@ -77,7 +77,7 @@ fn check_table(name: &LitStr) -> Result<()> {
     ))
 }
 
-/// The lineage of a kind: `Product.Guitar` as it is stored.
+/// The stored form of a kind: `Product.Guitar` becomes `Entity/Product/Guitar/`.
 fn lineage(kind: &LitStr) -> Result<String> {
     let text = kind.value();
     let parts: Vec<&str> = text.split('.').collect();

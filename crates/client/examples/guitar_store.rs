@@ -175,7 +175,7 @@ async fn simple_queries(products: &lazuli_client::Table) -> Result<()> {
         "fixed and flexible properties"
     );
 
-    // Listing 7.6: cheaper than 100 euros. A query for products finds the kinds that extend it.
+    // Listing 7.6: cheaper than 100 euros. A query for `Product` also finds the kinds that extend it.
     let cheap = products.query::<Product>().filter(Product::price().lt(10_000)).collect().await?;
     assert_eq!(numbers(&cheap), ["MT2"]);
     assert_eq!(products.query::<Product>().count().await?, 5);

@@ -1,7 +1,7 @@
 //! The web console: hand-written ES modules and CSS, embedded into the binary, and the headers they are served with.
 //!
 //! This crate is plain data: it knows files, not sockets or accounts. `server/console` serves it. Everything below
-//! `assets/` lies in a folder that is named after a hash of all files, so that browsers may keep it for ever and a new
+//! `assets/` is in a folder that is named after a hash of all files, so that browsers may cache it forever and a new
 //! version is never mixed with an old one; modules import each other by relative names and need no build step.
 
 mod files;

@@ -12,7 +12,7 @@ use lazuli_model::blob::write::{Crc64, Digested, Digests};
 use lazuli_model::{ErrorCode, Failure};
 use md5::Digest as _;
 
-/// Checksums that grow with every chunk of bytes.
+/// Incremental checksums: every chunk of bytes updates them.
 #[derive(Clone, Default)]
 pub struct Fold {
     md5: Option<md5::Md5>,

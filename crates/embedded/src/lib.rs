@@ -210,7 +210,8 @@ impl Embedded {
         let head = Head { method: parts.method.as_str(), target, fields: &fields };
         let peer = Peer { address: (Ipv4Addr::LOCALHOST, 0).into(), is_tls: false };
         let answered = self.tables.respond(&head, peer, &mut ReadyBody(body)).await.response;
-        // A server sweeps in the background; here a deletion does. A round without deleted tables costs nothing.
+        // A server sweeps in the background; here each DELETE request runs one round. A round without deleted tables costs
+        // nothing.
         if parts.method == http::Method::DELETE {
             let _ = self.sweep.lock().await.round().await;
         }

@@ -175,7 +175,7 @@ error_codes! {
     CopySourceTooLarge, "CannotVerifyCopySource", 409, Never, No, "The source request body for copy source is too large and exceeds the maximum permissible limit (256MB).";
     /// A copy source that cannot be reached.
     CopySourceUnreachable, "CannotVerifyCopySource", 500, Later, No, "Could not verify the copy source within the specified time.";
-    /// A copy source from which the operator does not allow to copy.
+    /// A copy source that the operator does not allow.
     CopySourceNotAllowed, "CannotVerifyCopySource", 400, Never, No, "The copy source is not among the hosts that this server is allowed to copy from.";
     Crc64Mismatch, "Crc64Mismatch", 400, Never, No, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
     DuplicateTagNames, "DuplicateTagNames", 400, Never, No, "The tags specified contain duplicate names.";

@@ -19,7 +19,7 @@ use crate::sql::{BEGIN, BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
 
 /// Maximum attempts of a commit that conflicts with others.
 const ATTEMPTS_MAX: u32 = 64;
-/// Maximum pause before the second attempt; it doubles with each attempt.
+/// Base of the back-off: before locked attempt n, counted from 0, the pause is at most this times 2^n.
 const PAUSE_FIRST: Duration = Duration::from_millis(1);
 /// Maximum pause before any attempt.
 const PAUSE_MAX: Duration = Duration::from_millis(20);

@@ -20,7 +20,7 @@ pub fn message(context: &Context, failure: &Failure) -> String {
     )
 }
 
-/// Has that version the header that repeats the code of an error?
+/// Does this version send the error code in `x-ms-error-code`, too?
 pub fn repeats_code(version: ApiVersion) -> bool {
     version >= ApiVersion::V2017_07_29
 }

@@ -55,7 +55,7 @@ impl Readiness {
     }
 }
 
-/// Asks the engine how it is doing, once for all that want to know.
+/// Checks the engine; concurrent checks share one call.
 pub struct Health {
     engine: Arc<dyn Engine>,
     time_max: Duration,
@@ -74,7 +74,7 @@ struct Probe {
 impl Probe {
     fn start(engine: Arc<dyn Engine>, time_max: Duration) -> Self {
         let (sender, outcome) = watch::channel(None);
-        // The call runs to its end, also if the checks that wait for it are gone: a stalled engine gets no second one.
+        // The call runs to its end, even if the checks that wait for it are gone: a stalled engine gets no second one.
         tokio::spawn(async move {
             let status = engine.status().await.map(Arc::new);
             sender.send_replace(Some(status));

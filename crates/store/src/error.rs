@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use lazuli_engine::Error;
 
-/// Why a store cannot be opened. Nothing that it holds was changed.
+/// Why a store cannot be opened. Its complete batches were not changed. An unfinished end of the log may already have been
+/// moved to `cut-N`; after relaxed durability, so may a damaged end, which can contain complete batches.
 #[derive(Debug)]
 pub enum OpenError {
     /// Another process, or another part of this one, has the store open.

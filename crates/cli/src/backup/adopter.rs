@@ -7,9 +7,9 @@ use lazuli_engine::content::{Content, Piece};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Bytes of pieces that are written at the same time; at least one piece is.
+/// Maximum total size of the pieces being written concurrently. A larger piece is written alone.
 const UNDER_WAY_BYTES_MAX: u32 = 128 * 1024 * 1024;
-/// Pieces that are written at the same time: they share syncs.
+/// Maximum number of pieces being written concurrently: they share syncs.
 const UNDER_WAY_MAX: usize = 64;
 
 /// Puts content into a new store. The blocks of a piece must come in order.

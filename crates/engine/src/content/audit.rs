@@ -19,7 +19,7 @@ pub struct Audit {
     pub dead: u64,
     /// Number of pieces that are missing or damaged.
     pub findings: u64,
-    /// Number of pieces that cannot be read and need not be there.
+    /// Number of unreadable pieces that may have been released already; not damage.
     pub gone: u64,
 }
 

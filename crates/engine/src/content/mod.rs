@@ -48,7 +48,7 @@ pub type Fold = Box<dyn FnMut(&[u8]) + Send>;
 
 /// Where large content lives.
 pub trait Content: Send + Sync + 'static {
-    /// Content of at most this many bytes belongs into a row.
+    /// Content of at most this many bytes belongs in a row.
     fn inline_max(&self) -> usize;
 
     /// Begins an upload. `expected` is the number of bytes to come, if known: a hint by which the store chooses where to

@@ -77,7 +77,7 @@ impl S3 {
         Request::new(method, format!("{}/{name}", self.path))
     }
 
-    /// Sends a request until it succeeds or the time is up, and checks the status.
+    /// Sends a request and checks the status; retries transient failures for a limited time.
     async fn send(&self, request: &Request) -> Result<Response, Failure> {
         let hash = request.hash().await?;
         retry::send(|| async {

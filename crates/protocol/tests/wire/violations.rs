@@ -159,7 +159,7 @@ fn nothing_to_do() {
     check_set(&[], "nothing");
 }
 
-/// The format of an old version is rejected for one operation as for one request.
+/// A format that the version does not support is rejected in a batch as in a single request.
 #[test]
 fn formats_by_version() {
     let json = |version| show(&Request::new(version, change_set(&[insert("Posts", "a", "1")])));

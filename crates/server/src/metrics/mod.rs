@@ -44,7 +44,7 @@ const KINDS: usize = OperationKind::ALL.len();
 const CODES: usize = 1 + ErrorCode::ALL.len();
 const CLASSES: usize = Class::ALL.len();
 
-/// Why a valid request was rejected.
+/// The limit for which a request was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// Its account is beyond its rate.

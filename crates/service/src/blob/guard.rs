@@ -229,7 +229,8 @@ pub const fn renews(kind: OperationKind) -> bool {
         | OperationKind::CopyBlobFromUrl
         | OperationKind::AbortCopyBlob
         | OperationKind::IncrementalCopyBlob => true,
-        // Blocks are not visible, leases, tags and tiers are not part of the state, and a snapshot changes nothing.
+        // Uncommitted blocks are not visible. Leases, tags and tiers are not part of the state. A snapshot does not
+        // change the blob.
         _ => false,
     }
 }

@@ -199,8 +199,14 @@ async fn crash_at(n: i64, carries_out: bool) -> bool {
         let of = |kind: &EventKind, blob: &str| (blob == name).then_some(*kind);
         let expected: Vec<_> = acknowledged.iter().filter_map(|(kind, blob)| of(kind, blob)).collect();
         let found: Vec<_> = found.iter().filter_map(|event| of(&event.kind, &event.blob)).collect();
-        assert!(found.starts_with(&expected), "call {n}, {name}: {found:?} without {expected:?}");
-        assert!(found.len() <= expected.len() + 1, "call {n}, {name}: {found:?} beyond {expected:?}");
+        assert!(
+            found.starts_with(&expected),
+            "call {n}, {name}: found {found:?}, expected it to start with {expected:?}"
+        );
+        assert!(
+            found.len() <= expected.len() + 1,
+            "call {n}, {name}: found {found:?}, more than one event after {expected:?}"
+        );
         let exists = world.read(name).await.is_ok();
         assert_eq!(found.last() == Some(&EventKind::Created), exists, "call {n}, {name}: {found:?}");
     }

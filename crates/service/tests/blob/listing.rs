@@ -129,7 +129,7 @@ async fn pages_of_every_size_and_delimiter_give_the_whole() {
     }
 }
 
-/// A listing whose time is up returns what it has, and continues where it was.
+/// A listing that reaches its time limit returns the entries found so far, and the next page resumes there.
 #[tokio::test]
 async fn slow_listings_lose_nothing() {
     let world = World::with_inline(16).await;

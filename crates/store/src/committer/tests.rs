@@ -122,7 +122,7 @@ impl Log for HeldLog {
     }
 }
 
-/// Nor is a commit that was waiting when the one before it failed, even if the disk works again.
+/// A commit that was waiting when the one before it failed is not acknowledged either, even if the disk works again.
 #[tokio::test]
 async fn what_waits_behind_a_failure_is_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();

@@ -32,7 +32,7 @@ fn free(packs: &Packs, pack: &Pack) {
     }
 }
 
-/// Frees some ranges; `false` when there are none.
+/// Frees some ranges; `false` if there is nothing left to free, or if the pack will be removed whole.
 fn free_some(packs: &Packs, pack: &Pack) -> bool {
     let _freeing = pack.freeing.lock().unwrap_or_else(PoisonError::into_inner);
     let mut state = pack.state();

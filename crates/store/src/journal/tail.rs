@@ -21,7 +21,8 @@ use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, Ta
 /// The unit that a disk writes atomically; larger units are multiples of it.
 const SECTOR_BYTES: u64 = 512;
 
-/// Number of zeros at the end of a sector that count as not written: only rows contain this many consecutive zeros.
+/// A run of at least this many zeros at the end of a sector counts as not written: in a batch, only rows can contain that
+/// many consecutive zeros, and rows have their own checksums.
 const HOLE_BYTES_MIN: usize = 16;
 
 /// Classifies the data at `start` of a log, after all complete batches. It is not a complete batch, and has no zeros at

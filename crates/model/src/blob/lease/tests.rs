@@ -179,7 +179,7 @@ fn use_of_a_blob_by_state() {
     assert_eq!(uses(Leased::Blob, Use::Write, None), [ok, Err(Missing), Err(Missing), gone, gone]);
 }
 
-/// LS-10: only deletion writes a container; the texts speak of containers.
+/// LS-10: of the operations on a container, only deletion needs the lease; the error messages name containers.
 #[test]
 fn use_of_a_container_by_state() {
     use ErrorCode::{

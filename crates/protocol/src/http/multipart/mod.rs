@@ -131,7 +131,7 @@ fn shown_boundary(body: &[u8]) -> Option<&[u8]> {
     (1..=BOUNDARY_BYTES_MAX).contains(&shown.len()).then_some(shown)
 }
 
-/// The line end before a boundary belongs to the boundary.
+/// Removes the line end before a boundary, which is part of the boundary.
 fn without_line_end(content: &[u8]) -> &[u8] {
     let content = content.strip_suffix(b"\n").unwrap_or(content);
     content.strip_suffix(b"\r").unwrap_or(content)

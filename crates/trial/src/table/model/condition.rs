@@ -1,4 +1,4 @@
-//! Filters, read the slow and obvious way: three-valued, one comparison at a time.
+//! Filters, evaluated the slow and obvious way: three-valued, one comparison at a time.
 
 use std::cmp::Ordering;
 
