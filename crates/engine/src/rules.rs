@@ -58,6 +58,17 @@ pub fn next_version(ticks: u64, last: Version) -> Version {
     Version(ticks.max(last.0.saturating_add(1)))
 }
 
+/// What follows after a row was offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// The next row.
+    Next,
+    /// The page ends before the row.
+    End,
+    /// The first row of this partition or a later one.
+    Leap(Box<str>),
+}
+
 /// Builds a page from the rows that a scan reaches.
 pub struct Pager {
     page: Page,
@@ -77,13 +88,26 @@ impl Pager {
     /// Takes the next row in order; `false` if the page ends before it. `value` produces the row's value if the row
     /// is kept.
     pub fn offer(&mut self, view: RowView<'_>, value: impl FnOnce() -> Bytes) -> Result<bool> {
+        match self.offer_or_leap(view, value)? {
+            Offered::Next => Ok(true),
+            Offered::End => Ok(false),
+            Offered::Leap(_) => {
+                self.end_at(&view);
+                Ok(false)
+            }
+        }
+    }
+
+    /// The same for an engine that can continue at another partition.
+    pub fn offer_or_leap(&mut self, view: RowView<'_>, value: impl FnOnce() -> Bytes) -> Result<Offered> {
         if self.page.rows.len() >= self.rows_max {
             return Ok(self.end_at(&view));
         }
         self.page.rows_read += 1;
         match (self.judge)(view)? {
-            Verdict::Skip => Ok(true),
+            Verdict::Skip => Ok(Offered::Next),
             Verdict::Stop => Ok(self.end_at(&view)),
+            Verdict::Leap(partition) => Ok(Offered::Leap(partition)),
             Verdict::Keep => {
                 let bytes = self.bytes.saturating_add(view.value.len());
                 if bytes > self.bytes_max && !self.page.rows.is_empty() {
@@ -96,7 +120,7 @@ impl Pager {
                     version: view.version,
                     value: value(),
                 });
-                Ok(true)
+                Ok(Offered::Next)
             }
         }
     }
@@ -106,9 +130,10 @@ impl Pager {
         self.page
     }
 
-    fn end_at(&mut self, view: &RowView<'_>) -> bool {
+    /// Ends the page before a row.
+    pub fn end_at(&mut self, view: &RowView<'_>) -> Offered {
         self.page.next = Some(Place { partition: view.partition.into(), row: view.row.into() });
-        false
+        Offered::End
     }
 }
 

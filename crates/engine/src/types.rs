@@ -99,7 +99,7 @@ impl KeyRange {
 }
 
 /// What to do with a row that a scan has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It belongs to the page.
     Keep,
@@ -107,6 +107,9 @@ pub enum Verdict {
     Skip,
     /// The page ends before this row; the scan can be resumed at it.
     Stop,
+    /// Neither this row nor any other before this partition belongs to the page. The engine continues there if that is
+    /// cheap; otherwise the page ends before this row.
+    Leap(Box<str>),
 }
 
 /// Judges each row of a scan. An error ends the scan and is returned.

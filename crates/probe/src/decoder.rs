@@ -55,7 +55,7 @@ impl Decoder {
     /// Takes the head of the next response; `None` until all of it has arrived. `method` is that of the request: a
     /// response to HEAD has no body.
     pub fn head(&mut self, method: &str) -> io::Result<Option<Response>> {
-        let Some(end) = self.input.windows(4).position(|window| window == b"\r\n\r\n") else {
+        let Some(end) = memchr::memmem::find(&self.input, b"\r\n\r\n") else {
             return if self.input.len() > HEAD_BYTES_MAX {
                 Err(malformed("the head is too large"))
             } else {

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use fjall::Slice;
 use lazuli_engine::keycode::Span;
-use lazuli_engine::rules::Pager;
+use lazuli_engine::rules::{Offered, Pager};
 use lazuli_engine::{Bound, KeyRange, Page, Result, RowView, Scan, TableId};
 
 use crate::cache::{Block, Found, ScanCache};
@@ -110,6 +110,18 @@ enum Ended {
     AtLimit,
     /// The page ends before the row with this key.
     Before(Slice),
+    /// The scan continues at this key.
+    Leap(Vec<u8>),
+}
+
+/// Where a scan continues after a stretch.
+enum Then {
+    /// After it.
+    Next,
+    /// Nowhere: the page ends.
+    End,
+    /// At this key.
+    At(Vec<u8>),
 }
 
 impl Walk<'_> {
@@ -117,7 +129,7 @@ impl Walk<'_> {
     fn run(mut self, start: Vec<u8>) -> Result<bool> {
         let mut at = start;
         while *at < *self.end {
-            let (goes_on, next) = match self.cache.find(&at, self.view.number) {
+            let (then, next) = match self.cache.find(&at, self.view.number) {
                 Found::Block { block, end } => (self.show(&block, &at, &end)?, end),
                 Found::Segment { start, end } => (self.read_segment(&at, &start, &end)?, end),
                 Found::Gap(next) => {
@@ -125,71 +137,104 @@ impl Walk<'_> {
                     (self.read_gap(&at, &limit)?, limit)
                 }
             };
-            if !goes_on {
-                return Ok(false);
-            }
-            at = next;
+            at = match then {
+                Then::Next => next,
+                Then::End => return Ok(false),
+                Then::At(key) => {
+                    self.items = None;
+                    key
+                }
+            };
         }
         Ok(true)
     }
 
+    /// The key at which a scan continues that leaps over a row. It must be after the row, or the scan would never end.
+    fn key_after(&self, row: &RowView<'_>, partition: Box<str>) -> Option<Vec<u8>> {
+        let key = keyspace::row_key(self.table, &partition, "");
+        (key > keyspace::row_key(self.table, row.partition, row.row)).then_some(key)
+    }
+
     /// Returns the rows of a block that are in the span.
-    fn show(&mut self, block: &Block, at: &[u8], end: &[u8]) -> Result<bool> {
+    fn show(&mut self, block: &Block, at: &[u8], end: &[u8]) -> Result<Then> {
         self.items = None;
         let last = if end <= self.end { block.len() } else { block.position(self.end) };
         for index in block.position(at)..last {
             let row = block.row(index);
-            if !self.pager.offer(row, || Bytes::copy_from_slice(row.value))? {
-                return Ok(false);
+            match self.pager.offer_or_leap(row, || Bytes::copy_from_slice(row.value))? {
+                Offered::Next => {}
+                Offered::End => return Ok(Then::End),
+                Offered::Leap(partition) => match self.key_after(&row, partition) {
+                    Some(key) => return Ok(Then::At(key)),
+                    None => {
+                        self.pager.end_at(&row);
+                        return Ok(Then::End);
+                    }
+                },
             }
         }
-        Ok(true)
+        Ok(Then::Next)
     }
 
     /// Reads the rows of a segment, and keeps them if they are all of it.
-    fn read_segment(&mut self, at: &[u8], start: &[u8], end: &[u8]) -> Result<bool> {
+    fn read_segment(&mut self, at: &[u8], start: &[u8], end: &[u8]) -> Result<Then> {
         let is_whole = at == start && end <= self.end;
         let block = is_whole.then(|| Block::new(self.table, self.view.number));
         let mut gathered = Gathered { block, borders: vec![at.to_vec()], ..Gathered::default() };
-        let Ended::AtLimit = self.read(at, end.min(self.end), &mut gathered)? else { return Ok(false) };
+        match self.read(at, end.min(self.end), &mut gathered)? {
+            Ended::AtLimit => {}
+            Ended::Before(_) => return Ok(Then::End),
+            Ended::Leap(key) => return Ok(Then::At(key)),
+        }
         if is_whole && gathered.bytes > 2 * self.cache.segment_bytes() {
             self.cache.divide(&gathered.borders_up_to(end.to_vec(), 0));
         } else if let Some(block) = gathered.block {
             self.cache.keep(start, end, block);
         }
-        Ok(true)
+        Ok(Then::Next)
     }
 
     /// Reads rows where there is no segment, and creates segments.
-    fn read_gap(&mut self, at: &[u8], limit: &[u8]) -> Result<bool> {
+    fn read_gap(&mut self, at: &[u8], limit: &[u8]) -> Result<Then> {
         let mut gathered = Gathered { borders: vec![at.to_vec()], ..Gathered::default() };
-        let ended = self.read(at, limit, &mut gathered)?;
-        let (goes_on, last) = match ended {
-            Ended::AtLimit => (true, limit.to_vec()),
-            Ended::Before(key) => (false, key.to_vec()),
+        let (then, last) = match self.read(at, limit, &mut gathered)? {
+            Ended::AtLimit => (Then::Next, limit.to_vec()),
+            Ended::Before(key) => (Then::End, key.to_vec()),
+            // The rows that were passed over are not worth a segment.
+            Ended::Leap(key) => return Ok(Then::At(key)),
         };
         let bytes_min = self.cache.segment_bytes() / SEGMENT_SHARE_MIN;
         if gathered.bytes >= bytes_min {
             self.cache.divide(&gathered.borders_up_to(last, bytes_min));
         }
-        Ok(goes_on)
+        Ok(then)
     }
 
     /// Reads from `at` up to `limit`, or up to where the page ends.
     fn read(&mut self, at: &[u8], limit: &[u8], gathered: &mut Gathered) -> Result<Ended> {
-        let items = self.items.get_or_insert_with(|| Peeking::new(self.view, at, self.end));
+        let mut items = self.items.take().unwrap_or_else(|| Peeking::new(self.view, at, self.end));
         while let Some((key, stored)) = items.next_below(limit)? {
-            let offered = with_row(&key, &stored, |row| {
-                let goes_on = self.pager.offer(row, || shared_value(&stored))?;
-                if goes_on {
-                    gathered.take(&key, &row, self.cache.segment_bytes());
+            let ended = with_row(&key, &stored, |row| {
+                match self.pager.offer_or_leap(row, || shared_value(&stored))? {
+                    Offered::Next => {
+                        gathered.take(&key, &row, self.cache.segment_bytes());
+                        Ok(None)
+                    }
+                    Offered::End => Ok(Some(Ended::Before(key.clone()))),
+                    Offered::Leap(partition) => Ok(Some(match self.key_after(&row, partition) {
+                        Some(key) => Ended::Leap(key),
+                        None => {
+                            self.pager.end_at(&row);
+                            Ended::Before(key.clone())
+                        }
+                    })),
                 }
-                Ok(goes_on)
             });
-            if !offered? {
-                return Ok(Ended::Before(key));
+            if let Some(ended) = ended? {
+                return Ok(ended);
             }
         }
+        self.items = Some(items);
         Ok(Ended::AtLimit)
     }
 }

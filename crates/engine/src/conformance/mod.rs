@@ -69,6 +69,7 @@ macro_rules! conformance_tests {
             pages_end_by_bytes,
             pages_end_where_the_judge_stops,
             a_judge_may_fail,
+            a_judge_may_leap,
             paging_misses_and_repeats_nothing,
             readers_see_whole_commits,
             a_done_commit_is_seen_at_once,

@@ -234,6 +234,52 @@ pub async fn pages_end_where_the_judge_stops(factory: &impl Factory) {
     assert_eq!(*seen.lock().expect("no other thread panicked"), expected);
 }
 
+/// A judge may leap to a later partition. An engine that cannot ends the page there, and the next one leaps again. A leap
+/// that leads nowhere ends the page, too.
+pub async fn a_judge_may_leap(factory: &impl Factory) {
+    let engine = &*factory.open(Clock::system()).await;
+    for partition in ["a", "b", "c", "d"] {
+        let rows: Vec<_> = (0..50).map(|row| upsert(&format!("{row:02}"), "x")).collect();
+        done(engine, TABLE, partition, rows).await;
+    }
+    let later = || range(at("c", "10"), Bound::Open);
+    for (ranges, expected) in [
+        (vec![KeyRange::ALL], "a/00 c/00"),
+        (vec![range(Bound::Open, after("b"))], "a/00"),
+        (vec![range(Bound::Open, at("b", "10")), later()], "a/00 c/10"),
+    ] {
+        // Twice, since the first scan leaves traces in caches.
+        for _ in 0..2 {
+            let mut ranges = ranges.clone();
+            let mut kept = vec![];
+            loop {
+                let judge = Box::new(|row: crate::RowView<'_>| {
+                    Ok(match (row.partition, row.row) {
+                        ("a" | "c", "00") | ("c", "10") => Verdict::Keep,
+                        ("a" | "b", _) => Verdict::Leap("c".into()),
+                        _ => Verdict::Leap("e".into()),
+                    })
+                });
+                let page = page(engine, Scan { judge, ..scan_of(TABLE, ranges.clone()) }).await;
+                kept.extend(page.rows);
+                // What the caller of an engine does that has not leapt.
+                match page.next.as_ref().map(|next| &*next.partition) {
+                    None => break,
+                    Some("a" | "b") if ranges.len() == 2 => ranges = vec![later()],
+                    Some("a" | "b") => ranges[0].start = at("c", ""),
+                    Some(_) => ranges = vec![range(at("e", ""), Bound::Open)],
+                }
+            }
+            assert_eq!(row_texts(&kept), expected);
+        }
+    }
+    let judge = Box::new(|row: crate::RowView<'_>| {
+        Ok(if row.partition == "a" { Verdict::Keep } else { Verdict::Leap("b".into()) })
+    });
+    let page = page(engine, Scan { judge, ..scan_of(TABLE, vec![KeyRange::ALL]) }).await;
+    assert_eq!((page.rows.len(), page.next), (50, Some(place("b", "00"))));
+}
+
 /// A judge's error is that of the scan.
 pub async fn a_judge_may_fail(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;

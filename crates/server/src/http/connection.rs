@@ -1,17 +1,19 @@
 //! One connection: requests one after the other, each within its bounds, until either side closes.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -25,6 +27,8 @@ use crate::metrics::{Counted, Traffic};
 
 /// Bytes read at a time. An idle connection holds two buffers of this size, no more.
 pub const READ_BYTES: usize = 4 * 1024;
+/// Bytes read at a time when a request begins: a head, and often all of its body.
+const READ_AHEAD_BYTES: usize = 8 * 1024;
 /// An unread body up to this size is read and dropped, so that the connection can be used again.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Maximum bytes that are read and dropped before a connection is closed, so that the client sees the response.
@@ -166,6 +170,19 @@ fn refusal(error: HeadError) -> ErrorCode {
     }
 }
 
+/// Reads what has arrived, into a buffer of the thread first: so one system call reads a head with a small body, and an idle
+/// connection keeps no buffer for that.
+async fn read_ahead<S: AsyncRead + Unpin>(stream: &mut S, input: &mut BytesMut) -> io::Result<usize> {
+    poll_fn(|context| {
+        let mut space = [const { MaybeUninit::uninit() }; READ_AHEAD_BYTES];
+        let mut read = ReadBuf::uninit(&mut space);
+        ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
+        input.extend_from_slice(read.filled());
+        Poll::Ready(Ok(read.filled().len()))
+    })
+    .await
+}
+
 /// A connection between requests.
 pub struct Connection<S> {
     /// The socket.
@@ -226,9 +243,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
                 self.shrink();
             }
-            self.input.reserve(READ_BYTES);
             let read = tokio::select! {
-                read = timeout_at(deadline, self.stream.read_buf(&mut self.input)) => read,
+                read = timeout_at(deadline, read_ahead(&mut self.stream, &mut self.input)) => read,
                 changed = shared.stop.changed(), if waiting => match changed {
                     Ok(()) => continue,
                     Err(_) => return Err(Gone),
@@ -301,14 +317,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
         let ending =
             Ending { close, says_keep_alive: head.says_keep_alive, without_body: head.method == "HEAD" };
-        if self.write(&response, ending, shared.limits.request_time_max).await.is_err() {
+        let content = content.filter(|_| !ending.without_body);
+        if self.answer(&response, content, ending, shared.limits.request_time_max).await.is_err() {
             return false;
-        }
-        if let Some(content) = content.filter(|_| !ending.without_body) {
-            let length = response.content_length.unwrap_or(0);
-            if self.stream(content, length, shared.limits.request_time_max).await.is_err() {
-                return false;
-            }
         }
         drop((response, claim));
         match left {
@@ -325,22 +336,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
         let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
-        if self.write(&response, ending, limits.request_time_max).await.is_ok() {
+        if self.write(&response, &response.body, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;
         }
     }
 
-    /// Sends content piece by piece: the next one is read when the socket has taken the last. Too little or too much of it
-    /// is an error, since the head has announced its length.
-    async fn stream(
+    /// Sends a response with its body, or with content piece by piece: the next piece is read when the socket has taken the
+    /// last. Too little or too much content is an error, since the head has announced its length. The first piece goes out
+    /// with the head, so that a small blob takes one system call, and its client wakes up once.
+    async fn answer(
         &mut self,
-        mut content: Box<dyn Content>,
-        length: u64,
+        response: &Response,
+        content: Option<Box<dyn Content>>,
+        ending: Ending,
         window: Duration,
     ) -> io::Result<()> {
-        let mut left = length;
+        let Some(mut content) = content else {
+            let body: &[u8] = if ending.without_body { &[] } else { &response.body };
+            return self.write(response, body, ending, window).await;
+        };
+        let first = content.next().await?.unwrap_or_default();
+        let after = |left: u64, piece: &Bytes| left.checked_sub(piece.len() as u64);
+        let mut left =
+            after(response.content_length.unwrap_or(0), &first).ok_or(io::ErrorKind::InvalidData)?;
+        self.write(response, &first, ending, window).await?;
+        if left == 0 {
+            return Ok(());
+        }
+        drop(first);
         while let Some(piece) = content.next().await? {
-            left = left.checked_sub(piece.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+            left = after(left, &piece).ok_or(io::ErrorKind::InvalidData)?;
             let mut rest: &[u8] = &piece;
             // The server, not the client, used the time for reading.
             let mut deadline = Deadline::new(window);
@@ -360,10 +385,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Sends a response. The client must take it at a minimum rate: what it does not take is held in memory.
-    async fn write(&mut self, response: &Response, ending: Ending, patience: Duration) -> io::Result<()> {
+    async fn write(
+        &mut self,
+        response: &Response,
+        mut body: &[u8],
+        ending: Ending,
+        patience: Duration,
+    ) -> io::Result<()> {
         self.output.clear();
         write::head(&mut self.output, response, ending);
-        let mut body: &[u8] = if ending.without_body { &[] } else { &response.body };
         if body.len() <= BODY_BYTES_COPIED_MAX {
             self.output.extend_from_slice(body);
             body = &[];

@@ -2,8 +2,12 @@
 
 use lazuli_protocol::Response;
 
-/// Bodies up to this size are copied after their head; larger ones are sent from where they are.
-pub const BODY_BYTES_COPIED_MAX: usize = 16 * 1024;
+/// Bodies up to this size are copied after their head; larger ones are sent from where they are, in the same system call.
+/// With a usual head, what is copied fits into the buffer that an idle connection keeps.
+pub const BODY_BYTES_COPIED_MAX: usize = 2 * 1024;
+
+/// Length that few heads exceed.
+const HEAD_BYTES_USUAL: usize = 1024;
 
 /// What the headers say about the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +22,7 @@ pub struct Ending {
 
 /// Appends the head of a response.
 pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
+    out.reserve(HEAD_BYTES_USUAL);
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
     out.push(b' ');

@@ -2,6 +2,8 @@
 //!
 //! What must stay true: no count or length from a record is trusted beyond the bytes that are left.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use lazuli_engine::content::{PIECE_ENCODED_BYTES, Piece};
 use lazuli_engine::{Error, Result};
@@ -50,10 +52,20 @@ impl Encoder {
 
     /// A field: tag, length, value. Fields with default values are left out by the callers.
     pub fn field(&mut self, tag: u8, write: impl FnOnce(&mut Encoder)) -> &mut Self {
-        let mut value = Encoder::default();
-        write(&mut value);
         self.0.push(tag);
-        self.bytes(&value.0)
+        // Most lengths take one byte; a longer one moves the value.
+        let start = self.0.len();
+        self.0.push(0);
+        write(self);
+        let length = self.0.len() - start - 1;
+        if length < 0x80 {
+            self.0[start] = length as u8;
+        } else {
+            let mut encoded = Encoder::default();
+            encoded.number(length as u64);
+            self.0.splice(start..=start, encoded.0);
+        }
+        self
     }
 
     /// A field with a string, if there is one.
@@ -89,22 +101,29 @@ impl Encoder {
 
 /// Reads a record. Parts of it share its memory.
 #[derive(Clone)]
-pub struct Decoder(Bytes);
+pub struct Decoder {
+    record: Bytes,
+    /// The next byte to read, and the end of the part that is being read.
+    at: usize,
+    end: usize,
+}
 
 impl Decoder {
     /// Reads these bytes.
-    pub fn new(bytes: Bytes) -> Self {
-        Self(bytes)
+    pub fn new(record: Bytes) -> Self {
+        Self { at: 0, end: record.len(), record }
     }
 
     /// Was everything read?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.at == self.end
     }
 
     /// One byte.
     pub fn byte(&mut self) -> Result<u8> {
-        Ok(self.take(1)?[0])
+        let byte = self.left().first().copied().ok_or_else(|| corrupt("it is too short"))?;
+        self.at += 1;
+        Ok(byte)
     }
 
     /// See [`Encoder::number`].
@@ -132,35 +151,41 @@ impl Decoder {
     /// A count of items, each of which takes at least one byte.
     pub fn count(&mut self) -> Result<usize> {
         let count: usize = self.small()?;
-        if count > self.0.len() { Err(corrupt("a count is too large")) } else { Ok(count) }
+        if count > self.left().len() { Err(corrupt("a count is too large")) } else { Ok(count) }
     }
 
     /// See [`Encoder::bytes`].
     pub fn bytes(&mut self) -> Result<Bytes> {
         let length = self.small()?;
-        self.take(length)
+        let range = self.take(length)?;
+        Ok(self.record.slice(range))
     }
 
     /// Bytes with their length in front, as a string.
     pub fn text(&mut self) -> Result<String> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| corrupt("a string is not UTF-8"))
+        let length = self.small()?;
+        let range = self.take(length)?;
+        let text = std::str::from_utf8(&self.record[range]);
+        text.map(str::to_owned).map_err(|_| corrupt("a string is not UTF-8"))
     }
 
     /// The name of stored bytes.
     pub fn piece(&mut self) -> Result<Piece> {
-        let bytes = self.take(PIECE_ENCODED_BYTES)?;
-        let bytes = bytes.first_chunk().ok_or_else(|| corrupt("the name of a piece is too short"))?;
-        Piece::decode(bytes).ok_or_else(|| corrupt("the name of a piece is invalid"))
+        let bytes = self.array::<PIECE_ENCODED_BYTES>()?;
+        Piece::decode(&bytes).ok_or_else(|| corrupt("the name of a piece is invalid"))
     }
 
     /// A fixed number of bytes.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.take(N)?.first_chunk().copied().ok_or_else(|| corrupt("it is too short"))
+        let range = self.take(N)?;
+        self.record[range].first_chunk().copied().ok_or_else(|| corrupt("it is too short"))
     }
 
     /// Everything that is left.
     pub fn rest(&mut self) -> Bytes {
-        self.0.split_off(0)
+        let rest = self.record.slice(self.at..self.end);
+        self.at = self.end;
+        rest
     }
 
     /// Reads fields up to the end. Each tag occurs once and in ascending order, so that a record has one encoding.
@@ -172,9 +197,15 @@ impl Decoder {
                 return Err(corrupt("its fields are not in order"));
             }
             last = Some(tag);
-            let mut value = Decoder(self.bytes()?);
-            read(tag, &mut value)?;
-            value.finish()?;
+            let length: usize = self.small()?;
+            if length > self.left().len() {
+                return Err(corrupt("it is too short"));
+            }
+            // The same decoder up to the end of the field: a copy would cost more than most fields.
+            let end = std::mem::replace(&mut self.end, self.at + length);
+            read(tag, self)?;
+            self.finish()?;
+            self.end = end;
         }
         Ok(())
     }
@@ -184,11 +215,18 @@ impl Decoder {
         if self.is_empty() { Ok(()) } else { Err(corrupt("it is too long")) }
     }
 
-    fn take(&mut self, length: usize) -> Result<Bytes> {
-        if length > self.0.len() {
+    fn left(&self) -> &[u8] {
+        &self.record[self.at..self.end]
+    }
+
+    /// Passes over bytes, and returns where they are.
+    fn take(&mut self, length: usize) -> Result<Range<usize>> {
+        if length > self.left().len() {
             return Err(corrupt("it is too short"));
         }
-        Ok(self.0.split_to(length))
+        let start = self.at;
+        self.at += length;
+        Ok(start..self.at)
     }
 }
 
@@ -228,6 +266,43 @@ mod tests {
         assert_eq!(record(&[1, 3]), Ok(vec![(1, 7), (3, 7)]));
         assert!(record(&[3, 1]).is_err());
         assert!(record(&[1, 1]).is_err());
+    }
+
+    #[test]
+    fn fields_have_any_length() {
+        for length in [0, 1, 0x7e, 0x7f, 0x80, 0x3fff, 0x4000, 70_000] {
+            let mut encoder = Encoder::default();
+            encoder
+                .number_field(1, 5)
+                .field(2, |value| {
+                    value.raw(&vec![9; length]);
+                })
+                .text_field(3, Some("after"));
+            let mut seen = 0;
+            let read = Decoder::new(encoder.finish()).fields(|tag, value| {
+                seen += 1;
+                match tag {
+                    1 => assert_eq!(value.number()?, 5),
+                    2 => assert_eq!(value.rest(), vec![9; length]),
+                    _ => assert_eq!(value.rest(), "after"),
+                }
+                Ok(())
+            });
+            assert_eq!((read, seen), (Ok(()), 3), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_not_read_beyond_its_end() {
+        let mut encoder = Encoder::default();
+        encoder.number_field(1, 5).number_field(2, 6);
+        let bytes = encoder.finish();
+        let read =
+            |read: fn(&mut Decoder) -> Result<()>| Decoder::new(bytes.clone()).fields(|_, value| read(value));
+        assert!(read(|value| value.number().map(drop)).is_ok());
+        assert!(read(|value| value.number().and_then(|_| value.byte()).map(drop)).is_err());
+        assert!(read(|value| value.array::<2>().map(drop)).is_err());
+        assert!(read(|_| Ok(())).is_err(), "a field must be read to its end");
     }
 
     #[test]

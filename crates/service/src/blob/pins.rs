@@ -12,7 +12,7 @@ use lazuli_engine::TableId;
 use super::keyspace::Generation;
 
 /// Which content of which blob is in use. `None` stands for all generations of a blob.
-type Key = (TableId, Box<str>, Option<Generation>);
+type Key = (TableId, Arc<str>, Option<Generation>);
 
 /// All pins of this process.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +20,13 @@ pub struct Pins(Arc<Mutex<HashMap<Key, usize>>>);
 
 impl Pins {
     /// Keeps every generation of a blob, for as long as its head is being read.
-    pub fn blob(&self, table: TableId, name: &str) -> Pin {
-        self.pin((table, name.into(), None))
+    pub fn blob(&self, table: TableId, name: &Arc<str>) -> Pin {
+        self.pin((table, name.clone(), None))
     }
 
     /// Keeps one generation.
-    pub fn generation(&self, table: TableId, name: &str, generation: Generation) -> Pin {
-        self.pin((table, name.into(), Some(generation)))
+    pub fn generation(&self, table: TableId, name: &Arc<str>, generation: Generation) -> Pin {
+        self.pin((table, name.clone(), Some(generation)))
     }
 
     /// Is the generation in use?
@@ -93,11 +93,12 @@ mod tests {
     fn a_pin_of_a_blob_covers_all_generations() {
         let pins = Pins::default();
         let (table, one, two) = (TableId(7), Generation(1), Generation(2));
-        let blob = pins.blob(table, "b");
+        let name = Arc::from("b");
+        let blob = pins.blob(table, &name);
         assert!(pins.has(table, "b", one) && pins.has(table, "b", two) && pins.has_table(table));
         assert!(!pins.has(table, "c", one) && !pins.has(TableId(8), "b", one));
         let generation = blob.narrow(one);
-        let again = pins.generation(table, "b", one);
+        let again = pins.generation(table, &name, one);
         assert!(pins.has(table, "b", one) && !pins.has(table, "b", two));
         drop(generation);
         assert!(pins.has(table, "b", one));

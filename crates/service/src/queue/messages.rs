@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazuli_engine::{Applied, Change, Condition, Reason, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::ErrorCode;
 use lazuli_model::queue::operation::Target;
-use lazuli_model::queue::{Dequeued, Enqueued, Outcome, QueueName};
+use lazuli_model::queue::{Dequeued, Enqueued, Message, Outcome, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 
 use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, time, visible};
@@ -122,6 +122,9 @@ impl Service {
     pub(super) async fn peek_messages(&self, home: &str, queue: &QueueName, count: u32) -> Result<Outcome> {
         let live = self.find_queue(home, queue).await?;
         let window = self.window(live.record.id).await?;
+        if let Some(messages) = self.peek_known(live.record.id, &window, count).await? {
+            return Ok(Outcome::Peeked(messages));
+        }
         let start =
             window.start_for_peek(self.reading(live.record.id), &|| self.queues.tickets.next()).await?;
         let now = self.queues.tickets.now();
@@ -144,6 +147,21 @@ impl Service {
         window.met_expired(passed.load(Ordering::Relaxed));
         let messages = page.rows.iter().map(|row| MessageRecord::decode(&row.value)?.message());
         Ok(Outcome::Peeked(messages.collect::<lazuli_engine::Result<_>>()?))
+    }
+
+    /// The first messages, if they are known and still as they were read: then nothing needs to be searched.
+    async fn peek_known(&self, queue: TableId, window: &Window, count: u32) -> Result<Option<Vec<Message>>> {
+        let now = self.queues.tickets.now();
+        let Some(known) = window.first_known(self.reading(queue), count as usize, now) else {
+            return Ok(None);
+        };
+        let rows: Vec<&str> = known.iter().map(|(row, _)| &**row).collect();
+        let found = self.engine.get(queue, PARTITION, &rows).await?;
+        let unchanged = found.into_iter().zip(&known);
+        let unchanged = unchanged.map(|(row, (_, version))| row.filter(|row| row.version == *version));
+        let Some(rows) = unchanged.collect::<Option<Vec<Row>>>() else { return Ok(None) };
+        let messages = rows.iter().map(|row| MessageRecord::decode(&row.value)?.message());
+        Ok(Some(messages.collect::<lazuli_engine::Result<_>>()?))
     }
 
     /// The receipt names the row, so nothing needs to be searched.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use lazuli_engine::{Engine, Page, Row, Scan, TableId, Verdict};
+use lazuli_engine::{Engine, Page, Row, Scan, TableId, Verdict, Version};
 use lazuli_model::time::TICKS_PER_SECOND;
 
 use super::record::{self, MessageRecord, message_key};
@@ -215,6 +215,24 @@ impl Window {
         }
     }
 
+    /// The first messages, by their rows and versions, if they are in memory and no message can be before or between them:
+    /// no other process puts messages, and none is being taken, which could fail. They may have changed since.
+    pub fn first_known(
+        &self,
+        reading: Reading<'_>,
+        count: usize,
+        now: u64,
+    ) -> Option<Vec<(Box<str>, Version)>> {
+        let front = self.lock();
+        if reading.is_shared || !front.taken.is_empty() || front.is_due(reading) {
+            return None;
+        }
+        let is_live = |row: &&Row| MessageRecord::expiry_of(&row.value).is_ok_and(|expires| expires > now);
+        let live = front.rows.iter().filter(is_live).take(count);
+        let first: Vec<_> = live.map(|row| (row.row.clone(), row.version)).collect();
+        (first.len() == count).then_some(first)
+    }
+
     /// The first row that may hold a message: reading from here finds every visible one. If nothing is in memory, the
     /// queue is read first, so that expired messages are passed over once and not by every Peek Messages.
     pub async fn start_for_peek(
@@ -222,9 +240,9 @@ impl Window {
         reading: Reading<'_>,
         next: &(dyn Fn() -> u64 + Send + Sync),
     ) -> Result<String> {
-        if self.lock().rows.is_empty() {
+        if self.lock().is_due(reading) {
             let _turn = self.reading.lock().await;
-            if self.lock().rows.is_empty() {
+            if self.lock().is_due(reading) {
                 self.read_more(reading, next).await?;
             }
         }
@@ -249,6 +267,13 @@ struct Start {
 }
 
 impl Front {
+    /// Is there nothing in memory, or is it time to read from the start?
+    fn is_due(&self, reading: Reading<'_>) -> bool {
+        let is_recent =
+            |(_, start): (Duration, Duration)| reading.elapsed.saturating_sub(start) < START_EVERY;
+        self.rows.is_empty() || !self.went_back.is_some_and(is_recent)
+    }
+
     /// The lowest row that may hold a message that can be taken, now or when a taker fails.
     fn lowest(&self) -> String {
         let known = self.rows.front().map(|row| &*row.row).into_iter();

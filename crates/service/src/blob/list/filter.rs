@@ -5,13 +5,13 @@ use lazuli_engine::{RowView, Verdict};
 use lazuli_model::blob::list::ListBlobs;
 
 use crate::blob::keyspace::{self, RowKind};
-use crate::blob::order::compare;
+use crate::blob::order::{after_prefix, compare};
 use crate::blob::record::Head;
 
-/// After this many consecutive unwanted rows the scan ends, so that it can skip the rest.
-const UNWANTED_ROWS_MAX: usize = 16;
-/// After this many consecutive unwanted bytes the scan ends, so that it can skip the rest.
-const UNWANTED_BYTES_MAX: usize = 64 * 1024;
+/// After this many consecutive unwanted rows the scan skips the rest of them.
+const UNWANTED_ROWS_MAX: usize = 4;
+/// After this many consecutive unwanted bytes the scan skips the rest of them.
+const UNWANTED_BYTES_MAX: usize = 32 * 1024;
 
 /// Which rows a listing needs.
 pub struct Filter {
@@ -99,8 +99,14 @@ impl Filter {
         }
         self.unwanted_rows += 1;
         self.unwanted_bytes += row.value.len();
-        let is_enough = self.unwanted_rows > UNWANTED_ROWS_MAX || self.unwanted_bytes > UNWANTED_BYTES_MAX;
-        if is_enough { Verdict::Stop } else { Verdict::Skip }
+        if self.unwanted_rows <= UNWANTED_ROWS_MAX && self.unwanted_bytes <= UNWANTED_BYTES_MAX {
+            return Verdict::Skip;
+        }
+        let covered = self.known.as_deref().filter(|_| self.is_known(row));
+        match covered.and_then(after_prefix) {
+            Some(next) => Verdict::Leap(next.into()),
+            None => Verdict::Stop,
+        }
     }
 
     fn is_known(&self, row: &RowView<'_>) -> bool {
