@@ -5,8 +5,9 @@
 
 use std::net::IpAddr;
 
-use lazuli_model::DateTime;
+use lazuli_model::{DateTime, Permissions};
 use lazuli_protocol::auth::AccountKey;
+use lazuli_protocol::auth::bearer::DELEGATE;
 use lazuli_protocol::auth::sas::{Caller, Kind, Presented, Token};
 use lazuli_protocol::http::query::Query;
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +24,9 @@ fuzz_target!(|query: &str| {
         let _ = terms.check(&caller);
     }
     let signing = match token.kind() {
-        Some(Kind::UserDelegation(_)) => token.delegation_key().signing_key("dev", &key),
+        Some(Kind::UserDelegation(_)) => {
+            token.delegation_key().signing_key("dev", &key, Permissions::of(DELEGATE))
+        }
         _ => key.clone(),
     };
     if token.sign(request(), &signing) {

@@ -10,9 +10,13 @@ use serde_json::{Value, json};
 
 use crate::sas::moment;
 
-/// Full access to all services.
-const ROLES: [&str; 3] =
-    ["Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor"];
+/// Full access to all services, with user delegation keys.
+const ROLES: [&str; 4] = [
+    "Storage Blob Data Owner",
+    "Storage Queue Data Contributor",
+    "Storage Queue Delegator",
+    "Storage Table Data Contributor",
+];
 /// The user of tokens that name none.
 const USER: &str = "00000000-0000-0000-0000-000000000001";
 /// Default lifetime of a token.

@@ -1,5 +1,7 @@
 //! Stored access policies: named terms that a table keeps and that shared access signatures refer to.
 
+use std::fmt;
+
 use crate::DateTime;
 
 /// Most policies of a table. More is `InvalidXmlDocument`.
@@ -67,6 +69,9 @@ impl AccessPolicy {
 pub struct Permissions(u32);
 
 impl Permissions {
+    /// Every letter.
+    pub const ALL: Self = Self((1 << 26) - 1);
+
     /// The set of these letters; `None` if there is one that is not in `known`.
     pub fn parse(text: &str, known: &str) -> Option<Self> {
         text.chars().try_fold(Self(0), |set, letter| known.contains(letter).then(|| set.with(letter)))
@@ -87,11 +92,29 @@ impl Permissions {
         Self(self.0 | other.0)
     }
 
+    /// The letters that are in both sets.
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Is there no letter in the set?
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     fn with(self, letter: char) -> Self {
         match letter {
             'a'..='z' => Self(self.0 | 1 << (u32::from(letter) - u32::from('a'))),
             _ => self,
         }
+    }
+}
+
+/// The letters in alphabetical order: equal sets have equal strings.
+impl fmt::Display for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut letters = ('a'..='z').filter(|letter| self.0 & Self::default().with(*letter).0 != 0);
+        letters.try_for_each(|letter| fmt::Write::write_char(f, letter))
     }
 }
 
@@ -109,5 +132,18 @@ mod tests {
             assert_eq!(parse(bad), None, "{bad}");
         }
         assert!(Permissions::of("rwdlacup").allow("cw"));
+    }
+
+    #[test]
+    fn sets() {
+        let [read, write] = ["rl", "wrd"].map(Permissions::of);
+        assert_eq!(read.or(write), Permissions::of("dlrw"));
+        assert_eq!(read.and(write), Permissions::of("r"));
+        assert_eq!(write.and(Permissions::ALL), write);
+        assert!(read.and(Permissions::of("w")).is_empty() && !read.is_empty());
+        assert_eq!(write.to_string(), "drw");
+        assert_eq!(Permissions::of("zza").to_string(), "az");
+        assert_eq!(Permissions::default().to_string(), "");
+        assert_eq!(Permissions::ALL.to_string(), "abcdefghijklmnopqrstuvwxyz");
     }
 }

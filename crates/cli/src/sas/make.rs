@@ -292,7 +292,7 @@ mod tests {
     fn verified(query: &str) -> Kind {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).unwrap();
         let token = Token::parse(Query(query)).unwrap();
-        token.check_signature(DEVELOPMENT_ACCOUNT, &[key]).unwrap()
+        token.check_signature(DEVELOPMENT_ACCOUNT, &[key]).unwrap().kind
     }
 
     /// SA-05. Vector 8 of the protocol sheet, and every flag.

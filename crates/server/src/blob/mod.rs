@@ -28,6 +28,7 @@ use lazuli_service::stream::{Source, Whole};
 
 use crate::http::{Body, Reply};
 use crate::pipeline::Request;
+use crate::pipeline::delegation::authorize_delegation;
 use crate::pipeline::execute::logged;
 use crate::pipeline::note::Note;
 use crate::state::State;
@@ -68,8 +69,10 @@ impl Work<'_> {
         if let Intent::Batch(container) = intent {
             return self.run_batch(container.as_ref(), body, note).await;
         }
-        if let Some(operation) = intent.operation().filter(|found| !is_for_server(found)) {
-            authorize(grant, operation)?;
+        match intent.operation() {
+            Some(Operation::GetUserDelegationKey(_)) => authorize_delegation(grant).map(drop)?,
+            Some(operation) => authorize(grant, operation)?,
+            None => {}
         }
         let time = timeout(address.query)?;
         let bytes = if intent.needs_body() {
@@ -185,11 +188,6 @@ impl Work<'_> {
         }
         self.state.within(context, time, self.blobs.execute(grant, operation, Supply::Nothing)).await
     }
-}
-
-/// Does the server itself execute the operation, with its own permission check?
-fn is_for_server(operation: &Operation) -> bool {
-    matches!(operation, Operation::GetUserDelegationKey(_))
 }
 
 /// Does the body of the request go into the content of a blob?

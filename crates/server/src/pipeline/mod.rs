@@ -17,7 +17,7 @@
 //! Only the step in the middle differs between services; each service's module lists the order of its checks.
 
 mod admit;
-mod delegation;
+pub(crate) mod delegation;
 pub(crate) mod execute;
 pub(crate) mod finish;
 mod log;

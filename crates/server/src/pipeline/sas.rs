@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, Permissions, Service, SignedIdentifier};
-use lazuli_protocol::auth::sas::{Caller, Kind, Presented, SignedResource, Token};
+use lazuli_protocol::auth::sas::{Caller, Kind, Presented, Signed, SignedResource, Token};
 use lazuli_protocol::http::percent;
 use lazuli_protocol::{Address, ApiVersion};
 use lazuli_service::{Grant, Part, RangeEnds, Scope};
@@ -27,12 +27,16 @@ impl State {
         let address = &arrival.address;
         let presented = Presented::new(service, &arrival.head, address);
         let entry = self.entry(arrival)?;
-        let kind = token.check_signature(presented, &entry.keys)?;
+        let Signed { kind, rights } = token.check_signature(presented, &entry.keys)?;
         let container = container(token, kind, address);
         let policies = self.policies(service, token, &entry.home, container.as_deref()).await?;
         let terms = token.terms(&policies)?;
         terms.check(caller)?;
-        let permissions = terms.permissions;
+        let permissions = terms.permissions.and(rights);
+        // Some operations need no permission in particular, but none is for a token that has none.
+        if matches!(kind, Kind::UserDelegation(_)) && permissions.is_empty() {
+            return Err(refuse(ErrorCode::AuthorizationPermissionMismatch));
+        }
         let scope = match (kind, container) {
             (Kind::Account, _) if !token.ss.contains(service.sas_letter()) => {
                 return Err(refuse(ErrorCode::AuthorizationServiceMismatch));

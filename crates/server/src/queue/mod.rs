@@ -17,6 +17,7 @@ use lazuli_service::access::queue::authorize;
 use crate::http::Body;
 use crate::memory::{MESSAGE_BYTES, PAGE_BYTES};
 use crate::pipeline::Request;
+use crate::pipeline::delegation::authorize_delegation;
 use crate::pipeline::note::Note;
 use crate::state::State;
 
@@ -48,7 +49,9 @@ async fn run(
     let (intent, shape) = decode(head, address, context.version)?;
     let kind = intent.kind();
     note.kind = kind;
-    if kind != OperationKind::GetQueueUserDelegationKey {
+    if kind == OperationKind::GetQueueUserDelegationKey {
+        authorize_delegation(grant)?;
+    } else {
         authorize(grant, kind, intent.queue())?;
     }
     let bytes = match intent.needs_body() {

@@ -19,6 +19,7 @@
 //! | memory of responses that are being built | `building` |
 //! | health checks | `health` |
 //! | bearer tokens | `bearer` |
+//! | user delegation keys | `delegation` |
 //! | who may do what, and when that is checked | `rights` |
 //! | the web console's listener | `console` |
 //! | copies from other servers | `remote` |
@@ -40,6 +41,7 @@ mod busy;
 mod chunked;
 mod console;
 mod crowd;
+mod delegation;
 mod events;
 mod expect;
 mod explain;

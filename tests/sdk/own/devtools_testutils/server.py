@@ -19,7 +19,7 @@ for kind, name in NAMES.items():
     ACCOUNTS |= {f"{kind}_storage_account_name": name, f"{kind}_storage_account_key": KEY}
 # The issuer and the audience that run.sh configures.
 ISSUER, AUDIENCE = "https://login.example.org/tenant/v2.0", "https://storage.azure.com"
-ROLES = ["Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor", "Storage Blob Delegator"]
+ROLES = ["Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Queue Delegator", "Storage Table Data Contributor"]
 
 
 def unique():

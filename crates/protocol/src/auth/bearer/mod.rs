@@ -24,9 +24,10 @@ pub const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
 pub const ROLES_CLAIM: &str = "roles";
 
 /// The roles of each service, with the letters of a shared access signature that allows the same. For tables, the letter `w`
-/// permits setting the service properties and creating tables, nothing else. A role may be followed by a slash and the name
-/// of the one account that it is for.
-const ROLES: [(&str, Service, &str); 13] = [
+/// permits setting the service properties and creating tables, nothing else. The letter `k` permits requesting user
+/// delegation keys; no signature can have it. On Azure, the roles for blobs include that right, and those for queues do not.
+/// A role may be followed by a slash and the name of the one account that it is for.
+const ROLES: [(&str, Service, &str); 14] = [
     ("Storage Table Data Reader", Service::Table, "rl"),
     ("Storage Table Data Contributor", Service::Table, "rlaucdw"),
     ("Table.Read", Service::Table, "rl"),
@@ -36,11 +37,15 @@ const ROLES: [(&str, Service, &str); 13] = [
     ("Storage Queue Data Contributor", Service::Queue, "rlacudpw"),
     ("Storage Queue Data Message Processor", Service::Queue, "rp"),
     ("Storage Queue Data Message Sender", Service::Queue, "a"),
-    ("Storage Blob Data Reader", Service::Blob, "rl"),
-    ("Storage Blob Data Contributor", Service::Blob, "racwdxl"),
-    ("Storage Blob Data Owner", Service::Blob, "racwdxyltfi"),
-    ("Storage Blob Delegator", Service::Blob, ""),
+    ("Storage Queue Delegator", Service::Queue, DELEGATE),
+    ("Storage Blob Data Reader", Service::Blob, "rlk"),
+    ("Storage Blob Data Contributor", Service::Blob, "racwdxlk"),
+    ("Storage Blob Data Owner", Service::Blob, "racwdxyltfik"),
+    ("Storage Blob Delegator", Service::Blob, DELEGATE),
 ];
+
+/// The letter of the right to request user delegation keys, which only roles grant.
+pub const DELEGATE: &str = "k";
 
 /// The token of a request, if it carries one.
 pub fn token_of<'a>(head: &Head<'a>) -> Option<&'a str> {
@@ -116,6 +121,22 @@ impl Roles {
     /// The rights in a service, as letters of a shared access signature.
     pub fn permissions(self, service: Service) -> Permissions {
         self.0[service.index()]
+    }
+
+    /// The rights of every combination of roles that includes [`DELEGATE`]: a user delegation key is issued with one of
+    /// these sets, and a server that verifies a signature tries all of them. They are few, since most roles include others.
+    pub fn delegable(service: Service) -> Vec<Permissions> {
+        let mut sets = vec![Permissions::default()];
+        for (_, of, letters) in &ROLES {
+            for set in sets.clone() {
+                let with = set.or(Permissions::of(letters));
+                if *of == service && !sets.contains(&with) {
+                    sets.push(with);
+                }
+            }
+        }
+        sets.retain(|set| set.allow(DELEGATE));
+        sets
     }
 
     /// The rights of all roles together.

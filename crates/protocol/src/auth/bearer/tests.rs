@@ -305,6 +305,25 @@ fn roles_are_what_is_allowed() {
     }
 }
 
+/// A user delegation key can be issued with the rights of any combination of roles, so all of them must be tried, and
+/// they must be few.
+#[test]
+fn rights_that_can_be_delegated() {
+    for (service, count) in [(Service::Blob, 4), (Service::Queue, 9), (Service::Table, 0)] {
+        let sets = Roles::delegable(service);
+        assert_eq!(sets.len(), count, "{service:?} {sets:?}");
+        for chosen in 0_u32..1 << ROLES.len() {
+            let roles = ROLES.iter().enumerate().filter(|(index, _)| chosen & 1 << index != 0);
+            let roles = roles.filter_map(|(_, (name, ..))| role(name, "shop"));
+            let rights = roles.fold(Roles::default(), Roles::with).permissions(service);
+            assert_eq!(sets.contains(&rights), rights.allow(DELEGATE), "{service:?} {rights}");
+        }
+        assert!(sets.contains(&Roles::everything().permissions(service)) || count == 0);
+        let signed = Permissions::parse(DELEGATE, service.permission_letters());
+        assert_eq!(signed, None, "no signature grants it");
+    }
+}
+
 #[test]
 fn what_is_no_token_is_refused() {
     let keys = KeySet::empty();

@@ -1,21 +1,24 @@
 //! User delegation keys: keys that a user with a bearer token requests, and that sign tokens in that user's name.
 //!
-//! Such a key is derived from a key of the account and the fields that every token signed with it repeats. The server
-//! therefore stores nothing: it derives the key again from the token. A key ends with its expiry, or when the account's
-//! key is replaced.
+//! Such a key is derived from a key of the account, the fields that every token signed with it repeats, and the rights of
+//! the user. The server therefore stores nothing: it derives the key again from the token. A token does not state the
+//! rights of the user, so the server tries each set of rights that roles can grant, and the one whose key has signed the
+//! token limits what the token permits. A key ends with its expiry, when the account's key is replaced, or when a new
+//! version of the server gives the user's roles other rights.
 
 use lazuli_model::time::TICKS_PER_SECOND;
-use lazuli_model::{DateTime, ErrorCode, Failure, KeyPeriod, Service, UserDelegationKey};
+use lazuli_model::{DateTime, ErrorCode, Failure, KeyPeriod, Permissions, Service, UserDelegationKey};
 
 use super::Token;
 use crate::ApiVersion;
+use crate::auth::bearer::Roles;
 use crate::auth::{AccountKey, Signature};
 
 /// Longest lifetime of a user delegation key: 7 days.
 pub const DELEGATION_KEY_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 
-/// The fields that a user delegation key is derived from, besides the account and its key. All of them are strings as
-/// they appear in the response and in tokens.
+/// The fields that a user delegation key is derived from, besides the account, its key and the rights of the user. All of
+/// them are strings as they appear in the response and in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelegationKey {
     /// The object id of the user.
@@ -35,21 +38,46 @@ pub struct DelegationKey {
 }
 
 impl DelegationKey {
-    /// The secret: `Value` of the response is its Base64 form.
+    /// The secret of a user with these rights: `Value` of the response is its Base64 form.
     ///
     /// Its string to sign starts with a byte that no other string to sign of the services can start with, so the
-    /// secret is never the signature of a request or token.
-    pub fn secret(&self, account: &str, key: &AccountKey) -> Signature {
+    /// secret is never the signature of a request or token. The rights come before the fields that others choose, so
+    /// that no field can be taken for them.
+    pub fn secret(&self, account: &str, key: &AccountKey, rights: Permissions) -> Signature {
         let Self { oid, tid, start, expiry, service, version, delegated_tid } = self;
         key.sign(&format!(
-            "\0user delegation key\n{account}\n{oid}\n{tid}\n{start}\n{expiry}\n{service}\n{version}\n{delegated_tid}"
+            "\0user delegation key\n{rights}\n{account}\n{oid}\n{tid}\n{start}\n{expiry}\n{service}\n{version}\n{delegated_tid}"
         ))
     }
 
     /// The secret as a key that signs.
-    pub fn signing_key(&self, account: &str, key: &AccountKey) -> AccountKey {
-        AccountKey::new(&self.secret(account, key))
+    pub fn signing_key(&self, account: &str, key: &AccountKey, rights: Permissions) -> AccountKey {
+        AccountKey::new(&self.secret(account, key, rights))
     }
+
+    /// The rights of the user whose key meets the condition. It is tested at most once per account key and set of rights
+    /// ([`Roles::delegable`]).
+    pub(super) fn find_rights(
+        &self,
+        service: Service,
+        account: &str,
+        keys: &[AccountKey],
+        condition: impl Fn(&AccountKey) -> bool,
+    ) -> Option<Permissions> {
+        let fits = |rights| keys.iter().any(|key| condition(&self.signing_key(account, key, rights)));
+        Roles::delegable(service).into_iter().find(|rights| fits(*rights))
+    }
+}
+
+/// A user who requests a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Delegator<'a> {
+    /// The object id of the user.
+    pub oid: &'a str,
+    /// The tenant of the user.
+    pub tid: &'a str,
+    /// The rights of the user in the service, one of [`Roles::delegable`].
+    pub rights: Permissions,
 }
 
 /// Issues a key to a user. The period must lie within the next 7 days; otherwise the request is `InvalidXmlNodeValue`.
@@ -58,7 +86,7 @@ pub fn issue(
     version: ApiVersion,
     account: &str,
     key: &AccountKey,
-    user: (&str, &str),
+    user: Delegator<'_>,
     period: KeyPeriod,
     now: DateTime,
 ) -> Result<UserDelegationKey, Failure> {
@@ -75,15 +103,15 @@ pub fn issue(
     let first = DateTime::from_ticks(expiry.ticks() - DELEGATION_KEY_SECONDS_MAX * TICKS_PER_SECOND);
     let start = start.max(first.unwrap_or(start));
     let issued = DelegationKey {
-        oid: user.0.to_owned(),
-        tid: user.1.to_owned(),
+        oid: user.oid.to_owned(),
+        tid: user.tid.to_owned(),
         start: start.iso_seconds().as_str().to_owned(),
         expiry: expiry.iso_seconds().as_str().to_owned(),
         service: service.sas_letter().to_string(),
         version: version.to_string(),
         delegated_tid: String::new(),
     };
-    let value = issued.secret(account, key);
+    let value = issued.secret(account, key, user.rights);
     Ok(UserDelegationKey { object_id: issued.oid, tenant_id: issued.tid, start, expiry, value })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Token`] is the parameters as they were given; an absent one is empty, as it is in the text that is signed, so that
 //! leaving an empty parameter out changes nothing. What it grants is known in three steps: its signature is that of the
-//! account ([`Token::check_signature`]), its terms are complete, with or without a stored policy ([`Token::terms`]), and
+//! account, or of a user whose rights limit it ([`Token::check_signature`]), its terms are complete, with or without a stored policy ([`Token::terms`]), and
 //! the request keeps to them ([`Terms::check`]). Which operations the rights are good for is the service's to say.
 
 mod delegation;
@@ -15,9 +15,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::error::Origin;
-use lazuli_model::{ErrorCode, Failure, Service};
+use lazuli_model::{ErrorCode, Failure, Permissions, Service};
 
-pub use delegation::{DELEGATION_KEY_SECONDS_MAX, DelegationKey, issue};
+pub use delegation::{DELEGATION_KEY_SECONDS_MAX, DelegationKey, Delegator, issue};
 pub use presented::Presented;
 pub use terms::{AddressRange, Caller, Terms, parse_time};
 
@@ -35,6 +35,16 @@ pub enum Kind {
     Service(Service),
     /// One queue, container or blob, signed with a user delegation key.
     UserDelegation(Service),
+}
+
+/// A token with a valid signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// What it is for.
+    pub kind: Kind,
+    /// The rights of its signer, which limit those of the token: all rights with a key of the account, those of the
+    /// user's roles with a user delegation key.
+    pub rights: Permissions,
 }
 
 /// What a token for the Blob service covers.
@@ -252,12 +262,12 @@ impl Token {
         }
     }
 
-    /// Whether it is signed with one of these keys of the account, or with a user delegation key derived from one.
+    /// Checks that it is signed with one of these keys of the account, or with a user delegation key derived from one.
     pub fn check_signature<'a>(
         &self,
         request: impl Into<Presented<'a>>,
         keys: &[AccountKey],
-    ) -> Result<Kind, Failure> {
+    ) -> Result<Signed, Failure> {
         let failed = || refuse(ErrorCode::AuthenticationFailed);
         let request = request.into();
         let kind = self.kind().ok_or_else(failed)?;
@@ -273,15 +283,12 @@ impl Token {
         let account = request.account;
         let texts = self.texts_to_sign(request);
         let signs = |key: &AccountKey| texts.iter().any(|text| key.verifies(text, &signature));
-        let signed = match kind {
-            Kind::UserDelegation(_) => {
-                let delegation = self.delegation_key();
-                keys.iter().any(|key| signs(&delegation.signing_key(account, key)))
-            }
-            Kind::Account | Kind::Service(_) => keys.iter().any(signs),
+        let rights = match kind {
+            Kind::UserDelegation(service) => self.delegation_key().find_rights(service, account, keys, signs),
+            Kind::Account | Kind::Service(_) => keys.iter().any(signs).then_some(Permissions::ALL),
         };
-        if signed {
-            return Ok(kind);
+        if let Some(rights) = rights {
+            return Ok(Signed { kind, rights });
         }
         let text = texts.first().map_or("", String::as_str);
         Err(failed_because(format!("Signature did not match. String to sign used was {text}")))

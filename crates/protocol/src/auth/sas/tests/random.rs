@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::auth::bearer::DELEGATE;
 
 /// The kind of resource and the signed parameters of each kind of token.
 const SIGNED: [(&str, &str); 6] = [
@@ -33,7 +34,9 @@ proptest! {
         }
         let request = || Presented::resource(ACCOUNT, "c/x");
         let signing = match token.kind() {
-            Some(Kind::UserDelegation(_)) => token.delegation_key().signing_key(ACCOUNT, &key()),
+            Some(Kind::UserDelegation(_)) => {
+                token.delegation_key().signing_key(ACCOUNT, &key(), Permissions::of(DELEGATE))
+            }
             _ => key(),
         };
         prop_assert!(token.sign(request(), &signing));

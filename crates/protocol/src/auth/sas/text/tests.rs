@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use lazuli_model::{AccessPolicy, DateTime, ErrorCode, Failure, SignedIdentifier};
+use lazuli_model::{AccessPolicy, DateTime, ErrorCode, Failure, Permissions, SignedIdentifier};
 
 use super::*;
-use crate::auth::sas::{Caller, DelegationKey};
+use crate::auth::sas::{Caller, DelegationKey, Signed};
 use crate::auth::{AccountKey, DEVELOPMENT_ACCOUNT as ACCOUNT, DEVELOPMENT_KEY};
 use crate::http::head::Field;
 use crate::http::query::Query;
@@ -181,6 +181,11 @@ fn delegation() -> DelegationKey {
     }
 }
 
+/// The rights of `Storage Blob Data Reader`.
+fn reader() -> Permissions {
+    Permissions::of("rlk")
+}
+
 fn delegated(more: &str) -> Token {
     let DelegationKey { oid, tid, start, expiry, service, version, .. } = delegation();
     token(&format!(
@@ -188,10 +193,10 @@ fn delegated(more: &str) -> Token {
     ))
 }
 
-fn verdict(token: &Token, request: Presented<'_>, now: &str) -> Result<Kind, Failure> {
-    let kind = token.check_signature(request, &[AccountKey::new(b"second"), key()])?;
+fn verdict(token: &Token, request: Presented<'_>, now: &str) -> Result<Signed, Failure> {
+    let signed = token.check_signature(request, &[AccountKey::new(b"second"), key()])?;
     token.terms(&[])?.check(&caller(now))?;
-    Ok(kind)
+    Ok(signed)
 }
 
 /// A token signed with a derived key is verified without any stored state.
@@ -199,8 +204,9 @@ fn verdict(token: &Token, request: Presented<'_>, now: &str) -> Result<Kind, Fai
 fn user_delegation() {
     let blob = || Presented::resource(ACCOUNT, "c/x");
     let mut token = delegated("");
-    assert!(token.sign(blob(), &delegation().signing_key(ACCOUNT, &key())));
-    assert_eq!(verdict(&token, blob(), NOW), Ok(Kind::UserDelegation(Service::Blob)));
+    assert!(token.sign(blob(), &delegation().signing_key(ACCOUNT, &key(), reader())));
+    let signed = Signed { kind: Kind::UserDelegation(Service::Blob), rights: reader() };
+    assert_eq!(verdict(&token, blob(), NOW), Ok(signed));
     let failed = |token: &Token, request: Presented<'_>, now| {
         assert_eq!(verdict(token, request, now).unwrap_err().code, ErrorCode::AuthenticationFailed);
     };
@@ -240,7 +246,8 @@ fn lifetime_of_delegation_keys() {
         let issued = DelegationKey { start: start.into(), expiry: expiry.into(), ..delegation() };
         let mut token = delegated("");
         (token.skt, token.ske) = (issued.start.clone(), issued.expiry.clone());
-        assert!(token.sign(Presented::resource(ACCOUNT, "c/x"), &issued.signing_key(ACCOUNT, &key())));
+        let signing = issued.signing_key(ACCOUNT, &key(), reader());
+        assert!(token.sign(Presented::resource(ACCOUNT, "c/x"), &signing));
         let verdict = verdict(&token, Presented::resource(ACCOUNT, "c/x"), now);
         assert_eq!(verdict.is_ok(), good, "{start} {expiry}");
     }
@@ -251,7 +258,8 @@ fn lifetime_of_delegation_keys() {
 fn illegal_delegation() {
     for more in ["&si=policy", "&sduoid=8b0c3b0e-0000-0000-0000-000000000001"] {
         let mut token = delegated(more);
-        assert!(token.sign(Presented::resource(ACCOUNT, "c/x"), &delegation().signing_key(ACCOUNT, &key())));
+        let signing = delegation().signing_key(ACCOUNT, &key(), reader());
+        assert!(token.sign(Presented::resource(ACCOUNT, "c/x"), &signing));
         assert!(verdict(&token, Presented::resource(ACCOUNT, "c/x"), NOW).is_err(), "{more}");
     }
     assert_eq!(delegated("&tn=t").kind(), None);
@@ -261,12 +269,34 @@ fn illegal_delegation() {
 /// The secret of a delegation key signs nothing by itself.
 #[test]
 fn a_delegation_secret_is_no_signature() {
-    let secret = delegation().secret(ACCOUNT, &key());
+    let secret = delegation().secret(ACCOUNT, &key(), reader());
     let account = AccountKey::new(&secret).sign("text");
     assert_ne!(secret, account);
     let other = DelegationKey { oid: "other".into(), ..delegation() };
-    assert_ne!(secret, other.secret(ACCOUNT, &key()));
-    assert_ne!(secret, delegation().secret("another", &key()));
+    assert_ne!(secret, other.secret(ACCOUNT, &key(), reader()));
+    assert_ne!(secret, delegation().secret("another", &key(), reader()));
+    assert_ne!(secret, delegation().secret(ACCOUNT, &key(), Permissions::of("k")));
+}
+
+/// The rights of the user whose key signs a token are known from the signature, with either key of the account; rights
+/// that no roles grant are not found.
+#[test]
+fn rights_of_a_delegation_key() {
+    let blob = || Presented::resource(ACCOUNT, "c/x");
+    let rights = |rights: &str, key: AccountKey| {
+        let mut token = delegated("");
+        assert!(token.sign(blob(), &delegation().signing_key(ACCOUNT, &key, Permissions::of(rights))));
+        verdict(&token, blob(), NOW).map(|signed| signed.rights.to_string()).map_err(|failure| failure.code)
+    };
+    for roles in ["k", "klr", "acdklrwx", "acdfiklrtwxy"] {
+        for key in [key(), AccountKey::new(b"second")] {
+            assert_eq!(rights(roles, key).as_deref(), Ok(roles));
+        }
+    }
+    for none in ["", "lr", "kr", "abcdefghijklmnopqrstuvwxyz"] {
+        assert_eq!(rights(none, key()), Err(ErrorCode::AuthenticationFailed), "{none}");
+    }
+    assert_eq!(rights("klr", AccountKey::new(b"third")), Err(ErrorCode::AuthenticationFailed));
 }
 
 /// Response headers count only if the signature covers them.
