@@ -9,6 +9,9 @@ use crate::process::{Process, Server};
 use crate::session::Session;
 use crate::{Options, Workload, blob, load, queue, table};
 
+/// A build that is no slower than another, within what rounds differ by.
+const SAME_RATE: f64 = 0.97;
+
 /// What the ratio to our server should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
@@ -40,6 +43,11 @@ impl Plan {
     /// Our server with other data, to compare with.
     pub fn also_ours(label: &'static str, variant: u64, goal: Goal) -> Self {
         Self { label, server: Server::Lazuli, variant, goal: Some(goal) }
+    }
+
+    /// Another build of our server doing the same: it should be no faster.
+    pub fn other(self) -> Self {
+        Self { label: "other build", server: Server::Other, goal: Some(Goal::Rate(SAME_RATE)), ..self }
     }
 
     /// Azurite doing the same.

@@ -36,6 +36,8 @@ pub struct Options {
     pub binary: PathBuf,
     /// The `azurite` program, to measure beside us.
     pub azurite: Option<PathBuf>,
+    /// Another build of this program, to compare with.
+    pub against: Option<PathBuf>,
     /// The `nginx` program, to measure beside us where blobs are read.
     pub nginx: Option<PathBuf>,
     /// The workloads.

@@ -26,6 +26,8 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(600);
 pub enum Server {
     /// Our server.
     Lazuli,
+    /// Another build of our server.
+    Other,
     /// Azurite.
     Azurite,
     /// Responds to GET with a fixed body, and appends every other body with a shared sync.
@@ -48,7 +50,7 @@ pub enum Server {
 impl Server {
     /// Does it understand requests, or does it respond to anything?
     pub fn speaks_storage(self) -> bool {
-        matches!(self, Server::Lazuli | Server::Azurite)
+        matches!(self, Server::Lazuli | Server::Other | Server::Azurite)
     }
 
     /// Does it respond to anything?
@@ -59,6 +61,7 @@ impl Server {
     /// Can it be started with these options?
     pub fn is_available(self, options: &Options) -> bool {
         match self {
+            Server::Other => options.against.is_some(),
             Server::Azurite => options.azurite.is_some(),
             Server::Nginx { .. } => options.nginx.is_some(),
             _ => true,
@@ -194,7 +197,10 @@ fn command(server: Server, options: &Options, data: &Path) -> Result<Option<(Com
     let mut command = Command::new(&options.binary);
     let mut told = Vec::new();
     match server {
-        Server::Lazuli => {
+        Server::Lazuli | Server::Other => {
+            if let Some(other) = options.against.as_ref().filter(|_| server == Server::Other) {
+                command = Command::new(other);
+            }
             command.args(["serve", "--table-port", "0", "--admin-port", "0", "--location"]).arg(data);
         }
         Server::Bare { body_bytes } => {

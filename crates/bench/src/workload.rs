@@ -64,11 +64,15 @@ impl Workload {
 
     /// Who is measured: first our server, then the servers and limits that it is compared with.
     pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
-        let plans = match self {
+        let mut plans = match self {
             Workload::Table(work) => work.plans(),
             Workload::Queue(work) => work.plans(options),
             Workload::Blob(work) => work.plans(options),
         };
+        // Next to each other, so that what the machine does besides affects both.
+        if let Some(ours) = plans.first().copied() {
+            plans.insert(1, ours.other());
+        }
         plans.into_iter().filter(|plan| plan.server.is_available(options)).collect()
     }
 }

@@ -28,7 +28,7 @@ Examples:
 
 Workloads:
   table  insert insert-one upsert get mix egt page scan full hot
-  queue  queue-put queue-get queue-delete queue-peek queue-pairs queue-deep queue-hidden queue-expired
+  queue  queue-put queue-get queue-delete queue-drain queue-peek queue-pairs queue-deep queue-hidden queue-expired
   blob   blob-put-4k blob-get-4k blob-put-4m blob-get-4m blob-range blob-blocks blob-list blob-delimiter blob-deep")]
 pub struct Bench {
     /// Run only this workload, or all of this service (table, queue, blob); may be repeated
@@ -38,6 +38,10 @@ pub struct Bench {
     /// The azurite program, to measure it too
     #[arg(long, value_name = "PROGRAM")]
     azurite: Option<PathBuf>,
+
+    /// Another build of lazuli, to compare this one with
+    #[arg(long, value_name = "PROGRAM")]
+    against: Option<PathBuf>,
 
     /// The nginx program, to measure it too where blobs are read
     #[arg(long, value_name = "PROGRAM")]
@@ -76,7 +80,7 @@ pub struct Bench {
     location: Option<PathBuf>,
 
     /// Measure what operations cost as tables grow: more entities, partitions, tables
-    #[arg(long, conflicts_with_all = ["workload", "azurite", "nginx", "rounds", "entities", "deep", "stock", "blob_mib"])]
+    #[arg(long, conflicts_with_all = ["workload", "azurite", "against", "nginx", "rounds", "entities", "deep", "stock", "blob_mib"])]
     growth: bool,
 
     /// Only this axis of growth: entities, partitions or tables; may be repeated
@@ -151,6 +155,7 @@ impl Bench {
         Ok(Options {
             binary: std::env::current_exe().map_err(|error| error.to_string())?,
             azurite: self.azurite.clone(),
+            against: self.against.clone(),
             nginx: self.nginx.clone(),
             workloads: if self.workload.is_empty() { Workload::all() } else { selected() },
             connections: self.connections.max(1),

@@ -47,7 +47,7 @@ pub enum Work {
     Blocks,
     /// Lists the first 5,000 blobs, compared with the last 5,000.
     List,
-    /// Lists a thousand prefixes that hide many blobs, compared with prefixes that hide one each.
+    /// Lists a thousand prefixes that hide many blobs, compared with prefixes that hide ten each.
     Delimiter,
     /// Put, get and delete in a container with many blobs, compared with a container of a thousand.
     Deep,
@@ -117,7 +117,7 @@ impl Work {
                 Plan::azurite(0, Some(Goal::Cpu(20.0))),
             ],
             Work::Delimiter => {
-                vec![Plan::ours(options.deep / PREFIXES), Plan::also_ours("1 per prefix", 1, SAME_GOAL)]
+                vec![Plan::ours(options.deep / PREFIXES), Plan::also_ours("10 per prefix", 10, SAME_GOAL)]
             }
             Work::Deep => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, DEEP_GOAL)],
         }

@@ -57,13 +57,13 @@ impl Job {
                 until_empty(&mut session).await?;
                 put_all(process, SHALLOW, FOR_EVER).await
             }
-            Work::Put | Work::Get | Work::Delete | Work::Pairs => Ok(()),
+            Work::Put | Work::Get | Work::Delete | Work::Drain | Work::Pairs => Ok(()),
         }
     }
 
     /// Loads the messages that the next slice consumes.
     pub(crate) async fn refill(&self, process: &Process) -> Result<(), String> {
-        if !matches!(self.work, Work::Get | Work::Delete) {
+        if !matches!(self.work, Work::Get | Work::Delete | Work::Drain) {
             return Ok(());
         }
         let mut session = process.session(Service::Queue, 0).await?;
@@ -97,6 +97,11 @@ impl Job {
             Work::Delete => match self.hold(Vec::pop) {
                 Some(receipt) => delete(session, &queue(0), &receipt).await,
                 None => Ok(Step::Exhausted),
+            },
+            Work::Drain => match consume(session, &queue(0)).await? {
+                Step::Done(0) => Ok(Step::Exhausted),
+                Step::Done(deleted) => Ok(Step::Done(1 + deleted)),
+                Step::Exhausted => Ok(Step::Exhausted),
             },
             Work::Peek => {
                 session.send(request::peek(&session.account, &queue(0)), &[200]).await?;

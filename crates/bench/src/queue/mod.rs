@@ -30,6 +30,8 @@ pub enum Work {
     Get,
     /// Deletes messages that were received before.
     Delete,
+    /// Gets 32 messages at a time and deletes each: every request counts.
+    Drain,
     /// Peeks at one message.
     Peek,
     /// Producers and consumers on one queue, compared with the same number on 64 queues.
@@ -44,10 +46,11 @@ pub enum Work {
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 8] = [
+    pub const ALL: [Work; 9] = [
         Work::Put,
         Work::Get,
         Work::Delete,
+        Work::Drain,
         Work::Peek,
         Work::Pairs,
         Work::Deep,
@@ -61,6 +64,7 @@ impl Work {
             Work::Put => "queue-put",
             Work::Get => "queue-get",
             Work::Delete => "queue-delete",
+            Work::Drain => "queue-drain",
             Work::Peek => "queue-peek",
             Work::Pairs => "queue-pairs",
             Work::Deep => "queue-deep",
@@ -86,12 +90,15 @@ impl Work {
         };
         match self {
             Work::Put => against(0, Plan::bare(0, 0.60)),
-            Work::Get | Work::Delete => against(stock, Plan::bare(0, 0.50)),
+            Work::Get | Work::Delete | Work::Drain => against(stock, Plan::bare(0, 0.50)),
             Work::Peek => against(SHALLOW, Plan::bare(MESSAGE_BYTES, 0.60)),
             Work::Pairs => vec![Plan::ours(1), Plan::also_ours("64 queues", QUEUES, ONE_QUEUE_GOAL)],
-            Work::Deep | Work::Hidden => {
-                vec![Plan::ours(deep), Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL)]
-            }
+            Work::Deep => vec![
+                Plan::ours(deep),
+                Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL),
+                Plan::azurite(deep, Some(AZURITE_GOAL)),
+            ],
+            Work::Hidden => vec![Plan::ours(deep), Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL)],
             Work::Expired => vec![Plan::ours(deep), Plan::also_ours("none expired", 0, DEEP_GOAL)],
         }
     }

@@ -1,19 +1,17 @@
 //! One connection: requests one after the other, each within its bounds, until either side closes.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::Response;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -21,14 +19,13 @@ use super::body::{CHUNK_BYTES, Left, SocketBody};
 use super::budget::{Budget, Claim};
 use super::head::{HeadError, RequestHead, find_head_end};
 use super::progress::Deadline;
+use super::read::read_ahead;
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
 use crate::metrics::{Counted, Traffic};
 
 /// Bytes read at a time. An idle connection holds two buffers of this size, no more.
 pub const READ_BYTES: usize = 4 * 1024;
-/// Bytes read at a time when a request begins: a head, and often all of its body.
-const READ_AHEAD_BYTES: usize = 8 * 1024;
 /// An unread body up to this size is read and dropped, so that the connection can be used again.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Maximum bytes that are read and dropped before a connection is closed, so that the client sees the response.
@@ -168,19 +165,6 @@ fn refusal(error: HeadError) -> ErrorCode {
         HeadError::UnknownCoding => ErrorCode::NotImplemented,
         HeadError::UnknownExpectation => ErrorCode::ExpectationFailed,
     }
-}
-
-/// Reads what has arrived, into a buffer of the thread first: so one system call reads a head with a small body, and an idle
-/// connection keeps no buffer for that.
-async fn read_ahead<S: AsyncRead + Unpin>(stream: &mut S, input: &mut BytesMut) -> io::Result<usize> {
-    poll_fn(|context| {
-        let mut space = [const { MaybeUninit::uninit() }; READ_AHEAD_BYTES];
-        let mut read = ReadBuf::uninit(&mut space);
-        ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
-        input.extend_from_slice(read.filled());
-        Poll::Ready(Ok(read.filled().len()))
-    })
-    .await
 }
 
 /// A connection between requests.

@@ -10,6 +10,7 @@ mod chunked;
 mod connection;
 mod head;
 mod progress;
+mod read;
 mod ready;
 mod write;
 

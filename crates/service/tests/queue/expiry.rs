@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Engine, EngineFuture, Layer, Memory, Page, Scan};
+use lazuli_model::queue::Message;
 
 use crate::world::{JOBS, SECOND, Time, World, texts};
 
@@ -99,4 +100,28 @@ async fn the_depth_of_a_queue_does_not_matter() {
     }
     let rows = rows_read.load(Ordering::SeqCst);
     assert!(rows < 3100, "{rows} rows were read for 2880 messages");
+}
+
+/// Peek Messages does not search again for messages that it knows, but it notices what became of them.
+#[tokio::test]
+async fn peek_notices_changes_of_messages_that_were_read_before() {
+    let world = World::with_queue().await;
+    for text in ["one", "two", "three"] {
+        world.put(text).await;
+    }
+    let held = world.get(1, 1).await;
+    world.time.pass(2 * SECOND);
+    let seen =
+        |messages: Vec<Message>| messages.iter().map(|message| message.text.to_string()).collect::<Vec<_>>();
+    assert_eq!(seen(world.peek(3).await), ["two", "three", "one"]);
+    // Its receipt is valid until somebody else takes it.
+    let receipt = world.update(held[0].message.id, held[0].receipt, 0, Some("changed")).await.unwrap();
+    assert_eq!(seen(world.peek(3).await), ["two", "three", "changed"]);
+    world.delete(held[0].message.id, receipt).await.unwrap();
+    assert_eq!(seen(world.peek(2).await), ["two", "three"]);
+    assert_eq!(seen(world.peek(3).await), ["two", "three"]);
+    let taken = world.get(1, 60).await;
+    assert_eq!(seen(world.peek(1).await), ["three"]);
+    world.delete(taken[0].message.id, taken[0].receipt).await.unwrap();
+    assert_eq!(seen(world.peek(1).await), ["three"]);
 }

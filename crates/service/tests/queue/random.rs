@@ -92,10 +92,11 @@ async fn get(world: &World, model: &mut Model, rng: &mut Rng) {
     }
 }
 
-async fn peek(world: &World, model: &Model) {
-    let expected: Vec<&str> =
-        model.visible().into_iter().take(32).map(|at| model.messages[at].text.as_str()).collect();
-    let peeked = world.peek(32).await;
+async fn peek(world: &World, model: &Model, rng: &mut Rng) {
+    let count = [1, 2, 5, 32][rng.below(4)];
+    let visible = model.visible().into_iter().take(count);
+    let expected: Vec<&str> = visible.map(|at| model.messages[at].text.as_str()).collect();
+    let peeked = world.peek(count as u32).await;
     assert_eq!(peeked.iter().map(|message| &*message.text).collect::<Vec<_>>(), expected);
 }
 
@@ -145,7 +146,7 @@ async fn step(world: &mut World, model: &mut Model, rng: &mut Rng) {
     match kind {
         0..=5 => put(world, model, rng).await,
         6..=9 => get(world, model, rng).await,
-        10 => peek(world, model).await,
+        10 => peek(world, model, rng).await,
         11..=14 => change(world, model, rng).await,
         15 | 16 => world.time.pass(SECOND / 3 + rng.below(12 * SECOND as usize) as u64),
         17 if rng.below(4) == 0 => world.time.set_back(rng.below(600 * SECOND as usize) as u64),
