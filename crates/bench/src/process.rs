@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use lazuli_model::Service;
@@ -98,7 +98,14 @@ impl Process {
         };
         command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("cannot start {server:?}: {error}"))?;
-        let announced = if told.is_empty() { listening(&mut child) } else { told };
+        let announced = if told.is_empty() {
+            // A program that prints something else would keep a reader waiting for ever.
+            let output = child.stdout.take();
+            let reading = tokio::task::spawn_blocking(move || output.map(listening).unwrap_or_default());
+            timeout(START_TIME_MAX, reading).await.map(Result::unwrap_or_default).unwrap_or_default()
+        } else {
+            told
+        };
         let process = Self { server, authorities: announced, folder, child: Some(child) };
         if process.authorities.is_empty() {
             return Err(format!("{server:?} did not start"));
@@ -235,8 +242,7 @@ fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
 }
 
 /// Our servers print where they listen. A thread reads and drops the rest of the output, so that they never block.
-fn listening(child: &mut Child) -> Vec<String> {
-    let Some(output) = child.stdout.take() else { return Vec::new() };
+fn listening(output: ChildStdout) -> Vec<String> {
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
     let found = lines.find_map(|line| addresses(&line)).unwrap_or_default();
     std::thread::spawn(move || lines.for_each(drop));
@@ -252,7 +258,9 @@ fn addresses(line: &str) -> Option<Vec<String>> {
         let (_, rest) = line.split_once(&format!("{name}Endpoint=http://"))?;
         rest.split(['/', ';']).next().map(str::to_owned)
     };
-    ["Blob", "Queue", "Table"].into_iter().map(endpoint).collect()
+    let all: Option<Vec<String>> = ["Blob", "Queue", "Table"].into_iter().map(endpoint).collect();
+    // The first release had tables only.
+    all.or_else(|| endpoint("Table").map(|only| vec![only]))
 }
 
 impl Drop for Process {
@@ -277,6 +285,8 @@ mod tests {
         let line = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k;BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:2/a;TableEndpoint=http://127.0.0.1:3/a;";
         assert_eq!(addresses(line).unwrap(), ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]);
         assert_eq!(addresses("http://127.0.0.1:7").unwrap(), ["127.0.0.1:7"]);
+        let line = "AccountName=a;AccountKey=k;TableEndpoint=http://127.0.0.1:3/a;";
+        assert_eq!(addresses(line).unwrap(), ["127.0.0.1:3"]);
         assert_eq!(addresses("lazuli 0.1.0, http://127.0.0.1:7"), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Runs an operation within its timeout and turns its errors into failures for the client.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use lazuli_model::{ErrorCode, Failure};
@@ -17,7 +19,14 @@ impl State {
         time: Duration,
         work: impl Future<Output = lazuli_service::Result<T>>,
     ) -> Result<T, Failure> {
-        match timeout(time, work).await {
+        let mut work = pin!(work);
+        // Most reads are done at once, and need no timer.
+        let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+        let done = match first {
+            Poll::Ready(done) => Ok(done),
+            Poll::Pending => timeout(time, work).await,
+        };
+        match done {
             Ok(done) => done.map_err(|error| logged(context, &error)),
             Err(_) => Err(ErrorCode::OperationTimedOut.into()),
         }
