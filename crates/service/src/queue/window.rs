@@ -227,8 +227,10 @@ impl Window {
         if reading.is_shared || !front.taken.is_empty() || front.is_due(reading) {
             return None;
         }
+        // A message that is being put may sort before rows beyond the cursor.
+        let known = front.rows.iter().take_while(|row| *row.row < *front.cursor);
         let is_live = |row: &&Row| MessageRecord::expiry_of(&row.value).is_ok_and(|expires| expires > now);
-        let live = front.rows.iter().filter(is_live).take(count);
+        let live = known.filter(is_live).take(count);
         let first: Vec<_> = live.map(|row| (row.row.clone(), row.version)).collect();
         (first.len() == count).then_some(first)
     }
@@ -355,4 +357,47 @@ fn visible_rows(queue: TableId, from: &str, now: u64) -> (Scan, Arc<AtomicU64>) 
         }),
     };
     (scan, passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::{Clock, Memory, Version};
+    use lazuli_model::Guid;
+
+    use super::*;
+
+    /// Peek Messages must not pass over a message that is acknowledged while later ones are in memory already.
+    #[test]
+    fn messages_beyond_one_that_is_being_put_are_not_known() {
+        let record = MessageRecord {
+            expires: u64::MAX,
+            inserted: 15,
+            id: Guid([7; 16]),
+            dequeue_count: 0,
+            nonce: 1,
+            text: "later".into(),
+        };
+        let row = Row {
+            partition: record::PARTITION.into(),
+            row: message_key(15, 15).into(),
+            version: Version(15),
+            value: record.encode(),
+        };
+        let memory = Memory::new(Clock::system());
+        let reading = Reading {
+            engine: &memory,
+            queue: TableId(1),
+            is_shared: false,
+            elapsed: Duration::ZERO,
+            random: 0,
+        };
+        for (lowest, is_known) in [(None, true), (Some(10), false), (Some(18), true)] {
+            let window = Window::default();
+            let mut front = window.lock();
+            let start = Start { lowest, ..front.start_reading(reading, 20) };
+            front.add(&start, Page { rows: vec![row.clone()], ..Page::default() });
+            drop(front);
+            assert_eq!(window.first_known(reading, 1, 20).is_some(), is_known, "{lowest:?}");
+        }
+    }
 }
