@@ -158,7 +158,7 @@ pub struct Config {
     pub websites: Option<SocketAddr>,
     /// The file with the admin listener's address and token, for other commands.
     pub admin_file: Option<PathBuf>,
-    /// The certificate, for a Table service that speaks TLS.
+    /// The certificate, for services that speak TLS.
     pub tls: Option<tls::Files>,
     /// The scheme of URLs in responses to clients that connect without TLS.
     pub public_scheme: Scheme,

@@ -24,7 +24,7 @@ pub struct Response {
     pub body: Vec<u8>,
     /// Length of content that is streamed in place of `body`, or that a response to HEAD announces.
     pub content_length: Option<u64>,
-    /// Was it rejected before it reached the Table service? Such responses have fewer common headers.
+    /// Was it rejected before it reached the service? Such responses have fewer common headers.
     pub front_end: bool,
     /// Why it is an error, or why its batch failed: for the log, whatever the headers say.
     pub error: Option<ErrorCode>,

@@ -11,8 +11,9 @@
 //! 7. Metadata headers. 400.
 //! 8. Authorisation: whether the caller may do this. 403.
 //! 9. The body: size, then XML, then the size of the message text. 413, 400.
-//! 10. The queue exists. 404.
-//! 11. The message exists and the receipt matches its state. 404.
+//! 10. `timeout`. 400.
+//! 11. The queue exists. 404.
+//! 12. The message exists and the receipt matches its state. 404.
 //!
 //! Steps 3 to 7 and 9 are [`decode`]; the others belong to the server and the service.
 

@@ -8,7 +8,7 @@ use lazuli_protocol::{ApiVersion, Head, error, table};
 
 /// Longest `x-ms-client-request-id` that is echoed.
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
-/// The `Server` header of requests that never reached the Table service.
+/// The `Server` header of requests that never reached the service.
 const SERVER_FRONT_END: &str = "Microsoft-HTTPAPI/2.0";
 
 /// The response to a request that fails before its operation is known.

@@ -5,10 +5,10 @@
 //! 1. the path names a table that the grant has nothing to do with: `AuthorizationFailure`
 //! 2. the path names no resource: what is wrong with it
 //! 3. permissions for the operation that the head names
-//! 4. format, headers and query options
+//! 4. format, headers and query options, `timeout` included
 //! 5. the body: length, size, syntax, content
 //! 6. permissions for what the body says
-//! 7. rate of the partition, and the `timeout` option
+//! 7. rate of the partition; for operations that speak XML, `timeout`
 //! 8. the operation itself
 //!
 //! A missing table comes before every fault of steps 2, 4, 5 and 7 that is a 400. Operations that speak XML (`comp`,
