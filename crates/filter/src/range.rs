@@ -1,4 +1,6 @@
 //! Ranges of keys in row order: by PartitionKey, then by RowKey, both as UTF-16 code units.
+//!
+//! The engine has types of the same names and meaning. Neither crate may use the other, so `service` converts them.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -22,8 +22,8 @@ const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 /// Bytes that a missing member adds to a response besides its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
 
-/// The options of a table listing. An error in them is found before the operation starts, so the response has no
-/// `Cache-Control`.
+/// The options of a table listing; call [`refuse_unsupported`] first. An error in them is found before the operation
+/// starts, so the response has no `Cache-Control`.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     table_options(query).map_err(|failure| failure.found_in(Origin::Routing))
 }
@@ -34,7 +34,6 @@ pub fn entities(query: Query<'_>) -> Result<EntityQuery, Failure> {
 }
 
 fn table_options(query: Query<'_>) -> Result<TableQuery, Failure> {
-    refuse_unsupported(query)?;
     Ok(TableQuery {
         filter: filter(query, Schema::Tables)?,
         top: top(query)?,
@@ -43,7 +42,6 @@ fn table_options(query: Query<'_>) -> Result<TableQuery, Failure> {
 }
 
 fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
-    refuse_unsupported(query)?;
     let partition = token(query, "NextPartitionKey")?;
     let row = token(query, "NextRowKey")?;
     Ok(EntityQuery {
@@ -143,7 +141,8 @@ mod tests {
 
     #[track_caller]
     fn refused(query: &str, code: ErrorCode) {
-        assert_eq!(entities(Query(query)).map_err(|f| f.code), Err(code), "{query}");
+        let checked = refuse_unsupported(Query(query)).and_then(|()| entities(Query(query)).map(drop));
+        assert_eq!(checked.map_err(|f| f.code), Err(code), "{query}");
     }
 
     /// QY-05, QY-21, PG-08.

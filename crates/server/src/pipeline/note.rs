@@ -41,7 +41,8 @@ impl Note {
         Self { explains: head.get(EXPLAIN).is_some_and(|value| value == "1"), ..Self::default() }
     }
 
-    /// Notes the operation of a request that was rejected before its operation was known.
+    /// Notes the operation of a request that was rejected before its operation was known. This parses the path again,
+    /// only to name the metric.
     pub fn name(&mut self, service: Service, head: &Head<'_>, address: &Address<'_>) {
         if self.kind == OperationKind::Unknown {
             self.kind = match service {

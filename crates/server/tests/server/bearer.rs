@@ -15,7 +15,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, HANG, Request, Server};
+use crate::support::{Answer, Client, HANG, Request, Server};
 
 const ISSUER: &str = "https://login.example.org/tenant/v2.0";
 const AUDIENCE: &str = "https://storage.azure.com";
@@ -251,18 +251,19 @@ fn rejections_say_which_claim_is_wrong() {
             "Lifetime validation failed. The token is expired.",
         ),
     ] {
-        let mut stream = TcpStream::connect(blobs).unwrap();
+        let stream = TcpStream::connect(blobs).unwrap();
+        stream.set_read_timeout(Some(HANG)).unwrap();
+        let mut client = Client::on(stream);
         let head = format!(
             "GET /devstoreaccount1/?comp=list HTTP/1.1\r\nHost: {blobs}\r\nx-ms-version: 2021-12-02\r\n\
-             Authorization: Bearer {}\r\nConnection: close\r\n\r\n",
+             Authorization: Bearer {}\r\n\r\n",
             issuer.sign(&claims)
         );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+        client.send(head);
+        let response = client.answer();
+        assert_eq!(response.status, 401, "{}", response.text());
         let element = format!("<AuthenticationErrorDetail>{detail}</AuthenticationErrorDetail>");
-        assert!(response.contains(&element), "{response}");
+        assert!(response.text().contains(&element), "{}", response.text());
     }
 }
 
