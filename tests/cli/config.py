@@ -59,7 +59,7 @@ def test_config_check_explains_every_mistake(binary, directory):
     equal(run(binary, directory, "config", "check")[0], 0, "no file, no mistake")
     code, output, _ = run(binary, directory, "config", "check", write(directory, "quiet = true\n"))
     equal(code, 0)
-    contains(output, "nothing is wrong")
+    contains(output, ": no problems")
 
 
 def test_config_show_tells_where_values_come_from(binary, directory):
@@ -105,7 +105,7 @@ def test_config_show_tells_where_the_data_is(binary, directory):
 def test_config_check_tells_of_variables_that_are_no_settings(binary, directory):
     code, output, errors = run(binary, directory, "config", "check", env={"LAZULI_TABEL_PORT": "1", "LAZULI_CRASH_AT": "x"})
     equal((code, errors), (0, ""))
-    contains(output, "warning: LAZULI_TABEL_PORT", "did you mean LAZULI_TABLE_PORT?", "nothing else is wrong")
+    contains(output, "warning: LAZULI_TABEL_PORT", "did you mean LAZULI_TABLE_PORT?", "no other problems")
     assert "LAZULI_CRASH_AT" not in output, output
 
 

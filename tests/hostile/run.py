@@ -267,7 +267,7 @@ class Story:
         starts = [list_blobs * 20, list_blocks * 20, commit]
         crowd = Crowd(blob, 300, lambda index: starts[index % len(starts)])
         counts = crowd.wait_until(lambda counts: not counts["silent"])
-        self.check("each is told something", not counts["silent"], counts)
+        self.check("each gets a response", not counts["silent"], counts)
         return crowd
 
     def large_messages(self, server, client):
@@ -280,7 +280,7 @@ class Story:
         peek = queue.head("GET", "/hostile/messages?numofmessages=32&peekonly=true")
         crowd = Crowd(queue, 300, lambda _: peek * 20)
         counts = crowd.wait_until(lambda counts: not counts["silent"])
-        self.check("each is told something", not counts["silent"], counts)
+        self.check("each gets a response", not counts["silent"], counts)
         return crowd
 
     # --- around them

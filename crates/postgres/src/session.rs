@@ -78,7 +78,7 @@ impl Link {
     pub async fn connect(url: &PostgresUrl, server: usize) -> Result<Self, String> {
         match timeout(GREETING_TIME_MAX, Self::greet(url, server)).await {
             Ok(linked) => linked.map_err(|error| describe(&error)),
-            Err(_) => Err("it does not answer".into()),
+            Err(_) => Err("it does not respond".into()),
         }
     }
 
@@ -158,7 +158,7 @@ impl Session {
     pub async fn new(link: Link, instance: Arc<Instance>) -> Result<Self, Failure> {
         let statements = match timeout(CALL_TIME_MAX, Statements::prepare(&link.client)).await {
             Ok(prepared) => prepared.map_err(|error| failure(&error))?,
-            Err(_) => return Err(Failure::Lost("the server does not answer".into())),
+            Err(_) => return Err(Failure::Lost("the server does not respond".into())),
         };
         Ok(Self { link, statements, instance })
     }
@@ -188,7 +188,7 @@ impl Session {
                 Ok(done) => done.map_err(|error| failure(&error)),
                 Err(_) => {
                     self.instance.suspect();
-                    Err(Failure::Lost("the server did not answer in time".into()))
+                    Err(Failure::Lost("the server did not respond in time".into()))
                 }
             },
             () = self.instance.retired() => Err(Failure::Lost("another server has taken over".into())),

@@ -101,7 +101,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows in {} tables, {} bytes: ", self.rows, self.tables, self.bytes)?;
         match self.findings {
-            0 => f.write_str("all as written"),
+            0 => f.write_str("no problems found"),
             count => write!(f, "{count} findings"),
         }
     }

@@ -87,7 +87,7 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
         say!("warning: {warning}");
     }
     if mistakes.is_empty() {
-        say!("{told}: nothing{} is wrong", if unknown.is_empty() { "" } else { " else" });
+        say!("{told}: no {}problems", if unknown.is_empty() { "" } else { "other " });
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

@@ -189,7 +189,7 @@ fn failure(exchange: &Exchange, kind: Kind, reason: String) -> Difference {
         title: exchange.title.clone(),
         line: exchange.line,
         place: "request".to_owned(),
-        expected: "an answer".to_owned(),
+        expected: "a response".to_owned(),
         actual: reason,
     }
 }

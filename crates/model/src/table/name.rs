@@ -84,9 +84,9 @@ pub enum NameError {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NameError::Length => "a table's name has 3 to 63 characters",
+            NameError::Length => "table names must have 3 to 63 characters",
             NameError::Characters => {
-                "a table's name is of ASCII letters and digits, a letter first, and is not `tables`"
+                "table names must be ASCII letters and digits, start with a letter, and not be `tables`"
             }
         })
     }
