@@ -14,7 +14,7 @@ use lazuli_protocol::http::url::Base;
 pub const VERSIONS: [ApiVersion; 4] =
     [ApiVersion::V2009_04_14, ApiVersion::V2011_08_18, ApiVersion::V2013_08_15, ApiVersion::V2019_02_02];
 
-/// Where and when a request is answered.
+/// Where and when the server responds to a request.
 pub fn context(version: ApiVersion) -> Context {
     Context {
         account: "dev".into(),

@@ -29,14 +29,14 @@ pub async fn serve(
     lazuli_server::serve_bare(address, Arc::new(BareHandler { body_bytes, appender }), announce).await
 }
 
-/// Answers without looking at the request.
+/// Responds without looking at the request.
 pub struct BareHandler {
     body_bytes: usize,
     appender: Option<Appender>,
 }
 
 impl BareHandler {
-    /// Answers everything with a fixed body of this size.
+    /// Responds to everything with a fixed body of this size.
     pub fn reading(body_bytes: usize) -> Self {
         Self { body_bytes, appender: None }
     }

@@ -311,10 +311,10 @@ error_codes! {
     XMethodNotUsingPost, "XMethodNotUsingPost", 400, Never, No, "The request uses X-HTTP-Method with an HTTP verb other than POST.";
 }
 
-/// How far a request had come when it failed. The original's layers leave their mark on the response's headers.
+/// How far a request had come when it failed. Azure's layers leave their mark on the response's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Refused at the front door: authentication, framing, a service operation on the wrong path.
+    /// Rejected by the front end: authentication, framing, a service operation on the wrong path.
     FrontEnd,
     /// Rejected while finding the resource that the URL names, or while reading the body.
     Routing,

@@ -1,4 +1,4 @@
-//! Answers as a client reads them: failures in every format, and pages of tables.
+//! Responses as a client reads them: failures in every format, and pages of tables.
 
 use serde_json::Value;
 

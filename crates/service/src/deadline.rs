@@ -14,7 +14,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So much time from now.
+    /// A deadline `time` from now.
     pub fn new(elapsed: Arc<dyn Fn() -> Duration + Send + Sync>, time: Duration) -> Self {
         let now = elapsed();
         Self::after(elapsed, now, time)

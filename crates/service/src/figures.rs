@@ -66,7 +66,7 @@ impl Default for Slots {
     }
 }
 
-/// Who has which place.
+/// The slots in use, by table.
 #[derive(Debug, Default)]
 struct Places {
     /// By account and lower-case name.

@@ -64,7 +64,7 @@ struct Sketch {
     entries: Vec<Hot>,
     /// The index of the least used entry and its count as of the last search; the count can only have grown since.
     least: (usize, u64),
-    /// What chance comes from.
+    /// The seed of the random numbers.
     seed: u64,
     /// All entities counted, whether listed or not.
     total: u64,

@@ -48,7 +48,7 @@ const ATTEMPTS_MAX: usize = 256;
 /// list of the sweep.
 pub const MEMORY_BYTES_MAX: usize = queue::FRONTS_BYTES_MAX + catalog::CACHE_BYTES_MAX + blob::TODO_BYTES_MAX;
 
-/// What can be set.
+/// The settings.
 #[derive(Clone)]
 pub struct Options {
     /// The clock that deadlines and records are measured by.

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::closed;
 use crate::limits::{COMMIT_BYTES_MIN, COMMIT_READ_BYTES_MAX, QUEUE_BYTES_MAX, QUEUE_UNIT_BYTES};
 
-/// All places together.
+/// All permits together.
 #[derive(Debug)]
 pub struct Places(Arc<Semaphore>);
 

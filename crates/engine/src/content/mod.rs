@@ -59,7 +59,7 @@ pub trait Content: Send + Sync + 'static {
     /// dropped. If the piece was released before, the first chunk is an error: read the row again, it has changed.
     fn read(&self, piece: &Piece, range: Range<u64>) -> Box<dyn ContentReader>;
 
-    /// Is the memory of chunks bounded for all reads together, however slowly they go on? Otherwise the caller bounds the
+    /// Is the memory of chunks bounded for all reads together, however slowly they continue? Otherwise the caller bounds the
     /// number of reads.
     fn bounds_reads(&self) -> bool {
         false

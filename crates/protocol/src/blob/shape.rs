@@ -7,7 +7,7 @@ use lazuli_model::blob::write::Digested;
 use super::params::Params;
 use crate::Head;
 
-/// How the response to a request looks.
+/// The format of the response to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// Is it the response to HEAD?

@@ -1,4 +1,4 @@
-//! A response before it is put on the socket, and what every response's look depends on.
+//! A response before it is put on the socket, and what its format depends on.
 
 use std::borrow::Cow;
 

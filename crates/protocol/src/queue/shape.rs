@@ -2,7 +2,7 @@
 
 use crate::http::params::Params;
 
-/// How the response to a request looks.
+/// The format of the response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The parameters that a listing repeats.

@@ -83,7 +83,7 @@ impl From<Response> for Reply {
     }
 }
 
-/// Answers requests.
+/// Responds to requests.
 pub trait Handler: Send + Sync + 'static {
     /// Handles one request. It may leave the body unread.
     fn handle(

@@ -27,7 +27,7 @@ const OPTIONS: [&str; 3] = ["$filter", "$select", "$top"];
 /// A query that was slow, or read many rows to return few.
 #[derive(Clone, Debug)]
 pub struct SlowQuery {
-    /// When it was answered.
+    /// When the response was sent.
     pub at: DateTime,
     /// The home of the account whose data it read.
     pub home: String,

@@ -92,7 +92,7 @@ impl Endpoint {
         &self.state
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub async fn respond(&self, head: &Head<'_>, peer: Peer, body: &mut impl Body) -> Reply {
         let watch = Stopwatch::start();
         let mut note = Note::new(head);

@@ -42,7 +42,7 @@ pub enum Job {
         commit: Commit,
         /// Who waits for it.
         answer: oneshot::Sender<Result<Applied>>,
-        /// Its place in the queue.
+        /// Its permit for the queue.
         place: Place,
     },
     /// Decide and write rows with versions from elsewhere.
@@ -51,14 +51,14 @@ pub enum Job {
         adoption: Adoption,
         /// Who waits for it.
         answer: oneshot::Sender<Result<Adopted>>,
-        /// Its place in the queue.
+        /// Its permit for the queue.
         place: Place,
     },
     /// Give out a table id.
     FreshTable {
         /// Who waits for it.
         answer: oneshot::Sender<Result<TableId>>,
-        /// Its place in the queue.
+        /// Its permit for the queue.
         place: Place,
     },
     /// Remove rows that nobody reads.
@@ -67,7 +67,7 @@ pub enum Job {
         keys: Vec<Bytes>,
         /// Who waits for it.
         answer: oneshot::Sender<Result<()>>,
-        /// Its place in the queue.
+        /// Its permit for the queue.
         place: Place,
     },
     /// Finish the waiting jobs, then exit.

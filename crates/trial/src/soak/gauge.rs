@@ -47,7 +47,7 @@ pub struct Gauge {
 }
 
 impl Meter {
-    /// A request was answered.
+    /// A request got its response.
     pub fn answered(&self, took: Duration) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -152,7 +152,7 @@ impl Report {
         growth
     }
 
-    /// The figures as a table.
+    /// The measurements as a table.
     pub fn text(&self) -> String {
         let mut text =
             String::from("  minute  requests/s      p50 µs      p99 µs   memory MB  handles   disk MB\n");
