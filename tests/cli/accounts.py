@@ -107,7 +107,7 @@ def test_commands_find_the_store_where_serve_would(binary, directory):
     contains(errors, "--location")
 
 
-def test_mistakes_with_accounts_are_told(binary, directory):
+def test_mistakes_with_accounts_are_reported(binary, directory):
     def check(where):
         account(binary, directory, "add", "shop")
         contains(account(binary, directory, "add", "shop", code=1), "already exists")
@@ -201,7 +201,7 @@ def test_an_empty_variable_is_no_variable(binary, directory):
         equal((status(server), status(server, account="one", key=ONE)), (403, 200))
 
 
-def test_mistakes_in_the_environment_are_told(binary, directory):
+def test_mistakes_in_the_environment_are_reported(binary, directory):
     for text in ("one", "one:", "one:***", "o:" + ONE, f"one:{ONE}:{ONE}:{ONE}", ";", f"one:{ONE};one:{TWO}"):
         code, output, errors = run(binary, directory, "serve", "--engine", "memory:", "--table-port", "0",
                                    env={"LAZULI_ACCOUNTS": text})
@@ -210,7 +210,7 @@ def test_mistakes_in_the_environment_are_told(binary, directory):
         assert ONE not in errors, "keys are secrets"
 
 
-def test_keys_that_can_be_guessed_are_refused(binary, directory):
+def test_keys_that_can_be_guessed_are_rejected(binary, directory):
     short, least = (base64.b64encode(bytes(n)).decode() for n in (31, 32))
     for keys in (("YQ==", ONE), (ONE, "YQ=="), (short, short)):
         why = account(binary, directory, "add", "shop", "--key1", keys[0], "--key2", keys[1], code=1)

@@ -93,7 +93,7 @@ def test_host_style(binary, directory):
         equal(client.ask("GET", "/Tables", None, other, host_style=True).status, 403)
 
 
-def test_an_address_that_is_not_ours_is_told(binary, directory):
+def test_an_address_that_is_not_ours_is_reported(binary, directory):
     code, _, errors = run(binary, directory, "serve", "--host", "192.0.2.1", "--engine", "memory:", "--dev-account")
     equal(code, 1)
     contains(errors, "192.0.2.1:10000")

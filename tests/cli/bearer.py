@@ -128,7 +128,7 @@ def test_tokens_that_anyone_can_make_stay_on_this_machine(binary, directory):
               "--oauth-jwks", "x")[0], 2)
 
 
-def test_flags_that_make_no_sense_are_refused(binary, directory):
+def test_flags_that_make_no_sense_are_rejected(binary, directory):
     for flags in (("--oauth-issuer", ISSUER), ("--oauth-audience", AUDIENCE), ("--oauth-jwks", "jwks.json"),
                   ("--oauth-allow-http",), ("--oauth-issuer", "a b", "--oauth-audience", AUDIENCE, "--oauth-jwks", "x"),
                   ("--oauth-issuer", ISSUER, "--oauth-audience", AUDIENCE, "--oauth-jwks", "http://example.org/keys")):

@@ -184,7 +184,7 @@ def test_passwords_are_never_shown(binary, directory):
             contains(output, "me:***@127.0.0.1:1/lazuli")
 
 
-def test_too_little_memory_is_refused_at_start(binary, directory):
+def test_too_little_memory_is_rejected_at_start(binary, directory):
     for args, least in ((("7",), 8), (("1",), 8), (("16", "--max-body-kib", "16384"), 17)):
         code, output, errors = run(binary, directory, "serve", "--engine", "memory:", "--max-in-flight-mib", *args)
         equal((code, output), (1, ""), args)

@@ -81,7 +81,7 @@ def test_daily_work_on_a_stopped_store(binary, directory):
     equal(os.path.exists(os.path.join(directory, "nothing")), False)
 
 
-def test_with_a_token_and_without_an_answer(binary, directory):
+def test_with_a_token_and_without_a_response(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         fill(shell, "people", 5)
@@ -201,7 +201,7 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
     equal(store.rows("query", "ttt")[0]["Timestamp"], "2020-02-29T12:00:00.1234568Z")
 
 
-def test_a_killed_import_of_timestamps_goes_on(binary, directory):
+def test_a_killed_import_of_timestamps_resumes(binary, directory):
     path = os.path.join(directory, "many.jsonl")
     with open(path, "w") as file:
         for number in range(20000):
@@ -241,7 +241,7 @@ def test_several_tables_filters_and_files_that_are_there(binary, directory):
         shell("import", "out/two.jsonl", "--existing", "refuse", code=4)
 
 
-def test_mistakes_in_files_are_told(binary, directory):
+def test_mistakes_in_files_are_reported(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         for name, text, why in [("bad.jsonl", '{"PartitionKey":"a","RowKey":"1"}\n\n{"PartitionKey":"a"}\n',
@@ -284,7 +284,7 @@ def saved_rows(path):
         return 0
 
 
-def test_a_killed_transfer_goes_on(binary, directory):
+def test_a_killed_transfer_resumes(binary, directory):
     """Export and import are killed after some pages; what they had is not read or written again, and nothing is missing."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
@@ -312,7 +312,7 @@ def test_a_killed_transfer_goes_on(binary, directory):
         equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
 
 
-def test_a_killed_import_that_refuses_goes_on(binary, directory):
+def test_a_killed_import_with_existing_refuse_resumes(binary, directory):
     """A resumed import reported the rows that it had written itself as a conflict, every time."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)

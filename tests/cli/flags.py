@@ -23,7 +23,7 @@ def test_help_teaches(binary, directory):
     equal(os.listdir(directory), [])
 
 
-def test_mistakes_are_told(binary, directory):
+def test_mistakes_are_reported(binary, directory):
     for args in (["--no-such-flag"], ["serve", "--table-port", "65536"], ["serve", "--host", "nowhere"],
                  ["serve", "--engine", "redis://x"], ["serve", "--durability", "none"], ["no-such-command"],
                  ["account", "add"], ["account", "rotate-key", "abc"], ["account", "add", "ABC"],

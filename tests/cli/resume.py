@@ -27,7 +27,7 @@ def make(shell, name, table="many"):
     shell("import", "first.jsonl", "--table", table, "--location", name)
 
 
-def test_an_import_goes_on_in_its_own_store_only(binary, directory):
+def test_an_import_resumes_in_its_own_store_only(binary, directory):
     """An import into one store was once taken for one into another: what the first had, the second never got."""
     shell, state = Shell(binary, directory), broken_file(directory)
     for name in ("one", "two"):
@@ -50,7 +50,7 @@ def test_an_import_goes_on_in_its_own_store_only(binary, directory):
     equal(len(shell.rows("query", "many", "--location", "one", "--all")), had + 1)
 
 
-def test_an_export_goes_on_from_its_own_store_only(binary, directory):
+def test_an_export_resumes_from_its_own_store_only(binary, directory):
     shell = Shell(binary, directory)
     fill(Shell(binary, directory, store="one"), "many", 20000)
     shutil.copytree(os.path.join(directory, "one"), os.path.join(directory, "two"))

@@ -138,7 +138,7 @@ def test_explaining(binary, directory):
         contains(sas(binary, directory, "explain", bad, code=1), why)
 
 
-def test_mistakes_are_told(binary, directory):
+def test_mistakes_are_reported(binary, directory):
     for args, why in [(["table", "people", "-p", "x"], "expected letters from"), (["table", "p", "-p", "r"], "table"),
                       (["table", "people", "-p", "r", "--expires", "soon"], "neither a time"),
                       (["table", "people", "-p", "r", "--ip", "here"], "neither an address"),

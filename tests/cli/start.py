@@ -70,7 +70,7 @@ def test_the_data_goes_to_lazuli_data(binary, directory):
         equal(status(server, "POST", "/Tables", {"TableName": "kept"}), 409)
 
 
-def test_a_second_server_on_the_same_directory_is_refused(binary, directory):
+def test_a_second_server_on_the_same_directory_is_rejected(binary, directory):
     with serve(binary, directory) as first:
         code, output, errors = run(binary, directory, "serve", "-l", "data", "--table-port", "0")
         equal((code, output), (1, ""))
@@ -81,7 +81,7 @@ def test_a_second_server_on_the_same_directory_is_refused(binary, directory):
         equal(run(binary, directory, "account", "list", "-l", "data")[0], 0)
 
 
-def test_a_port_that_is_taken_is_told(binary, directory):
+def test_a_port_that_is_taken_is_reported(binary, directory):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         code, _, errors = run(binary, directory, "serve", "-l", "data", "--table-port", port)
@@ -107,7 +107,7 @@ def test_a_port_that_is_taken_leaves_no_store_behind(binary, directory):
             equal(os.listdir(directory), [], flags)
 
 
-def test_directories_that_are_no_store_are_refused(binary, directory):
+def test_directories_that_are_no_store_are_rejected(binary, directory):
     with open(os.path.join(directory, "notes.txt"), "w") as file:
         file.write("mine")
     os.mkdir(os.path.join(directory, "other"))
@@ -175,7 +175,7 @@ def test_data_survives_an_orderly_stop_and_a_kill(binary, directory):
             equal(client.ask("GET", "/kept(PartitionKey='p',RowKey='r')").json["End"], end)
 
 
-def test_a_store_that_cannot_be_read_is_refused(binary, directory):
+def test_a_store_that_cannot_be_read_is_rejected(binary, directory):
     with serve(binary, directory) as server:
         server.stop()
     with open(os.path.join(directory, "data", "format"), "w") as file:

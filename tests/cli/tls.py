@@ -150,7 +150,7 @@ def test_data_in_memory_needs_a_place_for_the_certificate(binary, directory):
         equal(ask(server, os.path.join(directory, "certificates", "self-signed.pem")), 200)
 
 
-def test_files_that_cannot_be_used_are_told_at_start(binary, directory):
+def test_files_that_cannot_be_used_are_reported_at_start(binary, directory):
     certificate, key = openssl_certificate(directory, "good")
     for args, why in (
             (("--tls-cert", certificate, "--tls-key", "missing.key"), "missing.key: "),

@@ -30,7 +30,7 @@ def test_conformance_of_ourselves(binary, directory):
         assert "etags/" not in output, output
 
 
-def test_conformance_of_a_server_that_answers_nonsense(binary, directory):
+def test_conformance_of_a_server_that_returns_nonsense(binary, directory):
     class Nonsense(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -55,7 +55,7 @@ def test_conformance_of_a_server_that_answers_nonsense(binary, directory):
         server.server_close()
 
 
-def test_conformance_mistakes_are_told(binary, directory):
+def test_conformance_mistakes_are_reported(binary, directory):
     nobody = f"http://127.0.0.1:{free_port()}/devstoreaccount1"
     conformance(binary, directory, "--endpoint", nobody, "--filter", "etags/forms", code=1)
     contains(conformance(binary, directory, "--endpoint", nobody, "--filter", "no such thing", code=1)[1], "no transcript")

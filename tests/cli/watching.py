@@ -114,7 +114,7 @@ def test_logs_follow(binary, directory):
             follower.stdout.close()
 
 
-def test_mistakes_with_logs_are_told(binary, directory):
+def test_mistakes_with_logs_are_reported(binary, directory):
     code, _, errors = run(binary, directory, "logs", "--since", "yesterday")
     equal(code, 2)
     contains(errors, "2026-01-31T12:00Z", "10m")

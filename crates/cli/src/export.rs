@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_read_back() {
+    fn saved_progress_is_read_back() {
         let told = Told {
             rows: 5,
             bytes: 700,

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_goes_on_if_it_is_the_same() {
+    fn work_resumes_if_it_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let open = |purpose: &str, forget| StateFile::open(path.clone(), json!(purpose), forget);

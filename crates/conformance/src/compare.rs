@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_answers_have_no_differences() {
+    fn equal_responses_have_no_differences() {
         let answer = response(&[("ETag", "a"), ("Other", "b")], "x\ny");
         check("<<< 200\nETag: a\n!Location\n\nx\ny\n", &answer, &[]);
         check("<<< 200 json\n\n{\"b\":1,\"a\":2}\n", &response(&[], "{\"a\":2,\"b\":1}"), &[]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_with_line_and_both_sides() {
+    fn differences_are_reported_with_line_and_both_sides() {
         check("<<< 201\n", &response(&[], "body"), &["5 status: status: 201 / 200 body"]);
         check("<<< 200\n", &response(&[], "body"), &["5 body: body, behind : (the end) / body"]);
         check("<<< 200\nETag: a\n", &response(&[], ""), &["6 header: ETag: the header / none"]);

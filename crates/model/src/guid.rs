@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_forms() {
+    fn other_forms_are_rejected() {
         for text in [
             "",
             "c9da6455213d42c99a793e9149a57833",

@@ -273,7 +273,7 @@ mod tests {
     /// CS-06: an older timeline lacks what was acknowledged on a newer one, so it is not used, whichever server leads
     /// now.
     #[test]
-    fn a_history_older_than_the_one_in_use_is_refused() {
+    fn a_history_older_than_the_one_in_use_is_rejected() {
         #[track_caller]
         fn check(server: &Identity, seen: i64, why: Option<&str>) {
             let found = unfit(server, seen);

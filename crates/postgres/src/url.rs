@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn refused() {
+    fn rejected() {
         for bad in [
             "postgres://",
             "postgres:///db",

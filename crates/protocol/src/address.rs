@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_host_is_refused() {
+    fn a_request_without_host_is_rejected() {
         let head = Head { method: "GET", target: "/dev/Tables", fields: &[] };
         let failure = Address::parse(&head, lazuli_model::Service::Table, |_| true).unwrap_err();
         assert_eq!(failure.code, ErrorCode::HostInformationNotPresent);

@@ -220,7 +220,7 @@ mod tests {
 
     /// The table of the documentation.
     #[test]
-    fn answers() {
+    fn responses() {
         const ORIGIN: &str = "Access-Control-Allow-Origin";
         const EXPOSE: &str = "Access-Control-Expose-Headers";
         const CREDENTIALS: (&str, &str) = ("Access-Control-Allow-Credentials", "true");

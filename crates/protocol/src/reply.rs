@@ -48,7 +48,7 @@ mod tests {
 
     /// TX-23: the formats that the server writes, and those of other services.
     #[test]
-    fn refusals_of_all_formats() {
+    fn errors_of_all_formats() {
         let ours = Refusal { code: "EntityTooLarge".into(), message: "1:Too <large>.\nRequestId:x".into() };
         let storage = b"\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>EntityTooLarge</Code><Message>1:Too &lt;large&gt;.\nRequestId:x</Message></Error>";
         for body in [

@@ -146,7 +146,7 @@ class Queries : Suite
     }
 
     /// QY-21, and syntax errors.
-    public void QueriesThatAreRefused()
+    public void QueriesThatAreRejected()
     {
         string table = Data();
         Refused(400, "InvalidInput", () => Context().Blogs(table).AddQueryOption("$filter", "Rating eq").ToList());

@@ -48,7 +48,7 @@ class Whitepaper : Suite
     }
 
     /// OP-04, DM-05, DM-07
-    public void TablesThatAreRefused()
+    public void TablesThatAreRejected()
     {
         string table = Table();
         Refused(409, "TableAlreadyExists", () => CreateTable(table));
@@ -65,7 +65,7 @@ class Whitepaper : Suite
     }
 
     /// OP-09: the answer's etag and address become the entity's.
-    public void InsertTakesEtagAndAddressFromTheAnswer()
+    public void InsertTakesEtagAndAddressFromTheResponse()
     {
         string table = Table();
         TableContext context = Context();

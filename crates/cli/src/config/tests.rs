@@ -137,7 +137,7 @@ fn mistakes_are_explained() {
 
 /// A variable with a wrong name was passed over in silence.
 #[test]
-fn variables_that_are_no_settings_are_told() {
+fn unknown_variables_are_reported() {
     let told = |name: &str, value: &str| {
         unknown_variables(&root(), std::iter::once((name.to_owned(), OsString::from(value)))).join("")
     };

@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(text in proptest::collection::vec(prop_oneof![
+    fn any_bytes_are_read_or_rejected(text in proptest::collection::vec(prop_oneof![
         Just(b'"'), Just(b','), Just(b'\n'), Just(b'\r'), Just(b'a'), any::<u8>()], 0..60)) {
         let mut file = b"PartitionKey,RowKey,A:Edm.Int32\n".to_vec();
         file.extend(text);
@@ -78,7 +78,7 @@ fn files_of_others() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     for (text, why) in [
         ("", "empty"),
         ("A,B\n", "no column PartitionKey"),

@@ -327,7 +327,7 @@ mod tests {
 
     /// A restriction that is not signed has no effect.
     #[test]
-    fn restrictions_that_would_not_be_signed_are_refused() {
+    fn restrictions_that_would_not_be_signed_are_rejected() {
         for condition in ["--ip 10.0.0.1", "--https-only"] {
             for (version, is_good) in [("2012-02-12", false), ("2015-02-21", false), ("2015-04-05", true)] {
                 let made = table(&format!("abc -p r --sv {version} {condition}"));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_has_ended_is_told() {
+    fn an_expired_token_is_reported() {
         let with_end = |se: &str| Token { se: se.into(), ..Token::default() };
         assert!(ended(&with_end("2026-06-15T11:59:59Z"), now()).is_some());
         assert!(ended(&with_end("2026-06-15T12:00:01Z"), now()).is_none());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_useless_is_refused() {
+    fn useless_tokens_are_rejected() {
         for bad in [
             "abc",
             "ab -p r",

@@ -36,7 +36,7 @@ fn play_at(endpoint: &str, file: &str, answers: Vec<io::Result<Response>>) -> (O
 const TAG: &str = "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"";
 
 #[test]
-fn what_one_answer_gives_the_next_request_sends() {
+fn a_request_sends_values_of_an_earlier_response() {
     let file = "### a\nGET /x\n<<< 200\nETag: {etag:1}\n### b\nPUT /x\nIf-Match: {etag:1}\n<<< 204\n";
     let (outcome, seen) = play(file, vec![Ok(answer(200, &[("ETag", TAG)], ""))]);
     assert_eq!((outcome.verdict, outcome.exchanges), (Verdict::Passed, 2));

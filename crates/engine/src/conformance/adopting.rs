@@ -51,7 +51,7 @@ pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
 }
 
 /// No version decreases or is in the future, and one rejected row rejects the whole import.
-pub async fn adopted_rows_are_refused_together(factory: &impl Factory) {
+pub async fn adopted_rows_are_rejected_together(factory: &impl Factory) {
     let (engine, _) = open(factory, 1000).await;
     let Some(_) = adopt(&*engine, vec![row("a", 50, "x")]).await else { return };
     let before = everything(&*engine, TABLE).await;

@@ -13,7 +13,7 @@ use crate::{Clock, Error};
 const MIB: usize = 1024 * 1024;
 
 /// A value, an input and a result that are too large are rejected, and nothing is changed.
-pub async fn commits_beyond_the_bounds_are_refused(factory: &impl Factory) {
+pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
     let before = everything(engine, TABLE).await;

@@ -30,7 +30,7 @@ pub async fn rows_are_read_as_written(factory: &impl Factory) {
 }
 
 /// Every condition with every kind of change, on a missing row and on one that exists.
-pub async fn conditions_hold_or_refuse(factory: &impl Factory) {
+pub async fn conditions_hold_or_reject(factory: &impl Factory) {
     use Condition::{Absent, Any, Exists, Never};
     let engine = &*factory.open(Clock::system()).await;
     for (name, change) in [
@@ -130,7 +130,7 @@ pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
 }
 
 /// If one write of several is rejected, none is made, and the response has the index of the first rejected one.
-pub async fn a_refused_commit_changes_nothing(factory: &impl Factory) {
+pub async fn a_rejected_commit_changes_nothing(factory: &impl Factory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a p/b p/c").await;
     let before = everything(engine, TABLE).await;

@@ -63,7 +63,7 @@ fn examples() {
 }
 
 #[test]
-fn refused_bytes() {
+fn rejected_bytes() {
     for bytes in [
         &[0][..],
         &[1],

@@ -26,7 +26,7 @@ fn accepted_forms() {
 }
 
 #[test]
-fn refused_forms() {
+fn rejected_forms() {
     for text in [
         "",
         "1973",

@@ -155,7 +155,7 @@ async fn long_keys_are_erased_whatever_their_hash() {
 
 /// The state that front ends share changes with each change to the system table, and with no other change.
 #[tokio::test]
-async fn changes_of_the_system_are_told() {
+async fn the_shared_state_changes_with_the_system_table() {
     let schema = schema().await;
     let one = open(url_of(&server(), &schema), Clock::system()).await;
     let two = open(url_of(&server(), &schema), Clock::system()).await;

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_once_and_refuses_broken_escapes() {
+    fn decodes_once_and_rejects_broken_escapes() {
         assert_eq!(decode("a%2520b").as_deref(), Some("a%20b"));
         assert_eq!(decode("a+b").as_deref(), Some("a+b"));
         assert_eq!(decode_query("a+b%2B").as_deref(), Some("a b+"));

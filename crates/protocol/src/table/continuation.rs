@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_did_not_write() {
+    fn foreign_tokens_are_rejected() {
         for token in ["", "a", "1!", "1!4", "1!5!YQ--", "2!4!YQ--", "1!4!YQ~~", "1!x!YQ--", "1!4!//8-"] {
             assert_eq!(decode(token).map_err(|f| f.code), Err(ErrorCode::InvalidInput), "{token}");
         }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn no_body_no_refusal() {
+    fn a_format_is_not_checked_without_a_body() {
         let accept = ["application/atom+xml"].into_iter();
         let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, false);
         assert_eq!(chosen, Ok(Format::Json(Metadata::Minimal)));

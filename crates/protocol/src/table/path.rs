@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn rejections() {
         let syntax = "InvalidInput: Bad Request - Error in query syntax.";
         let count = |what: &str| {
             format!(

@@ -51,7 +51,7 @@ fn policies() {
 }
 
 #[test]
-fn policies_that_are_refused() {
+fn invalid_policies_are_rejected() {
     let id = |id: &str| format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
     let with = |policy: &str| {
         format!("<SignedIdentifier><Id>x</Id><AccessPolicy>{policy}</AccessPolicy></SignedIdentifier>")
@@ -171,7 +171,7 @@ fn properties_of_the_old_form() {
 }
 
 #[test]
-fn properties_that_are_refused() {
+fn invalid_properties_are_rejected() {
     let metrics = |inner: &str| format!("<MinuteMetrics>{inner}</MinuteMetrics>");
     let rule = |origins: &str, methods: &str, headers: &str, age: &str| {
         format!(

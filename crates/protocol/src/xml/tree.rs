@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn malformed_documents_are_rejected() {
         let deep = format!("{}{}", "<a>".repeat(9), "</a>".repeat(9));
         let wide = format!("<a>{}</a>", "<b/>".repeat(ELEMENTS_MAX));
         let attributes: String = (0..=ATTRIBUTES_MAX).map(|n| format!(" a{n}='1'")).collect();

@@ -135,7 +135,7 @@ proptest! {
 
     /// Random text gets a response as a batch, as an operation of a batch, and as a single operation.
     #[test]
-    fn any_text_is_answered(text in "[-A-Za-z0-9 :;/()=',<>{}\\[\\]\"\r\n$%?]{0,120}", old in any::<bool>()) {
+    fn any_text_gets_a_response(text in "[-A-Za-z0-9 :;/()=',<>{}\\[\\]\"\r\n$%?]{0,120}", old in any::<bool>()) {
         let version = if old { "2011-08-18" } else { "2019-02-02" };
         for body in [text.clone(), format!("--batch_1\n{text}"), change_set(std::slice::from_ref(&text)), lone(&text)] {
             let response = Request::new(version, body).answer(None);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_get_a_response(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(Request::new("2019-02-02", bytes).answer(None).status, 400);
     }
 }

@@ -156,7 +156,7 @@ fn only_contributors_set_service_properties() {
 
 /// A permission error is reported before any other error in the request.
 #[test]
-fn rights_are_looked_at_before_the_body() {
+fn permissions_are_checked_before_the_body() {
     let issuer = Issuer::new("key");
     let (server, _directory) = with_file(&issuer);
     server.create_table("shared");

@@ -18,7 +18,7 @@ fn check_refused(client: &mut Client, request: &Request, status: u16) {
 }
 
 #[test]
-fn the_client_is_told_to_continue() {
+fn the_client_gets_a_100() {
     let server = Server::start();
     server.create_table("expect");
     let mut client = server.connect();
@@ -34,7 +34,7 @@ fn the_client_is_told_to_continue() {
 
 /// The same for a body in chunks.
 #[test]
-fn the_client_is_told_to_continue_with_chunks() {
+fn the_client_gets_a_100_with_chunks() {
     let server = Server::start();
     let mut client = server.connect();
     let body = "{\"TableName\":\"chunks\"}";

@@ -14,7 +14,7 @@ function row(properties = {}) {
   return { partitionKey: "p", rowKey: "r", ...properties };
 }
 
-test("createEntity answers with etag and address, without content (OP-09, CC-07)", async () => {
+test("createEntity returns etag and address, without content (OP-09, CC-07)", async () => {
   const fresh = await table();
   const answers = [];
   const result = await fresh.createEntity(row({ a: 1 }), watching(answers));

@@ -58,7 +58,7 @@ test("http needs allowInsecureConnection", { skip: ENDPOINT.startsWith("https") 
   assert.match(error.message, /allowInsecureConnection/);
 });
 
-test("headers of answers (2.2)", async () => {
+test("headers of responses (2.2)", async () => {
   const fresh = await table();
   const answers = [];
   await fresh.upsertEntity(ROW, "Merge", watching(answers));

@@ -62,7 +62,7 @@ test("select (QY-06)", async () => {
   assert.ok(rows.every((row) => row.etag));
 });
 
-test("refused filters", async () => {
+test("rejected filters", async () => {
   const check = (filter, text) => refused(data.listEntities({ queryOptions: { filter } }), 400, "InvalidInput", text);
   await check("aaa bbb ccc", "Syntax error at position 7 in 'aaa bbb ccc'.");
   await check("i eq null", "One of the request inputs is not valid.");
@@ -139,7 +139,7 @@ test("a token survives the row that it names (PG-10)", async () => {
   assert.deepEqual(rest.map((row) => row.rowKey), ["4"]);
 });
 
-test("page sizes beyond a thousand are refused (QY-05)", async () => {
+test("page sizes beyond a thousand are rejected (QY-05)", async () => {
   await refused(big.listEntities().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
   await refused(service.listTables().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
 });

@@ -135,7 +135,7 @@ const CALLS = {
   listEntities: (other) => other.listEntities(),
 };
 for (const [name, [code, text]] of Object.entries(INVALID_NAMES)) {
-  test(`the name ${name} is refused by every operation (DM-05, DM-06, DM-07)`, async () => {
+  test(`the name ${name} is rejected by every operation (DM-05, DM-06, DM-07)`, async () => {
     for (const call of Object.values(CALLS)) {
       await refused(call(client(name)), 400, code, text);
     }

@@ -93,7 +93,7 @@ test("what is read without conversion can be written back", async () => {
   assert.deepEqual(own(await fresh.getEntity("p", "r", { disableTypeConversion: true })), own(before));
 });
 
-test("text that is not of its type is refused", async () => {
+test("text that is not of its type is rejected", async () => {
   const fresh = await table();
   for (const type of ["DateTime", "Guid", "Double", "Int64"]) {
     const entity = { partitionKey: "p", rowKey: "r", v: { type, value: "neither" } };
@@ -101,7 +101,7 @@ test("text that is not of its type is refused", async () => {
   }
 });
 
-test("dates before 1601 are refused (DM-21)", async () => {
+test("dates before 1601 are rejected (DM-21)", async () => {
   const fresh = await table();
   const entity = { partitionKey: "p", rowKey: "r", v: { type: "DateTime", value: "1600-12-31T23:59:59Z" } };
   await refused(fresh.createEntity(entity), 400, "OutOfRangeInput");

@@ -49,7 +49,7 @@ test("createTable, getTable, queryTables, deleteTable (OP-01 to OP-05)", async (
   assert.equal((await call(service, "createTableIfNotExists", name))[0], true);
 });
 
-test("insertEntity answers with the entity and its etag (OP-09)", async () => {
+test("insertEntity returns the entity and its etag (OP-09)", async () => {
   const name = await table();
   const [created, response] = await call(service, "insertEntity", name, row("r", { s: "x", i: 5 }));
   assert.equal(response.statusCode, 201);

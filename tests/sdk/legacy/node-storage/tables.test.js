@@ -47,7 +47,7 @@ for (const [style, service] of Object.entries(services)) {
     assert.deepEqual(found, names);
   });
 
-  test(`${style}: names that are refused (DM-05, DM-07)`, async () => {
+  test(`${style}: names that are rejected (DM-05, DM-07)`, async () => {
     // The client checks names before it asks; the server's own answer is in the SDK suites.
     await assert.rejects(async () => call(service, "createTable", "my-table"));
     await assert.rejects(async () => call(service, "createTable", "a"));

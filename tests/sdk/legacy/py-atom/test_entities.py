@@ -20,7 +20,7 @@ def own(entity):
     return {name: value for name, value in vars(entity).items() if name not in ("PartitionKey", "RowKey", "Timestamp", "etag")}
 
 
-def test_insert_answers_with_the_entity(service, table):
+def test_insert_returns_the_entity(service, table):
     """OP-09"""
     found = service.insert_entity(table, row(name="x", age=39))
     assert (found.PartitionKey, found.RowKey, found.name, found.age) == ("p", "r", "x", 39)

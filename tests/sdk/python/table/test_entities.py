@@ -17,7 +17,7 @@ def row(**properties):
     return {"PartitionKey": "p", "RowKey": "r", **properties}
 
 
-def test_create_entity_answers_with_its_etag(table):
+def test_create_entity_returns_its_etag(table):
     """OP-09, CC-07"""
     answer = table.create_entity(row(a=1))
     assert answer["version"] == table.api_version

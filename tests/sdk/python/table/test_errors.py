@@ -96,7 +96,7 @@ def test_request_ids(service, table):
     assert all(len(header["x-ms-request-id"]) == 36 for header in headers)
 
 
-def test_headers_of_answers(table):
+def test_headers_of_responses(table):
     """Section 2.2"""
     answers = []
     table.upsert_entity(ROW, raw_response_hook=answers.append)

@@ -215,7 +215,7 @@ BAD_FILTERS = [
 
 
 @pytest.mark.parametrize("query_filter, text", BAD_FILTERS)
-def test_filters_that_are_refused(data, query_filter, text):
+def test_filters_that_are_rejected(data, query_filter, text):
     assert refused(400, "InvalidInput", data.query_entities, query_filter) == text
 
 

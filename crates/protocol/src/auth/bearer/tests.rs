@@ -325,7 +325,7 @@ fn rights_that_can_be_delegated() {
 }
 
 #[test]
-fn what_is_no_token_is_refused() {
+fn malformed_tokens_are_rejected() {
     let keys = KeySet::empty();
     let long = "a".repeat(TOKEN_BYTES_MAX + 1);
     for text in ["", ".", "..", "...", "a.b", "a.b.c", "e30.e30.", "bnVsbA.bnVsbA.YQ", "W10.e30.YQ", &long] {
@@ -336,7 +336,7 @@ fn what_is_no_token_is_refused() {
 }
 
 #[test]
-fn what_is_no_key_set_is_refused() {
+fn malformed_key_sets_are_rejected() {
     let check = |text: &str, expected| {
         assert_eq!(KeySet::from_jwks(text.as_bytes()).map(|_| ()), Err(expected), "{text}");
     };

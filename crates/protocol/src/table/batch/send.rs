@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_both_levels() {
+    fn responses_of_both_levels() {
         let set = "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_2\r\n\r\n--changesetresponse_2\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 204 No Content\r\nETag: W/\"x\"\r\n\r\n\r\n--changesetresponse_2\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\n{}\r\n--changesetresponse_2--\r\n--batchresponse_1--\r\n";
         let found = answers("multipart/mixed; boundary=batchresponse_1", set.as_bytes()).unwrap();
         assert_eq!(found.iter().map(|answer| answer.status).collect::<Vec<_>>(), [204, 404]);

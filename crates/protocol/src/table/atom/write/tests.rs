@@ -200,7 +200,7 @@ fn doubles_are_those_of_xml_schema() {
 }
 
 #[test]
-fn blanks_at_the_ends_are_marked() {
+fn spaces_at_the_ends_are_marked() {
     for (value, expected) in [
         (" a", "<d:S xml:space=\"preserve\"> a</d:S>"),
         ("a\n", "<d:S xml:space=\"preserve\">a\n</d:S>"),
