@@ -1,4 +1,4 @@
-//! Request targets: never a panic, and a path that was understood names something legal.
+//! Request targets: never a panic, and a path that is accepted names a legal resource.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Atom entries: never a panic, never much time, and what is accepted comes back in both layouts.
+//! Atom entries: no panic, bounded time, and an accepted entry is read back unchanged in both layouts.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|body: &[u8]| {
     let _ = atom::read::table(body);
     let Ok(draft) = atom::read::entity(body) else { return };
-    // Names that C# knows and XML does not are written in another spelling.
+    // Names that are valid in C# but not in XML are escaped.
     if draft.properties.iter().any(|property| !property.name.is_ascii() || !is_property_name(&property.name))
     {
         return;

@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Whether the request is accepted with that header; `None` if it is not even looked at.
+/// Whether the request is accepted with that header; `None` if the header is not checked.
 fn accepts(
     service: Service,
     head: &Head<'_>,

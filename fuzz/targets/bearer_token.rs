@@ -1,4 +1,4 @@
-//! Bearer tokens, and the keys to check them: never a panic, and nothing made up is let in.
+//! Bearer tokens, and the keys to check them: no panic, and no forged token is accepted.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use lazuli_model::DateTime;
 use lazuli_protocol::auth::bearer::{KeySet, Policy, Token};
 use libfuzzer_sys::fuzz_target;
 
-/// Keys of both kinds, to which nobody has the other half: the examples of RFC 7517.
+/// Public keys of both kinds whose private keys are not used here: the examples of RFC 7517.
 const KEYS: &str = include_str!("../seeds/bearer_token/keys");
 
 fn known() -> &'static KeySet {

@@ -1,4 +1,4 @@
-//! Documents of the Blob service: block lists and tags. Never a panic, never much time, and what is accepted comes back.
+//! Documents of the Blob service: block lists and tags. No panic, bounded time, and an accepted document is read back unchanged.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Small texts of the Blob service: markers, ETags, tag expressions. Never a panic, and what is written is read.
+//! Small strings of the Blob service: markers, ETags, tag expressions. No panic, and a written value is read back.
 
 #![no_main]
 

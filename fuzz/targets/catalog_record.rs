@@ -1,4 +1,4 @@
-//! The service's own records, damaged in any way: an error, never a panic; what is read is written as it was.
+//! The service's own records, damaged in any way: an error, never a panic; a record that is read is written back unchanged.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Continuation tokens, ETags and dates: never a panic, and what is written is read.
+//! Continuation tokens, ETags and dates: no panic, and a written value is read back.
 
 #![no_main]
 

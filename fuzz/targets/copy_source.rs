@@ -1,4 +1,4 @@
-//! URLs of copy sources and webhooks, and the list of allowed hosts: never a panic; what is accepted names one host, and a
+//! URLs of copy sources and webhooks, and the list of allowed hosts: never a panic; an accepted URL names one host, and a
 //! list allows nothing but its hosts. The first line of the input is an entry of the list, the rest is a URL.
 
 #![no_main]

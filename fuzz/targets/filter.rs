@@ -1,4 +1,4 @@
-//! Filters and rows made of bytes, and the slow and obvious reading of a filter.
+//! Filters and rows made of bytes, and a simple, slow evaluation of a filter.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 6;
 const TEXTS: [&str; 8] = ["", "a", "b", "ab", "it's", "\u{fb00}", "\u{10400}", "Z"];
 const NAMES: [&str; 7] = ["PartitionKey", "RowKey", "Timestamp", "A", "B", "_c", "Dd"];
 
-/// Input that is used up; zeroes follow when it is.
+/// Input that is consumed; zeroes follow its end.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
@@ -25,7 +25,7 @@ impl Bytes<'_> {
         usize::from(self.byte()) % bound
     }
 
-    /// One of a few texts.
+    /// One of a few strings.
     pub fn text(&mut self) -> &'static str {
         TEXTS[self.below(TEXTS.len())]
     }
@@ -54,7 +54,7 @@ pub fn expression(bytes: &mut Bytes<'_>, depth: usize) -> Expr {
         1 => Expr::Constant(bytes.byte() % 2 == 0),
         2..5 => {
             let property = NAMES[bytes.below(NAMES.len())];
-            // Keys and Timestamp have a type of their own; the parser sees to that.
+            // Keys and Timestamp have a fixed type, which the parser enforces.
             let literal = match property {
                 "PartitionKey" | "RowKey" => Value::String(bytes.text().into()),
                 "Timestamp" => Value::DateTime(DateTime::STORABLE_MIN),
@@ -71,7 +71,7 @@ pub fn expression(bytes: &mut Bytes<'_>, depth: usize) -> Expr {
     }
 }
 
-/// Properties of a row; `None` where two would have one name.
+/// Properties of a row; `None` if two would have the same name.
 pub fn properties(bytes: &mut Bytes<'_>) -> Option<Properties> {
     let count = bytes.below(4);
     let one =
@@ -80,7 +80,7 @@ pub fn properties(bytes: &mut Bytes<'_>) -> Option<Properties> {
     Properties::new(properties).ok().map(Properties::sorted)
 }
 
-/// What a filter says of a row; `None` is neither true nor false.
+/// The value of a filter for a row; `None` is unknown.
 pub fn naive(filter: &Expr, row: &Row<'_>) -> Option<bool> {
     match filter {
         Expr::Constant(value) => Some(*value),

@@ -1,4 +1,4 @@
-//! Filters as text: never a panic, and what is understood is understood the same when it is printed.
+//! Filters as strings: no panic, and an accepted filter has the same meaning after it is printed.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
     let Ok(filter) = parse(text, Schema::Entity) else { return };
     let printed = print(&filter);
     let again = parse(&printed, Schema::Entity).unwrap_or_else(|error| panic!("{printed}: {error}"));
-    // Printed once more, so that not-a-number, which is not equal to itself, does no harm.
+    // Compared as strings, because not-a-number is not equal to itself.
     assert_eq!(print(&again), printed);
     assert!(plan(&filter).ranges.len() <= RANGES_MAX);
 });

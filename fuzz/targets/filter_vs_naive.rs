@@ -1,4 +1,4 @@
-//! Filters on rows, made of the input: the matcher, the evaluator and the planner agree with the slow and obvious reading.
+//! Filters on rows, made of the input: the matcher, the evaluator and the planner agree with a simple, slow evaluation.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(|input: &[u8]| {
     let mut matcher = Matcher::new(Some(&filter));
     let mut residual = Matcher::new(plan.residual.as_ref());
     let printed = print(&filter);
-    // Brackets that say nothing are gone when it is read; what it means is not.
+    // Parsing removes redundant brackets, but keeps the meaning.
     let read = parse(&printed, Schema::Entity).ok();
     while !bytes.0.is_empty() {
         let (partition, row) = (bytes.text(), bytes.text());

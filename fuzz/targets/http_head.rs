@@ -1,5 +1,5 @@
-//! Heads of requests, and bodies in chunks: never a panic; what is accepted has one reading only; a body is the same in
-//! whatever pieces it comes. The first byte of the input says how long the pieces are.
+//! Heads of requests, and bodies in chunks: no panic; an accepted head has one interpretation only; a body is the same in
+//! whatever pieces it arrives. The first byte of the input is the length of the pieces.
 
 #![no_main]
 
@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
     let [pieces, input @ ..] = input else { return };
     let piece = 1 + usize::from(*pieces);
     let Some(end) = find_head_end(input, 0) else { return };
-    // However much of it had come before, the end is where it is.
+    // The end does not depend on how much was searched before.
     assert_eq!(find_head_end(input, end.min(piece)), Some(end));
     let (head, rest) = input.split_at(end);
     if let Ok(head) = RequestHead::parse(head, FIELDS_MAX) {
@@ -34,7 +34,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Nothing in it that another server could read otherwise.
+/// Asserts that the head contains nothing that another server could interpret differently.
 fn check(head: &RequestHead<'_>) {
     assert!(head.fields.len() <= FIELDS_MAX);
     let is_plain = |text: &str| !text.is_empty() && !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
@@ -48,7 +48,7 @@ fn check(head: &RequestHead<'_>) {
     assert_eq!(head.framing == Framing::Chunked, count("transfer-encoding") == 1, "{head:?}");
 }
 
-/// The body, and how many bytes behind it belong to somebody else; `None` if it is refused or has not come to its end.
+/// The body, and the number of bytes that follow it; `None` if it is rejected or incomplete.
 fn decode(mut input: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
     let mut chunked = Chunked::new(BODY_BYTES_MAX as u64);
     let mut shown = 0;

@@ -1,4 +1,4 @@
-//! JSON entities: never a panic, never much time, and what is accepted comes back.
+//! JSON entities: no panic, bounded time, and an accepted entity is read back unchanged.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What the targets share: the surroundings of a request, and what must hold of an entity that was accepted.
+//! Code that the targets share: the context of a request, and the checks of an accepted entity.
 
 pub mod filter;
 pub mod log;
@@ -25,7 +25,7 @@ pub fn context(version: ApiVersion) -> Context {
     }
 }
 
-/// Writes what was read and reads it again: an accepted entity comes back as it was.
+/// Writes an accepted entity and reads it again: it must be unchanged.
 pub fn check_round_trip(draft: Draft, write: impl Fn(&Stored) -> Vec<u8>, read: impl Fn(&[u8]) -> Draft) {
     let Ok((key, properties)) = draft.into_insert() else { return };
     let stored = Stored {
@@ -41,7 +41,7 @@ pub fn check_round_trip(draft: Draft, write: impl Fn(&Stored) -> Vec<u8>, read: 
     assert!(sent.iter().zip(read).all(|(a, b)| same(a, b)), "{sent:?} {read:?}");
 }
 
-/// Not-a-number is the same as itself here.
+/// Equality that treats not-a-number as equal to itself.
 fn same(a: &Property, b: &Property) -> bool {
     let equal = match (&a.value, &b.value) {
         (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),

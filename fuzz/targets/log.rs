@@ -1,4 +1,4 @@
-//! A log of the sorted store, read slowly and obviously, and what is made of it to see whether its end is told right.
+//! A simple, slow reader for a log of the sorted store, and changes to a log that test whether its end is found correctly.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub const END_BYTES: usize = 13;
 pub const MAGIC: &[u8] = b"FJL\x03";
 const SEAL_BYTES: usize = 12;
 
-/// A batch that is whole, or would be if its end were right.
+/// A batch that is complete, or would be if its end were correct.
 pub struct Batch {
     pub place: Range<usize>,
     pub number: u64,
@@ -46,12 +46,12 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-/// The end that a batch with these rows has.
+/// The end of a batch with these rows.
 fn end(rows: &[u8]) -> Vec<u8> {
     [&[3][..], &xxh3_64(rows).to_le_bytes(), MAGIC].concat()
 }
 
-/// The whole batches at the beginning of a log, with numbers that follow each other or not.
+/// The complete batches at the beginning of a log, whether or not their numbers are consecutive.
 pub fn batches(log: &[u8]) -> Vec<Batch> {
     let mut found = vec![];
     let mut start = 0;
@@ -66,8 +66,8 @@ pub fn batches(log: &[u8]) -> Vec<Batch> {
     found
 }
 
-/// The same bytes, so far as they have the form of batches, as the store would have written them: rows with checksums, lengths
-/// that agree, numbers that follow each other, ends that fit. Nothing is behind the last batch.
+/// The part of the bytes that has the format of batches, as the store would have written it: rows with checksums, matching
+/// lengths, consecutive numbers, correct ends. Nothing follows the last batch.
 pub fn mended(bytes: &[u8]) -> Vec<u8> {
     let mut log = bytes.to_vec();
     let mut start = 0;
@@ -100,7 +100,7 @@ fn seal(log: &mut [u8], row: &Row) {
     }
 }
 
-/// The log with these sectors lost behind `start`, one for each bit, again and again.
+/// The log with sectors after `start` lost. Each bit of `lost` stands for one of eight sectors, repeatedly.
 pub fn with_lost_sectors(log: &[u8], start: usize, lost: u8) -> Vec<u8> {
     let mut left = log.to_vec();
     for sector in (start / 512..log.len().div_ceil(512)).filter(|sector| lost & 1 << (sector % 8) != 0) {

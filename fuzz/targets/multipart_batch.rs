@@ -1,5 +1,5 @@
-//! Batches: never a panic, never much time, every body gets an answer, and an operation that comes out of one keeps the
-//! promises of its type. The first byte of the input picks the version, the second one the style of addresses.
+//! Batches: no panic, bounded time, every body gets a response, and each decoded operation satisfies the invariants of
+//! its type. The first byte of the input picks the version, the second one the style of addresses.
 
 #![no_main]
 

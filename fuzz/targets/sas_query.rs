@@ -31,7 +31,7 @@ fuzz_target!(|query: &str| {
     };
     if token.sign(request(), &signing) {
         let again = Token::parse(Query(&token.to_query())).expect("a written token is a token");
-        // Line ends would let one signature stand for another text: a token with them is never accepted.
+        // Line ends would make one signature valid for another string: a token with them is never accepted.
         let has_line_end =
             Token::NAMES.iter().filter_map(|name| token.get(name)).any(|text| text.contains(['\n', '\r']));
         assert_eq!(again.check_signature(request(), &[key]).is_ok(), !has_line_end);

@@ -1,4 +1,4 @@
-//! The list of sorted files, and the file that names it, damaged in any way: never a panic; what is read is written as it was.
+//! The list of sorted files, and the file that names it, damaged in any way: never a panic; a list that is read is written back unchanged.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     // No list names more files than it has room for.
     assert!(tables.len() * TABLE_BYTES <= bytes.len());
     assert_eq!(read_list(&list(&tables)).as_ref(), Some(&tables));
-    // A list that was cut is none, nor is one whose end is not its own.
+    // A truncated list is invalid, and so is one with a foreign end.
     assert_eq!(read_list(&bytes[..bytes.len() - 1]), None);
 });
 

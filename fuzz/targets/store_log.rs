@@ -1,5 +1,5 @@
-//! The end of a log as crashes and damage leave it: never a panic, and never cut where something whole follows. The first bytes of
-//! the input say what becomes of the log, which is the rest of it: as it is, and then as the store would have written it.
+//! The end of a log as crashes and damage leave it: no panic, and never cut where a complete batch follows. The first bytes of the
+//! input select the damage. The rest is the log: first as it is, then as the store would have written it.
 
 #![no_main]
 
@@ -7,11 +7,11 @@ use lazuli_fuzz::log::{Batch, END_BYTES, MAGIC, START_BYTES, batches, mended, wi
 use lazuli_store::fuzzing::{Summary, Tail, read_log};
 use libfuzzer_sys::fuzz_target;
 
-/// What becomes of a log.
+/// The damage to a log.
 struct Fate {
-    /// Where something happens, as a share of the places there are.
+    /// The position of the damage, modulo the number of positions.
     place: u16,
-    /// What happens to a byte there.
+    /// The bits that change in the byte there.
     change: u8,
     /// Which sectors of the last batch are lost.
     lost: u8,
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(read_log(&log), clean(&batches));
     damage_before(&log, before, &fate);
     damage_in_last(&log, last, &fate);
-    // Where somebody stored what looks like the end of a batch, more caution is right.
+    // Rows that contain what looks like the end of a batch may be treated with more caution.
     let inner = &log[last.place.start..last.place.end - 1];
     if !inner.windows(MAGIC.len()).any(|bytes| bytes == MAGIC) {
         kill(&log, last, before, &fate);
@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// What holds of every log.
+/// Checks that hold for every log.
 fn check(log: &[u8]) {
     let found = read_log(log);
     let mut whole = batches(log);
@@ -48,7 +48,7 @@ fn check(log: &[u8]) {
     whole.truncate(following);
     let wanted = clean(&whole);
     assert_eq!((found.end, found.sequence), (wanted.end, wanted.sequence));
-    // What is kept is read again as it was, with and without zeros behind it.
+    // The kept part is read again unchanged, with and without zeros after it.
     let end = found.end as usize;
     assert_eq!(read_log(&log[..end]), wanted);
     assert_eq!(found.tail == Tail::Clean, is_in_order && log[end..].iter().all(|&byte| byte == 0));
@@ -61,7 +61,7 @@ fn clean(batches: &[Batch]) -> Summary {
     Summary { end, sequence, tail: Tail::Clean }
 }
 
-/// Whatever becomes of a byte in front of a whole batch, that is not cut off. Only a number can change unnoticed.
+/// A damaged byte before a complete batch never causes that batch to be cut off. Only a changed number goes unnoticed.
 fn damage_before(log: &[u8], before: &[Batch], fate: &Fate) {
     let Some(end) = before.last().map(|batch| batch.place.end) else { return };
     let at = usize::from(fate.place) % end;
@@ -70,7 +70,7 @@ fn damage_before(log: &[u8], before: &[Batch], fate: &Fate) {
     assert!(tail == Tail::Damaged || (tail == Tail::Clean && is_number(batch, at)), "byte {at}: {tail:?}");
 }
 
-/// Damage in the last batch is not what a kill leaves, but for what is zero at the end.
+/// Damage in the last batch is not mistaken for the effect of a kill, except for zeros at the end.
 fn damage_in_last(log: &[u8], last: &Batch, fate: &Fate) {
     let at = last.place.start + usize::from(fate.place) % last.place.len();
     let tail = changed(log, at, fate.change).tail;
@@ -91,7 +91,7 @@ fn is_number(batch: &Batch, at: usize) -> bool {
     (5..START_BYTES).contains(&(at - batch.place.start))
 }
 
-/// What a kill leaves starts without an operator.
+/// A store starts without an operator after a kill.
 fn kill(log: &[u8], last: &Batch, before: &[Batch], fate: &Fate) {
     let written = usize::from(fate.place) % last.place.len();
     let found = read_log(&log[..last.place.start + written]);
@@ -105,7 +105,7 @@ fn kill(log: &[u8], last: &Batch, before: &[Batch], fate: &Fate) {
     assert_eq!(Summary { tail: Tail::Clean, ..found }, clean(before));
 }
 
-/// So does what a loss of power leaves.
+/// A store starts without an operator after a loss of power.
 fn loss_of_power(log: &[u8], last: &Batch, before: &[Batch], fate: &Fate) {
     let left = with_lost_sectors(log, last.place.start, fate.lost);
     if left == log {

@@ -1,4 +1,4 @@
-//! Rows as they are stored, damaged in any way: an error, never a panic, never much time.
+//! Rows as they are stored, damaged in any way: an error, never a panic, in bounded time.
 
 #![no_main]
 

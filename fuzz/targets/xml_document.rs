@@ -1,4 +1,4 @@
-//! XML documents, access policies and service properties: never a panic, never much time, and what is accepted comes back.
+//! XML documents, access policies and service properties: no panic, bounded time, and an accepted document is read back unchanged.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ fuzz_target!(|body: &[u8]| {
         let Ok(Operation::SetProperties(update)) = Intent::SetProperties.with_body(body, version) else {
             continue;
         };
-        // The latest form says all that an older one can.
+        // The latest format can express everything that an older one can.
         let again =
             Intent::SetProperties.with_body(&send::write_properties(&update), ApiVersion::V2013_08_15);
         assert_eq!(again, Ok(Operation::SetProperties(update)));

@@ -31,8 +31,8 @@ WRITES = 12
 BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
-# Places of each kind that the short form looks at: so many counted from the start of the process, and so many from when it is
-# ready. Every write of the scenario writes and syncs, so that all of the latter are met.
+# Number of calls of each kind that the short form lets fail: SAMPLE counted from the start of the process, SAMPLE_READY from
+# when it is ready. Every write of the scenario writes and syncs, so all of the latter are reached.
 SAMPLE, SAMPLE_READY = 6, 4
 # Rows that make a store write a sorted file when it is closed: from there they are read.
 BULK_ROWS, BULK_BYTES = 40, 40_000

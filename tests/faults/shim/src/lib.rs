@@ -1,18 +1,18 @@
-//! A disk that fails on demand: preloaded below the server, it stands in for the C library's calls on files.
+//! A disk that fails on demand: preloaded into the server, it replaces the C library's calls on files.
 //!
 //! The engine does its own I/O, so faults are injected below it. Only files under `LAZULI_FAULTS_DIR` are touched.
 //!
-//! - `LAZULI_FAULTS=KIND@N[+],...`: the N-th call of that kind fails, with `+` every later one too. Kinds: `sync-eio`,
-//!   `write-eio`, `write-enospc`, `write-erofs`, `write-short` (half is written, then the call says so), `read-eio`,
-//!   `read-flip` (one bit of what was read is wrong), `write-kill`, `sync-kill` and `name-kill` (the process ends before
+//! - `LAZULI_FAULTS=KIND@N[+],...`: the N-th call of that kind fails, and with `+` every later one. Kinds: `sync-eio`,
+//!   `write-eio`, `write-enospc`, `write-erofs`, `write-short` (half is written, and the call reports that), `read-eio`,
+//!   `read-flip` (one bit of the data is wrong), `write-kill`, `sync-kill` and `name-kill` (the process ends before
 //!   the call; `name` is any call that makes, replaces or removes a name). `sync-slow`, `write-slow` and `read-slow` make
 //!   every such call take 100 ms longer, whatever N is; `sync-stall`, `write-stall` and `read-stall` hold every such call
-//!   while the gate file is there.
-//! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file is there.
+//!   while the gate file exists.
+//! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file exists.
 //! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected.
-//! - `LAZULI_FAULTS_UNDO=FOLDER`: what every write destroyed, which names were there, and every sync, of files and of
-//!   directories. With it, `undo.py` takes back after a kill what was not synced: that is what a loss of power does. A name is
-//!   durable when its directory was synced, and only then; the sync of a file is one of its content.
+//! - `LAZULI_FAULTS_UNDO=FOLDER`: a log of the bytes that every write replaced, of the existing names, and of every sync of a
+//!   file or directory. After a kill, `undo.py` reverts unsynced changes with it, as a loss of power does. A name is durable
+//!   only when its directory was synced; the sync of a file covers its content.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -41,7 +41,7 @@ fn fail(code: c_int) -> ssize_t {
     -1
 }
 
-/// Writes `count` bytes, or as many as the plan lets pass. `write` does it for a given number of bytes.
+/// Writes `count` bytes, or fewer if the plan says so. `write` writes the number of bytes it is given.
 fn written(
     file: c_int,
     offset: Option<off64_t>,
@@ -99,7 +99,7 @@ fn synced(file: c_int, sync: impl FnOnce() -> c_int) -> c_int {
         });
         return result;
     }
-    // Whatever happened to names past this library is seen here.
+    // Detects changes of names that did not pass through this library.
     path.parent().filter(|parent| plan::holds(parent)).into_iter().for_each(tree::changed);
     let result = sync();
     if result == 0 {

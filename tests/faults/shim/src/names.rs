@@ -9,7 +9,7 @@ use libc::{c_char, c_int, mode_t};
 use crate::plan::Kind;
 use crate::{disk, plan, real, tree, undo};
 
-/// The path that a call means.
+/// The path that a call refers to.
 ///
 /// # Safety
 /// `path` is a C string.
@@ -48,7 +48,7 @@ fn naming(paths: &[Option<PathBuf>], call: impl FnOnce() -> c_int) -> c_int {
 /// # Safety
 /// `path` is a C string.
 unsafe fn opening(folder: c_int, path: *const c_char, flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
-    // Nearly all calls: nothing is looked at, because the first come before memory can be had.
+    // Nearly all calls. They are passed on unchecked, because the first ones come before memory can be allocated.
     if flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
         return open();
     }
@@ -71,7 +71,7 @@ unsafe fn opening(folder: c_int, path: *const c_char, flags: c_int, open: impl F
 }
 
 /// # Safety
-/// As the C library's; it takes a mode only if a file is made, and what stands there otherwise is not looked at.
+/// As the C library's; `mode` is used only if a file is created.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: the caller's promise.

@@ -11,11 +11,11 @@ use libc::c_int;
 
 use crate::real;
 
-/// Longest path that is looked at.
+/// Longest path that is checked.
 const PATH_BYTES_MAX: usize = 4096;
-/// What a slow call takes longer.
+/// The delay of a slow call.
 const SLOW_TIME: Duration = Duration::from_millis(100);
-/// How often a stalled call looks whether the gate is closed.
+/// How often a stalled call checks whether the gate is closed.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,11 +115,11 @@ pub fn root() -> &'static Path {
     &plan().directory
 }
 
-/// Where an open file is.
+/// The path of an open file.
 pub fn path_of(file: c_int) -> Option<PathBuf> {
     let mut path = [0; PATH_BYTES_MAX];
     let link = format!("/proc/self/fd/{file}\0");
-    // SAFETY: the link is a C string, and the path has room for as many bytes as are said.
+    // SAFETY: the link is a C string, and the path has room for the given number of bytes.
     let length = unsafe { libc::readlink(link.as_ptr().cast(), path.as_mut_ptr().cast(), path.len()) };
     let length = usize::try_from(length).ok()?;
     Some(OsStr::from_bytes(&path[..length]).into())
@@ -146,7 +146,7 @@ pub fn delay(kind: Kind) {
     }
 }
 
-/// The fault for the next call of this kind, if it is its turn.
+/// The fault for the next call of this kind, if the plan has one.
 pub fn next(kind: Kind) -> Option<Fault> {
     if !is_open() {
         return None;
@@ -169,7 +169,7 @@ pub fn next(kind: Kind) -> Option<Fault> {
 fn tell(name: &str, number: u64) {
     let Some(path) = &plan().seen else { return };
     let line = format!("{name} {number}\n");
-    // SAFETY: the path is a C string; the line is as long as said; the file is ours.
+    // SAFETY: the path is a C string; the line has the given length; the file is ours.
     unsafe {
         let file = real::open64(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644);
         real::write(file, line.as_ptr().cast(), line.len());

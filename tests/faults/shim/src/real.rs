@@ -1,4 +1,4 @@
-//! The calls of the C library that stand behind ours.
+//! The calls of the C library that ours replace.
 
 use std::ffi::CStr;
 use std::mem::transmute;

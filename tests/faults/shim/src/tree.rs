@@ -1,8 +1,8 @@
-//! What is in the directories, and when that was synced.
+//! The content of directories, and when it was synced.
 //!
-//! Names are logged as whole listings, not as calls: a library of the program may make a call of its own, past the C library
-//! (the engine's renames are made so), and whatever it did is in the next listing. Directories are looked at after every call
-//! that changes names, and before every sync.
+//! Names are logged as whole listings, not as calls: a library of the program may make system calls without the C
+//! library, as the engine does for renames, and their effect is in the next listing. Directories are read after every call that
+//! changes names, and before every sync.
 //!
 //! A listing is `kind inode name\0` for every entry, sorted; the kind is `d` for a directory, else `f`. Files that were ever
 //! in one stay in the folder of the log under their number, so that they can be brought back, and no number is given out
@@ -33,14 +33,14 @@ fn with_tree<T>(work: impl FnOnce(&mut Tree) -> T) -> T {
     let mut tree = TREE.lock().unwrap_or_else(PoisonError::into_inner);
     if !tree.has_begun {
         tree.has_begun = true;
-        // What an earlier process left is durable only if the power was lost since: then there is a new log.
+        // Changes of an earlier process are durable only if the power was lost since; then there is a new log.
         let is_durable = undo::is_new();
         tree.walk(plan::root(), is_durable);
     }
     work(&mut tree)
 }
 
-/// Before the first call: what is there now.
+/// Logs the existing names before the first call.
 pub fn begin() {
     with_tree(|_| ());
 }
@@ -54,7 +54,7 @@ pub fn changed(path: &Path) {
     });
 }
 
-/// A new directory: it is empty, whatever happens, or it is not there.
+/// A new directory: after a loss of power it is empty or does not exist.
 pub fn made(path: &Path) {
     if !undo::is_wanted() {
         return;
@@ -67,7 +67,7 @@ pub fn made(path: &Path) {
     });
 }
 
-/// Runs the sync of a directory: with it, what was in there before is durable.
+/// Runs the sync of a directory, which makes its content before the call durable.
 pub fn synced(path: &Path, sync: impl FnOnce() -> bool) {
     with_tree(|tree| {
         let before = tree.list(path);
@@ -91,13 +91,13 @@ impl Tree {
         }
     }
 
-    /// What is in a directory now; nothing if there is none.
+    /// The current content of a directory; empty if the directory does not exist.
     fn list(&mut self, path: &Path) -> Option<(u64, Vec<u8>)> {
         let inode = fs::metadata(path).ok()?.ino();
         let mut entries = vec![];
         for entry in fs::read_dir(path).ok()?.flatten() {
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            // A file that went before it could be kept was never in a listing.
+            // A file that was removed before it could be kept was never in a listing.
             if is_directory || self.keep(entry.ino(), &entry.path()) {
                 let kind = if is_directory { 'd' } else { 'f' };
                 let mut line = format!("{kind} {} ", entry.ino()).into_bytes();

@@ -1,10 +1,10 @@
-//! A log of what was done to files, so that what was not synced can be taken back.
+//! A log of changes to files, so that unsynced changes can be reverted.
 //!
 //! Records, in the order of the calls:
 //! - `W inode length offset count\n` and `count` bytes that were there before (fewer than were written where the file ended).
-//!   Written before the write itself, so that a kill between the two leaves a record too many, never one too few.
+//!   Written before the write itself, so that a kill between the two leaves one record too many, never one too few.
 //! - `S inode\n` after the sync of a file.
-//! - `D inode synced count\n` and `count` bytes: what is in a directory (see `tree`), and whether that was synced.
+//! - `D inode synced count\n` and `count` bytes: the content of a directory (see `tree`), and whether it was synced.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,7 +18,7 @@ use crate::real;
 /// The name of the log in its folder.
 const LOG: &str = "log";
 
-/// The folder of the log; what is deleted is kept there too.
+/// The folder of the log, which also keeps deleted files.
 pub fn folder() -> Option<&'static PathBuf> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER.get_or_init(|| std::env::var_os("LAZULI_FAULTS_UNDO").map(PathBuf::from)).as_ref()
@@ -48,7 +48,7 @@ pub fn is_new() -> bool {
     opened().1
 }
 
-/// A write of `count` bytes is about to happen, where the file stands if no place is said.
+/// Logs a write of `count` bytes before it happens: at `offset`, or else at the current position of the file.
 pub fn writes(file: c_int, offset: Option<off64_t>, count: usize) {
     if !is_wanted() {
         return;
@@ -66,7 +66,7 @@ pub fn writes(file: c_int, offset: Option<off64_t>, count: usize) {
     record(file, inode, length, offset, there);
 }
 
-/// The file is about to get another length.
+/// Logs a change of the length of the file before it happens.
 pub fn truncates(file: c_int, to: off64_t) {
     if !is_wanted() {
         return;
@@ -77,21 +77,21 @@ pub fn truncates(file: c_int, to: off64_t) {
     record(file, inode, length, to.min(length), usize::try_from(end - to).unwrap_or(0));
 }
 
-/// The file was synced.
+/// Logs a sync of the file.
 pub fn syncs(file: c_int) {
     if let (true, Some((inode, _))) = (is_wanted(), facts(file)) {
         append(format!("S {inode}\n").as_bytes());
     }
 }
 
-/// What is in a directory.
+/// Logs the content of a directory.
 pub fn lists(inode: u64, is_synced: bool, listing: &[u8]) {
     let mut bytes = format!("D {inode} {} {}\n", u8::from(is_synced), listing.len()).into_bytes();
     bytes.extend_from_slice(listing);
     append(&bytes);
 }
 
-/// Where the last hole of the file begins, if that is behind `start`.
+/// The start of the last hole of the file, if it is after `start`.
 fn end_of_data(file: c_int, start: off64_t) -> off64_t {
     let mut end = start;
     // SAFETY: no memory is involved.
@@ -136,7 +136,7 @@ fn facts(file: c_int) -> Option<(u64, off64_t)> {
 }
 
 fn append(bytes: &[u8]) {
-    // SAFETY: the bytes are as many as said.
+    // SAFETY: the slice has that length.
     let written = unsafe { real::write(opened().0, bytes.as_ptr().cast(), bytes.len()) };
     assert_eq!(usize::try_from(written), Ok(bytes.len()), "the log of the test can be written");
 }
