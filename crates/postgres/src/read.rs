@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lazuli_engine::rules::Pager;
+use lazuli_engine::rules::{Offered, Pager};
 use lazuli_engine::{KeyRange, Page, Result, Row, RowView, Scan, TableId, Version};
 use tokio_postgres::types::ToSql;
 
@@ -184,13 +184,31 @@ impl Core {
 /// Passes chunk after chunk to the page until it is full or the spans are done.
 async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result<Page> {
     let mut chunk = cursor.first.take();
+    // The partition that the judge has leapt to. Rows before it may have been fetched already.
+    let mut leap: Option<Vec<u8>> = None;
     while let Some(rows) = chunk {
-        for Fetched { key: (partition, row), version, value } in rows {
-            let (partition, row) = (key::text(&partition)?, key::text(&row)?);
-            let view = RowView { partition: &partition, row: &row, version, value: &value };
-            if !pager.offer(view, || value.clone())? {
-                return Ok(pager.finish());
+        for Fetched { key: (partition_key, row), version, value } in rows {
+            if leap.as_ref().is_some_and(|to| partition_key < *to) {
+                continue;
             }
+            leap = None;
+            let (partition, row) = (key::text(&partition_key)?, key::text(&row)?);
+            let view = RowView { partition: &partition, row: &row, version, value: &value };
+            match pager.offer_or_leap(view, || value.clone())? {
+                Offered::Next => {}
+                Offered::End => return Ok(pager.finish()),
+                Offered::Leap(to) => {
+                    let to = key::encode(&to);
+                    if to <= partition_key {
+                        pager.end_at(&view);
+                        return Ok(pager.finish());
+                    }
+                    leap = Some(to);
+                }
+            }
+        }
+        if let Some(to) = &leap {
+            cursor.leap(to);
         }
         chunk = cursor.next(session).await.map_err(Failure::of_read)?;
     }
@@ -227,6 +245,21 @@ impl Cursor {
         };
         self.rows = (self.rows * 4).min(CHUNK_ROWS_MAX);
         Ok(Some(chunk.rows))
+    }
+
+    /// Continues at a partition, if that is after the rows that were read.
+    fn leap(&mut self, partition: &[u8]) {
+        let start = (partition.to_vec(), Vec::new());
+        while self.spans.front().is_some_and(|span| span.end <= start) {
+            self.spans.pop_front();
+        }
+        if let Some(front) = self.spans.front_mut()
+            && front.start < start
+        {
+            front.start = start;
+            // It is likely to leap again soon.
+            self.rows = CHUNK_ROWS_FIRST;
+        }
     }
 
     /// Removes the part that was read from the first span.

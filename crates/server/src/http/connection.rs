@@ -247,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn shrink(&mut self) {
         // Only now does a buffer that heads were split from show its whole size.
         self.input.reserve(READ_BYTES);
-        if self.input.capacity() > 2 * READ_BYTES {
+        if self.input.capacity() > READ_BYTES {
             self.input = BytesMut::new();
         }
         if self.output.capacity() > READ_BYTES {

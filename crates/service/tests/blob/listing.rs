@@ -149,6 +149,22 @@ async fn slow_listings_lose_nothing() {
     assert_eq!(all(&world, &wanted, true).await.len(), names.len() * 2);
 }
 
+/// Scans end by bytes, before the head of a blob too. The one before it is listed although its time is up then.
+#[tokio::test]
+async fn slow_listings_of_large_rows_lose_nothing() {
+    let world = World::with_inline(64 * 1024).await;
+    for n in 0..60 {
+        let name = format!("{n:02}");
+        world.put(&name, bytes_of(1, 50_000 + 777 * n)).await.unwrap();
+        if n % 3 > 0 {
+            world.on(&name, BlobAction::Snapshot(None)).await.unwrap();
+        }
+    }
+    world.step.store(10, std::sync::atomic::Ordering::SeqCst);
+    let include = Include { snapshots: true, ..Include::default() };
+    assert_eq!(all(&world, &ListBlobs { include, ..list() }, true).await.len(), 60 + 40);
+}
+
 #[tokio::test]
 async fn snapshots_stand_before_their_blob() {
     let world = World::with_inline(16).await;

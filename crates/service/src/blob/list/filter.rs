@@ -4,6 +4,7 @@ use lazuli_engine::types::Judge;
 use lazuli_engine::{RowView, Verdict};
 use lazuli_model::blob::list::ListBlobs;
 
+use super::NEXT_NAME;
 use crate::blob::keyspace::{self, RowKind};
 use crate::blob::order::{after_prefix, compare};
 use crate::blob::record::Head;
@@ -102,11 +103,11 @@ impl Filter {
         if self.unwanted_rows <= UNWANTED_ROWS_MAX && self.unwanted_bytes <= UNWANTED_BYTES_MAX {
             return Verdict::Skip;
         }
-        let covered = self.known.as_deref().filter(|_| self.is_known(row));
-        match covered.and_then(after_prefix) {
-            Some(next) => Verdict::Leap(next.into()),
-            None => Verdict::Stop,
-        }
+        let next = match self.known.as_deref().filter(|_| self.is_known(row)) {
+            Some(known) => after_prefix(known),
+            None => Some(format!("{}{NEXT_NAME}", row.partition)),
+        };
+        next.map_or(Verdict::Stop, |next| Verdict::Leap(next.into()))
     }
 
     fn is_known(&self, row: &RowView<'_>) -> bool {

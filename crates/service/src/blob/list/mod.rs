@@ -167,7 +167,11 @@ impl<'a> Lister<'a> {
             return;
         }
         match RowKind::of(&row) {
-            Some(RowKind::Head) => (self.from, self.entry) = (partition, FIRST),
+            Some(RowKind::Head) => {
+                // The blob before may be held, and this page may be the last that knows it.
+                self.release();
+                (self.from, self.entry) = (partition, FIRST);
+            }
             Some(RowKind::Snapshot(ticks)) if self.list.include.snapshots => {
                 (self.from, self.entry) = (partition, Which::Snapshot(time(ticks)));
             }
@@ -175,6 +179,13 @@ impl<'a> Lister<'a> {
                 if self.list.include.versions || self.list.include.deleted_with_versions =>
             {
                 (self.from, self.entry) = (partition, Which::Version(time(ticks)));
+            }
+            // Wanted rows of this blob may follow.
+            Some(RowKind::Event(_)) => (self.from, self.entry) = (partition, FIRST),
+            Some(RowKind::Snapshot(_))
+                if self.list.include.versions || self.list.include.deleted_with_versions =>
+            {
+                (self.from, self.entry) = (partition, FIRST);
             }
             // The head was filtered already.
             _ => {
