@@ -147,7 +147,7 @@ def test_accounts_of_a_running_server_change_at_once(binary, directory):
             equal(second.ask("GET", "/Tables").status, 403)
         equal(account(binary, directory, "list")["accounts"], [])
         contains(account(binary, directory, "add", "devstoreaccount1", code=1), "already exists")
-        contains(account(binary, directory, "rotate-key", "devstoreaccount1", "--key", "1", code=1), "given at start")
+        contains(account(binary, directory, "rotate-key", "devstoreaccount1", "--key", "1", code=1), "is set at startup")
         account(binary, directory, "add", "stays", "--key1", ONE, "--key2", TWO)
         server.kill()
     # The file that the killed server left is not believed: the store is free, so the store is asked.
