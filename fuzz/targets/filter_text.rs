@@ -1,4 +1,4 @@
-//! Filters as strings: no panic, and an accepted filter has the same meaning after it is printed.
+//! Filter strings: parsing never panics, and a filter that was printed parses to the same filter.
 
 #![no_main]
 

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// The damage to a log.
 struct Fate {
-    /// The position of the damage, modulo the number of positions.
+    /// The offset of the damaged byte, modulo the length of what is damaged: the log, or its last batch.
     place: u16,
     /// The bits that change in the byte there.
     change: u8,

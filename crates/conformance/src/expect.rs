@@ -16,7 +16,7 @@ pub(crate) struct Mismatch {
     pub(crate) line: usize,
     /// The expected rest.
     pub(crate) expected: String,
-    /// What is wrong with the value of a capture, if the difference is in one.
+    /// The reason why a captured value was rejected, if the mismatch is in a capture.
     pub(crate) reason: Option<String>,
 }
 

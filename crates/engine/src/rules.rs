@@ -58,14 +58,14 @@ pub fn next_version(ticks: u64, last: Version) -> Version {
     Version(ticks.max(last.0.saturating_add(1)))
 }
 
-/// What follows after a row was offered.
+/// How a scan continues after a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// The next row.
+    /// At the next row.
     Next,
     /// The page ends before the row.
     End,
-    /// The first row of this partition or a later one.
+    /// At the first row of this partition, or of a later one.
     Leap(Box<str>),
 }
 

@@ -56,7 +56,7 @@ impl Response {
     }
 }
 
-/// The status of a head in which every line is a header.
+/// Parses the status line, and checks that every other line is a header.
 fn status_of(head: &str) -> io::Result<u16> {
     let mut lines = lines(head);
     let line = lines.next().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use lazuli_model::Failure;
 
-/// The next chunk of a body: `None` at its end.
+/// The next chunk of a body, or `None` at its end.
 pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
 
 /// A body, pulled by its reader. Each call returns a non-empty chunk of bounded size, until the end or a failure. After

@@ -262,7 +262,7 @@ pub async fn a_judge_may_leap(factory: &impl Factory) {
                 });
                 let page = page(engine, Scan { judge, ..scan_of(TABLE, ranges.clone()) }).await;
                 kept.extend(page.rows);
-                // What the caller of an engine does that has not leapt.
+                // The engine ended the page instead of leaping, so continue at the target of the leap.
                 match page.next.as_ref().map(|next| &*next.partition) {
                     None => break,
                     Some("a" | "b") if ranges.len() == 2 => ranges = vec![later()],

@@ -17,7 +17,7 @@
 //! 12. The kind of the blob, its tier, a pending copy, immutability. 409.
 //! 13. The content: length, checksums, blocks. 400.
 //!
-//! Steps 3 to 5 and 7 are [`decode`]; the others belong to the server and the service.
+//! Steps 3 to 5 and 7 are [`decode()`]; the others belong to the server and the service.
 
 pub mod batch;
 pub mod block_list;

@@ -1,4 +1,4 @@
-//! A response before it is put on the socket, and what its format depends on.
+//! A response before it is written to the socket, and the context of the request that determines its format.
 
 use std::borrow::Cow;
 

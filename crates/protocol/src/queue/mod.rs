@@ -15,7 +15,7 @@
 //! 11. The queue exists. 404.
 //! 12. The message exists and the receipt matches its state. 404.
 //!
-//! Steps 3 to 7 and 9 are [`decode`]; the others belong to the server and the service.
+//! Steps 3 to 7 and 9 are [`decode()`]; the others belong to the server and the service.
 
 pub mod decode;
 pub mod encode;

@@ -66,7 +66,7 @@ pub fn writes(file: c_int, offset: Option<off64_t>, count: usize) {
     record(file, inode, length, offset, there);
 }
 
-/// Logs a change of the length of the file before it happens.
+/// Logs that a file is about to be truncated or extended.
 pub fn truncates(file: c_int, to: off64_t) {
     if !is_wanted() {
         return;
@@ -91,7 +91,7 @@ pub fn lists(inode: u64, is_synced: bool, listing: &[u8]) {
     append(&bytes);
 }
 
-/// The start of the last hole of the file, if it is after `start`.
+/// The end of the data of a sparse file: the offset of its last hole, but not less than `start`.
 fn end_of_data(file: c_int, start: off64_t) -> off64_t {
     let mut end = start;
     // SAFETY: no memory is involved.

@@ -26,7 +26,7 @@ use crate::ApiVersion;
 use crate::http::percent;
 use crate::http::query::Query;
 
-/// What a token is for.
+/// The kinds of tokens, by the resources that they grant access to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Services, containers and objects of an account.
@@ -40,7 +40,7 @@ pub enum Kind {
 /// A token with a valid signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// What it is for.
+    /// The kind of token.
     pub kind: Kind,
     /// The rights of its signer, which limit those of the token: all rights with a key of the account, those of the
     /// user's roles with a user delegation key.

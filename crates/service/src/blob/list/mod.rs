@@ -168,7 +168,7 @@ impl<'a> Lister<'a> {
         }
         match RowKind::of(&row) {
             Some(RowKind::Head) => {
-                // The blob before may be held, and this page may be the last that knows it.
+                // The previous blob may not be in the page yet, and the next page starts after it.
                 self.release();
                 (self.from, self.entry) = (partition, FIRST);
             }
@@ -180,7 +180,7 @@ impl<'a> Lister<'a> {
             {
                 (self.from, self.entry) = (partition, Which::Version(time(ticks)));
             }
-            // Wanted rows of this blob may follow.
+            // The blob may have more rows that the listing needs.
             Some(RowKind::Event(_)) => (self.from, self.entry) = (partition, FIRST),
             Some(RowKind::Snapshot(_))
                 if self.list.include.versions || self.list.include.deleted_with_versions =>
