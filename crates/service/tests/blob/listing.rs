@@ -11,7 +11,7 @@ use lazuli_model::blob::list::{BlobEntry, BlobPage, Include, ListBlobs, ListedSt
 use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::write::{DeleteSnapshots, Settings};
 
-use crate::world::{CONTAINER, World, bytes_of};
+use crate::world::{CONTAINER, Features, World, bytes_of};
 
 fn list() -> ListBlobs {
     ListBlobs {
@@ -164,6 +164,23 @@ async fn slow_listings_of_large_rows_lose_nothing() {
     world.step.store(10, std::sync::atomic::Ordering::SeqCst);
     let include = Include { snapshots: true, ..Include::default() };
     assert_eq!(all(&world, &ListBlobs { include, ..list() }, true).await.len(), 60 + 6);
+}
+
+/// A scan may end at an event of a blob whose snapshots come after it: they are listed all the same.
+#[tokio::test]
+async fn snapshots_behind_an_event_are_listed() {
+    let world = World::with_features(Features { versions: false, events: true }).await;
+    // Blobs with nothing but uncommitted blocks fill the scan, but not the page.
+    for name in ["a", "b"] {
+        world.stage(name, "id", "x").await.unwrap();
+    }
+    world.put("c", "x").await.unwrap();
+    world.on("c", BlobAction::Snapshot(None)).await.unwrap();
+    let include = Include { snapshots: true, deleted: true, ..Include::default() };
+    for max_results in [1, 2, 3] {
+        let wanted = ListBlobs { include, max_results, ..list() };
+        assert_eq!(all(&world, &wanted, true).await.len(), 2, "{max_results}");
+    }
 }
 
 #[tokio::test]
