@@ -17,7 +17,7 @@ use crate::query::{Query, order};
 impl<T: Entity> Query<T> {
     /// Adds a condition. It runs on the server, unless a call before it must run in the client.
     ///
-    /// Conditions are combined with `&`, `|` and `!`; [`Filter::parse`] reads one in the syntax of `$filter`.
+    /// Conditions are combined with `&`, `|` and `!`; [`Filter::parse`](crate::Filter::parse) reads one in the syntax of `$filter`.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
