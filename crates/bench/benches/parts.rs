@@ -18,7 +18,7 @@ use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::decode::Intent;
 use lazuli_protocol::table::media::BodyFormat;
 use lazuli_protocol::table::media::{Format, Metadata};
-use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{batch, json};
 use lazuli_protocol::{Address, ApiVersion, Head};
 
@@ -149,7 +149,7 @@ mod rows {
             properties: row(),
         };
         let context = context();
-        let shape = Shape { format: Format::Json(*level), prefer: None, select: None };
+        let shape = ResponseFormat { format: Format::Json(*level), prefer: None, select: None };
         bencher.counter(BytesCount::new(stored.properties.as_bytes().len())).bench(|| {
             json::write::entity(&context, &shape, *level, "Bench", black_box(&stored)).unwrap().len()
         });

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lazuli_model::Service;
 use lazuli_probe::Connection;
+use lazuli_protocol::connection_string::ConnectionString;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Options;
@@ -254,13 +255,15 @@ fn addresses(line: &str) -> Option<Vec<String>> {
     if let Some(url) = line.strip_prefix("http://") {
         return Some(vec![url.trim_end_matches('/').to_owned()]);
     }
-    let endpoint = |name: &str| {
-        let (_, rest) = line.split_once(&format!("{name}Endpoint=http://"))?;
-        rest.split(['/', ';']).next().map(str::to_owned)
+    let text = ConnectionString::parse(line).ok()?;
+    let endpoint = |service: Service| {
+        let url = text.endpoints(service).ok()?.primary;
+        // A name without a port is derived, not printed: the server does not have this service.
+        url.strip_prefix("http://")?.split('/').next().filter(|host| host.contains(':')).map(str::to_owned)
     };
-    let all: Option<Vec<String>> = ["Blob", "Queue", "Table"].into_iter().map(endpoint).collect();
+    let all: Option<Vec<String>> = Service::ALL.into_iter().map(endpoint).collect();
     // The first release had tables only.
-    all.or_else(|| endpoint("Table").map(|only| vec![only]))
+    all.or_else(|| endpoint(Service::Table).map(|only| vec![only]))
 }
 
 impl Drop for Process {
@@ -285,8 +288,10 @@ mod tests {
         let line = "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=k;BlobEndpoint=http://127.0.0.1:1/a;QueueEndpoint=http://127.0.0.1:2/a;TableEndpoint=http://127.0.0.1:3/a;";
         assert_eq!(addresses(line).unwrap(), ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]);
         assert_eq!(addresses("http://127.0.0.1:7").unwrap(), ["127.0.0.1:7"]);
-        let line = "AccountName=a;AccountKey=k;TableEndpoint=http://127.0.0.1:3/a;";
-        assert_eq!(addresses(line).unwrap(), ["127.0.0.1:3"]);
+        for first in ["", "DefaultEndpointsProtocol=http;"] {
+            let line = format!("{first}AccountName=a;AccountKey=k;TableEndpoint=http://127.0.0.1:3/a;");
+            assert_eq!(addresses(&line).unwrap(), ["127.0.0.1:3"]);
+        }
         assert_eq!(addresses("lazuli 0.1.0, http://127.0.0.1:7"), None);
     }
 }

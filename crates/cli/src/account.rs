@@ -8,7 +8,7 @@ use lazuli_model::Service;
 use lazuli_server::accounts::is_account_name;
 use serde_json::{Value, json};
 
-use crate::admin::{self, Call};
+use crate::admin::{self, AdminCall};
 use crate::config;
 use crate::engine_url::{EngineUrl, no_store, whole};
 use crate::serve::SERVICES;
@@ -111,20 +111,22 @@ impl Account {
                 if let (Some(key1), Some(key2)) = (key1, key2) {
                     account["keys"] = json!([key1, key2]);
                 }
-                Call { method: "POST", path: format!("/accounts/{name}"), body: account.to_string() }
+                AdminCall { method: "POST", path: format!("/accounts/{name}"), body: account.to_string() }
             }
             AccountCommand::List { .. } => {
-                Call { method: "GET", path: "/accounts".into(), body: String::new() }
+                AdminCall { method: "GET", path: "/accounts".into(), body: String::new() }
             }
-            AccountCommand::RotateKey { name, key } => {
-                Call { method: "POST", path: format!("/accounts/{name}/keys/{key}"), body: String::new() }
-            }
+            AccountCommand::RotateKey { name, key } => AdminCall {
+                method: "POST",
+                path: format!("/accounts/{name}/keys/{key}"),
+                body: String::new(),
+            },
             AccountCommand::HttpsOnly { name, wanted } => {
                 let path = format!("/accounts/{name}/https-only/{wanted}");
-                Call { method: "POST", path, body: String::new() }
+                AdminCall { method: "POST", path, body: String::new() }
             }
             AccountCommand::Remove { name } => {
-                Call { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
+                AdminCall { method: "DELETE", path: format!("/accounts/{name}"), body: String::new() }
             }
         };
         let url = match (self.engine, self.location) {

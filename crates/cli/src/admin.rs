@@ -19,7 +19,7 @@ use crate::runtime;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call of the admin interface.
-pub struct Call<'a> {
+pub struct AdminCall<'a> {
     /// The verb.
     pub method: &'a str,
     /// The path.
@@ -29,7 +29,7 @@ pub struct Call<'a> {
 }
 
 /// Makes a call: on the store itself if no server has it open, else on that server.
-pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
+pub fn call(url: &EngineUrl, call: &AdminCall<'_>) -> Result<Value, String> {
     let runtime = runtime::one_thread()?;
     let opened = runtime.block_on(engine_url::open_rows(url));
     let (status, value) = match (url, opened) {
@@ -49,7 +49,7 @@ pub fn call(url: &EngineUrl, call: &Call<'_>) -> Result<Value, String> {
     }
 }
 
-async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Value), String> {
+async fn on_engine(engine: Arc<dyn Engine>, call: &AdminCall<'_>) -> Result<(u16, Value), String> {
     let config = Config::new(([127, 0, 0, 1], 0).into());
     let state = State::over(engine.clone(), Directory::new(Vec::new()), config).map_err(|e| e.to_string())?;
     let accounts = state.service().accounts();
@@ -61,13 +61,13 @@ async fn on_engine(engine: Arc<dyn Engine>, call: &Call<'_>) -> Result<(u16, Val
 }
 
 /// A server that has the store open leaves its address and a token in the store's directory.
-pub fn on_server(directory: &Path, call: &Call<'_>) -> Result<(u16, Value), String> {
+pub fn on_server(directory: &Path, call: &AdminCall<'_>) -> Result<(u16, Value), String> {
     let (address, token) = address_and_token(directory)?;
     exchange(&address, &token, call).map_err(|error| format!("the server did not respond: {error}"))
 }
 
 /// A call without a token, to the server at an address.
-pub fn on_address(address: &str, call: &Call<'_>) -> Result<(u16, Value), String> {
+pub fn on_address(address: &str, call: &AdminCall<'_>) -> Result<(u16, Value), String> {
     exchange(address, "", call).map_err(|error| format!("no response from http://{address}: {error}"))
 }
 
@@ -82,7 +82,7 @@ pub fn address_and_token(directory: &Path) -> Result<(String, String), String> {
     Ok((member("address"), member("token")))
 }
 
-fn exchange(address: &str, token: &str, call: &Call<'_>) -> std::io::Result<(u16, Value)> {
+fn exchange(address: &str, token: &str, call: &AdminCall<'_>) -> std::io::Result<(u16, Value)> {
     let mut request = Request::new(call.method.to_owned(), call.path.clone())
         .with("Host", address.to_owned())
         .with("Authorization", format!("Bearer {token}"))

@@ -9,7 +9,7 @@ use lazuli_model::Service;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
 use crate::fault::Fault;
-use crate::storage::{Call, Storage};
+use crate::storage::{Storage, StorageRequest};
 
 /// Check a server against the golden wire transcripts.
 ///
@@ -155,6 +155,6 @@ impl Properties {
     }
 }
 
-fn call(method: &'static str) -> Call {
-    Call::new(method, &[""]).with("restype", "service").with("comp", "properties")
+fn call(method: &'static str) -> StorageRequest {
+    StorageRequest::new(method, &[""]).with("restype", "service").with("comp", "properties")
 }

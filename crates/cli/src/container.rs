@@ -10,7 +10,7 @@ use crate::fault::{EXIT_CODES, found};
 use crate::lease::LeaseCommand;
 use crate::output::Format;
 use crate::records::{Records, text};
-use crate::storage::{Call, parse_pair};
+use crate::storage::{StorageRequest, parse_pair};
 use crate::target::Target;
 
 const FIELDS: &[&str] = &["Name", "LastModified", "ETag", "PublicAccess", "LeaseState", "Metadata"];
@@ -113,7 +113,7 @@ struct At {
 impl Container {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
-        let at = |method, name: &str| Call::new(method, &[name]).with("restype", "container");
+        let at = |method, name: &str| StorageRequest::new(method, &[name]).with("restype", "container");
         match self.command {
             ContainerCommand::List { prefix, output, target } => list(&target, prefix.as_deref(), output),
             ContainerCommand::Create { name, public_access, if_missing, metadata, target } => {
@@ -157,7 +157,7 @@ fn list(target: &Target, prefix: Option<&str>, output: Option<Format>) -> Result
         let mut records = Records::new(output, FIELDS);
         let mut marker: Option<String> = None;
         loop {
-            let call = Call::new("GET", &[""]).with("comp", "list").with("include", "metadata");
+            let call = StorageRequest::new("GET", &[""]).with("comp", "list").with("include", "metadata");
             let page = session.document(&call.maybe("prefix", prefix).maybe("marker", marker.as_ref()))?;
             let containers =
                 page.child("Containers").map(|list| list.children.as_slice()).unwrap_or_default();

@@ -78,7 +78,7 @@ Examples:
         #[arg(short, long, value_enum)]
         output: Option<Format>,
         #[command(flatten)]
-        place: Place,
+        place: EntityPath,
     },
     /// Delete an entity, which must exist
     #[command(after_help = "Examples:\n  lazuli entity delete people a 0")]
@@ -87,7 +87,7 @@ Examples:
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: EntityPath,
     },
     Query(Query),
     Export(Export),
@@ -96,7 +96,7 @@ Examples:
 
 /// An entity by its keys.
 #[derive(Args)]
-struct Place {
+struct EntityPath {
     /// Table
     table: String,
     /// PartitionKey
@@ -215,7 +215,7 @@ fn tell(entity: &Dynamic, etag: &ETag) -> Result<(), Fault> {
     Ok(writeln!(std::io::stdout().lock(), "{told}")?)
 }
 
-fn get(place: &Place, select: &[String], format: Format) -> Result<ExitCode, String> {
+fn get(place: &EntityPath, select: &[String], format: Format) -> Result<ExitCode, String> {
     place.target.run(async |service| {
         let table = service.table(&place.table)?;
         let mut select = with_keys(select);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Command, Subcommand};
 
-use crate::admin::{self, Call};
+use crate::admin::{self, AdminCall};
 use crate::health::AdminArgs;
 
 /// Seconds of one call: less than the time after which a call without a response fails.
@@ -48,7 +48,8 @@ impl Events {
         let mut left = timeout;
         loop {
             let seconds = left.min(CALL_SECONDS);
-            let call = Call { method: "POST", path: format!("/events/drain/{seconds}"), body: String::new() };
+            let call =
+                AdminCall { method: "POST", path: format!("/events/drain/{seconds}"), body: String::new() };
             let (status, response) = admin::on_address(&address, &call)?;
             if status != 200 {
                 let why = response.get("error").and_then(|why| why.as_str());

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use lazuli_server::admin::FILE;
 
-use crate::admin::{self, Call};
+use crate::admin::{self, AdminCall};
 use crate::config;
 use crate::serve::ADMIN_PORT;
 
@@ -48,7 +48,7 @@ pub struct AdminArgs {
 impl Health {
     /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
-        let call = Call { method: "GET", path: "/readyz".into(), body: String::new() };
+        let call = AdminCall { method: "GET", path: "/readyz".into(), body: String::new() };
         match admin::on_address(&self.server.address(root)?, &call)? {
             (200, _) => {
                 say!("ready");

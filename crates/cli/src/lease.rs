@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::fault::Fault;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 
 /// What to do with the lease of a blob or container, which `A` names.
 #[derive(Subcommand)]
@@ -84,7 +84,7 @@ impl<A: Args> LeaseCommand<A> {
     }
 
     /// Sends the request. `call` is `PUT` on the blob or container with `comp=lease`.
-    pub fn run(&self, session: &mut Session<'_>, call: Call) -> Result<(), Fault> {
+    pub fn run(&self, session: &mut Session<'_>, call: StorageRequest) -> Result<(), Fault> {
         let action = |name: &str| call.clone().header("x-ms-lease-action", name);
         let call = match self {
             LeaseCommand::Acquire { duration, proposed_lease_id, .. } => action("acquire")

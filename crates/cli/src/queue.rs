@@ -9,7 +9,7 @@ use crate::fault::{EXIT_CODES, Fault, found};
 use crate::output::Format;
 use crate::records::{Records, number};
 use crate::storage::xml::Element;
-use crate::storage::{Call, Session, parse_pair};
+use crate::storage::{Session, StorageRequest, parse_pair};
 use crate::target::Target;
 
 /// List, create and delete queues, and count their messages.
@@ -108,13 +108,13 @@ impl Queue {
             }),
             QueueCommand::Create { name, if_missing, metadata, target } => {
                 target.or_new().storage(Service::Queue, |storage| {
-                    let call = Call::new("PUT", &[&name]).metadata(&metadata);
+                    let call = StorageRequest::new("PUT", &[&name]).metadata(&metadata);
                     create(&mut storage.session(), &call, if_missing)?;
                     Ok(ExitCode::SUCCESS)
                 })
             }
             QueueCommand::Delete { name, if_exists, target } => target.storage(Service::Queue, |storage| {
-                let call = Call::new("DELETE", &[&name]);
+                let call = StorageRequest::new("DELETE", &[&name]);
                 let ignored = if if_exists { "QueueNotFound" } else { "" };
                 storage.session().send_unless(&call, ignored)?;
                 Ok(ExitCode::SUCCESS)
@@ -132,8 +132,8 @@ impl Queue {
 }
 
 /// The request for the metadata and the message count of a queue.
-pub fn properties(name: &str) -> Call {
-    Call::new("HEAD", &[name]).with("comp", "metadata")
+pub fn properties(name: &str) -> StorageRequest {
+    StorageRequest::new("HEAD", &[name]).with("comp", "metadata")
 }
 
 /// The number of messages in a queue, visible or not.
@@ -145,7 +145,7 @@ pub fn message_count(session: &mut Session<'_>, name: &str) -> Result<u64, Fault
 
 /// Creates a queue. One that exists with the same metadata is a success without a change, which the server reports with
 /// status 204.
-fn create(session: &mut Session<'_>, call: &Call, if_missing: bool) -> Result<(), Fault> {
+fn create(session: &mut Session<'_>, call: &StorageRequest, if_missing: bool) -> Result<(), Fault> {
     match session.send(call) {
         Ok(response) if response.status == 204 && !if_missing => {
             Err(Fault::Rejected(crate::fault::Rejected {
@@ -188,7 +188,7 @@ pub fn each_page(
 ) -> Result<(), Fault> {
     let mut marker = None;
     loop {
-        let call = Call::new("GET", &[""]).with("comp", "list").with("include", "metadata");
+        let call = StorageRequest::new("GET", &[""]).with("comp", "list").with("include", "metadata");
         let page = session.document(&call.maybe("prefix", prefix).maybe("marker", marker.as_ref()))?;
         take(page.child("Queues").map(|queues| queues.children.as_slice()).unwrap_or_default())?;
         let next = page.text_of("NextMarker");

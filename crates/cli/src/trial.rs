@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use lazuli_model::Service;
-use lazuli_trial::linear::Shape;
+use lazuli_trial::linear::HistorySize;
 
 use lazuli_trial::subject::Process;
 use lazuli_trial::table::{history, invariant, sequence};
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 #[derive(Args)]
-struct Place {
+struct DataLocation {
     /// Directory for the data [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     location: Option<PathBuf>,
@@ -71,7 +71,7 @@ struct Tried {
     #[arg(long, value_name = "URL", requires = "engine")]
     content: Option<String>,
     #[command(flatten)]
-    place: Place,
+    place: DataLocation,
 }
 
 #[derive(Args)]
@@ -138,7 +138,7 @@ pub struct Soak {
     #[arg(long, default_value_t = 10)]
     restarts: u32,
     #[command(flatten)]
-    place: Place,
+    place: DataLocation,
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -183,7 +183,7 @@ fn service(name: &str) -> Result<Service, String> {
 impl Histories {
     async fn run(self) -> Result<ExitCode, String> {
         let (mut process, _folder) = start(&self.tried)?;
-        let shape = Shape { clients: self.clients, operations: self.operations, kill: self.kill };
+        let shape = HistorySize { clients: self.clients, operations: self.operations, kill: self.kill };
         let first = self.tried.place.seed;
         let seeds = first..first.saturating_add(self.count);
         match self.service {
@@ -195,7 +195,7 @@ impl Histories {
     }
 }
 
-async fn table_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+async fn table_histories(process: &mut Process, seeds: Range<u64>, shape: HistorySize) -> Result<(), String> {
     history::prepare(process, TABLE).await?;
     let (count, mut total) = (seeds.end - seeds.start, history::Seen::default());
     for seed in seeds {
@@ -209,7 +209,7 @@ async fn table_histories(process: &mut Process, seeds: Range<u64>, shape: Shape)
     Ok(())
 }
 
-async fn queue_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+async fn queue_histories(process: &mut Process, seeds: Range<u64>, shape: HistorySize) -> Result<(), String> {
     let (count, mut total) = (seeds.end - seeds.start, queue::Seen::default());
     for seed in seeds {
         total.add(queue::run(process, seed, shape).await?);
@@ -222,7 +222,7 @@ async fn queue_histories(process: &mut Process, seeds: Range<u64>, shape: Shape)
     Ok(())
 }
 
-async fn blob_histories(process: &mut Process, seeds: Range<u64>, shape: Shape) -> Result<(), String> {
+async fn blob_histories(process: &mut Process, seeds: Range<u64>, shape: HistorySize) -> Result<(), String> {
     let (count, mut total) = (seeds.end - seeds.start, blob::Seen::default());
     for seed in seeds {
         total.add(blob::run(process, seed, shape).await?);
@@ -303,7 +303,7 @@ fn start(tried: &Tried) -> Result<(Process, Option<TempDir>), String> {
     Ok((Process::start(&binary()?, &location)?, folder))
 }
 
-fn location(place: &Place) -> Result<(PathBuf, Option<TempDir>), String> {
+fn location(place: &DataLocation) -> Result<(PathBuf, Option<TempDir>), String> {
     match &place.location {
         Some(path) => Ok((path.clone(), None)),
         None => {

@@ -11,15 +11,15 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use lazuli_protocol::auth::{self, SignedParts};
 use lazuli_protocol::reply;
-use lazuli_protocol::reply::Refusal;
+use lazuli_protocol::reply::ErrorBody;
 use lazuli_protocol::table::batch::send as batch;
 use tracing::Instrument;
 
 use crate::account::{Account, Credential, Endpoint};
-use crate::batch::refusal;
+use crate::batch::error_body;
 use crate::environment::Environment;
 use crate::error::{Applied, Error, Result, Said};
-use crate::request::Call;
+use crate::request::TableRequest;
 use crate::retry::RetryOptions;
 use crate::transport::{Transport, TransportError};
 
@@ -124,7 +124,7 @@ impl From<Error> for Failed {
 
 impl Pipeline {
     /// Sends a request, and retries it if useful.
-    pub async fn send(&self, call: &Call) -> Result<Response> {
+    pub async fn send(&self, call: &TableRequest) -> Result<Response> {
         self.send_reading(call, Ok).await
     }
 
@@ -132,14 +132,14 @@ impl Pipeline {
     /// retryable (`ServerBusy`).
     pub async fn send_batch<T>(
         &self,
-        call: Call,
+        call: TableRequest,
         read: impl Fn(&[batch::Answer<'_>]) -> Result<T> + Send + Sync,
     ) -> Result<T> {
         let read_parts = |response: Response| {
             let content_type = response.get("content-type").unwrap_or_default();
             let responses = batch::answers(content_type, &response.body)
                 .map_err(|_| Error::unclear("the response to a batch cannot be parsed"))?;
-            match responses.iter().find_map(|part| refusal(part, response.request_id())) {
+            match responses.iter().find_map(|part| error_body(part, response.request_id())) {
                 Some(error) => Err(error),
                 None => read(&responses),
             }
@@ -149,7 +149,7 @@ impl Pipeline {
 
     async fn send_reading<T>(
         &self,
-        call: &Call,
+        call: &TableRequest,
         read: impl Fn(Response) -> Result<T> + Send + Sync,
     ) -> Result<T> {
         let span = tracing::debug_span!("lazuli.request", operation = call.operation, path = %call.path);
@@ -157,7 +157,7 @@ impl Pipeline {
         sent.map_err(|error| error.of_request(&call.method, self.account.endpoint().as_str(), &call.path))
     }
 
-    async fn send_retrying<T>(&self, call: &Call, read: impl Fn(Response) -> Result<T>) -> Result<T> {
+    async fn send_retrying<T>(&self, call: &TableRequest, read: impl Fn(Response) -> Result<T>) -> Result<T> {
         let start = self.environment.elapsed();
         let mut uncertain = call.uncertain;
         let mut done = 0;
@@ -189,7 +189,7 @@ impl Pipeline {
     }
 
     /// One attempt. It is signed anew, since the signature contains the time.
-    async fn attempt(&self, call: &Call, done: u32, time: Duration) -> Result<Response, Failed> {
+    async fn attempt(&self, call: &TableRequest, done: u32, time: Duration) -> Result<Response, Failed> {
         let (endpoint, _) = self.endpoint(call, done)?;
         let too_long = || format!("no response within {} ms", time.as_millis());
         let start = self.environment.elapsed();
@@ -222,7 +222,7 @@ impl Pipeline {
     }
 
     /// The endpoint of an attempt, and whether it is the secondary.
-    fn endpoint(&self, call: &Call, done: u32) -> Result<(&Endpoint, bool)> {
+    fn endpoint(&self, call: &TableRequest, done: u32) -> Result<(&Endpoint, bool)> {
         let primary = || (self.account.endpoint(), false);
         let secondary = self.account.secondary().map(|endpoint| (endpoint, true));
         let none = || Error::input("the account has no secondary endpoint");
@@ -234,7 +234,7 @@ impl Pipeline {
         }
     }
 
-    async fn signed(&self, call: &Call, endpoint: &Endpoint) -> Result<http::Request<Bytes>> {
+    async fn signed(&self, call: &TableRequest, endpoint: &Endpoint) -> Result<http::Request<Bytes>> {
         let credential = self.account.credential();
         let token = match credential {
             Credential::Sas(token) => Some(&**token),
@@ -269,7 +269,7 @@ impl Pipeline {
 
     async fn authorization(
         &self,
-        call: &Call,
+        call: &TableRequest,
         endpoint: &Endpoint,
         request: &http::Request<Bytes>,
         date: &str,
@@ -309,14 +309,14 @@ impl Pipeline {
 
 /// The error of a failed response. Even without a readable body, as proxies send them, it has a status.
 fn failed(response: &Response) -> Failed {
-    let refusal = reply::refusal(&response.body).unwrap_or_else(|| Refusal {
+    let rejection = reply::error_body(&response.body).unwrap_or_else(|| ErrorBody {
         code: response.get("x-ms-error-code").unwrap_or_default().to_owned(),
         message: format!("the service responded with status {}", response.status),
     });
     let said = Said {
         status: response.status,
-        code: refusal.code,
-        message: refusal.message,
+        code: rejection.code,
+        message: rejection.message,
         request_id: response.request_id(),
         in_batch: false,
     };

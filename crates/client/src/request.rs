@@ -14,7 +14,7 @@ pub(crate) const NO_METADATA: &str = "application/json;odata=nometadata";
 
 /// A request, relative to the endpoint it is sent to.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct TableRequest {
     /// Name of the operation, for spans and logs.
     pub operation: &'static str,
     pub method: Method,
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub uncertain: bool,
 }
 
-impl Call {
+impl TableRequest {
     pub fn new(operation: &'static str, method: Method, path: impl Into<String>) -> Self {
         let reads = method == Method::GET;
         Self {

@@ -10,7 +10,7 @@ use lazuli_protocol::table::url;
 use crate::account::Endpoint;
 use crate::entity::{Encoded, Entity, encode};
 use crate::error::Result;
-use crate::request::{Call, NO_METADATA, path};
+use crate::request::{NO_METADATA, TableRequest, path};
 use crate::versioned::ETag;
 
 /// How an entity is written.
@@ -155,9 +155,9 @@ impl Change {
     }
 
     /// As a single request.
-    pub fn call(&self, table: &TableName) -> Call {
+    pub fn call(&self, table: &TableName) -> TableRequest {
         let method = Method::from_bytes(self.method().as_bytes()).unwrap_or_default();
-        let mut call = Call::new(self.name(), method, self.path(table));
+        let mut call = TableRequest::new(self.name(), method, self.path(table));
         for (name, value) in self.fields() {
             call = call.header(name, value);
         }

@@ -10,11 +10,11 @@ pub mod conformance;
 pub mod content;
 pub mod dump;
 pub mod error;
-pub mod figure;
 pub mod keycode;
 pub mod layer;
 pub mod limits;
 pub mod memory;
+pub mod metric;
 pub mod rules;
 pub mod types;
 
@@ -27,12 +27,12 @@ pub use clock::Clock;
 pub use content::{Content, ContentReader, ContentStatus, ContentWriter, MemoryContent, Piece};
 pub use dump::{Dump, Marks, Stored};
 pub use error::{Error, Result};
-pub use figure::{Distribution, Figure, FigureValue, Histogram};
 pub use layer::Layer;
 pub use memory::Memory;
+pub use metric::{Distribution, Histogram, Metric, MetricValue};
 pub use types::{
-    Applied, Bound, Change, Condition, KeyRange, Next, Page, Place, Reason, Rejected, Row, RowView, Scan,
-    SharedState, Status, TableId, Update, Verdict, Version, Write,
+    Applied, Bound, Change, Condition, KeyPosition, KeyRange, Next, Page, Reason, Rejected, Row, RowView,
+    Scan, SharedState, Status, TableId, Update, Verdict, Version, Write,
 };
 
 /// A future that an engine returns; boxed so that the trait can be used as `dyn Engine`.

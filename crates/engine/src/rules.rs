@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::types::{
-    Change, Condition, Next, Page, Place, Reason, Row, RowView, Scan, Verdict, Version, Write,
+    Change, Condition, KeyPosition, Next, Page, Reason, Row, RowView, Scan, Verdict, Version, Write,
 };
 use crate::{Result, types::Judge};
 
@@ -132,7 +132,7 @@ impl Pager {
 
     /// Ends the page before a row.
     pub fn end_at(&mut self, view: &RowView<'_>) -> Offered {
-        self.page.next = Some(Place { partition: view.partition.into(), row: view.row.into() });
+        self.page.next = Some(KeyPosition { partition: view.partition.into(), row: view.row.into() });
         Offered::End
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::{Figure, Result};
+use crate::{Metric, Result};
 
 /// Identifies the rows of one table from its creation to its deletion; never reused. Ids are issued from 1 on, up to
 /// `i64::MAX`.
@@ -56,7 +56,7 @@ pub struct RowView<'a> {
 
 /// A position in the order of a table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct KeyPosition {
     /// The first part of the key.
     pub partition: String,
     /// The second part of the key.
@@ -69,9 +69,9 @@ pub enum Bound {
     /// No limit.
     Open,
     /// The row with this key belongs to the range, if it exists.
-    Included(Place),
+    Included(KeyPosition),
     /// The row with this key does not belong to it.
-    Excluded(Place),
+    Excluded(KeyPosition),
     /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
     AfterPartition(String),
 }
@@ -92,7 +92,7 @@ impl KeyRange {
     /// Every row of one partition.
     pub fn partition(partition: &str) -> Self {
         Self {
-            start: Bound::Included(Place { partition: partition.into(), row: String::new() }),
+            start: Bound::Included(KeyPosition { partition: partition.into(), row: String::new() }),
             end: Bound::AfterPartition(partition.into()),
         }
     }
@@ -147,7 +147,7 @@ pub struct Page {
     pub rows: Vec<Row>,
     /// The first row that was not judged, at which the judge stopped, or that was kept but exceeded the page; `None`
     /// at the end of the ranges. A scan that starts at this row, inclusive, continues exactly where this one ended.
-    pub next: Option<Place>,
+    pub next: Option<KeyPosition>,
     /// Number of rows judged.
     pub rows_read: u64,
 }
@@ -277,5 +277,5 @@ pub struct Status {
     /// Why the engine rejects writes, if it does.
     pub poisoned: Option<String>,
     /// Metrics since the engine was opened.
-    pub figures: Vec<Figure>,
+    pub metrics: Vec<Metric>,
 }

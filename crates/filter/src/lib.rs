@@ -33,5 +33,5 @@ pub use matcher::Matcher;
 pub use parse::{PARENTHESES_MAX, parse, parse_optional};
 pub use plan::{Class, Plan, RANGES_MAX, plan};
 pub use print::print;
-pub use range::{Bound, KeyRange, Place};
+pub use range::{Bound, KeyPosition, KeyRange};
 pub use schema::Schema;

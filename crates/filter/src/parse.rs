@@ -34,7 +34,7 @@ pub fn parse(text: &str, schema: Schema) -> Result<Expr, ParseError> {
         frame: Frame::default(),
         outer: Vec::new(),
         terms: 0,
-        refusal: None,
+        rejection: None,
     };
     parser.run()
 }
@@ -54,7 +54,7 @@ struct Parser<'a> {
     /// Number of comparisons and other conditions so far.
     terms: usize,
     /// The first type error.
-    refusal: Option<ParseError>,
+    rejection: Option<ParseError>,
 }
 
 /// Parts that wait for the next operand.
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
             self.refuse(ParseError::NotACondition);
         }
         let condition = self.condition(whole)?;
-        match self.refusal {
+        match self.rejection {
             Some(error) => Err(error),
             None => Ok(condition.expr),
         }
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
     }
 
     fn refuse(&mut self, error: ParseError) {
-        self.refusal.get_or_insert(error);
+        self.rejection.get_or_insert(error);
     }
 
     fn count_term(&mut self) -> Result<(), ParseError> {

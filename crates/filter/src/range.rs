@@ -9,7 +9,7 @@ use lazuli_model::utf16_cmp;
 
 /// A key in row order. It need not be a valid key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct KeyPosition {
     /// PartitionKey.
     pub partition: String,
     /// RowKey.
@@ -22,9 +22,9 @@ pub enum Bound {
     /// No limit.
     Open,
     /// The row with this key belongs to the range.
-    Included(Place),
+    Included(KeyPosition),
     /// The row with this key does not belong to it.
-    Excluded(Place),
+    Excluded(KeyPosition),
     /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
     AfterPartition(String),
 }
@@ -93,8 +93,8 @@ impl KeyRange {
     }
 }
 
-fn place(partition: &str, row: &str) -> Place {
-    Place { partition: partition.into(), row: row.into() }
+fn place(partition: &str, row: &str) -> KeyPosition {
+    KeyPosition { partition: partition.into(), row: row.into() }
 }
 
 /// A gap between two neighbouring strings in their order. The first gap is before the empty string.

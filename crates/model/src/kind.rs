@@ -304,7 +304,7 @@ impl Class {
 
 /// How much reading a query took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
+pub struct ReadCost {
     /// The kind of read.
     pub class: Class,
     /// How many ranges of keys were read.

@@ -22,7 +22,7 @@ mod utf16;
 pub use delegation::{KeyPeriod, UserDelegationKey};
 pub use error::{ErrorCode, Failure, Retry, WasApplied};
 pub use guid::{Guid, GuidError};
-pub use kind::{Class, Effort, OperationKind};
+pub use kind::{Class, OperationKind, ReadCost};
 pub use label::LabelError;
 pub use metadata::Metadata;
 pub use policy::{AccessPolicy, Permissions, SignedIdentifier};

@@ -10,26 +10,26 @@ use http_body_util::combinators::UnsyncBoxBody;
 use lazuli_engine::Error;
 
 /// The future of a call.
-pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
 /// The bytes of an object, as they come.
 pub type ObjectBody = UnsyncBoxBody<Bytes, Failure>;
 
 /// An object store. Names consist of letters, digits, `.`, `-`, `_` and `/`.
 pub trait Objects: fmt::Debug + Send + Sync + 'static {
     /// Stores an object that consists of these parts. It is durable when this returns. With `is_new`, an object of that name is an error.
-    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> Call<'a, ()>;
+    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> StoreFuture<'a, ()>;
 
     /// Reads a range of an object, which is not empty. The object has all of it, or the call fails.
-    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> Call<'a, ObjectBody>;
+    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> StoreFuture<'a, ObjectBody>;
 
     /// The size of an object.
-    fn head<'a>(&'a self, name: &'a str) -> Call<'a, u64>;
+    fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64>;
 
     /// Deletes an object. It may be gone already.
-    fn delete<'a>(&'a self, name: &'a str) -> Call<'a, ()>;
+    fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()>;
 
     /// Objects whose names start with `prefix` and are greater than `after`, in order.
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> Call<'a, Page>;
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page>;
 }
 
 /// One page of a listing.

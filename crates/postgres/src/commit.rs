@@ -11,7 +11,7 @@ use crate::engine::Core;
 use crate::evaluate::{self, Commit, Evaluated, Stop, evaluate};
 use crate::key::{self, Address};
 use crate::outcome::Failure;
-use crate::plan::{self, Call, Heads, Step, number};
+use crate::plan::{self, BoundStatement, Heads, Step, number};
 use crate::pool::{Lease, pause};
 use crate::room::Claim;
 use crate::session::{Pending, Session, first_error, pipelined, run, text};
@@ -255,7 +255,7 @@ fn backoff(attempt: u32) -> Duration {
 }
 
 /// A commit of one statement needs no transaction around it.
-async fn run_alone(session: &Session, call: &Call<'_>) -> std::result::Result<(), Failure> {
+async fn run_alone(session: &Session, call: &BoundStatement<'_>) -> std::result::Result<(), Failure> {
     let changed = session.wait(session.client().execute(&call.statement, &call.parameters())).await?;
     if call.rows.is_some_and(|rows| rows != changed) { Err(Failure::Guard) } else { Ok(()) }
 }
@@ -263,8 +263,8 @@ async fn run_alone(session: &Session, call: &Call<'_>) -> std::result::Result<()
 /// BEGIN, statements and COMMIT in one round trip.
 async fn run_together(
     session: &Session,
-    locks: &[Call<'_>],
-    calls: &[Call<'_>],
+    locks: &[BoundStatement<'_>],
+    calls: &[BoundStatement<'_>],
     is_system: bool,
 ) -> std::result::Result<(), Failure> {
     let client = session.client();
@@ -284,7 +284,7 @@ async fn run_together(
 }
 
 /// The statements and COMMIT of a transaction that has begun.
-async fn finish(session: &Session, calls: &[Call<'_>]) -> std::result::Result<(), Failure> {
+async fn finish(session: &Session, calls: &[BoundStatement<'_>]) -> std::result::Result<(), Failure> {
     let mut pending: Vec<Pending<'_>> = calls.iter().map(|call| run(session, call)).collect();
     pending.push(text(session, COMMIT));
     first_error(session.wait(async { Ok(pipelined(pending).await) }).await?)
@@ -292,10 +292,10 @@ async fn finish(session: &Session, calls: &[Call<'_>]) -> std::result::Result<()
 
 /// Locks the existing rows in the order of their keys, before the statements lock them by kind. This prevents
 /// deadlocks between commits.
-fn locks<'a>(session: &Session, steps: &'a [Step]) -> Vec<Call<'a>> {
+fn locks<'a>(session: &Session, steps: &'a [Step]) -> Vec<BoundStatement<'a>> {
     let groups = steps.chunk_by(|a, b| a.address.table == b.address.table);
     groups
-        .map(|group| Call {
+        .map(|group| BoundStatement {
             statement: session.statements.lock.clone(),
             parameters: vec![
                 Box::new(group[0].address.table),

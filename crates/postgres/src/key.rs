@@ -7,7 +7,7 @@
 //!   their key; the key itself is in columns without an index, and scans sort by it.
 
 use lazuli_engine::keycode;
-use lazuli_engine::{Bound, Error, KeyRange, Place, Result, TableId};
+use lazuli_engine::{Bound, Error, KeyPosition, KeyRange, Result, TableId};
 use sha2::{Digest as _, Sha256};
 
 /// Longest encoded partition and row together that are stored by their own key. An entry of PostgreSQL's index holds
@@ -116,7 +116,7 @@ pub fn after((partition, mut row): Edge) -> Edge {
     (partition, row)
 }
 
-fn edge(place: &Place) -> Edge {
+fn edge(place: &KeyPosition) -> Edge {
     (encode(&place.partition), encode(&place.row))
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn at(partition: &str, row: &str) -> Bound {
-        Bound::Included(Place { partition: partition.into(), row: row.into() })
+        Bound::Included(KeyPosition { partition: partition.into(), row: row.into() })
     }
 
     fn holds(span: &Span, partition: &str, row: &str) -> bool {
@@ -180,8 +180,8 @@ mod tests {
         assert!(!holds(&partition, "p\0", "") && !holds(&partition, "o", "z"));
         assert_eq!(partition.point(), None);
         let beside = KeyRange {
-            start: Bound::Excluded(Place { partition: "p".into(), row: "a".into() }),
-            end: Bound::Excluded(Place { partition: "p".into(), row: "a\0".into() }),
+            start: Bound::Excluded(KeyPosition { partition: "p".into(), row: "a".into() }),
+            end: Bound::Excluded(KeyPosition { partition: "p".into(), row: "a\0".into() }),
         };
         assert!(!holds(&Span::new(&beside), "p", "a") && !holds(&Span::new(&beside), "p", "a\0"));
         assert!(Span::new(&KeyRange { start: at("p", "r"), end: at("p", "q") }).is_empty());

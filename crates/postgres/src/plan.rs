@@ -148,7 +148,7 @@ pub fn number(version: Version) -> i64 {
 }
 
 /// A statement with its parameters.
-pub struct Call<'a> {
+pub struct BoundStatement<'a> {
     /// The statement.
     pub statement: Statement,
     /// Its parameters.
@@ -157,7 +157,7 @@ pub struct Call<'a> {
     pub rows: Option<u64>,
 }
 
-impl Call<'_> {
+impl BoundStatement<'_> {
     /// The parameters, as the driver takes them.
     pub fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)).collect()
@@ -165,10 +165,10 @@ impl Call<'_> {
 }
 
 /// The one statement of a commit that changes one row.
-pub fn single<'a>(statements: &Statements, version: i64, step: &'a Step) -> Call<'a> {
+pub fn single<'a>(statements: &Statements, version: i64, step: &'a Step) -> BoundStatement<'a> {
     let Address { table, partition, row, long } = &step.address;
     let (long_partition, long_row) = long_columns(long);
-    let put = |statement: &Statement, value: &'a Bytes| Call {
+    let put = |statement: &Statement, value: &'a Bytes| BoundStatement {
         statement: statement.clone(),
         parameters: vec![
             Box::new(table),
@@ -199,8 +199,14 @@ pub fn single<'a>(statements: &Statements, version: i64, step: &'a Step) -> Call
     }
 }
 
-fn remove<'a>(statements: &Statements, at: &'a Address, low: i64, high: i64, rows: Option<u64>) -> Call<'a> {
-    Call {
+fn remove<'a>(
+    statements: &Statements,
+    at: &'a Address,
+    low: i64,
+    high: i64,
+    rows: Option<u64>,
+) -> BoundStatement<'a> {
+    BoundStatement {
         statement: statements.delete_one.clone(),
         parameters: vec![
             Box::new(at.table),
@@ -227,7 +233,7 @@ fn bounds(wanted: Option<Version>, version: i64) -> (i64, i64) {
 }
 
 /// The statements of a commit, each of which ends the transaction if it does not change every row it should.
-pub fn several<'a>(statements: &Statements, version: i64, steps: &'a [Step]) -> Vec<Call<'a>> {
+pub fn several<'a>(statements: &Statements, version: i64, steps: &'a [Step]) -> Vec<BoundStatement<'a>> {
     let kinds: [fn(&Effect) -> bool; 5] = [
         |effect| matches!(effect, Effect::Clear),
         |effect| matches!(effect, Effect::Delete(_)),
@@ -248,7 +254,12 @@ pub fn several<'a>(statements: &Statements, version: i64, steps: &'a [Step]) -> 
 }
 
 /// One statement for several rows of the same kind.
-fn many<'a>(statements: &Statements, version: i64, first: &'a Step, steps: &[&'a Step]) -> Call<'a> {
+fn many<'a>(
+    statements: &Statements,
+    version: i64,
+    first: &'a Step,
+    steps: &[&'a Step],
+) -> BoundStatement<'a> {
     let Address { table, partition, long, .. } = &first.address;
     let count = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let rows: Vec<&[u8]> = steps.iter().map(|step| &step.address.row[..]).collect();
@@ -292,7 +303,7 @@ fn many<'a>(statements: &Statements, version: i64, first: &'a Step, steps: &[&'a
             &statements.delete
         }
     };
-    Call { statement: statement.clone(), parameters, rows: None }
+    BoundStatement { statement: statement.clone(), parameters, rows: None }
 }
 
 fn value(effect: &Effect) -> Option<&[u8]> {

@@ -13,7 +13,7 @@ use tokio_postgres::{AsyncMessage, Client};
 
 use crate::instance::Instance;
 use crate::outcome::{Failure, describe, failure, is_doubtful};
-use crate::plan::Call;
+use crate::plan::BoundStatement;
 use crate::schema::Flavour;
 use crate::sql::Statements;
 use crate::url::{CONNECT_TIME_MAX, PostgresUrl};
@@ -235,6 +235,6 @@ pub fn text<'a>(session: &'a Session, statement: &'static str) -> Pending<'a> {
 }
 
 /// A call of a statement.
-pub fn run<'a>(session: &'a Session, call: &'a Call<'a>) -> Pending<'a> {
+pub fn run<'a>(session: &'a Session, call: &'a BoundStatement<'a>) -> Pending<'a> {
     Box::pin(async move { session.client().execute(&call.statement, &call.parameters()).await })
 }

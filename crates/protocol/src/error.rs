@@ -28,7 +28,7 @@ pub fn repeats_code(version: ApiVersion) -> bool {
 /// The response of the Blob and Queue services to a failed request. Up to 2017-04-17 the code is in the body only.
 /// Responses to requests that fail before their version is known have neither the version nor the code in headers.
 pub fn storage(context: &Context, failure: &Failure) -> Response {
-    let mut response = Response::refusal(failure.code);
+    let mut response = Response::error(failure.code);
     if context.version >= ApiVersion::V2017_07_29 {
         response = response.with("x-ms-error-code", failure.code.name());
     }

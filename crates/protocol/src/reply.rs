@@ -6,7 +6,7 @@ use crate::xml;
 
 /// The error in the response to a failed request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ErrorBody {
     /// The code, such as `EntityAlreadyExists`.
     pub code: String,
     /// The text, with whatever trailer the service adds.
@@ -15,22 +15,22 @@ pub struct Refusal {
 
 /// Reads the body of a failure: OData's JSON, the storage services' XML, or that of the Atom era. `None` if it is none of
 /// them, as with the pages that proxies write.
-pub fn refusal(body: &[u8]) -> Option<Refusal> {
+pub fn error_body(body: &[u8]) -> Option<ErrorBody> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii();
     match text.first()? {
-        b'{' => json_refusal(&serde_json::from_slice(text).ok()?),
-        b'<' => xml::send::refusal(text),
+        b'{' => json_error(&serde_json::from_slice(text).ok()?),
+        b'<' => xml::send::error_body(text),
         _ => None,
     }
 }
 
 /// The message is an object with a language, or plain text; older and newer services name the envelope differently.
-fn json_refusal(body: &Value) -> Option<Refusal> {
+fn json_error(body: &Value) -> Option<ErrorBody> {
     let error = body.get("odata.error").or_else(|| body.get("error"))?;
     let code = error.get("code")?.as_str()?.to_owned();
     let message = error.get("message")?;
     let message = message.get("value").unwrap_or(message).as_str()?.to_owned();
-    Some(Refusal { code, message })
+    Some(ErrorBody { code, message })
 }
 
 /// The names in a response to a query of tables.
@@ -49,7 +49,7 @@ mod tests {
     /// TX-23: the formats that the server writes, and those of other services.
     #[test]
     fn errors_of_all_formats() {
-        let ours = Refusal { code: "EntityTooLarge".into(), message: "1:Too <large>.\nRequestId:x".into() };
+        let ours = ErrorBody { code: "EntityTooLarge".into(), message: "1:Too <large>.\nRequestId:x".into() };
         let storage = b"\xef\xbb\xbf<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>EntityTooLarge</Code><Message>1:Too &lt;large&gt;.\nRequestId:x</Message></Error>";
         for body in [
             json::write::error(&ours.code, &ours.message),
@@ -59,10 +59,10 @@ mod tests {
             storage.to_vec(),
             br#"{"error":{"code":"EntityTooLarge","message":"1:Too <large>.\nRequestId:x"}}"#.to_vec(),
         ] {
-            assert_eq!(refusal(&body), Some(ours.clone()), "{}", String::from_utf8_lossy(&body));
+            assert_eq!(error_body(&body), Some(ours.clone()), "{}", String::from_utf8_lossy(&body));
         }
         for other in ["", "Bad Gateway", "<html><body>Bad Gateway</body></html>", "{}", "{", "<", "[1]"] {
-            assert_eq!(refusal(other.as_bytes()), None, "{other}");
+            assert_eq!(error_body(other.as_bytes()), None, "{other}");
         }
     }
 

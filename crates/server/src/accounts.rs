@@ -178,7 +178,7 @@ mod tests {
     use std::time::Duration;
 
     use lazuli_engine::{Clock, Engine, EngineFuture, Layer, Memory, Page, Scan};
-    use lazuli_service::{Options, Service};
+    use lazuli_service::{Options, Services};
     use tokio::sync::Notify;
 
     use super::*;
@@ -248,7 +248,7 @@ mod tests {
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
         };
-        let service = Arc::new(Service::new(gate.clone(), options));
+        let service = Arc::new(Services::new(gate.clone(), options));
         service.accounts().add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();
         gate.is_first.store(true, Ordering::SeqCst);
         let directory = Arc::new(Directory::new(Vec::new()));

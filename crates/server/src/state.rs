@@ -8,7 +8,7 @@ use lazuli_protocol::ApiVersion;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::http::url::Base;
 use lazuli_service::blob::{BlobOptions, Blobs};
-use lazuli_service::{Options, Service};
+use lazuli_service::{Options, Services};
 use tokio::sync::Semaphore;
 
 use crate::accounts::Directory;
@@ -32,7 +32,7 @@ const COPY_AT_ONCE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// The state that all listeners share.
 pub struct State {
-    pub(crate) service: Arc<Service>,
+    pub(crate) service: Arc<Services>,
     /// The Blob service, if the engine stores content.
     pub(crate) blobs: Option<Blobs>,
     pub(crate) directory: Directory,
@@ -56,14 +56,14 @@ pub struct State {
 
 impl State {
     /// The state of a server over a service.
-    pub fn new(service: Service, directory: Directory, config: Config) -> std::io::Result<Self> {
+    pub fn new(service: Services, directory: Directory, config: Config) -> std::io::Result<Self> {
         let ids = Ids::new()?;
         Ok(Self::with_entropy(service, directory, config, move || random().unwrap_or_else(|_| ids.next().0)))
     }
 
     /// The same with a source of random bytes chosen by the caller. A simulation repeats a run by repeating them.
     pub fn with_entropy(
-        service: Service,
+        service: Services,
         directory: Directory,
         config: Config,
         entropy: impl Fn() -> [u8; 16] + Send + Sync + 'static,
@@ -112,7 +112,7 @@ impl State {
             query_time_max: config.query_time_max,
             name_hold: config.name_hold,
         };
-        Self::new(Service::new(engine, options), directory, config)
+        Self::new(Services::new(engine, options), directory, config)
     }
 
     /// The same state, accepting bearer tokens.
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// The service behind the listeners.
-    pub fn service(&self) -> &Service {
+    pub fn service(&self) -> &Services {
         &self.service
     }
 

@@ -14,7 +14,7 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::Metadata;
 use lazuli_model::queue::operation::Target;
 use lazuli_model::queue::{Dequeued, Operation, Outcome, QueueName};
-use lazuli_service::{Grant, Options, Service};
+use lazuli_service::{Grant, Options, Services};
 use lazuli_store::{Durability, Store};
 
 const TASKS: usize = 64;
@@ -86,7 +86,7 @@ async fn measure(depth: u64, name: &str, state: State) {
 }
 
 struct World {
-    service: Service,
+    service: Services,
     store: Arc<Store>,
 }
 
@@ -101,7 +101,7 @@ impl World {
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
         };
-        Self { service: Service::new(store.clone(), options), store }
+        Self { service: Services::new(store.clone(), options), store }
     }
 
     async fn run(&self, operation: Operation) -> Outcome {

@@ -15,7 +15,7 @@
 //!
 //! The home of an account is its name, or its name, a full stop and a number that is unique to its creation.
 
-use lazuli_engine::{Bound, KeyRange, Place, TableId};
+use lazuli_engine::{Bound, KeyPosition, KeyRange, TableId};
 use lazuli_model::Service;
 
 /// The partition of the accounts.
@@ -130,14 +130,14 @@ pub fn live_between(service: Service, home: &str, from: &str, before: Option<&st
         None => format!("n{AFTER_SLASH}"),
     };
     Some(KeyRange {
-        start: Bound::Included(Place { partition: partition.clone(), row: live(from) }),
-        end: Bound::Excluded(Place { partition, row: end }),
+        start: Bound::Included(KeyPosition { partition: partition.clone(), row: live(from) }),
+        end: Bound::Excluded(KeyPosition { partition, row: end }),
     })
 }
 
 /// The partitions of a service's containers of all accounts.
 pub fn all_containers(service: Service) -> KeyRange {
-    let place = |partition: String| Place { partition, row: String::new() };
+    let place = |partition: String| KeyPosition { partition, row: String::new() };
     let prefix = prefix(service);
     let end = format!("{}{AFTER_SLASH}", prefix.trim_end_matches('/'));
     KeyRange { start: Bound::Included(place(prefix.to_owned())), end: Bound::Excluded(place(end)) }

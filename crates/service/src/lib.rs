@@ -9,7 +9,6 @@ pub mod blob;
 mod catalog;
 mod deadline;
 mod error;
-pub mod figures;
 pub mod heat;
 pub mod inspect;
 mod keyspace;
@@ -20,6 +19,7 @@ pub mod shard;
 pub mod stream;
 mod sweep;
 mod table;
+pub mod usage;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,11 +31,11 @@ pub use access::{Grant, Part, RangeEnds, Scope};
 pub use accounts::{Account, Accounts, Removal};
 pub use blob::names::naming;
 pub use error::{Error, Result};
-pub use figures::Figures;
 #[doc(hidden)]
 pub use record::check_records;
 pub use sweep::Sweep;
 pub use table::{MetricsRow, PartitionUse, partition_of};
+pub use usage::UsageMetrics;
 
 use catalog::{Catalog, Name};
 use properties::PropertyStore;
@@ -62,26 +62,26 @@ pub struct Options {
 }
 
 /// The storage services over a storage engine.
-pub struct Service {
+pub struct Services {
     engine: Arc<dyn Engine>,
     catalog: Arc<Catalog>,
     properties: Arc<PropertyStore>,
-    figures: Arc<Figures>,
+    usage: Arc<UsageMetrics>,
     queues: Arc<queue::QueueState>,
     options: Options,
     /// The change of a shared engine up to which the caches are known to be current.
     known: Mutex<Option<u64>>,
 }
 
-impl Service {
+impl Services {
     /// A service over an engine.
     pub fn new(engine: Arc<dyn Engine>, options: Options) -> Self {
-        let figures: Arc<Figures> = Arc::default();
-        let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold, figures.clone());
+        let usage: Arc<UsageMetrics> = Arc::default();
+        let catalog = Catalog::new(engine.clone(), options.clock.clone(), options.name_hold, usage.clone());
         let catalog = Arc::new(catalog);
         let properties = Arc::new(PropertyStore::new(engine.clone()));
         let queues = Arc::new(queue::QueueState::new(&options));
-        Self { engine, catalog, properties, figures, queues, options, known: Mutex::default() }
+        Self { engine, catalog, properties, usage, queues, options, known: Mutex::default() }
     }
 
     /// Must be called before a request is processed: drops cached data that another process has changed since. Returns
@@ -142,8 +142,8 @@ impl Service {
     }
 
     /// Counters of tables and partitions.
-    pub fn figures(&self) -> &Figures {
-        &self.figures
+    pub fn usage(&self) -> &UsageMetrics {
+        &self.usage
     }
 
     /// The date and time by the service's clock.

@@ -41,7 +41,7 @@ impl Front {
             name_hold: Duration::ZERO,
         };
         let rng = world.rng.clone();
-        let service = lazuli_service::Service::new(engine, options);
+        let service = lazuli_service::Services::new(engine, options);
         // Nothing listens at the address.
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         let state = State::with_entropy(service, Directory::new(Vec::new()), config, move || rng.bytes());

@@ -244,7 +244,7 @@ async fn scan(store: &Store, rows: usize) {
     let start = Instant::now();
     for _ in 0..200 {
         let n = rng.below(rows);
-        let start = lazuli_engine::Bound::Included(lazuli_engine::Place {
+        let start = lazuli_engine::Bound::Included(lazuli_engine::KeyPosition {
             partition: partition_of(n).into(),
             row: format!("{n:09}"),
         });

@@ -22,12 +22,12 @@ pub struct Cell {
 
 /// A value on its way into the store, before its version is known.
 #[derive(Debug)]
-pub struct Draft {
+pub struct CellBuilder {
     bytes: Vec<u8>,
     crc: crc32fast::Hasher,
 }
 
-impl Draft {
+impl CellBuilder {
     /// Prepares `value` to be stored under `key`.
     pub fn new(key: &[u8], value: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(value.len() + SEAL_BYTES);
@@ -51,7 +51,7 @@ impl Draft {
 
 /// The bytes to store for `value` under `key`.
 pub fn seal(key: &[u8], value: &[u8], version: Version) -> Bytes {
-    Draft::new(key, value).seal(version)
+    CellBuilder::new(key, value).seal(version)
 }
 
 /// Checks stored bytes and borrows the value in them.

@@ -13,10 +13,10 @@ use lazuli_engine::limits::{ResultBytes, check_value};
 use lazuli_engine::rules;
 use lazuli_engine::{Change, Condition, Error, Next, Reason, Result, TableId, Version, Write};
 
-use crate::cell::{self, Cell, Draft};
+use crate::cell::{self, Cell, CellBuilder};
 use crate::keyspace;
 use crate::limits::{COMMIT_INPUT_BYTES_MAX, GROUP_BYTES_MAX, KEY_BYTES_MAX, WRITE_BYTES};
-use crate::place::Place;
+use crate::permit::Permit;
 use crate::reads::{Look, Source};
 use crate::recent::Seen;
 use crate::view::View;
@@ -36,7 +36,7 @@ pub struct Commit {
 struct Intent {
     key: Bytes,
     write: Write,
-    draft: Option<Draft>,
+    draft: Option<CellBuilder>,
     /// What is kept of the row as it was when it was read.
     seen: Option<Seen>,
     has_looked: bool,
@@ -93,9 +93,9 @@ impl Commit {
     }
 
     /// Reads the rows that must be checked from `view`, unless they were read before.
-    pub fn look(&mut self, view: &View, place: &mut Place, source: Source) -> Result<Look<()>> {
+    pub fn look(&mut self, view: &View, permit: &mut Permit, source: Source) -> Result<Look<()>> {
         for intent in &mut self.intents {
-            if let Look::Cold = intent.look(view, place, source)? {
+            if let Look::Cold = intent.look(view, permit, source)? {
                 return Ok(Look::Cold);
             }
         }
@@ -164,25 +164,25 @@ impl Intent {
     fn lay_out(&mut self) {
         if let Change::Put(value) = &mut self.write.change {
             // The draft owns the value from now on.
-            self.draft = Some(Draft::new(&self.key, &std::mem::take(value)));
+            self.draft = Some(CellBuilder::new(&self.key, &std::mem::take(value)));
         }
     }
 
-    fn look(&mut self, view: &View, place: &mut Place, source: Source) -> Result<Look<()>> {
+    fn look(&mut self, view: &View, permit: &mut Permit, source: Source) -> Result<Look<()>> {
         if self.needs_current() && !self.has_looked {
             let Look::Found(cell) = view.look_aside(&self.key, source)? else { return Ok(Look::Cold) };
-            self.see(view.number, cell, place);
+            self.see(view.number, cell, permit);
             self.has_looked = true;
         }
         Ok(Look::Found(()))
     }
 
     /// Keeps what it needs of the row.
-    fn see(&mut self, number: u64, mut cell: Option<Cell>, place: &mut Place) {
+    fn see(&mut self, number: u64, mut cell: Option<Cell>, permit: &mut Permit) {
         if let Some(cell) = &mut cell {
             if !matches!(self.write.change, Change::Update(_)) {
                 cell.value = Bytes::new();
-            } else if !place.keep(cell.value.len()) {
+            } else if !permit.keep(cell.value.len()) {
                 return;
             }
         }
@@ -207,7 +207,7 @@ impl Intent {
         let state = match decision.next {
             Next::Put(value) => {
                 check_value(value.len())?;
-                let stored = self.draft.unwrap_or_else(|| Draft::new(&self.key, &value)).seal(version);
+                let stored = self.draft.unwrap_or_else(|| CellBuilder::new(&self.key, &value)).seal(version);
                 let cell = Cell { version, value: cell::value_of(&stored) };
                 Some((stored, cell))
             }

@@ -25,20 +25,20 @@ type Shared = Mutex<Walk>;
 
 /// The walks of a store that are under way.
 pub struct Dumps {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     open: Mutex<Vec<Weak<Shared>>>,
 }
 
 impl Default for Dumps {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(DUMPS_MAX)), open: Mutex::default() }
+        Self { permits: Arc::new(Semaphore::new(DUMPS_MAX)), open: Mutex::default() }
     }
 }
 
 impl Dumps {
     /// Begins a walk through what `view` shows. Its reads wait for a permit of `scans`.
     pub fn begin(&self, view: &View, scans: &Arc<Semaphore>) -> Result<StoreDump> {
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| {
             Error::Unavailable(format!("{DUMPS_MAX} copies of everything are under way already"))
         })?;
         let state = State::load(view)?;
@@ -50,7 +50,7 @@ impl Dumps {
             marks: Marks { last_version: state.last_version, last_table: state.last_table },
             walk,
             scans: Arc::clone(scans),
-            _place: place,
+            _permit: permit,
         })
     }
 
@@ -81,7 +81,7 @@ pub struct StoreDump {
     marks: Marks,
     walk: Arc<Shared>,
     scans: Arc<Semaphore>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Dump for StoreDump {

@@ -13,7 +13,7 @@ use crate::crash_point::{self, Point};
 use crate::error::poisoned;
 use crate::keyspace;
 use crate::limits::{GROUP_BYTES_MAX, GROUP_COMMITS_MAX, WRITE_BYTES};
-use crate::place::Place;
+use crate::permit::Permit;
 
 /// A group that is being put together.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct Group {
     pub erases: bool,
     /// Commits in it.
     pub commits: u64,
-    answers: Vec<(Answer, Place)>,
+    answers: Vec<(Answer, Permit)>,
 }
 
 /// The result for a caller once the group is durable.
@@ -63,8 +63,8 @@ impl Group {
     }
 
     /// Adds a result for a caller. Its permit is released with it.
-    pub fn promise(&mut self, answer: Answer, place: Place) {
-        self.answers.push((answer, place));
+    pub fn promise(&mut self, answer: Answer, permit: Permit) {
+        self.answers.push((answer, permit));
     }
 
     /// Does it change the system table?
@@ -75,11 +75,11 @@ impl Group {
 
     /// Sends all callers the result of the group.
     pub fn answer(self, result: &Result<()>) {
-        for (index, (answer, place)) in self.answers.into_iter().enumerate() {
+        for (index, (answer, permit)) in self.answers.into_iter().enumerate() {
             if index == 1 {
                 crash_point::pass(Point::AmidAnswers);
             }
-            drop(place);
+            drop(permit);
             answer.send(result);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::figure::{COUNTS, Histogram, MICROS};
+use lazuli_engine::metric::{COUNTS, Histogram, MICROS};
 
 /// What the committer shares with the store's callers.
 #[derive(Debug, Default)]

@@ -29,7 +29,7 @@ pub mod limits;
 mod load;
 mod missing;
 mod options;
-mod place;
+mod permit;
 mod preflight;
 mod queue;
 mod readers;

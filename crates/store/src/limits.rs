@@ -71,7 +71,7 @@ pub const READS_MAX: usize = 256;
 /// Reads that may wait for a thread.
 pub const READS_WAITING_MAX: usize = 64 * 1024;
 /// A read that has waited for this long gets another thread, if one is left: busy threads may wait for the disk.
-pub const READ_PATIENCE: Duration = Duration::from_millis(1);
+pub const READ_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// Memory for all caches together, unless the options say otherwise.
 pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 //! Where jobs wait for the committer, and how it takes them in groups.
 //!
-//! The channel has no bound of its own: every job but the last holds a [permit](crate::place) from before it is sent
+//! The channel has no bound of its own: every job but the last holds a [permit](crate::permit) from before it is sent
 //! until its group is done.
 //!
 //! Callers that just got a result tend to send their next commit immediately, while the committer is already syncing

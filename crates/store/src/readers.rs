@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::error::closed;
-use crate::limits::{READ_PATIENCE, READS_MAX, READS_WAITING_MAX};
+use crate::limits::{READ_WAIT_MAX, READS_MAX, READS_WAITING_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -68,7 +68,7 @@ impl Readers {
     /// Waits for something that depends on a read that was begun, and makes sure that the read is executed.
     pub async fn watch<F: Future>(&self, waiting: F) -> F::Output {
         let mut waiting = pin!(waiting);
-        if let Ok(done) = timeout(READ_PATIENCE, waiting.as_mut()).await {
+        if let Ok(done) = timeout(READ_WAIT_MAX, waiting.as_mut()).await {
             return done;
         }
         self.help();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use lazuli_engine::conformance::{append, delete, insert, put, range, upsert};
-use lazuli_engine::{Applied, Bound, Condition, Engine, Page, Place, Reason, Scan, TableId, Verdict};
+use lazuli_engine::{Applied, Bound, Condition, Engine, KeyPosition, Page, Reason, Scan, TableId, Verdict};
 
 use crate::keyspace;
 use crate::{Options, Store};
@@ -100,7 +100,7 @@ async fn store_with_files(dir: &std::path::Path, reads_max: usize) -> Arc<Store>
 }
 
 fn point(row: &str) -> Scan {
-    let at = Bound::Included(Place { partition: "p".into(), row: row.into() });
+    let at = Bound::Included(KeyPosition { partition: "p".into(), row: row.into() });
     Scan {
         table: TABLE,
         ranges: vec![range(at.clone(), at)],

@@ -165,6 +165,6 @@ mod tests {
             }
         }
         assert!(found > 50 && absent > 50 && cold > 50, "{found} {absent} {cold}");
-        assert!(store.status().await.unwrap().figures.iter().any(|figure| figure.name == "sorted_files"));
+        assert!(store.status().await.unwrap().metrics.iter().any(|metric| metric.name == "sorted_files"));
     }
 }

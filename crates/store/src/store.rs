@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use lazuli_engine::figure::COUNTS;
+use lazuli_engine::metric::COUNTS;
 use lazuli_engine::{
-    Adopted, Applied, Content, Dump, Engine, EngineFuture, Error, Figure, Page, Result, Row, Scan, Status,
+    Adopted, Applied, Content, Dump, Engine, EngineFuture, Error, Metric, Page, Result, Row, Scan, Status,
     TableId, Write,
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -30,7 +30,7 @@ use crate::keyspace;
 use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX};
 use crate::missing;
 use crate::options::Options;
-use crate::place::Places;
+use crate::permit::Permits;
 use crate::queue::{Callers, queue};
 use crate::readers::Readers;
 use crate::reads::{Look, Source, caught};
@@ -49,7 +49,7 @@ pub struct Store {
     health: Arc<Health>,
     jobs: Callers,
     /// Permits for waiting jobs.
-    places: Places,
+    permits: Permits,
     scans: Arc<Semaphore>,
     scans_max: u32,
     readers: Readers,
@@ -108,7 +108,7 @@ impl Store {
             place: dir.display().to_string(),
             published,
             jobs,
-            places: Places::new(),
+            permits: Permits::new(),
             scans: Arc::new(Semaphore::new(scans_max as usize)),
             scans_max,
             readers: Readers::new(options.reads_max),
@@ -195,11 +195,11 @@ impl Store {
 
     async fn submit(&self, mut commit: Commit) -> Result<Applied> {
         // Before anything is read or copied, so that waiting callers hold little.
-        let mut place = self.places.take(commit.bytes).await?;
+        let mut permit = self.permits.take(commit.bytes).await?;
         commit.lay_out();
         let (answer, answered) = oneshot::channel();
-        if let Look::Found(()) = self.glance(|view| commit.look(view, &mut place, Source::Memory))? {
-            self.send(Job::Commit { commit, answer, place })?;
+        if let Look::Found(()) = self.glance(|view| commit.look(view, &mut permit, Source::Memory))? {
+            self.send(Job::Commit { commit, answer, permit })?;
             return self.wait_for(answered).await;
         }
         let (published, jobs) = (Arc::clone(&self.published), self.jobs.clone());
@@ -207,9 +207,9 @@ impl Store {
         self.readers.begin(move || {
             let looked = published
                 .view()
-                .and_then(|view| caught(|| commit.look(&view, &mut place, Source::Files)?.certain()));
+                .and_then(|view| caught(|| commit.look(&view, &mut permit, Source::Files)?.certain()));
             match looked {
-                Ok(()) => drop(jobs.send(Job::Commit { commit, answer, place })),
+                Ok(()) => drop(jobs.send(Job::Commit { commit, answer, permit })),
                 Err(error) => drop(answer.send(Err(error))),
             }
         })?;
@@ -239,9 +239,9 @@ impl Store {
             // Only a scan from the very start shows that nothing is left.
             return Ok(start.is_none());
         }
-        let place = self.places.take(erase_bytes(&keys)).await?;
+        let permit = self.permits.take(erase_bytes(&keys)).await?;
         let (answer, answered) = oneshot::channel();
-        self.send(Job::Erase { keys, answer, place })?;
+        self.send(Job::Erase { keys, answer, permit })?;
         self.wait_for(answered).await?;
         Ok(false)
     }
@@ -317,9 +317,9 @@ impl Engine for Store {
         Box::pin(async move {
             self.check_writable()?;
             let adoption = Adoption::prepare(table, rows)?;
-            let place = self.places.take(adoption.bytes).await?;
+            let permit = self.permits.take(adoption.bytes).await?;
             let (answer, answered) = oneshot::channel();
-            self.send(Job::Adopt { adoption, answer, place })?;
+            self.send(Job::Adopt { adoption, answer, permit })?;
             self.wait_for(answered).await
         })
     }
@@ -327,9 +327,9 @@ impl Engine for Store {
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {
         Box::pin(async {
             self.check_writable()?;
-            let place = self.places.take(0).await?;
+            let permit = self.permits.take(0).await?;
             let (answer, answered) = oneshot::channel();
-            self.send(Job::FreshTable { answer, place })?;
+            self.send(Job::FreshTable { answer, permit })?;
             self.wait_for(answered).await
         })
     }
@@ -351,7 +351,7 @@ impl Engine for Store {
         Box::pin(async {
             let view = self.published.view()?;
             let health = Arc::clone(&self.health);
-            let (disk_bytes, shortage, mut figures) = blocking(move || {
+            let (disk_bytes, shortage, mut metrics) = blocking(move || {
                 let files = view.files();
                 if files.is_dead() {
                     health.set_poison("writing sorted files has failed".into());
@@ -359,13 +359,13 @@ impl Engine for Store {
                 let path = files.directory.path();
                 let space = Space::of(path);
                 let shortage = space.check(files.unwritten_bytes(), space.reserve()).err();
-                Ok((directory::disk_bytes(path).ok(), shortage, figures(&health, files)))
+                Ok((directory::disk_bytes(path).ok(), shortage, metrics(&health, files)))
             })
             .await?;
-            figures.extend(self.content.status().await?.figures());
+            metrics.extend(self.content.status().await?.metrics());
             let shortage = shortage.map(|error| error.to_string());
             let poisoned = self.health.poison().map(Into::into).or(shortage);
-            Ok(Status { place: self.place.clone(), disk_bytes, poisoned, figures })
+            Ok(Status { place: self.place.clone(), disk_bytes, poisoned, metrics })
         })
     }
 
@@ -389,7 +389,7 @@ impl Engine for Store {
             let scans = self.scans.acquire_many(self.scans_max).await;
             self.readers.close().await;
             self.scans.close();
-            self.places.close();
+            self.permits.close();
             self.dumps.close();
             drop(scans);
             let published = Arc::clone(&self.published);
@@ -429,42 +429,42 @@ fn start(
 }
 
 /// The metrics of the store. The hit rate of the block cache is not counted: it would cost every read of a block.
-fn figures(health: &Health, files: &Files) -> Vec<Figure> {
+fn metrics(health: &Health, files: &Files) -> Vec<Metric> {
     let (commits, groups) = health.commits_and_groups();
     vec![
-        Figure::counter("commits_total", "Commits made.", commits),
-        Figure::counter("commit_groups_total", "Batches in which commits were made durable.", groups),
-        Figure::histogram(
+        Metric::counter("commits_total", "Commits made.", commits),
+        Metric::counter("commit_groups_total", "Batches in which commits were made durable.", groups),
+        Metric::histogram(
             "commit_group_commits",
             "Commits that shared one sync.",
             health.group_commits.distribution(&COUNTS, 1.0),
         ),
-        Figure::gauge("largest_commit_group_bytes", "Bytes of the largest batch.", health.largest_group()),
-        Figure::histogram(
+        Metric::gauge("largest_commit_group_bytes", "Bytes of the largest batch.", health.largest_group()),
+        Metric::histogram(
             "sync_seconds",
             "Time to make a group of commits durable, waiting for background work included.",
             health.sync_time.times(),
         ),
-        Figure::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),
-        Figure::gauge("cache_capacity_bytes", "Maximum size of these caches.", files.cached_bytes_max()),
-        Figure::gauge(
+        Metric::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),
+        Metric::gauge("cache_capacity_bytes", "Maximum size of these caches.", files.cached_bytes_max()),
+        Metric::gauge(
             "write_buffer_bytes",
             "Size of rows that are not in a sorted file yet.",
             files.db.write_buffer_size(),
         ),
-        Figure::gauge("journal_bytes", "Size of the log.", files.db.journal_disk_space().unwrap_or(0)),
-        Figure::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
-        Figure::gauge(
+        Metric::gauge("journal_bytes", "Size of the log.", files.db.journal_disk_space().unwrap_or(0)),
+        Metric::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
+        Metric::gauge(
             "unmerged_files",
             "Sorted files that wait to be merged; writes wait when there are too many.",
             files.rows.l0_table_count() as u64,
         ),
-        Figure::counter(
+        Metric::counter(
             "merges_total",
             "Number of merges of sorted files.",
             files.db.compactions_completed() as u64,
         ),
-        Figure::counter(
+        Metric::counter(
             "merge_seconds_total",
             "Time spent on merging sorted files.",
             files.db.time_compacting().as_secs(),

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::backup::source::Source;
 use crate::engine_url::no_store;
-use crate::place::Place;
+use crate::location::StoreLocation;
 use crate::progress::Progress;
 use crate::summary::Counter;
 
@@ -41,7 +41,7 @@ pub struct Backup {
     target: PathBuf,
 
     #[command(flatten)]
-    place: Place,
+    location: StoreLocation,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -55,7 +55,7 @@ pub struct Backup {
 impl Backup {
     /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
-        let location = self.place.directory(root)?;
+        let location = self.location.directory(root)?;
         if !location.exists() {
             return Err(no_store(&location));
         }

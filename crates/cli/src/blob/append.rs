@@ -12,7 +12,7 @@ use super::files::{content_type, md5};
 use super::path::BlobPath;
 use super::upload::PIECE_BYTES;
 use crate::fault::{EXIT_CODES, Fault};
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 use crate::target::Target;
 
 /// Add a file or standard input to an append blob
@@ -95,13 +95,13 @@ impl Append {
     /// Creates the blob, unless another client was faster.
     fn create(&self, session: &mut Session<'_>) -> Result<(), Fault> {
         let content_type = content_type(Path::new(self.path.file_name()));
-        let call = Call::new("PUT", &self.path.names()).header("x-ms-blob-type", "AppendBlob");
+        let call = StorageRequest::new("PUT", &self.path.names()).header("x-ms-blob-type", "AppendBlob");
         let call = call.header("x-ms-blob-content-type", content_type).header("If-None-Match", "*");
         session.send_unless(&call, "BlobAlreadyExists").map(drop)
     }
 
-    fn call(&self) -> Call {
-        Call::new("PUT", &self.path.names()).maybe_header("x-ms-lease-id", self.lease_id.as_ref())
+    fn call(&self) -> StorageRequest {
+        StorageRequest::new("PUT", &self.path.names()).maybe_header("x-ms-lease-id", self.lease_id.as_ref())
     }
 
     fn at(&self, error: &std::io::Error) -> Fault {

@@ -20,7 +20,7 @@ use super::pool::{Tally, each};
 use super::{WORKERS_MAX, report};
 use crate::fault::{EXIT_CODES, Fault, usage};
 use crate::state::{StateFile, number};
-use crate::storage::{Call, Session, Storage};
+use crate::storage::{Session, Storage, StorageRequest};
 use crate::target::Target;
 
 /// Bytes of a range: the most for which the server sends an MD5.
@@ -149,8 +149,8 @@ impl Download {
         Ok(Found { length, etag: text("ETag").unwrap_or_default(), md5: text("Content-MD5") })
     }
 
-    fn at(&self, method: &'static str, path: &BlobPath) -> Call {
-        Call::new(method, &path.names()).maybe("snapshot", self.snapshot.as_ref())
+    fn at(&self, method: &'static str, path: &BlobPath) -> StorageRequest {
+        StorageRequest::new(method, &path.names()).maybe("snapshot", self.snapshot.as_ref())
     }
 
     fn blob(

@@ -7,7 +7,7 @@ use super::path::BlobPath;
 use crate::fault::Fault;
 use crate::records::{number, text};
 use crate::storage::xml::Element;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 
 /// The fields of a listed blob, as they are printed.
 pub const FIELDS: &[&str] = &[
@@ -41,8 +41,9 @@ pub fn each_page(
 ) -> Result<(), Fault> {
     let mut marker = None;
     loop {
-        let call =
-            Call::new("GET", &[&query.path.container]).with("restype", "container").with("comp", "list");
+        let call = StorageRequest::new("GET", &[&query.path.container])
+            .with("restype", "container")
+            .with("comp", "list");
         let call = call.maybe("prefix", Some(&query.path.name).filter(|prefix| !prefix.is_empty()));
         let call = call.maybe("delimiter", query.delimiter);
         let call = call.maybe("include", Some(query.include.join(",")).filter(|list| !list.is_empty()));

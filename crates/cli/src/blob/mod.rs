@@ -24,7 +24,7 @@ use crate::lease::LeaseCommand;
 use crate::output::Format;
 use crate::progress::{bytes_text, plural, thousands};
 use crate::records::Records;
-use crate::storage::{Call, Session, Storage, escape_path};
+use crate::storage::{Session, Storage, StorageRequest, escape_path};
 use crate::target::{Target, is_url};
 
 pub use files::content_type;
@@ -204,7 +204,7 @@ impl Blob {
             }
             BlobCommand::Show { at } => at.run(|session, call| show(session, &call)),
             BlobCommand::Exists { at } => at.target.storage(Service::Blob, |storage| {
-                let exists = storage.session().exists(&Call::new("HEAD", &at.path.names()))?;
+                let exists = storage.session().exists(&StorageRequest::new("HEAD", &at.path.names()))?;
                 say!("{exists}");
                 Ok(found(exists))
             }),
@@ -219,22 +219,24 @@ impl Blob {
             }),
             BlobCommand::Delete(delete) => delete.run(),
             BlobCommand::Snapshot { at } => at.run(|session, call| {
-                let response = session.send(&Call { method: "PUT", ..call }.with("comp", "snapshot"))?;
+                let response =
+                    session.send(&StorageRequest { method: "PUT", ..call }.with("comp", "snapshot"))?;
                 say!("{}", response.header("x-ms-snapshot").unwrap_or_default());
                 Ok(())
             }),
             BlobCommand::Lease { command } => command.at().run(|session, call| {
-                command.run(session, Call { method: "PUT", ..call }.with("comp", "lease"))
+                command.run(session, StorageRequest { method: "PUT", ..call }.with("comp", "lease"))
             }),
             BlobCommand::Url(url) => url.run(),
             BlobCommand::Tags(tags) => tags.run(),
             BlobCommand::Tier { at, tier } => at.run(|session, call| {
-                let call =
-                    Call { method: "PUT", ..call }.with("comp", "tier").header("x-ms-access-tier", &tier);
+                let call = StorageRequest { method: "PUT", ..call }
+                    .with("comp", "tier")
+                    .header("x-ms-access-tier", &tier);
                 session.send(&call).map(drop)
             }),
             BlobCommand::Undelete { at } => at.run(|session, call| {
-                session.send(&Call { method: "PUT", ..call }.with("comp", "undelete")).map(drop)
+                session.send(&StorageRequest { method: "PUT", ..call }.with("comp", "undelete")).map(drop)
             }),
         }
     }
@@ -244,10 +246,10 @@ impl At {
     /// Runs `work` with a connection and a request for the properties of the blob.
     fn run(
         &self,
-        work: impl FnOnce(&mut Session<'_>, Call) -> Result<(), Fault>,
+        work: impl FnOnce(&mut Session<'_>, StorageRequest) -> Result<(), Fault>,
     ) -> Result<ExitCode, String> {
         self.target.storage(Service::Blob, |storage| {
-            let mut call = Call::new("HEAD", &self.path.names());
+            let mut call = StorageRequest::new("HEAD", &self.path.names());
             call.is_repeatable = false;
             work(&mut storage.session(), call)?;
             Ok(ExitCode::SUCCESS)
@@ -279,7 +281,7 @@ fn print_list(
 }
 
 /// Prints the headers that describe the blob.
-fn show(session: &mut Session<'_>, call: &Call) -> Result<(), Fault> {
+fn show(session: &mut Session<'_>, call: &StorageRequest) -> Result<(), Fault> {
     let response = session.send(call)?;
     let about_the_response =
         ["date", "server", "x-ms-request-id", "x-ms-version", "connection", "accept-ranges", "vary"];
@@ -310,11 +312,12 @@ fn copy(storage: &Storage, source: &str, to: &BlobPath) -> Result<(), Fault> {
         format!("{}/{}/{}{signature}", storage.endpoint(), path.container, escape_path(&path.name))
     };
     let mut session = storage.session();
-    let started = session.send(&Call::new("PUT", &to.names()).header("x-ms-copy-source", source))?;
+    let started =
+        session.send(&StorageRequest::new("PUT", &to.names()).header("x-ms-copy-source", source))?;
     let mut status = started.header("x-ms-copy-status").unwrap_or_default().to_owned();
     while status == "pending" {
         pause();
-        let found = session.send(&Call::new("HEAD", &to.names()))?;
+        let found = session.send(&StorageRequest::new("HEAD", &to.names()))?;
         status = found.header("x-ms-copy-status").unwrap_or_default().to_owned();
         if status != "pending" && status != "success" {
             let why = found.header("x-ms-copy-status-description").unwrap_or_default();
@@ -358,7 +361,8 @@ impl Delete {
             Snapshots::Include => "include",
             Snapshots::Only => "only",
         });
-        let call = Call::new("DELETE", &path.names()).maybe_header("x-ms-delete-snapshots", snapshots);
+        let call =
+            StorageRequest::new("DELETE", &path.names()).maybe_header("x-ms-delete-snapshots", snapshots);
         let call = call.maybe_header("x-ms-lease-id", self.lease_id.as_ref());
         // Another client may delete the same blobs while many are deleted.
         let ignored = if self.if_exists || self.recursive { "BlobNotFound" } else { "" };

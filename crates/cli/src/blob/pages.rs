@@ -10,7 +10,7 @@ use super::path::BlobPath;
 use crate::fault::EXIT_CODES;
 use crate::output::Format;
 use crate::records::Records;
-use crate::storage::Call;
+use crate::storage::StorageRequest;
 use crate::target::Target;
 
 const FIELDS: &[&str] = &["Start", "End", "Cleared"];
@@ -54,7 +54,7 @@ impl Pages {
             let mut records = Records::new(self.output, FIELDS);
             let mut marker = None::<String>;
             loop {
-                let call = Call::new("GET", &self.path.names()).with("comp", "pagelist");
+                let call = StorageRequest::new("GET", &self.path.names()).with("comp", "pagelist");
                 let call = call.maybe("snapshot", self.snapshot.as_ref());
                 let call = call.maybe("prevsnapshot", self.since.as_ref());
                 let call = call.with("maxresults", RANGES_MAX).maybe("marker", marker.as_ref());

@@ -8,7 +8,7 @@ use lazuli_model::Service;
 use super::path::BlobPath;
 use super::pause;
 use crate::fault::EXIT_CODES;
-use crate::storage::Call;
+use crate::storage::StorageRequest;
 use crate::target::Target;
 
 /// How urgent it is.
@@ -59,12 +59,12 @@ impl Rehydrate {
     pub fn run(self) -> Result<ExitCode, String> {
         self.target.storage(Service::Blob, |storage| {
             let mut session = storage.session();
-            let find = Call::new("HEAD", &self.path.names());
+            let find = StorageRequest::new("HEAD", &self.path.names());
             let found = session.send(&find)?;
             if found.header("x-ms-access-tier") != Some("Archive") {
                 return Err(format!("{} is not in the archive tier", self.path).into());
             }
-            let call = Call::new("PUT", &self.path.names()).with("comp", "tier");
+            let call = StorageRequest::new("PUT", &self.path.names()).with("comp", "tier");
             let call = call.header("x-ms-access-tier", format!("{:?}", self.tier));
             session.send(&call.header("x-ms-rehydrate-priority", format!("{:?}", self.priority)))?;
             while self.wait && session.send(&find)?.header("x-ms-archive-status").is_some() {

@@ -8,7 +8,7 @@ use lazuli_protocol::xml::write::{document, leaf, nest};
 use serde_json::{Map, Value as Json};
 
 use super::path::BlobPath;
-use crate::storage::{Call, parse_pair};
+use crate::storage::{StorageRequest, parse_pair};
 use crate::target::Target;
 
 #[derive(Args)]
@@ -35,7 +35,8 @@ impl Tags {
         self.target.storage(Service::Blob, |storage| {
             let mut session = storage.session();
             if self.tags.is_empty() && !self.clear {
-                let found = session.document(&Call::new("GET", &self.path.names()).with("comp", "tags"))?;
+                let found =
+                    session.document(&StorageRequest::new("GET", &self.path.names()).with("comp", "tags"))?;
                 let set = found.child("TagSet").map(|set| set.children.as_slice()).unwrap_or_default();
                 let pair = |tag: &crate::storage::xml::Element| {
                     (tag.text_of("Key").to_owned(), tag.text_of("Value").into())
@@ -55,7 +56,7 @@ impl Tags {
                     });
                 });
             });
-            let call = Call::new("PUT", &self.path.names()).with("comp", "tags");
+            let call = StorageRequest::new("PUT", &self.path.names()).with("comp", "tags");
             session.send(&call.header("Content-Type", "application/xml").body(body))?;
             Ok(ExitCode::SUCCESS)
         })

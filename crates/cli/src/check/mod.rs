@@ -15,7 +15,7 @@ use lazuli_store::{FORMAT_FILE, OpenError, Reading};
 use serde_json::json;
 
 use crate::engine_url::{EngineUrl, no_store};
-use crate::place::Place;
+use crate::location::StoreLocation;
 use crate::progress::{Progress, bytes_text, plural, thousands};
 use crate::summary;
 
@@ -43,7 +43,7 @@ pub struct Check {
     named: Option<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    location: StoreLocation,
 
     /// Database that servers share: postgres://…
     #[arg(long, value_name = "URL", conflicts_with_all = ["named", "location"])]
@@ -93,7 +93,7 @@ impl Check {
             }
             (None, Some(store)) if store.join(FORMAT_FILE).exists() => check_store(store, quiet)?,
             (None, Some(backup)) => check_backup(backup, quiet)?,
-            (None, None) => check_store(&existing(self.place.directory(root)?)?, quiet)?,
+            (None, None) => check_store(&existing(self.location.directory(root)?)?, quiet)?,
         };
         if self.json {
             say!("{}", json!({ "findings": outcome.findings, "examples": outcome.examples }));

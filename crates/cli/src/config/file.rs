@@ -6,7 +6,7 @@ use clap::Command;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Setting, Shape};
+use super::{Arity, Setting};
 use crate::secret;
 
 /// Maximum edit distance at which a key counts as a misspelling.
@@ -150,12 +150,12 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
         return Some(unknown(key, settings));
     };
     let wanted = match (setting.shape, value) {
-        (Shape::Switch, Value::Texts(_)) => Some("true or false"),
-        (Shape::Value, Value::Switch(_)) => Some("a value"),
-        (Shape::Value | Shape::MaybeValue, Value::Texts(texts)) if texts.len() != 1 || *kind == "a list" => {
+        (Arity::Switch, Value::Texts(_)) => Some("true or false"),
+        (Arity::Value, Value::Switch(_)) => Some("a value"),
+        (Arity::Value | Arity::MaybeValue, Value::Texts(texts)) if texts.len() != 1 || *kind == "a list" => {
             Some("one value")
         }
-        (Shape::List, Value::Switch(_)) => Some("a list of strings"),
+        (Arity::List, Value::Switch(_)) => Some("a list of strings"),
         _ => None,
     };
     if let Some(wanted) = wanted {

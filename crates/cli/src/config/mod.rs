@@ -39,12 +39,12 @@ pub struct Setting {
     /// Can it be a key of the file?
     pub is_key: bool,
     id: String,
-    shape: Shape,
+    shape: Arity,
 }
 
 /// The kind of value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Arity {
     /// None: the setting is on or off.
     Switch,
     /// One value.
@@ -83,10 +83,10 @@ fn is_about_help(long: &str) -> bool {
 fn setting((arg, long): (&Arg, &str)) -> Setting {
     let values = arg.get_num_args().unwrap_or_default();
     let shape = match arg.get_action() {
-        ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count => Shape::Switch,
-        ArgAction::Append => Shape::List,
-        _ if values.min_values() == 0 => Shape::MaybeValue,
-        _ => Shape::Value,
+        ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count => Arity::Switch,
+        ArgAction::Append => Arity::List,
+        _ if values.min_values() == 0 => Arity::MaybeValue,
+        _ => Arity::Value,
     };
     Setting {
         key: long.to_owned(),
@@ -298,11 +298,11 @@ impl Setting {
             _ => None,
         };
         match (self.shape, switch) {
-            (Shape::Switch | Shape::MaybeValue, Some(true)) => Ok(vec![OsString::from(&self.flag)]),
-            (Shape::Switch | Shape::MaybeValue, Some(false)) => Ok(vec![]),
-            (Shape::Switch, None) => Err(format!("{}: expected true or false", self.variable)),
-            (Shape::Value | Shape::MaybeValue, _) => Ok(vec![with(value)]),
-            (Shape::List, _) => Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect()),
+            (Arity::Switch | Arity::MaybeValue, Some(true)) => Ok(vec![OsString::from(&self.flag)]),
+            (Arity::Switch | Arity::MaybeValue, Some(false)) => Ok(vec![]),
+            (Arity::Switch, None) => Err(format!("{}: expected true or false", self.variable)),
+            (Arity::Value | Arity::MaybeValue, _) => Ok(vec![with(value)]),
+            (Arity::List, _) => Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect()),
         }
     }
 

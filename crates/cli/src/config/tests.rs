@@ -32,9 +32,9 @@ fn every_flag_is_a_variable_and_a_key() {
     for setting in settings.iter().filter(|setting| setting.is_key) {
         let Setting { key, flag, variable, .. } = setting;
         let (text, toml, wanted) = match setting.shape {
-            Shape::Switch => ("true", "true", flag.clone()),
-            Shape::Value | Shape::MaybeValue => ("7", "7", format!("{flag}=7")),
-            Shape::List => ("7", "['7']", format!("{flag}=7")),
+            Arity::Switch => ("true", "true", flag.clone()),
+            Arity::Value | Arity::MaybeValue => ("7", "7", format!("{flag}=7")),
+            Arity::List => ("7", "['7']", format!("{flag}=7")),
         };
         let from_file = merged(&[], &[], &format!("{key} = {toml}"));
         for (name, found) in [(key, from_file), (variable, merged(&[], &[(variable, text)], ""))] {

@@ -7,7 +7,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_server::Service;
 
 use crate::fault::Fault;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 
 /// The `User-Agent` of requests for logs.
 pub const AGENT: &str = "lazuli-logs";
@@ -40,7 +40,7 @@ impl Reader<'_> {
         let first = since.map(|since| format!("{prefix}{}", hour_path(since)));
         let mut marker = String::new();
         loop {
-            let call = Call::new("GET", &[CONTAINER])
+            let call = StorageRequest::new("GET", &[CONTAINER])
                 .with("restype", "container")
                 .with("comp", "list")
                 .with("prefix", listed(&prefix, first.as_deref(), until))
@@ -77,7 +77,7 @@ impl Reader<'_> {
         let mut place = self.places.get(name).copied().unwrap_or_default();
         while place < size {
             let last = place.saturating_add(STEP_BYTES).min(size) - 1;
-            let call = Call::new("GET", &[CONTAINER, name])
+            let call = StorageRequest::new("GET", &[CONTAINER, name])
                 .header("x-ms-range", format!("bytes={place}-{last}"))
                 .header("User-Agent", AGENT);
             let bytes = match self.session.send(&call) {

@@ -19,7 +19,7 @@ use crate::fault::{EXIT_CODES, Fault};
 use crate::progress::{Progress, plural, thousands};
 use crate::queue::message_count;
 use crate::storage::xml::Element;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 use crate::target::Target;
 
 /// Write the visible messages of a queue as JSON Lines
@@ -95,7 +95,7 @@ impl Export {
     ) -> Result<u64, Fault> {
         let mut progress = Progress::start("export", "messages", self.quiet);
         let (mut count, mut bytes) = (0, 0);
-        let mut call = Call::new("GET", &[&self.queue, "messages"])
+        let mut call = StorageRequest::new("GET", &[&self.queue, "messages"])
             .with("numofmessages", PAGE_MESSAGES_MAX)
             .with("visibilitytimeout", self.visibility_timeout);
         call.is_repeatable = false;
@@ -133,7 +133,8 @@ impl Export {
         for (done, line) in BufReader::new(file).lines().enumerate() {
             let line = line?;
             let Some((id, receipt)) = line.split_once(' ') else { continue };
-            let mut call = Call::new(method, &[&self.queue, "messages", id]).with("popreceipt", receipt);
+            let mut call =
+                StorageRequest::new(method, &[&self.queue, "messages", id]).with("popreceipt", receipt);
             if !deletes {
                 call = call.with("visibilitytimeout", 0);
             }

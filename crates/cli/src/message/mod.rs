@@ -17,7 +17,7 @@ use crate::output::Format;
 use crate::progress::{plural, thousands};
 use crate::records::Records;
 use crate::storage::xml::Element;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 use crate::target::Target;
 
 pub use import::text_of_line;
@@ -185,7 +185,7 @@ impl Message {
                 Ok(ExitCode::SUCCESS)
             }),
             MessageCommand::Clear { queue, target } => target.storage(Service::Queue, |storage| {
-                storage.session().send(&Call::new("DELETE", &[&queue, "messages"]))?;
+                storage.session().send(&StorageRequest::new("DELETE", &[&queue, "messages"]))?;
                 Ok(ExitCode::SUCCESS)
             }),
             MessageCommand::Move { from, to, max, target } => {
@@ -228,8 +228,8 @@ impl Put {
 }
 
 /// The request that adds a message.
-pub fn put_call(queue: &str, text: &str) -> Call {
-    let call = Call::new("POST", &[queue, "messages"]).header("Content-Type", "application/xml");
+pub fn put_call(queue: &str, text: &str) -> StorageRequest {
+    let call = StorageRequest::new("POST", &[queue, "messages"]).header("Content-Type", "application/xml");
     call.body(message_document(text))
 }
 
@@ -240,7 +240,8 @@ fn message_document(text: &str) -> Vec<u8> {
 impl Read {
     fn run(self, visibility_timeout: Option<u32>) -> Result<ExitCode, String> {
         self.target.storage(Service::Queue, |storage| {
-            let call = Call::new("GET", &[&self.queue, "messages"]).with("numofmessages", self.count);
+            let call =
+                StorageRequest::new("GET", &[&self.queue, "messages"]).with("numofmessages", self.count);
             let mut call = match visibility_timeout {
                 Some(seconds) => call.with("visibilitytimeout", seconds),
                 None => call.with("peekonly", "true"),
@@ -280,8 +281,9 @@ fn record(message: &Element, encoding: &Encoding) -> Result<Vec<Json>, String> {
 }
 
 impl Held {
-    fn call(&self, method: &'static str) -> Call {
-        Call::new(method, &[&self.queue, "messages", &self.id]).with("popreceipt", &self.pop_receipt)
+    fn call(&self, method: &'static str) -> StorageRequest {
+        StorageRequest::new(method, &[&self.queue, "messages", &self.id])
+            .with("popreceipt", &self.pop_receipt)
     }
 }
 
@@ -313,7 +315,7 @@ fn move_all(session: &mut Session<'_>, from: &str, to: &str, max: Option<u64>) -
         if count == 0 {
             break;
         }
-        let call = Call::new("PUT", &[from, "messages"]).with("comp", "move").with("to", to);
+        let call = StorageRequest::new("PUT", &[from, "messages"]).with("comp", "move").with("to", to);
         let response = match session.send(&call.with("numofmessages", count)) {
             Ok(response) => response,
             Err(fault) => {

@@ -26,7 +26,7 @@ use super::Serve;
 use crate::export::FileFormat;
 use crate::fault::Fault;
 use crate::import::source::Source;
-use crate::storage::Call;
+use crate::storage::StorageRequest;
 
 /// The largest file that becomes a blob.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -108,16 +108,17 @@ impl Seeder {
         let (service, name, call) = match item {
             Item::Table(name) => {
                 let body = serde_json::json!({ "TableName": name }).to_string();
-                let call = Call::new("POST", &["Tables"]).header("Content-Type", "application/json");
+                let call =
+                    StorageRequest::new("POST", &["Tables"]).header("Content-Type", "application/json");
                 (
                     Service::Table,
                     name,
                     call.header("Accept", "application/json;odata=nometadata").body(body.into()),
                 )
             }
-            Item::Queue(name) => (Service::Queue, name, Call::new("PUT", &[name])),
+            Item::Queue(name) => (Service::Queue, name, StorageRequest::new("PUT", &[name])),
             Item::Container(name, is_public) => {
-                let call = Call::new("PUT", &[name]).with("restype", "container");
+                let call = StorageRequest::new("PUT", &[name]).with("restype", "container");
                 let access = is_public.then_some("blob");
                 (Service::Blob, name, call.maybe_header("x-ms-blob-public-access", access))
             }
@@ -129,7 +130,7 @@ impl Seeder {
         }
     }
 
-    async fn send(&self, service: Service, call: Call) -> Result<u16, (u16, String)> {
+    async fn send(&self, service: Service, call: StorageRequest) -> Result<u16, (u16, String)> {
         let mut request = Request::new(call.method, format!("/{}{}", self.account, call.target()));
         request = request.with("Host", "127.0.0.1").with("x-ms-version", VERSION);
         for (name, value) in call.headers {
@@ -211,8 +212,9 @@ impl Seeder {
                 _ => line,
             };
             let body = document(|out| nest(out, "QueueMessage", |out| leaf(out, "MessageText", &text)));
-            let call =
-                Call::new("POST", &[&name, "messages"]).header("Content-Type", "application/xml").body(body);
+            let call = StorageRequest::new("POST", &[&name, "messages"])
+                .header("Content-Type", "application/xml")
+                .body(body);
             self.send(Service::Queue, call).await.map_err(|(_, why)| failed(&why))?;
         }
         Ok(())
@@ -244,7 +246,7 @@ impl Seeder {
             )));
         }
         let content = std::fs::read(file).map_err(|error| failed(&error))?;
-        let call = Call::new("PUT", &[container, name]).header("x-ms-blob-type", "BlockBlob");
+        let call = StorageRequest::new("PUT", &[container, name]).header("x-ms-blob-type", "BlockBlob");
         let call = call.header("x-ms-blob-content-type", crate::blob::content_type(file)).body(content);
         self.send(Service::Blob, call).await.map(drop).map_err(|(_, why)| failed(&why))
     }

@@ -3,12 +3,12 @@
 //! [`Storage`] says where the service is and how to sign; a [`Session`] is one connection to it. Threads that work at the
 //! same time have a session each. Requests go through the HTTP client of `probe`, like those of every other tool.
 
-mod call;
 mod local;
+mod request;
 mod session;
 pub mod xml;
 
-pub use call::{Call, escape, escape_path, parse_pair};
+pub use request::{StorageRequest, escape, escape_path, parse_pair};
 pub use session::Session;
 
 use std::path::Path;

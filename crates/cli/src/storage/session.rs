@@ -6,7 +6,7 @@ use std::time::Duration;
 use lazuli_probe::blocking::Client;
 use lazuli_probe::{Request, Response};
 
-use super::call::Call;
+use super::request::StorageRequest;
 use super::xml::Element;
 use super::{Credential, Storage};
 use crate::fault::{Fault, Rejected};
@@ -30,7 +30,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a request. A status of 400 or above is an error.
-    pub fn send(&mut self, call: &Call) -> Result<Response, Fault> {
+    pub fn send(&mut self, call: &StorageRequest) -> Result<Response, Fault> {
         let attempts = if call.is_repeatable { ATTEMPTS_MAX } else { 1 };
         let mut wait = FIRST_WAIT;
         for _ in 1..attempts {
@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a request, and reports whether the resource exists.
-    pub fn exists(&mut self, call: &Call) -> Result<bool, Fault> {
+    pub fn exists(&mut self, call: &StorageRequest) -> Result<bool, Fault> {
         match self.send(call) {
             Ok(_) => Ok(true),
             Err(Fault::Rejected(error)) if error.status == 404 => Ok(false),
@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a request. An error with this code counts as success; returns whether the request itself succeeded.
-    pub fn send_unless(&mut self, call: &Call, code: &str) -> Result<bool, Fault> {
+    pub fn send_unless(&mut self, call: &StorageRequest, code: &str) -> Result<bool, Fault> {
         match self.send(call) {
             Ok(_) => Ok(true),
             Err(Fault::Rejected(error)) if error.code == code => Ok(false),
@@ -63,19 +63,19 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a request, and reads the document of its response.
-    pub fn document(&mut self, call: &Call) -> Result<Element, Fault> {
+    pub fn document(&mut self, call: &StorageRequest) -> Result<Element, Fault> {
         let response = self.send(call)?;
         Ok(Element::parse(&response.body)?)
     }
 
-    fn attempt(&mut self, call: &Call) -> Result<Response, Fault> {
+    fn attempt(&mut self, call: &StorageRequest) -> Result<Response, Fault> {
         let request = self.request(call);
         let response =
             self.client.exchange(&request).map_err(|error| Fault::NoResponse(error.to_string()))?;
         if response.status < 400 { Ok(response) } else { Err(Fault::Rejected(rejected(&response))) }
     }
 
-    fn request(&self, call: &Call) -> Request {
+    fn request(&self, call: &StorageRequest) -> Request {
         let Storage { endpoint, credential, .. } = self.storage;
         let path = format!("{}{}", endpoint.path(), call.target());
         let mut target = if path.starts_with('/') { path } else { format!("/{path}") };

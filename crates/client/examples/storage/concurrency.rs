@@ -25,7 +25,7 @@ async fn optimistic(storage: &Storage) -> Result<()> {
 
     // The update with the first ETag is rejected, and changes nothing.
     let late = container.put("hello", "new content", &[("If-Match", first.etag())]).await?;
-    assert_eq!(late.refusal(), (412, "ConditionNotMet"));
+    assert_eq!(late.rejection(), (412, "ConditionNotMet"));
     assert_eq!(container.get("hello", &[]).await?.expect(200)?.text(), "Blob updated by a third party.");
     println!("precondition failure as expected: the ETag does not match");
 
@@ -49,15 +49,15 @@ async fn pessimistic(storage: &Storage) -> Result<()> {
 
     // Nobody else gets a lease, and nobody writes without one.
     let second = container.lease("hello", "acquire", &acquire).await?;
-    assert_eq!(second.refusal(), (409, "LeaseAlreadyPresent"));
+    assert_eq!(second.rejection(), (409, "LeaseAlreadyPresent"));
     let foreign = container.put("hello", "Update without lease, will fail", &[]).await?;
-    assert_eq!(foreign.refusal(), (412, "LeaseIdMissing"));
+    assert_eq!(foreign.rejection(), (412, "LeaseIdMissing"));
     println!("precondition failure as expected: the blob is leased");
 
     // After 15 seconds the lease has expired. Its id is invalid, and a write without one succeeds.
     storage.wait(LEASE_TIME).await;
     let late = container.put("hello", "too late", &own).await?;
-    assert_eq!(late.refusal(), (412, "LeaseLost"));
+    assert_eq!(late.rejection(), (412, "LeaseLost"));
     container.put("hello", "updated by somebody else", &[]).await?.expect(201)?;
     container.drop().await
 }

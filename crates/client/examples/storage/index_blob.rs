@@ -117,7 +117,7 @@ impl Staff {
     /// The entries of a list, and its version if there is one.
     async fn list(&self, last_name: &str) -> Result<(Vec<String>, Option<String>)> {
         let found = self.names.get(last_name, &[]).await?;
-        if found.refusal() == (404, "BlobNotFound") {
+        if found.rejection() == (404, "BlobNotFound") {
             return Ok((Vec::new(), None));
         }
         let found = found.expect(200)?;

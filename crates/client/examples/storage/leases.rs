@@ -22,9 +22,9 @@ async fn exclusive_write_shared_read(container: &Container) -> Result<()> {
     let own = [("x-ms-lease-id", lease.as_str())];
     container.put("shared-read", "2", &own).await?.expect(201)?;
     let foreign = container.put("shared-read", "3", &[]).await?;
-    assert_eq!(foreign.refusal(), (412, "LeaseIdMissing"));
+    assert_eq!(foreign.rejection(), (412, "LeaseIdMissing"));
     let foreign = container.delete("shared-read", &[("x-ms-lease-id", OTHER)]).await?;
-    assert_eq!(foreign.refusal(), (412, "LeaseIdMismatchWithBlobOperation"));
+    assert_eq!(foreign.rejection(), (412, "LeaseIdMismatchWithBlobOperation"));
     assert_eq!(container.get("shared-read", &[]).await?.expect(200)?.text(), "2");
     release(container, "shared-read", &lease).await
 }
@@ -35,11 +35,11 @@ async fn exclusive_write_exclusive_read(container: &Container) -> Result<()> {
     let own = [("x-ms-lease-id", lease.as_str())];
     assert_eq!(container.get("exclusive", &own).await?.expect(200)?.text(), "1");
     let foreign = container.get("exclusive", &[("x-ms-lease-id", OTHER)]).await?;
-    assert_eq!(foreign.refusal(), (412, "LeaseIdMismatchWithBlobOperation"));
+    assert_eq!(foreign.rejection(), (412, "LeaseIdMismatchWithBlobOperation"));
     release(container, "exclusive", &lease).await?;
     // Without a lease no id is valid, so a program that reads has to acquire one.
     let late = container.get("exclusive", &own).await?;
-    assert_eq!(late.refusal(), (412, "LeaseNotPresentWithBlobOperation"));
+    assert_eq!(late.rejection(), (412, "LeaseNotPresentWithBlobOperation"));
     Ok(())
 }
 
@@ -54,7 +54,7 @@ async fn shared_write_exclusive_read(container: &Container) -> Result<()> {
     let read = |lease: String| async move { properties(container, &lease).await };
     assert_eq!(read(lease.clone()).await?.status(), 200);
     assert_eq!(container.list("inbox/").await?, ["inbox/a", "inbox/b"]);
-    assert_eq!(read(OTHER.to_owned()).await?.refusal(), (412, "LeaseIdMismatchWithContainerOperation"));
+    assert_eq!(read(OTHER.to_owned()).await?.rejection(), (412, "LeaseIdMismatchWithContainerOperation"));
     release(container, "", &lease).await
 }
 

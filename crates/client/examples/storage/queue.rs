@@ -80,7 +80,7 @@ impl Queue {
     pub async fn delete(&self, message: &Message) -> Result<bool> {
         let target = format!("/messages/{}?popreceipt={}", message.id, escape(&message.receipt));
         let reply = self.link.send(Request::new("DELETE", self.target(&target))).await?;
-        match reply.refusal() {
+        match reply.rejection() {
             (204, _) => Ok(true),
             (404, "MessageNotFound") | (400, "PopReceiptMismatch") => Ok(false),
             _ => reply.expect(204).map(|_| true),

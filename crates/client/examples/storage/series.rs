@@ -22,7 +22,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
     count(&series, blob, 23 * 60 + 59).await?;
     // The loser of a race reads again, instead of overwriting what it has not seen.
     let late = series.put(blob, stale.body(), &[("If-Match", stale.etag())]).await?;
-    assert_eq!(late.refusal(), (412, "ConditionNotMet"));
+    assert_eq!(late.rejection(), (412, "ConditionNotMet"));
     count(&series, blob, 9 * 60).await?;
     let chart = read(&series.get(blob, &[]).await?.expect(200)?.text())?;
     assert_eq!((chart.len(), chart[540], chart[1439], chart.iter().sum::<u32>()), (MINUTES, 2, 1, 3));

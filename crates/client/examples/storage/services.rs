@@ -29,8 +29,8 @@ const TICKS_PER_SECOND: u64 = 10_000_000;
 pub struct Storage {
     /// Tables, by the client of this project.
     pub tables: TableService,
-    queues: Place,
-    blobs: Place,
+    queues: ServiceAddress,
+    blobs: ServiceAddress,
     /// Counts the names that were given.
     names: AtomicU64,
     time: Arc<Time>,
@@ -50,7 +50,7 @@ impl Storage {
         let time = Arc::new(Time::default());
         let place = |service| {
             let endpoint = parsed.endpoints(service).map_err(input)?.primary.parse()?;
-            Ok::<_, Error>(Place {
+            Ok::<_, Error>(ServiceAddress {
                 endpoint,
                 signer: Signer::new(service, name, key.clone()),
                 time: time.clone(),
@@ -81,7 +81,11 @@ impl Storage {
         let place = |service| {
             let address = running.listen.get(service).ok_or_else(|| Error::input("not served"))?;
             let endpoint = format!("http://{address}/devstoreaccount1").parse()?;
-            Ok::<_, Error>(Place { endpoint, signer: Signer::development(service), time: time.clone() })
+            Ok::<_, Error>(ServiceAddress {
+                endpoint,
+                signer: Signer::development(service),
+                time: time.clone(),
+            })
         };
         let account = Account::development_at(place(Service::Table)?.endpoint.as_str())?;
         let tables = TableService::builder(account).environment(Moved(System::default(), time.clone()));
@@ -158,13 +162,13 @@ impl Environment for Moved {
 
 /// Where a service is, and how requests to it are signed.
 #[derive(Clone)]
-struct Place {
+struct ServiceAddress {
     endpoint: Endpoint,
     signer: Signer,
     time: Arc<Time>,
 }
 
-impl Place {
+impl ServiceAddress {
     fn open(&self) -> Link {
         let authority = self.endpoint.authority();
         let client = if self.endpoint.is_https() {
@@ -181,7 +185,7 @@ impl Place {
 /// A connection to a service. Clones share it.
 #[derive(Clone)]
 pub struct Link {
-    place: Place,
+    place: ServiceAddress,
     client: Arc<Mutex<Client>>,
 }
 
@@ -216,7 +220,7 @@ impl Reply {
     }
 
     /// Status and error code, for comparisons with what is documented.
-    pub fn refusal(&self) -> (u16, &str) {
+    pub fn rejection(&self) -> (u16, &str) {
         (self.0.status, self.header("x-ms-error-code"))
     }
 
@@ -242,7 +246,7 @@ impl Reply {
         if self.0.status == status {
             return Ok(self);
         }
-        let (found, code) = self.refusal();
+        let (found, code) = self.rejection();
         Err(Error::input(format!("status {found} {code} instead of {status}: {}", self.text())))
     }
 }

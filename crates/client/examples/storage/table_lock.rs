@@ -62,7 +62,7 @@ impl<'c> Lock<'c> {
         let seconds = LEASE_TIME.as_secs().to_string();
         let reply = locks.lease("Locked", "acquire", &[("x-ms-lease-duration", &seconds)]).await?;
         if reply.status() != 201 {
-            let (status, code) = reply.refusal();
+            let (status, code) = reply.rejection();
             return Ok(Err((status, code.to_owned())));
         }
         let lock = Self { locks, lease: reply.header("x-ms-lease-id").to_owned() };
@@ -76,7 +76,7 @@ impl<'c> Lock<'c> {
 
     async fn renew(&self) -> Result<(u16, String)> {
         let reply = self.locks.lease("Locked", "renew", &[("x-ms-lease-id", &self.lease)]).await?;
-        let (status, code) = reply.refusal();
+        let (status, code) = reply.rejection();
         Ok((status, code.to_owned()))
     }
 

@@ -18,7 +18,7 @@ use crate::table::Table;
 use crate::versioned::ETag;
 use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, entity_path, key};
 use wire::{boundary_id, call, tags};
-pub(crate) use wire::{query, refusal};
+pub(crate) use wire::{error_body, query};
 
 /// Maximum overhead of one operation besides its URL and body: headers and boundaries.
 const ENVELOPE_BYTES: usize = 512;

@@ -3,14 +3,14 @@
 use http::Method;
 use lazuli_model::EntityKey;
 use lazuli_protocol::reply;
-use lazuli_protocol::reply::Refusal;
+use lazuli_protocol::reply::ErrorBody;
 use lazuli_protocol::table::batch::send;
 use lazuli_protocol::table::batch::send::{Answer, Body, Inner};
 
 use crate::decode::decode_entity;
 use crate::entity::Entity;
 use crate::error::{Error, Result, Said};
-use crate::request::{Call, MINIMAL_METADATA};
+use crate::request::{MINIMAL_METADATA, TableRequest};
 use crate::table::Table;
 use crate::versioned::{ETag, Versioned};
 use crate::write::entity_path;
@@ -50,21 +50,21 @@ pub(super) fn boundary_id(table: &Table) -> String {
     format!("{:016x}{:016x}", environment.random(), environment.random())
 }
 
-pub(super) fn call(body: Body) -> Call {
-    Call::new("EntityGroupTransaction", Method::POST, "$batch")
+pub(super) fn call(body: Body) -> TableRequest {
+    TableRequest::new("EntityGroupTransaction", Method::POST, "$batch")
         .header("accept", "multipart/mixed")
         .body(&body.content_type, body.bytes)
 }
 
 /// The error for a failed operation of a batch; `None` if it succeeded.
-pub(crate) fn refusal(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
+pub(crate) fn error_body(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
     if answer.status < 300 {
         return None;
     }
-    let refusal = reply::refusal(answer.body).unwrap_or_else(|| Refusal {
+    let rejection = reply::error_body(answer.body).unwrap_or_else(|| ErrorBody {
         code: String::new(),
         message: format!("an operation of the batch failed with status {}", answer.status),
     });
-    let (code, message) = (refusal.code, refusal.message);
+    let (code, message) = (rejection.code, rejection.message);
     Some(Error::service(Said { status: answer.status, code, message, request_id, in_batch: true }))
 }

@@ -82,13 +82,13 @@ pub struct Context {
     /// Distinguishes the handles of this context from those of others.
     id: u64,
     slots: Vec<Option<Slot>>,
-    places: HashMap<Place, usize>,
+    places: HashMap<EntityAddress, usize>,
     /// Pending changes, in order.
     pending: Vec<Pending>,
 }
 
 /// Location of an entity: its table, in lower case, and its keys.
-type Place = (String, EntityKey);
+type EntityAddress = (String, EntityKey);
 
 /// A pending change.
 struct Pending {
@@ -359,7 +359,7 @@ impl Drop for Context {
     }
 }
 
-fn place<T: Entity>(table: &Table, entity: &T) -> Result<Place> {
+fn place<T: Entity>(table: &Table, entity: &T) -> Result<EntityAddress> {
     Ok((table.table_name().folded(), entity.key()?))
 }
 

@@ -21,7 +21,7 @@ use crate::account::{Account, Endpoint};
 use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::pipeline::Pipeline;
-use crate::request::Call;
+use crate::request::TableRequest;
 use crate::table::Table;
 
 pub use lazuli_protocol::xml::send::Stats;
@@ -263,8 +263,8 @@ impl TableService {
         send::read_stats(&answer.body).map_err(unreadable)
     }
 
-    fn of_service(&self, operation: &'static str, method: Method, comp: &str) -> Call {
-        Call::xml(operation, method, "").query("restype", "service").query("comp", comp)
+    fn of_service(&self, operation: &'static str, method: Method, comp: &str) -> TableRequest {
+        TableRequest::xml(operation, method, "").query("restype", "service").query("comp", comp)
     }
 }
 

@@ -8,7 +8,7 @@ use lazuli_protocol::reply;
 
 use super::TableService;
 use crate::error::{Error, Result};
-use crate::request::{Call, NO_METADATA};
+use crate::request::{NO_METADATA, TableRequest};
 use crate::trail::Trail;
 
 const NEXT_TABLE_NAME: &str = "x-ms-continuation-nexttablename";
@@ -131,7 +131,7 @@ impl TableService {
     /// # Ok(()) })
     /// ```
     pub async fn tables_page(&self, options: &TablesOptions) -> Result<TablesPage> {
-        let call = Call::new("QueryTables", Method::GET, "Tables")
+        let call = TableRequest::new("QueryTables", Method::GET, "Tables")
             .query_some("$filter", options.filter())
             .query_some("$top", options.top.map(|top| top.to_string()))
             .query_some("NextTableName", options.continuation.as_deref())

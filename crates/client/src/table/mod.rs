@@ -16,7 +16,7 @@ use lazuli_protocol::xml;
 
 use crate::error::{Applied, Error, Result};
 use crate::partition::Partition;
-use crate::request::{Call, NO_METADATA, path};
+use crate::request::{NO_METADATA, TableRequest, path};
 use crate::service::{TableService, unreadable};
 use crate::write::key;
 
@@ -116,7 +116,7 @@ impl Table {
         Ok(Partition::new(self.clone(), key.partition))
     }
 
-    async fn send(&self, call: &Call) -> Result<crate::pipeline::Response> {
+    async fn send(&self, call: &TableRequest) -> Result<crate::pipeline::Response> {
         self.service.pipeline.send(call).await
     }
 
@@ -137,7 +137,7 @@ impl Table {
 
     /// `uncertain`: an earlier request may have been applied.
     pub(crate) async fn create_after(&self, uncertain: bool) -> Result<()> {
-        let call = Call::new("CreateTable", Method::POST, "Tables")
+        let call = TableRequest::new("CreateTable", Method::POST, "Tables")
             .header("accept", NO_METADATA)
             .header("prefer", "return-no-content")
             .body("application/json", json::send::table(self.name()))
@@ -184,8 +184,9 @@ impl Table {
     /// `uncertain`: an earlier request may have been applied.
     pub(crate) async fn delete_after(&self, uncertain: bool) -> Result<()> {
         let target = path(|out| url::table_path(out, self.name()));
-        let call =
-            Call::new("DeleteTable", Method::DELETE, target).header("accept", NO_METADATA).after(uncertain);
+        let call = TableRequest::new("DeleteTable", Method::DELETE, target)
+            .header("accept", NO_METADATA)
+            .after(uncertain);
         match self.send(&call).await {
             Err(error) if error.is_not_found() && error.applied() == Applied::Unknown => Ok(()),
             other => other.map(|_| ()),
@@ -221,7 +222,7 @@ impl Table {
     /// ```
     pub async fn exists(&self) -> Result<bool> {
         let target = path(|out| url::table_path(out, self.name()));
-        let call = Call::new("QueryTable", Method::GET, target).header("accept", NO_METADATA);
+        let call = TableRequest::new("QueryTable", Method::GET, target).header("accept", NO_METADATA);
         match self.send(&call).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
@@ -241,7 +242,7 @@ impl Table {
     /// # Ok(()) })
     /// ```
     pub async fn policies(&self) -> Result<Vec<SignedIdentifier>> {
-        let call = Call::xml("GetTableAcl", Method::GET, self.name()).query("comp", "acl");
+        let call = TableRequest::xml("GetTableAcl", Method::GET, self.name()).query("comp", "acl");
         let answer = self.send(&call).await?;
         xml::send::read_acl(&answer.body).map_err(unreadable)
     }
@@ -267,7 +268,7 @@ impl Table {
     /// # Ok(()) })
     /// ```
     pub async fn set_policies(&self, policies: &[SignedIdentifier]) -> Result<()> {
-        let call = Call::xml("SetTableAcl", Method::PUT, self.name())
+        let call = TableRequest::xml("SetTableAcl", Method::PUT, self.name())
             .query("comp", "acl")
             .body("application/xml", xml::send::write_acl(policies));
         self.send(&call).await.map(|_| ())

@@ -8,7 +8,7 @@ use crate::decode::decode_entity;
 use crate::entity::Entity;
 use crate::error::Result;
 use crate::page::{Continuation, Explain, PageRequest, PageSource, RawPage};
-use crate::request::{Call, MINIMAL_METADATA};
+use crate::request::{MINIMAL_METADATA, TableRequest};
 use crate::transport::BoxFuture;
 use crate::versioned::Versioned;
 use crate::write::{entity_path, key};
@@ -109,7 +109,7 @@ impl Table {
         options: &GetOptions,
     ) -> Result<Versioned<T>> {
         let key = key(partition_key.into(), row_key.into())?;
-        let call = Call::new("QueryEntity", Method::GET, entity_path(&self.name, &key))
+        let call = TableRequest::new("QueryEntity", Method::GET, entity_path(&self.name, &key))
             .query_some("$select", select(&options.select))
             .header("accept", MINIMAL_METADATA)
             .at_secondary(options.secondary);
@@ -144,12 +144,12 @@ fn select(names: &[String]) -> Option<String> {
 }
 
 /// The request for a page.
-pub(crate) fn page_call(request: PageRequest) -> Call {
+pub(crate) fn page_call(request: PageRequest) -> TableRequest {
     let Continuation { partition, row } = match request.continuation {
         Some(place) => place,
         None => Continuation { partition: String::new(), row: None },
     };
-    Call::new("QueryEntities", Method::GET, format!("{}()", request.table))
+    TableRequest::new("QueryEntities", Method::GET, format!("{}()", request.table))
         .query_some("$filter", request.filter)
         .query_some("$select", select(&request.select))
         .query_some("$top", request.top.map(|top| top.to_string()))

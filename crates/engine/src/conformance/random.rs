@@ -11,7 +11,7 @@ use super::support::{Add, Become, append, delete, everything, put, range, scan_o
 use crate::adopt::{Adopted, Unfit};
 use crate::memory::Memory;
 use crate::types::{
-    Applied, Bound, Condition, KeyRange, Next, Place, Row, Scan, TableId, Verdict, Version, Write,
+    Applied, Bound, Condition, KeyPosition, KeyRange, Next, Row, Scan, TableId, Verdict, Version, Write,
 };
 use crate::{Clock, Engine, Error};
 
@@ -210,7 +210,7 @@ impl Pair {
     }
 
     fn bound(&mut self) -> Bound {
-        let place = Place { partition: self.text().into(), row: self.text().into() };
+        let place = KeyPosition { partition: self.text().into(), row: self.text().into() };
         match self.rng.below(5) {
             0 => Bound::Open,
             1 => Bound::AfterPartition(place.partition),

@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::support::{
     TABLE, after, at, beside, done, everything, fill, page, place, put, range, row_texts, scan_of, upsert,
 };
-use crate::types::{Bound, Condition, KeyRange, Place, Scan, TableId, Verdict};
+use crate::types::{Bound, Condition, KeyPosition, KeyRange, Scan, TableId, Verdict};
 use crate::{Clock, Error};
 
 /// Every pair of bounds on either side of rows, partitions, gaps and prefixes.
@@ -98,8 +98,8 @@ pub async fn ranges_are_read_in_turn(factory: &impl Factory) {
 }
 
 /// What is left of `ranges` from `next` on.
-fn resume(ranges: &[KeyRange], next: &Place) -> Vec<KeyRange> {
-    let key = |place: &Place| (units(&place.partition), units(&place.row));
+fn resume(ranges: &[KeyRange], next: &KeyPosition) -> Vec<KeyRange> {
+    let key = |place: &KeyPosition| (units(&place.partition), units(&place.row));
     let is_over = |range: &KeyRange| match &range.end {
         Bound::Open => false,
         Bound::Included(end) => key(end) < key(next),

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::Engine;
 use crate::types::{
-    Applied, Bound, Change, Condition, KeyRange, Next, Page, Place, Rejected, Row, Scan, TableId, Update,
-    Verdict, Version, Write,
+    Applied, Bound, Change, Condition, KeyPosition, KeyRange, Next, Page, Rejected, Row, Scan, TableId,
+    Update, Verdict, Version, Write,
 };
 
 /// The table that most cases use.
@@ -111,8 +111,8 @@ pub async fn get(engine: &dyn Engine, table: TableId, partition: &str, row: &str
 }
 
 /// A position.
-pub fn place(partition: &str, row: &str) -> Place {
-    Place { partition: partition.into(), row: row.into() }
+pub fn place(partition: &str, row: &str) -> KeyPosition {
+    KeyPosition { partition: partition.into(), row: row.into() }
 }
 
 /// Included.

@@ -1,6 +1,6 @@
 //! How much content is stored, as metrics.
 
-use crate::figure::Figure;
+use crate::metric::Metric;
 
 /// How much content is stored. All numbers are bytes and include checksums and padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,17 +19,17 @@ pub struct ContentStatus {
 
 impl ContentStatus {
     /// The metrics of a content store.
-    pub fn figures(&self) -> Vec<Figure> {
+    pub fn metrics(&self) -> Vec<Metric> {
         vec![
-            Figure::gauge("content_live_bytes", "Content that is in use.", self.live),
-            Figure::gauge("content_writing_bytes", "Content of uploads in progress.", self.writing),
-            Figure::gauge("content_dead_bytes", "Content that waits to be freed.", self.dead),
-            Figure::gauge(
+            Metric::gauge("content_live_bytes", "Content that is in use.", self.live),
+            Metric::gauge("content_writing_bytes", "Content of uploads in progress.", self.writing),
+            Metric::gauge("content_dead_bytes", "Content that waits to be freed.", self.dead),
+            Metric::gauge(
                 "content_unswept_bytes",
                 "Content of earlier processes that no sweep has examined yet.",
                 self.unswept,
             ),
-            Figure::counter("content_freed_bytes_total", "Content that was freed.", self.freed),
+            Metric::counter("content_freed_bytes_total", "Content that was freed.", self.freed),
         ]
     }
 }

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::types::Place;
+use crate::types::KeyPosition;
 
 /// Characters around every boundary of the encoding.
 const EDGES: [char; 16] = [
@@ -160,7 +160,7 @@ proptest! {
 }
 
 fn bound() -> impl Strategy<Value = Bound> {
-    let place = || (edgy_text(), edgy_text()).prop_map(|(partition, row)| Place { partition, row });
+    let place = || (edgy_text(), edgy_text()).prop_map(|(partition, row)| KeyPosition { partition, row });
     prop_oneof![
         Just(Bound::Open),
         place().prop_map(Bound::Included),
@@ -169,7 +169,7 @@ fn bound() -> impl Strategy<Value = Bound> {
     ]
 }
 
-fn order_to(key: &(String, String), place: &Place) -> Ordering {
+fn order_to(key: &(String, String), place: &KeyPosition) -> Ordering {
     order(&key.0, &place.partition).then(order(&key.1, &place.row))
 }
 

@@ -1,6 +1,6 @@
 //! What a filter reads, as [`lazuli_filter::Plan`] prints it: the class, the ranges, and the residual.
 
-use lazuli_filter::{Bound, Class, KeyRange, Place, Plan, RANGES_MAX, Schema, parse, plan};
+use lazuli_filter::{Bound, Class, KeyPosition, KeyRange, Plan, RANGES_MAX, Schema, parse, plan};
 
 use crate::entity::Entity;
 use crate::naive;
@@ -262,7 +262,7 @@ fn coarse_regions_imply_nothing() {
 
 #[test]
 fn windows() {
-    let place = |partition: &str, row: &str| Place { partition: partition.into(), row: row.into() };
+    let place = |partition: &str, row: &str| KeyPosition { partition: partition.into(), row: row.into() };
     let from = KeyRange { start: Bound::Included(place("b", "2")), end: Bound::Open };
     #[track_caller]
     fn check_window(filter: &str, window: &KeyRange, expected: &str) {

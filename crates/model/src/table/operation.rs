@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::kind::{Effort, OperationKind};
+use crate::kind::{OperationKind, ReadCost};
 use crate::policy::SignedIdentifier;
 use crate::properties::{PropertiesUpdate, ServiceProperties};
 use crate::table::filter::Expr;
@@ -210,7 +210,7 @@ pub struct Page {
     /// Where to continue.
     pub next: Option<Position>,
     /// How much reading it took.
-    pub effort: Effort,
+    pub effort: ReadCost,
 }
 
 impl Page {

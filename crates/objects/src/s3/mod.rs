@@ -23,7 +23,7 @@ use lazuli_engine::Clock;
 use self::http::{Http, Request, Response};
 use self::sign::Signer;
 use crate::credentials::Credentials;
-use crate::store::{Call, Failure, ObjectBody, Objects, Page};
+use crate::store::{Failure, ObjectBody, Objects, Page, StoreFuture};
 use crate::url::ObjectsUrl;
 
 /// Objects on one page of a listing.
@@ -106,7 +106,7 @@ fn length_of(response: &Response) -> Option<u64> {
 }
 
 impl Objects for S3 {
-    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> Call<'a, ()> {
+    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let mut request = self.request(Method::PUT, name).body(parts);
             if is_new {
@@ -116,7 +116,7 @@ impl Objects for S3 {
         })
     }
 
-    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> Call<'a, ObjectBody> {
+    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> StoreFuture<'a, ObjectBody> {
         Box::pin(async move {
             let last = range.end.saturating_sub(1);
             let request =
@@ -137,14 +137,14 @@ impl Objects for S3 {
         })
     }
 
-    fn head<'a>(&'a self, name: &'a str) -> Call<'a, u64> {
+    fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64> {
         Box::pin(async move {
             let response = self.send(&self.request(Method::HEAD, name)).await?;
             length_of(&response).ok_or(Failure::Unclear)
         })
     }
 
-    fn delete<'a>(&'a self, name: &'a str) -> Call<'a, ()> {
+    fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             match self.send(&self.request(Method::DELETE, name)).await {
                 Ok(_) | Err(Failure::Missing) => Ok(()),
@@ -153,7 +153,7 @@ impl Objects for S3 {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> Call<'a, Page> {
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page> {
         Box::pin(async move {
             let mut request = self
                 .request(Method::GET, "")

@@ -10,13 +10,13 @@ use crate::ledger::{Book, Own};
 use crate::memory::InMemory;
 
 /// Front ends on one bucket, one after the other.
-struct Place {
+struct BucketHome {
     bucket: Bucket,
     book: Book,
     open: Option<Arc<Own>>,
 }
 
-impl Home for Place {
+impl Home for BucketHome {
     async fn open(&mut self) -> Arc<dyn Content> {
         if let Some(own) = self.open.take() {
             own.leave();
@@ -30,10 +30,10 @@ impl Home for Place {
 struct Buckets;
 
 impl Factory for Buckets {
-    type Home = Place;
+    type Home = BucketHome;
 
-    async fn home(&self) -> Place {
-        Place {
+    async fn home(&self) -> BucketHome {
+        BucketHome {
             bucket: Bucket::over(Arc::new(InMemory::default()), "some/prefix"),
             book: Book::default(),
             open: None,

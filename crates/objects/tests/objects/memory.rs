@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
-use lazuli_objects::store::{Call, Failure, ObjectBody, Objects, Page};
+use lazuli_objects::store::{Failure, ObjectBody, Objects, Page, StoreFuture};
 
 /// Objects on one page of a listing: few, so that tests see several pages.
 const PAGE: usize = 100;
@@ -86,7 +86,7 @@ impl http_body::Body for Cut {
 }
 
 impl Objects for InMemory {
-    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> Call<'a, ()> {
+    fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             // As slow as a network: others go on meanwhile.
             tokio::task::yield_now().await;
@@ -99,22 +99,22 @@ impl Objects for InMemory {
         })
     }
 
-    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> Call<'a, ObjectBody> {
+    fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> StoreFuture<'a, ObjectBody> {
         Box::pin(async move { self.read(name, range) })
     }
 
-    fn head<'a>(&'a self, name: &'a str) -> Call<'a, u64> {
+    fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64> {
         Box::pin(async move { self.object(name).map(|bytes| bytes.len() as u64).ok_or(Failure::Missing) })
     }
 
-    fn delete<'a>(&'a self, name: &'a str) -> Call<'a, ()> {
+    fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.replace(name, None);
             Ok(())
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> Call<'a, Page> {
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page> {
         Box::pin(async move {
             let state = self.lock();
             let range = state.objects.range::<str, _>((Bound::Excluded(after), Bound::Unbounded));

@@ -9,12 +9,12 @@ use lazuli_engine::{Clock, Engine, Error, content_conformance_tests};
 use crate::support::{client, open, schema, server, url_of};
 
 /// Front ends on one schema, one after the other.
-struct Place {
+struct SchemaHome {
     schema: String,
     engine: Option<Arc<dyn Engine>>,
 }
 
-impl Home for Place {
+impl Home for SchemaHome {
     async fn open(&mut self) -> Arc<dyn Content> {
         if let Some(engine) = self.engine.take() {
             engine.close().await.expect("the engine closes");
@@ -29,10 +29,10 @@ impl Home for Place {
 struct Database;
 
 impl Factory for Database {
-    type Home = Place;
+    type Home = SchemaHome;
 
-    async fn home(&self) -> Place {
-        Place { schema: schema().await, engine: None }
+    async fn home(&self) -> SchemaHome {
+        SchemaHome { schema: schema().await, engine: None }
     }
 }
 

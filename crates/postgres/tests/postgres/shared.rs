@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use lazuli_engine::conformance::{insert, put, row_texts, upsert};
 use lazuli_engine::{
-    Applied, Bound, Clock, Condition, Engine, KeyRange, Place, Row, Scan, TableId, Verdict, Version, Write,
+    Applied, Bound, Clock, Condition, Engine, KeyPosition, KeyRange, Row, Scan, TableId, Verdict, Version,
+    Write,
 };
 use lazuli_postgres::{Postgres, SCHEMA_VERSION};
 use sha2::{Digest as _, Sha256};
@@ -130,7 +131,7 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
         }
     }
     // One of them by its key, in a scan and in a commit together with a short one.
-    let place = Place { partition: long.clone(), row: long.clone() };
+    let place = KeyPosition { partition: long.clone(), row: long.clone() };
     let point = KeyRange { start: Bound::Included(place.clone()), end: Bound::Included(place) };
     assert_eq!(scan(&*other, vec![point], 10).await.rows.len(), 1);
     let version = done(&*other, &long, vec![upsert(&long, "3"), upsert("b", "3"), upsert("new", "3")]).await;
@@ -187,7 +188,7 @@ async fn pages_are_fetched_in_bounded_pieces() {
     let page = scan(&*engine, vec![KeyRange::ALL], usize::MAX).await;
     assert_eq!(page.rows.len(), 12);
     let rows = page.rows.iter().map(|row| &*row.row);
-    let points = rows.map(|row| Place { partition: "p".into(), row: row.into() });
+    let points = rows.map(|row| KeyPosition { partition: "p".into(), row: row.into() });
     let points =
         points.map(|place| KeyRange { start: Bound::Included(place.clone()), end: Bound::Included(place) });
     let again = scan(&*engine, points.collect(), usize::MAX).await;

@@ -76,7 +76,7 @@ impl Session {
             .map_err(|_| invalid(format!("{name} is not a valid name for a certificate")))?;
         let mut state = ClientConnection::new(config, server).map_err(io::Error::other)?;
         while state.is_handshaking() {
-            state.complete_io(&mut socket).map_err(|error| refusal(error, name))?;
+            state.complete_io(&mut socket).map_err(|error| rejection(error, name))?;
         }
         Ok(Self { state, socket })
     }
@@ -119,7 +119,7 @@ impl Write for Session {
 }
 
 /// Explains why the handshake failed.
-fn refusal(error: io::Error, name: &str) -> io::Error {
+fn rejection(error: io::Error, name: &str) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let text = match cause {
         None => return error,

@@ -29,7 +29,7 @@ mod header;
 pub mod limits;
 pub mod marker;
 pub mod path;
-pub mod shape;
+pub mod response_format;
 pub mod tags;
 
 use crate::http::params;
@@ -37,4 +37,4 @@ pub use decode::{Intent, decode};
 pub use header::is_structured;
 pub use lazuli_digest::structured;
 pub use path::{Resource, parse_path};
-pub use shape::Shape;
+pub use response_format::ResponseFormat;

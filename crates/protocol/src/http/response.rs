@@ -37,7 +37,7 @@ impl Response {
     }
 
     /// A response that reports a failure.
-    pub fn refusal(code: ErrorCode) -> Self {
+    pub fn error(code: ErrorCode) -> Self {
         Self { error: Some(code), ..Self::new(code.status()) }
     }
 

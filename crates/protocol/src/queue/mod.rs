@@ -25,8 +25,8 @@ pub mod marker;
 mod message;
 pub mod path;
 pub mod receipt;
-pub mod shape;
+pub mod response_format;
 
 pub use decode::{Intent, decode};
 pub use path::{Resource, parse_path};
-pub use shape::Shape;
+pub use response_format::ResponseFormat;

@@ -14,7 +14,7 @@ use crate::table::media;
 use crate::table::media::BodyFormat;
 use crate::table::path;
 use crate::table::path::Resource;
-use crate::table::shape::{Prefer, Shape};
+use crate::table::response_format::{Prefer, ResponseFormat};
 use crate::table::{atom, etag, json};
 use crate::{ApiVersion, Head};
 
@@ -60,29 +60,29 @@ impl UpdateKind {
 }
 
 /// The format of the response. A request for an unsupported format still gets one for its error.
-pub fn shape(
+pub fn response_format(
     head: &Head<'_>,
     query: Query<'_>,
     version: ApiVersion,
     resource: &Resource,
-) -> (Shape, Option<Failure>) {
+) -> (ResponseFormat, Option<Failure>) {
     let prefer = Prefer::of(head, version);
     let posts = head.method == "POST" && head.get("x-http-method").is_none() && *resource != Resource::Batch;
     let has_body = head.method == "GET" || (posts && prefer != Some(Prefer::NoContent));
-    let mut shape = Shape { prefer: prefer.filter(|_| posts), ..Shape::fallback(version) };
+    let mut wanted = ResponseFormat { prefer: prefer.filter(|_| posts), ..ResponseFormat::fallback(version) };
     let parameter = query.get("$format");
     match media::negotiate(version, parameter.as_deref(), head.all("accept"), has_body) {
-        Ok(format) => shape.format = format,
-        Err(failure) => return (shape, Some(failure)),
+        Ok(format) => wanted.format = format,
+        Err(failure) => return (wanted, Some(failure)),
     }
     // The response to an insert contains the whole entity.
     if head.method == "GET" {
         match query::select(query, version) {
-            Ok(select) => shape.select = select,
-            Err(failure) => return (shape, Some(failure)),
+            Ok(select) => wanted.select = select,
+            Err(failure) => return (wanted, Some(failure)),
         }
     }
-    (shape, None)
+    (wanted, None)
 }
 
 /// What the head asks for.
@@ -185,7 +185,7 @@ fn create_table(format: BodyFormat, body: &[u8]) -> Result<Operation, Failure> {
     TableName::new(&name).map(Operation::CreateTable).map_err(path::name_failure)
 }
 
-fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::Draft, Failure> {
+fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::EntityDraft, Failure> {
     match format {
         BodyFormat::Json => json::read::entity(body),
         BodyFormat::Atom => atom::read::entity(body),

@@ -9,7 +9,7 @@ pub const MEMBERS_MAX: usize = 2048;
 
 /// An entity as it was sent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Draft {
+pub struct EntityDraft {
     /// PartitionKey, if given.
     pub partition: Option<String>,
     /// RowKey, if given.
@@ -22,7 +22,7 @@ pub struct Draft {
     pub has_key_of_wrong_type: bool,
 }
 
-impl Draft {
+impl EntityDraft {
     /// Is this a property that the service handles separately?
     pub fn is_system(name: &str) -> bool {
         matches!(name, PARTITION_KEY | ROW_KEY | TIMESTAMP)

@@ -6,24 +6,24 @@ use lazuli_model::{ErrorCode, Failure};
 use crate::error::{CHALLENGE, message, repeats_code};
 use crate::http::response::{Context, Response};
 use crate::table::media::Format;
-use crate::table::shape::{Shape, odata_fields};
+use crate::table::response_format::{ResponseFormat, odata_fields};
 use crate::table::{atom, json};
 use crate::{ApiVersion, Head};
 
 /// The response to a failed OData operation, in the format that was negotiated.
-pub fn odata(context: &Context, shape: &Shape, failure: &Failure) -> Response {
-    let mut response = Response::refusal(failure.code);
+pub fn odata(context: &Context, wanted: &ResponseFormat, failure: &Failure) -> Response {
+    let mut response = Response::error(failure.code);
     response.fields.extend(odata_fields(context.version).filter(|(name, _)| {
         *name != "Cache-Control"
             || (failure.origin == Origin::Operation && failure.code != ErrorCode::TableNotFound)
     }));
-    response = response.with_some("Preference-Applied", shape.prefer.map(|prefer| prefer.applied()));
+    response = response.with_some("Preference-Applied", wanted.prefer.map(|prefer| prefer.applied()));
     if repeats_code(context.version) {
         response = response.with("x-ms-error-code", failure.code.name());
     }
     let text = message(context, failure);
     let wants_xml = failure.code == ErrorCode::AtomFormatNotSupported;
-    match shape.format {
+    match wanted.format {
         Format::Json(level) if !wants_xml => response
             .with("Content-Type", Format::json_content_type(level))
             .with_body(json::write::error(failure.code.name(), &text)),
@@ -39,7 +39,7 @@ fn xml_content_type(version: ApiVersion) -> &'static str {
 
 /// The response to a failed operation of those that use XML.
 pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
-    let mut response = Response::refusal(failure.code);
+    let mut response = Response::error(failure.code);
     if repeats_code(context.version) {
         response = response.with("x-ms-error-code", failure.code.name());
     }
@@ -53,7 +53,7 @@ pub fn front_end(context: &Context, head: Option<&Head<'_>>, failure: &Failure) 
     let text = message(context, failure);
     let speaks_json = |name| head.and_then(|head| head.get(name)).is_some_and(|value| value.contains("json"));
     let json = speaks_json("accept") || speaks_json("content-type");
-    let mut response = Response::refusal(failure.code);
+    let mut response = Response::error(failure.code);
     if repeats_code(context.version) || context.version == ApiVersion::NONE {
         response = response.with("x-ms-error-code", failure.code.name());
     }

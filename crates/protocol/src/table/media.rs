@@ -60,7 +60,7 @@ pub fn negotiate<'a>(
     has_body: bool,
 ) -> Result<Format, Failure> {
     let fallback = Format::default_of(version);
-    let mut refusal = None;
+    let mut rejection = None;
     let named = format_parameter.filter(|text| !text.is_empty());
     // Accept may come in several lines, which count as one.
     let wanted = named.into_iter().chain(accept.filter(|_| named.is_none()));
@@ -70,16 +70,16 @@ pub fn negotiate<'a>(
             Range::Json(level) if version.has_json() => return Ok(Format::Json(level)),
             Range::Atom if version.has_atom() => return Ok(Format::Atom),
             Range::Any => return Ok(fallback),
-            Range::Json(_) => refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported)),
+            Range::Json(_) => rejection = rejection.or(Some(ErrorCode::JsonFormatNotSupported)),
             Range::VerboseJson if !version.has_json() => {
-                refusal = refusal.or(Some(ErrorCode::JsonFormatNotSupported));
+                rejection = rejection.or(Some(ErrorCode::JsonFormatNotSupported));
             }
-            Range::VerboseJson => refusal = refusal.or(Some(ErrorCode::JsonVerboseFormatNotSupported)),
-            Range::Atom => refusal = refusal.or(Some(ErrorCode::AtomFormatNotSupported)),
-            Range::Other => refusal = refusal.or(Some(ErrorCode::MediaTypeNotSupported)),
+            Range::VerboseJson => rejection = rejection.or(Some(ErrorCode::JsonVerboseFormatNotSupported)),
+            Range::Atom => rejection = rejection.or(Some(ErrorCode::AtomFormatNotSupported)),
+            Range::Other => rejection = rejection.or(Some(ErrorCode::MediaTypeNotSupported)),
         }
     }
-    match refusal {
+    match rejection {
         Some(code) if has_body => Err(code.into()),
         _ => Ok(fallback),
     }

@@ -13,7 +13,7 @@ pub mod kind;
 pub mod media;
 pub mod path;
 mod query;
-pub mod shape;
+pub mod response_format;
 pub mod url;
 mod verb;
 pub mod xml;

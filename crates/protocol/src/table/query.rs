@@ -8,13 +8,13 @@ use lazuli_model::table::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
 use lazuli_model::table::operation::{EntityQuery, Position, TableQuery};
 use lazuli_model::{ErrorCode, Failure};
 
-use super::draft::Draft;
+use super::draft::EntityDraft;
 use crate::ApiVersion;
 use crate::http::percent;
 use crate::http::query::Query;
 use crate::http::timeout::seconds;
 use crate::table::continuation;
-use crate::table::shape::Select;
+use crate::table::response_format::Select;
 
 /// The OData options that the service supports. Other names that start with a dollar sign are errors (QY-01, QY-21).
 const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
@@ -85,7 +85,7 @@ pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, F
     }
     let all = names.is_empty() || names.iter().any(|name| name == "*");
     // Metadata depends on the metadata level, and must not be written twice.
-    names.retain(|name| !Draft::is_control(name));
+    names.retain(|name| !EntityDraft::is_control(name));
     Ok(Some(Select { echo, names: (!all).then(|| ordered(names)) }))
 }
 

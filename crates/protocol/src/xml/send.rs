@@ -6,7 +6,7 @@ use lazuli_model::{DateTime, Failure, Service, ServiceProperties, SignedIdentifi
 use super::tree::Element;
 use super::{acl, invalid, nest, properties};
 use crate::ApiVersion;
-use crate::reply::Refusal;
+use crate::reply::ErrorBody;
 
 const DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 
@@ -64,13 +64,13 @@ pub fn read_stats(body: &[u8]) -> Result<Stats, Failure> {
 }
 
 /// A failure, whatever the case of its elements: `error` is OData's, `Error` that of the storage services.
-pub(crate) fn refusal(body: &[u8]) -> Option<Refusal> {
+pub(crate) fn error_body(body: &[u8]) -> Option<ErrorBody> {
     let root = Element::parse(body, "error").or_else(|_| Element::parse(body, "Error")).ok()?;
     let text = |name: &str| {
         let found = root.children.iter().find(|child| child.name.eq_ignore_ascii_case(name));
         found.map(|child| child.text.clone())
     };
-    Some(Refusal { code: text("code")?, message: text("message").unwrap_or_default() })
+    Some(ErrorBody { code: text("code")?, message: text("message").unwrap_or_default() })
 }
 
 #[cfg(test)]

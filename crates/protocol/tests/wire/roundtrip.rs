@@ -7,9 +7,9 @@ use lazuli_protocol::http::percent;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::batch::Plan;
-use lazuli_protocol::table::draft::Draft;
+use lazuli_protocol::table::draft::EntityDraft;
 use lazuli_protocol::table::media::{Format, Metadata};
-use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::url;
 use lazuli_protocol::table::{atom, json};
 use proptest::prelude::*;
@@ -72,7 +72,10 @@ fn stored(partition: &str, row: &str, list: &[Property]) -> Stored {
 }
 
 /// Is this the entity that was sent?
-fn check(draft: Draft, (partition, row, list): (String, String, Vec<Property>)) -> Result<(), TestCaseError> {
+fn check(
+    draft: EntityDraft,
+    (partition, row, list): (String, String, Vec<Property>),
+) -> Result<(), TestCaseError> {
     prop_assert_eq!((draft.partition, draft.row), (Some(partition), Some(row)));
     prop_assert_eq!(draft.properties.len(), list.len());
     for (read, sent) in draft.properties.iter().zip(&list) {
@@ -95,9 +98,9 @@ proptest! {
     #[test]
     fn json_entities(partition in key(), row in key(), list in properties(), full in any::<bool>()) {
         let level = if full { Metadata::Full } else { Metadata::Minimal };
-        let shape = Shape { format: Format::Json(level), prefer: None, select: None };
+        let wanted = ResponseFormat { format: Format::Json(level), prefer: None, select: None };
         let stored = stored(&partition, &row, &list);
-        let written = json::write::entity(&context("2019-02-02"), &shape, level, "Posts", &stored).unwrap();
+        let written = json::write::entity(&context("2019-02-02"), &wanted, level, "Posts", &stored).unwrap();
         check(json::read::entity(&written).unwrap(), (partition, row, list))?;
     }
 
@@ -105,9 +108,9 @@ proptest! {
     #[test]
     fn atom_entities(partition in key(), row in key(), list in properties(), old in any::<bool>()) {
         let stored = stored(&partition, &row, &list);
-        let shape = Shape { format: Format::Atom, prefer: None, select: None };
+        let wanted = ResponseFormat { format: Format::Atom, prefer: None, select: None };
         let context = context(if old { "2011-08-18" } else { "2014-02-14" });
-        let written = atom::write::entity(&context, &shape, "Posts", &stored).unwrap();
+        let written = atom::write::entity(&context, &wanted, "Posts", &stored).unwrap();
         check(atom::read::entity(&written).unwrap(), (partition, row, list))?;
     }
 

@@ -87,8 +87,8 @@ fn the_guitar() {
         let fields = [Field { name: "Content-Type", value: "application/atom+xml" }];
         let head = Head { method: "POST", target: "/Products", fields: &fields };
         let resource = Resource::Entities(TableName::new("Products").unwrap());
-        let (shape, refusal) = decode::shape(&head, Query(""), version, &resource);
-        assert_eq!(refusal, None);
+        let (wanted, rejection) = decode::response_format(&head, Query(""), version, &resource);
+        assert_eq!(rejection, None);
         let intent = decode::intent(&head, Query(""), version, resource).unwrap();
         let operation = intent.with_body(LISTING_4_1.as_bytes()).unwrap();
         let Operation::Write { write, .. } = operation else { panic!("an insert is a write") };
@@ -107,7 +107,7 @@ fn the_guitar() {
             version,
         };
         let page = Outcome::Page(Page { rows: vec![row], ..Page::default() });
-        let response = encode::outcome(&context, &shape, "Products", &page).unwrap();
+        let response = encode::outcome(&context, &wanted, "Products", &page).unwrap();
         assert_eq!(text(&response), LISTING_4_2.replace('\n', "\r\n"));
         assert_eq!(response.get("Content-Type"), Some("application/atom+xml;charset=utf-8"));
     }

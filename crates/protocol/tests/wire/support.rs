@@ -9,7 +9,7 @@ use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::batch;
 use lazuli_protocol::table::batch::{Batch, Plan};
 use lazuli_protocol::table::media::{Format, Metadata};
-use lazuli_protocol::table::shape::Prefer;
+use lazuli_protocol::table::response_format::Prefer;
 use lazuli_protocol::{Address, ApiVersion, Head};
 
 /// The time of every commit.
@@ -66,8 +66,9 @@ impl Request {
         let batch = match self.decode() {
             Ok(batch) => batch,
             Err(failure) => {
-                let shape = lazuli_protocol::table::shape::Shape::fallback(context.version);
-                return lazuli_protocol::table::error::odata(&context, &shape, &failure);
+                let wanted =
+                    lazuli_protocol::table::response_format::ResponseFormat::fallback(context.version);
+                return lazuli_protocol::table::error::odata(&context, &wanted, &failure);
             }
         };
         let outcome = match (&batch.plan, failure) {
@@ -181,13 +182,13 @@ fn show_write(write: &Write) -> String {
 }
 
 fn show_part(part: &batch::PartShape) -> String {
-    let format = match part.shape.format {
+    let format = match part.wanted.format {
         Format::Atom => "atom",
         Format::Json(Metadata::None) => "nometadata",
         Format::Json(Metadata::Minimal) => "minimal",
         Format::Json(Metadata::Full) => "full",
     };
-    let prefer = match part.shape.prefer {
+    let prefer = match part.wanted.prefer {
         None => "",
         Some(Prefer::Content) => " content",
         Some(Prefer::NoContent) => " no-content",

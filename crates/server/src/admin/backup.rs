@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::{Refusal, respond};
+use super::{AdminError, respond};
 use crate::entropy;
 
 /// A backup ends when no block was requested for this long.
@@ -33,7 +33,7 @@ type Answer = oneshot::Sender<Result<Vec<u8>, String>>;
 pub struct Backups(Mutex<HashMap<String, mpsc::Sender<Answer>>>);
 
 /// A call that concerns backups.
-pub enum Call<'a> {
+pub enum BackupCall<'a> {
     /// Begin one.
     Begin,
     /// The next block.
@@ -42,7 +42,7 @@ pub enum Call<'a> {
     End(&'a str),
 }
 
-impl<'a> Call<'a> {
+impl<'a> BackupCall<'a> {
     /// Is this a call that concerns backups?
     pub fn of(method: &str, target: &'a str) -> Option<Self> {
         let mut segments = target.strip_prefix("/backups")?.split('/');
@@ -57,22 +57,22 @@ impl<'a> Call<'a> {
 
 impl Backups {
     /// Executes a call.
-    pub async fn answer(&self, engine: &dyn Engine, call: Call<'_>) -> Response {
+    pub async fn answer(&self, engine: &dyn Engine, call: BackupCall<'_>) -> Response {
         let result = match call {
-            Call::Begin => self.begin(engine).await,
-            Call::Next(id) => self.next(id).await,
-            Call::End(id) => {
+            BackupCall::Begin => self.begin(engine).await,
+            BackupCall::Next(id) => self.next(id).await,
+            BackupCall::End(id) => {
                 self.locked().remove(id);
                 Ok(respond(200, &json!({ "ended": id })))
             }
         };
-        result.unwrap_or_else(|Refusal(status, message)| respond(status, &json!({ "error": message })))
+        result.unwrap_or_else(|AdminError(status, message)| respond(status, &json!({ "error": message })))
     }
 
-    async fn begin(&self, engine: &dyn Engine) -> Result<Response, Refusal> {
+    async fn begin(&self, engine: &dyn Engine) -> Result<Response, AdminError> {
         let begun = Source::begin(engine, lazuli_service::naming()).await;
-        let source = begun.map_err(|error| Refusal(503, error.to_string()))?;
-        let random = entropy::random::<16>().map_err(|error| Refusal(500, error.to_string()))?;
+        let source = begun.map_err(|error| AdminError(503, error.to_string()))?;
+        let random = entropy::random::<16>().map_err(|error| AdminError(500, error.to_string()))?;
         let id = format!("{:032x}", u128::from_be_bytes(random));
         let (asks, asked) = mpsc::channel(1);
         tokio::spawn(give(source, asked));
@@ -83,15 +83,18 @@ impl Backups {
         Ok(respond(200, &json!({ "backup": id })))
     }
 
-    async fn next(&self, id: &str) -> Result<Response, Refusal> {
+    async fn next(&self, id: &str) -> Result<Response, AdminError> {
         let gone = || {
             let seconds = IDLE_MAX.as_secs();
-            Refusal(410, format!("unknown backup; a backup ends after {seconds} seconds without a request"))
+            AdminError(
+                410,
+                format!("unknown backup; a backup ends after {seconds} seconds without a request"),
+            )
         };
         let asks = self.locked().get(id).cloned().ok_or_else(gone)?;
         let (answer, answered) = oneshot::channel();
         asks.send(answer).await.map_err(|_| gone())?;
-        let block = answered.await.map_err(|_| gone())?.map_err(|message| Refusal(500, message))?;
+        let block = answered.await.map_err(|_| gone())?.map_err(|message| AdminError(500, message))?;
         Ok(Response::new(200).with("Content-Type", "application/octet-stream").with_body(block))
     }
 
@@ -122,10 +125,10 @@ mod tests {
 
     #[test]
     fn calls_are_distinguished() {
-        let name = |method: &str, target: &str| match Call::of(method, target) {
-            Some(Call::Begin) => "begin".to_owned(),
-            Some(Call::Next(id)) => format!("next {id}"),
-            Some(Call::End(id)) => format!("end {id}"),
+        let name = |method: &str, target: &str| match BackupCall::of(method, target) {
+            Some(BackupCall::Begin) => "begin".to_owned(),
+            Some(BackupCall::Next(id)) => format!("next {id}"),
+            Some(BackupCall::End(id)) => format!("end {id}"),
             None => "none".to_owned(),
         };
         for (method, target, wanted) in [

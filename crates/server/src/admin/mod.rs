@@ -47,7 +47,7 @@ pub struct Admin {
 }
 
 /// An error message with its status.
-struct Refusal(u16, String);
+struct AdminError(u16, String);
 
 impl Admin {
     /// An admin listener for a front end, with a token of its own.
@@ -97,11 +97,11 @@ impl Admin {
             ("POST", ["accounts", name, "https-only", wanted]) => self.set_https_only(name, wanted).await,
             ("DELETE", ["accounts", name]) => self.remove(name).await,
             ("POST", ["events", "drain", seconds]) => self.drain(seconds).await,
-            _ => Err(Refusal(404, "there is no such call".into())),
+            _ => Err(AdminError(404, "there is no such call".into())),
         };
         match result {
             Ok(value) => (200, value),
-            Err(Refusal(status, message)) => (status, json!({ "error": message })),
+            Err(AdminError(status, message)) => (status, json!({ "error": message })),
         }
     }
 
@@ -120,48 +120,48 @@ impl Admin {
         Response::new(200).with("Content-Type", metrics::CONTENT_TYPE).with_body(text.into_bytes())
     }
 
-    async fn health(&self) -> Result<Value, Refusal> {
+    async fn health(&self) -> Result<Value, AdminError> {
         match self.state.health.check().await {
             Readiness::Ready(status) => Ok(json!({ "status": "ok", "engine": status.place })),
-            other => Err(Refusal(503, other.reason().unwrap_or_default())),
+            other => Err(AdminError(503, other.reason().unwrap_or_default())),
         }
     }
 
     /// Waits until all events are delivered, for at most this number of seconds.
-    async fn drain(&self, seconds: &str) -> Result<Value, Refusal> {
+    async fn drain(&self, seconds: &str) -> Result<Value, AdminError> {
         let seconds = seconds.parse::<u64>().ok().filter(|seconds| *seconds <= DRAIN_SECONDS_MAX);
         let seconds = seconds.ok_or_else(|| {
-            Refusal(400, format!("invalid time; expected a number of seconds up to {DRAIN_SECONDS_MAX}"))
+            AdminError(400, format!("invalid time; expected a number of seconds up to {DRAIN_SECONDS_MAX}"))
         })?;
         let Some(events) = self.state.blobs().and_then(|blobs| blobs.events()) else {
-            return Err(Refusal(409, "events are off; start the server with --events".into()));
+            return Err(AdminError(409, "events are off; start the server with --events".into()));
         };
         let drained = timeout(Duration::from_secs(seconds), events.drained()).await;
         Ok(json!({ "drained": drained.is_ok(), "waiting": events.waiting() }))
     }
 
-    async fn list(&self) -> Result<Value, Refusal> {
+    async fn list(&self) -> Result<Value, AdminError> {
         let accounts = self.state.service().accounts().list().await.map_err(internal)?;
         Ok(json!({ "accounts": accounts.iter().map(describe).collect::<Vec<_>>() }))
     }
 
-    async fn add(&self, name: &str, body: &[u8]) -> Result<Value, Refusal> {
+    async fn add(&self, name: &str, body: &[u8]) -> Result<Value, AdminError> {
         let NewAccount { keys, https_only } = NewAccount::read(body)?;
         if !is_account_name(name) {
-            return Err(Refusal(
+            return Err(AdminError(
                 400,
                 format!("'{name}' is not an account name: 3 to 24 lower-case letters and digits"),
             ));
         }
         if self.state.directory().contains(name) {
-            return Err(Refusal(409, format!("account '{name}' already exists")));
+            return Err(AdminError(409, format!("account '{name}' already exists")));
         }
         let keys = match keys {
             Some(keys) => keys,
             None => [new_key()?, new_key()?],
         };
         if !self.state.service().accounts().add(name, keys, https_only).await.map_err(internal)? {
-            return Err(Refusal(409, format!("account '{name}' already exists")));
+            return Err(AdminError(409, format!("account '{name}' already exists")));
         }
         let mut added = self.refreshed(name).await?;
         for (service, endpoint) in &self.endpoints {
@@ -170,54 +170,54 @@ impl Admin {
         Ok(added)
     }
 
-    async fn rotate(&self, name: &str, which: &str) -> Result<Value, Refusal> {
+    async fn rotate(&self, name: &str, which: &str) -> Result<Value, AdminError> {
         let index = match which {
             "1" => 0,
             "2" => 1,
-            _ => return Err(Refusal(400, "unknown key; rotate key 1 or 2".into())),
+            _ => return Err(AdminError(400, "unknown key; rotate key 1 or 2".into())),
         };
         self.refuse_given(name)?;
         let known =
             self.state.service().accounts().set_key(name, index, new_key()?).await.map_err(internal)?;
         if !known {
-            return Err(Refusal(404, format!("there is no account '{name}'")));
+            return Err(AdminError(404, format!("there is no account '{name}'")));
         }
         self.refreshed(name).await
     }
 
-    async fn set_https_only(&self, name: &str, wanted: &str) -> Result<Value, Refusal> {
+    async fn set_https_only(&self, name: &str, wanted: &str) -> Result<Value, AdminError> {
         let https_only = match wanted {
             "on" => true,
             "off" => false,
-            _ => return Err(Refusal(400, "invalid value; https-only is either on or off".into())),
+            _ => return Err(AdminError(400, "invalid value; https-only is either on or off".into())),
         };
         self.refuse_given(name)?;
         let accounts = self.state.service().accounts();
         if !accounts.set_https_only(name, https_only).await.map_err(internal)? {
-            return Err(Refusal(404, format!("there is no account '{name}'")));
+            return Err(AdminError(404, format!("there is no account '{name}'")));
         }
         self.refreshed(name).await
     }
 
-    async fn remove(&self, name: &str) -> Result<Value, Refusal> {
+    async fn remove(&self, name: &str) -> Result<Value, AdminError> {
         self.refuse_given(name)?;
         let accounts = self.state.service().accounts();
         match accounts.remove(name).await.map_err(internal)? {
             Removal::Done => {}
-            Removal::Missing => return Err(Refusal(404, format!("there is no account '{name}'"))),
+            Removal::Missing => return Err(AdminError(404, format!("there is no account '{name}'"))),
             Removal::InUse => {
                 let why =
                     format!("account '{name}' still has tables, queues or containers; delete them first");
-                return Err(Refusal(409, why));
+                return Err(AdminError(409, why));
             }
         }
         self.state.directory().refresh(&accounts).await.map_err(internal)?;
         Ok(json!({ "removed": name }))
     }
 
-    fn refuse_given(&self, name: &str) -> Result<(), Refusal> {
+    fn refuse_given(&self, name: &str) -> Result<(), AdminError> {
         if self.state.directory().is_given(name) {
-            return Err(Refusal(
+            return Err(AdminError(
                 409,
                 format!(
                     "account '{name}' is set at startup (LAZULI_ACCOUNTS or the development account); it is not stored and \
@@ -229,12 +229,12 @@ impl Admin {
     }
 
     /// Makes a change effective immediately and returns the account.
-    async fn refreshed(&self, name: &str) -> Result<Value, Refusal> {
+    async fn refreshed(&self, name: &str) -> Result<Value, AdminError> {
         let accounts = self.state.service().accounts();
         self.state.directory().refresh(&accounts).await.map_err(internal)?;
         let list = accounts.list().await.map_err(internal)?;
         let account = list.iter().find(|account| account.name == name);
-        account.map(describe).ok_or_else(|| Refusal(404, format!("there is no account '{name}'")))
+        account.map(describe).ok_or_else(|| AdminError(404, format!("there is no account '{name}'")))
     }
 }
 
@@ -248,8 +248,8 @@ fn describe(account: &lazuli_service::Account) -> Value {
     })
 }
 
-fn new_key() -> Result<Vec<u8>, Refusal> {
-    entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| Refusal(500, error.to_string()))
+fn new_key() -> Result<Vec<u8>, AdminError> {
+    entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| AdminError(500, error.to_string()))
 }
 
 /// Settings of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all of it optional.
@@ -260,16 +260,16 @@ struct NewAccount {
 }
 
 impl NewAccount {
-    fn read(body: &[u8]) -> Result<Self, Refusal> {
+    fn read(body: &[u8]) -> Result<Self, AdminError> {
         if body.is_empty() {
             return Ok(Self::default());
         }
         let value: Value =
-            serde_json::from_slice(body).map_err(|_| Refusal(400, "the body is not JSON".into()))?;
+            serde_json::from_slice(body).map_err(|_| AdminError(400, "the body is not JSON".into()))?;
         let https_only = match value.get("httpsOnly") {
             None => false,
             Some(wanted) => {
-                wanted.as_bool().ok_or_else(|| Refusal(400, "httpsOnly must be true or false".into()))?
+                wanted.as_bool().ok_or_else(|| AdminError(400, "httpsOnly must be true or false".into()))?
             }
         };
         Ok(Self { keys: value.get("keys").map(given_keys).transpose()?, https_only })
@@ -277,13 +277,14 @@ impl NewAccount {
 }
 
 /// Keys that the caller supplies.
-fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], Refusal> {
+fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], AdminError> {
     let decode = |key: &Value| key.as_str().and_then(|text| STANDARD.decode(text).ok());
     let keys: Option<Vec<Vec<u8>>> = list.as_array().and_then(|list| list.iter().map(decode).collect());
     let keys = keys.and_then(|keys| <[Vec<u8>; 2]>::try_from(keys).ok());
-    let keys = keys.ok_or_else(|| Refusal(400, "invalid keys; an account has two keys in Base64".into()))?;
+    let keys =
+        keys.ok_or_else(|| AdminError(400, "invalid keys; an account has two keys in Base64".into()))?;
     match keys.iter().map(Vec::len).min() {
-        Some(bytes) if bytes < KEY_BYTES_MIN => Err(Refusal(
+        Some(bytes) if bytes < KEY_BYTES_MIN => Err(AdminError(
             400,
             format!(
                 "a key of {bytes} bytes can be guessed: at least {KEY_BYTES_MIN}, usually {KEY_BYTES}, random bytes in Base64 are needed"
@@ -293,8 +294,8 @@ fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], Refusal> {
     }
 }
 
-fn internal(error: lazuli_service::Error) -> Refusal {
-    Refusal(500, error.to_string())
+fn internal(error: lazuli_service::Error) -> AdminError {
+    AdminError(500, error.to_string())
 }
 
 impl Handler for Admin {
@@ -306,7 +307,7 @@ impl Handler for Admin {
         if reads(head) && head.target == "/metrics" {
             return self.metrics(head).await.into();
         }
-        if let Some(call) = backup::Call::of(head.method, head.target) {
+        if let Some(call) = backup::BackupCall::of(head.method, head.target) {
             if !self.has_token(head) {
                 return respond(401, &json!({ "error": "the token is missing or wrong" })).into();
             }

@@ -70,7 +70,7 @@ impl Work<'_> {
         let is_account = |name: &str| state.directory.contains(name);
         let address = Address::parse(&head, Service::Blob, is_account)?;
         let version = context.version;
-        let (intent, shape) = decode(&head, &address, version, &is_account)?;
+        let (intent, wanted) = decode(&head, &address, version, &is_account)?;
         *kind = intent.kind();
         batch::check(&intent, container)?;
         let Intent::Ready(operation) = intent else { return Err(ErrorCode::InvalidInput.into()) };
@@ -79,7 +79,7 @@ impl Work<'_> {
         authorize(&grant, &operation)?;
         let outcome = self.blobs.execute(&grant, operation, Supply::Nothing).await;
         let (outcome, _) = outcome.map_err(|error| logged(context, &error))?;
-        Ok(encode::outcome(context, &shape, &outcome))
+        Ok(encode::outcome(context, &wanted, &outcome))
     }
 
     /// The rights of a part: those of its own signature, or of the shared access signature or token of the whole batch.

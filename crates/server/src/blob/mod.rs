@@ -19,7 +19,7 @@ use lazuli_model::blob::limits::PUT_PAGE_BYTES_MAX;
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
-use lazuli_protocol::blob::{Intent, Shape, decode, encode, is_structured};
+use lazuli_protocol::blob::{Intent, ResponseFormat, decode, encode, is_structured};
 use lazuli_protocol::http::timeout::timeout;
 use lazuli_service::Grant;
 use lazuli_service::access::blob::{authorize, creates_only};
@@ -64,7 +64,7 @@ impl Work<'_> {
     async fn run(&self, body: &mut impl Body, note: &mut Note) -> Result<Reply, Failure> {
         let Request { head, address, grant, context, .. } = self.request;
         let is_account = |name: &str| self.state.directory.contains(name);
-        let (intent, mut shape) = decode(head, address, context.version, &is_account)?;
+        let (intent, mut wanted) = decode(head, address, context.version, &is_account)?;
         note.kind = intent.kind();
         if let Intent::Batch(container) = intent {
             return self.run_batch(container.as_ref(), body, note).await;
@@ -83,20 +83,20 @@ impl Work<'_> {
         };
         let operation = match intent {
             Intent::Ready(operation) => operation,
-            intent => intent.with_body(head, context.version, &bytes, &mut shape)?,
+            intent => intent.with_body(head, context.version, &bytes, &mut wanted)?,
         };
         drop(bytes);
         if let Operation::GetUserDelegationKey(period) = operation {
             let key = self.state.delegation_key(Service::Blob, self.request, period)?;
-            return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))).into());
+            return Ok(encode::outcome(context, &wanted, &Outcome::UserDelegationKey(Box::new(key))).into());
         }
-        self.execute(operation, shape, time, body, note).await
+        self.execute(operation, wanted, time, body, note).await
     }
 
     async fn execute(
         &self,
         mut operation: Operation,
-        shape: Shape,
+        wanted: ResponseFormat,
         time: Option<Duration>,
         body: &mut impl Body,
         note: &mut Note,
@@ -157,7 +157,7 @@ impl Work<'_> {
             _ => failure,
         })?;
         let turn = self.state.turn_to_encode(cost::is_large(&outcome)).await;
-        let response = encode::outcome(context, &shape, &outcome);
+        let response = encode::outcome(context, &wanted, &outcome);
         drop((outcome, turn));
         let content = match reader {
             Some(reader) => Some(Download::begin(reader, context).await?),

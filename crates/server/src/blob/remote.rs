@@ -144,7 +144,7 @@ impl Away {
         let response = self.send(&self.url, fields).await?;
         let expected = if self.range.is_some() { 206 } else { 200 };
         if response.status != expected {
-            return Err(self.refusal(&response));
+            return Err(self.rejection(&response));
         }
         self.verify_conditions(&response)?;
         self.verify_range(&response)?;
@@ -180,14 +180,14 @@ impl Away {
         url.target.push_str(if url.target.contains('?') { "&comp=tags" } else { "?comp=tags" });
         let mut response = self.send(&url, self.credentials()).await?;
         if response.status != 200 {
-            return Err(self.refusal(&response));
+            return Err(self.rejection(&response));
         }
         let body = response.whole(TAGS_BYTES_MAX).await.map_err(|_| ErrorCode::CopySourceUnreachable)?;
         tags::decode(&body).map_err(|_| ErrorCode::CopySourceUnusable.into())
     }
 
     /// Converts an error response into a failure.
-    fn refusal(&self, response: &Response) -> Failure {
+    fn rejection(&self, response: &Response) -> Failure {
         let code = match response.status {
             304 => self.not_modified(),
             412 => self.not_met(),

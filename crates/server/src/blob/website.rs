@@ -134,7 +134,7 @@ fn document(name: &str) -> String {
 /// An error as a page.
 fn page(failure: &Failure, context: &Context, is_head: bool) -> Response {
     let (code, status) = (failure.code.name(), failure.code.status());
-    let mut response = Response::refusal(failure.code).with("x-ms-error-code", code);
+    let mut response = Response::error(failure.code).with("x-ms-error-code", code);
     if failure.code == ErrorCode::UnsupportedHttpVerb {
         response = response.with("Allow", "GET, HEAD");
     }

@@ -139,7 +139,7 @@ where
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
             Ok(head) => connection.exchange(&head, peer, handler, &shared).await,
-            Err(error) => return connection.refuse(handler, refusal(error), peer, &shared.limits).await,
+            Err(error) => return connection.refuse(handler, rejection(error), peer, &shared.limits).await,
         };
         if !again {
             return;
@@ -158,7 +158,7 @@ where
     connection.refuse(handler, code, peer, limits).await;
 }
 
-fn refusal(error: HeadError) -> ErrorCode {
+fn rejection(error: HeadError) -> ErrorCode {
     match error {
         HeadError::Malformed => ErrorCode::InvalidInput,
         HeadError::TooManyFields => ErrorCode::RequestHeaderTooLarge,

@@ -17,8 +17,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lazuli_engine::Histogram;
-use lazuli_engine::figure::MICROS;
-use lazuli_model::{Class, Effort, ErrorCode, OperationKind};
+use lazuli_engine::metric::MICROS;
+use lazuli_model::{Class, ErrorCode, OperationKind, ReadCost};
 use lazuli_service::shard::Sharded;
 use tokio::sync::watch;
 
@@ -78,7 +78,7 @@ pub struct Answered {
     /// Why it failed, if it did.
     pub error: Option<ErrorCode>,
     /// The cost of reading, if it reads entities.
-    pub effort: Option<Effort>,
+    pub effort: Option<ReadCost>,
     /// How many entities were found.
     pub rows_returned: usize,
     /// How long it took.
@@ -220,7 +220,7 @@ fn micros_of(time: Duration) -> u64 {
 /// Begins a new period of heat regularly until `stop` becomes true.
 pub async fn keep_turning(state: Arc<State>, mut stop: watch::Receiver<bool>) {
     while tokio::time::timeout(HEAT_PERIOD, stop.wait_for(|stop| *stop)).await.is_err() {
-        state.service().figures().turn();
+        state.service().usage().turn();
         state.metrics().turn();
     }
 }
@@ -233,7 +233,7 @@ mod tests {
         Answered {
             kind: OperationKind::QueryEntities,
             error: None,
-            effort: Some(Effort { class, rows_read, ..Effort::default() }),
+            effort: Some(ReadCost { class, rows_read, ..ReadCost::default() }),
             rows_returned,
             time: Duration::ZERO,
         }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazuli_engine::{Distribution, Status};
 use lazuli_model::{Class, ErrorCode, OperationKind};
 use lazuli_protocol::auth::AccountKey;
-use lazuli_service::figures::{TableCounts, TableFigures};
 use lazuli_service::heat::Hot;
+use lazuli_service::usage::{TableCounts, TableUsage};
 
 use super::text::Text;
 use super::{Exceeded, Metrics, process};
@@ -41,7 +41,7 @@ impl View<'_> {
 /// Writes everything that is counted and that the reader may see.
 pub async fn render(state: &State, view: View<'_>) -> String {
     let metrics = state.metrics();
-    let figures = state.service().figures();
+    let usage = state.service().usage();
     let mut text = Text::default();
     text.gauge("lazuli_build_info", "The version of the server.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -58,10 +58,10 @@ pub async fn render(state: &State, view: View<'_>) -> String {
         "Requests, lines or rows missing from the logs and metrics of accounts.",
     )
     .sample(&[], dropped);
-    render_tables(&mut text, &figures.tables(), view);
-    render_partitions(&mut text, figures.hottest(), metrics.heat_time().as_secs_f64(), view);
-    for figure in state.blobs().map(|blobs| blobs.figures()).unwrap_or_default() {
-        text.figure("lazuli_", &figure);
+    render_tables(&mut text, &usage.tables(), view);
+    render_partitions(&mut text, usage.hottest(), metrics.heat_time().as_secs_f64(), view);
+    for metric in state.blobs().map(|blobs| blobs.metrics()).unwrap_or_default() {
+        text.metric("lazuli_", &metric);
     }
     let most = memory::bytes_max(&state.config.limits, &**state.service().engine());
     text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server take.")
@@ -163,7 +163,7 @@ fn status_class(status: u16) -> &'static str {
     }
 }
 
-fn render_tables(text: &mut Text, tables: &[TableFigures], view: View<'_>) {
+fn render_tables(text: &mut Text, tables: &[TableUsage], view: View<'_>) {
     type Of = fn(&TableCounts) -> u64;
     let families: [(&str, &str, Of); 4] = [
         ("lazuli_table_requests_total", "Requests for entities, by table.", |counts| counts.requests),
@@ -218,7 +218,7 @@ fn render_engine(text: &mut Text, status: Result<Arc<Status>, String>) {
     if let Some(bytes) = status.disk_bytes {
         text.gauge("lazuli_engine_disk_bytes", "Space on disk.").sample(&[], bytes);
     }
-    for figure in &status.figures {
-        text.figure("lazuli_engine_", figure);
+    for metric in &status.metrics {
+        text.metric("lazuli_engine_", metric);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lazuli_model::{DateTime, Effort};
+use lazuli_model::{DateTime, ReadCost};
 use lazuli_protocol::http::query::Query;
 
 use super::Answered;
@@ -36,7 +36,7 @@ pub struct SlowQuery {
     /// Its filter and other options, decoded.
     pub query: String,
     /// What it cost.
-    pub effort: Effort,
+    pub effort: ReadCost,
     /// Entities found.
     pub rows_returned: usize,
     /// How long it took.
@@ -103,7 +103,7 @@ mod tests {
         Answered {
             kind: OperationKind::QueryEntities,
             error: None,
-            effort: Some(Effort { class: Class::Table, rows_read, ..Effort::default() }),
+            effort: Some(ReadCost { class: Class::Table, rows_read, ..ReadCost::default() }),
             rows_returned,
             time: Duration::from_millis(millis),
         }

@@ -5,7 +5,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use lazuli_engine::{Distribution, Figure, FigureValue};
+use lazuli_engine::{Distribution, Metric, MetricValue};
 
 /// The content type of this format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -38,12 +38,12 @@ impl Text {
     }
 
     /// A family of one metric of the engine or of a service.
-    pub fn figure(&mut self, prefix: &str, figure: &Figure) {
-        let name = format!("{prefix}{}", figure.name);
-        match &figure.value {
-            FigureValue::Counter(value) => self.counter(&name, figure.help).sample(&[], value),
-            FigureValue::Gauge(value) => self.gauge(&name, figure.help).sample(&[], value),
-            FigureValue::Histogram(value) => self.histogram(&name, figure.help).distribution(&[], value),
+    pub fn metric(&mut self, prefix: &str, metric: &Metric) {
+        let name = format!("{prefix}{}", metric.name);
+        match &metric.value {
+            MetricValue::Counter(value) => self.counter(&name, metric.help).sample(&[], value),
+            MetricValue::Gauge(value) => self.gauge(&name, metric.help).sample(&[], value),
+            MetricValue::Histogram(value) => self.histogram(&name, metric.help).distribution(&[], value),
         };
     }
 

@@ -57,7 +57,7 @@ mod tests {
     use std::time::Duration;
 
     use lazuli_model::{DateTime, Service};
-    use lazuli_protocol::auth::bearer::Refusal;
+    use lazuli_protocol::auth::bearer::TokenRejection;
 
     use super::*;
     use crate::oauth::{Oauth, Settings};
@@ -86,6 +86,6 @@ mod tests {
         let (signed, _) = token.rsplit_once('.').unwrap();
         let forged = format!("{signed}.{}", URL_SAFE_NO_PAD.encode([7; 64]));
         let verified = oauth.verify(&forged, Service::Blob, "shop", now).await;
-        assert_eq!(verified, Err(Refusal::Signature));
+        assert_eq!(verified, Err(TokenRejection::Signature));
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use lazuli_model::{DateTime, Service};
-use lazuli_protocol::auth::bearer::{KeySet, Policy, ROLES_CLAIM, Refusal, Roles, Token};
+use lazuli_protocol::auth::bearer::{KeySet, Policy, ROLES_CLAIM, Roles, Token, TokenRejection};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
@@ -152,14 +152,14 @@ impl Oauth {
         service: Service,
         account: &str,
         now: DateTime,
-    ) -> Result<Roles, Refusal> {
+    ) -> Result<Roles, TokenRejection> {
         let token = Token::parse(token)?;
         if self.settings.jwks == Jwks::Unchecked {
             return token.verify_claims(service, account, now);
         }
         let keys = self.keys();
         match token.verify(&keys, &self.settings.policy, account, now) {
-            Err(Refusal::UnknownKey) => {}
+            Err(TokenRejection::UnknownKey) => {}
             decided => return decided,
         }
         self.look_for_new(&keys).await;

@@ -17,7 +17,7 @@ impl State {
         period: KeyPeriod,
     ) -> Result<UserDelegationKey, Failure> {
         let Request { head, address, grant, context, .. } = request;
-        let rejected = || grant.refusal(ErrorCode::AuthorizationFailure);
+        let rejected = || grant.rejection(ErrorCode::AuthorizationFailure);
         let rights = authorize_delegation(grant)?;
         let token = bearer::token_of(head).and_then(|text| Token::parse(text).ok()).ok_or_else(rejected)?;
         let entry = self.directory.find(address.account).ok_or_else(rejected)?;
@@ -33,10 +33,10 @@ impl State {
 pub(crate) fn authorize_delegation(grant: &Grant) -> Result<Permissions, Failure> {
     match grant.scope {
         Scope::Roles { permissions } if permissions.allow(DELEGATE) => Ok(permissions),
-        Scope::Roles { .. } => Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch)),
+        Scope::Roles { .. } => Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch)),
         Scope::Everything | Scope::Account { .. } | Scope::Public { .. } | Scope::Resource { .. } => {
             let detail = "Only authentication scheme Bearer is supported";
-            let failure = grant.refusal(ErrorCode::AuthenticationFailed);
+            let failure = grant.rejection(ErrorCode::AuthenticationFailed);
             Err(failure.detail("AuthenticationErrorDetail", detail))
         }
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use lazuli_model::table::{Operation, Outcome};
-use lazuli_model::{Class, Effort, ErrorCode, Failure, OperationKind, Service};
+use lazuli_model::{Class, ErrorCode, Failure, OperationKind, ReadCost, Service};
 use lazuli_protocol::{Address, Head, Response};
 use lazuli_protocol::{queue, table};
 
@@ -21,7 +21,7 @@ pub struct Note {
     /// Its operation, as far as it is known.
     pub kind: OperationKind,
     /// The cost of reading, if it reads entities.
-    pub effort: Option<Effort>,
+    pub effort: Option<ReadCost>,
     /// How many entities were found.
     pub rows_returned: usize,
     /// The account wants it logged or measured.
@@ -72,7 +72,7 @@ impl Note {
 
     /// Notes how much was read. `watch` is what [`Note::begin`] gave.
     pub fn observe(&mut self, outcome: Result<&Outcome, ErrorCode>, watch: Option<Stopwatch>) {
-        let point = |rows_read| Effort {
+        let point = |rows_read| ReadCost {
             class: Class::Point,
             ranges: 1,
             rows_read,

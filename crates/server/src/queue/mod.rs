@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use lazuli_model::queue::limits::MESSAGE_BYTES_MAX;
 use lazuli_model::queue::{Operation, Outcome};
-use lazuli_model::{ErrorCode, Failure, OperationKind, Service as ServiceKind};
+use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::error;
 use lazuli_protocol::http::response::Response;
 use lazuli_protocol::http::timeout::timeout;
 use lazuli_protocol::queue::{decode, encode};
-use lazuli_service::Service;
+use lazuli_service::Services;
 use lazuli_service::access::queue::authorize;
 
 use crate::http::Body;
@@ -46,7 +46,7 @@ async fn run(
     note: &mut Note,
 ) -> Result<Response, Failure> {
     let Request { head, address, grant, context, .. } = request;
-    let (intent, shape) = decode(head, address, context.version)?;
+    let (intent, wanted) = decode(head, address, context.version)?;
     let kind = intent.kind();
     note.kind = kind;
     if kind == OperationKind::GetQueueUserDelegationKey {
@@ -67,15 +67,15 @@ async fn run(
     let operation = intent.with_body(context.version, &bytes)?;
     drop(bytes);
     if let Operation::GetUserDelegationKey(period) = operation {
-        let key = state.delegation_key(ServiceKind::Queue, request, period)?;
-        return Ok(encode::outcome(context, &shape, &Outcome::UserDelegationKey(Box::new(key))));
+        let key = state.delegation_key(Service::Queue, request, period)?;
+        return Ok(encode::outcome(context, &wanted, &Outcome::UserDelegationKey(Box::new(key))));
     }
     // Until the response is encoded.
     let _room = state.room_to_build(build_bytes(&operation)).await?;
     let longest = state.config.limits.request_time_max;
     let time = timeout(address.query)?.map_or(longest, |wanted| wanted.min(longest));
     let work = async {
-        if !Service::changes_queue_catalog(kind) {
+        if !Services::changes_queue_catalog(kind) {
             return state.service.execute_queue(grant, operation).await;
         }
         let (service, grant) = (Arc::clone(&state.service), grant.clone());
@@ -83,7 +83,7 @@ async fn run(
     };
     let outcome = state.within(context, time, work).await?;
     let _turn = state.turn_to_encode(is_large(&outcome)).await;
-    Ok(encode::outcome(context, &shape, &outcome))
+    Ok(encode::outcome(context, &wanted, &outcome))
 }
 
 /// The memory that an operation takes besides its body; see [`crate::memory`].

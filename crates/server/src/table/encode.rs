@@ -7,7 +7,7 @@ use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::table::encode;
-use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::response_format::ResponseFormat;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -23,20 +23,21 @@ const INLINE_BYTES_MAX: usize = 128 * 1024;
 /// memory does not count. The wait is short, because the number of pages is limited too.
 pub async fn response(
     context: &Context,
-    shape: &Shape,
+    wanted: &ResponseFormat,
     table: &str,
     outcome: Outcome,
     room: Option<Claim>,
     turns: &Arc<Semaphore>,
 ) -> Result<Response, Failure> {
     if !is_large(&outcome) {
-        return encode::outcome(context, shape, table, &outcome).map_err(|error| unreadable(context, &error));
+        return encode::outcome(context, wanted, table, &outcome)
+            .map_err(|error| unreadable(context, &error));
     }
     let turn = Arc::clone(turns).acquire_owned().await;
-    let (owned, shape, table) = (context.clone(), shape.clone(), table.to_owned());
+    let (owned, wanted, table) = (context.clone(), wanted.clone(), table.to_owned());
     let encoded = spawn_blocking(move || {
         let _held = (room, turn);
-        encode::outcome(&owned, &shape, &table, &outcome)
+        encode::outcome(&owned, &wanted, &table, &outcome)
     });
     match encoded.await {
         Ok(encoded) => encoded.map_err(|error| unreadable(context, &error)),
@@ -104,11 +105,12 @@ mod tests {
     #[tokio::test]
     async fn responses_are_the_same_on_either_thread_and_give_their_memory_back() {
         let (memory, turns) = (Budget::new(PAGE_BYTES), Arc::new(Semaphore::new(1)));
-        let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
+        let (context, wanted) = (context(), ResponseFormat::fallback(ApiVersion::V2019_02_02));
         for rows in [3, 1000] {
             let room = memory.claim(PAGE_BYTES).unwrap();
-            let answered = response(&context, &shape, "Table", page(rows), Some(room), &turns).await.unwrap();
-            let expected = encode::outcome(&context, &shape, "Table", &page(rows)).unwrap();
+            let answered =
+                response(&context, &wanted, "Table", page(rows), Some(room), &turns).await.unwrap();
+            let expected = encode::outcome(&context, &wanted, "Table", &page(rows)).unwrap();
             assert_eq!((answered.status, answered.body), (expected.status, expected.body));
             assert_eq!((memory.has_room(PAGE_BYTES), turns.available_permits()), (true, 1));
         }
@@ -118,10 +120,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
         let turns = Arc::new(Semaphore::new(1));
-        let (context, shape) = (context(), Shape::fallback(ApiVersion::V2019_02_02));
+        let (context, wanted) = (context(), ResponseFormat::fallback(ApiVersion::V2019_02_02));
         let turn = Arc::clone(&turns).try_acquire_owned().unwrap();
-        let small = response(&context, &shape, "Table", page(3), None, &turns).await.unwrap();
-        let mut large = pin!(response(&context, &shape, "Table", page(1000), None, &turns));
+        let small = response(&context, &wanted, "Table", page(3), None, &turns).await.unwrap();
+        let mut large = pin!(response(&context, &wanted, "Table", page(1000), None, &turns));
         assert!(timeout(Duration::from_secs(60), &mut large).await.is_err());
         drop(turn);
         assert_eq!((small.status, large.await.unwrap().status), (200, 200));

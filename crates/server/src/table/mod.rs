@@ -28,10 +28,10 @@ use lazuli_protocol::Head;
 use lazuli_protocol::http::response::Response;
 use lazuli_protocol::table::batch::{self, Plan};
 use lazuli_protocol::table::decode::{self, Intent};
-use lazuli_protocol::table::shape::Shape;
+use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{self, Resource, error, xml};
 use lazuli_service::Grant;
-use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
+use lazuli_service::access::table::{Announced, authorize, authorize_announced, authorize_batch};
 
 use crate::http::Body;
 use crate::memory::PAGE_BYTES;
@@ -54,7 +54,7 @@ fn build_bytes(operation: &Operation) -> usize {
 struct Decoded {
     kind: OperationKind,
     table: Option<TableName>,
-    shape: Shape,
+    wanted: ResponseFormat,
     intent: Result<Intent, Failure>,
 }
 
@@ -86,40 +86,41 @@ impl Work<'_> {
     async fn decode(&self) -> Result<Decoded, Response> {
         let Request { head, address, grant, context, .. } = self.request;
         let elsewhere = || {
-            let failure = grant.refusal(ErrorCode::AuthorizationFailure);
+            let failure = grant.rejection(ErrorCode::AuthorizationFailure);
             error::front_end(context, Some(head), &failure)
         };
         let resource = match table::parse_path(address.account, address.resource_path) {
             Ok(resource) => resource,
             Err(rejected) if order::is_elsewhere(grant, &rejected) => return Err(elsewhere()),
             Err(rejected) => {
-                let (shape, _) = decode::shape(head, address.query, context.version, &Resource::Service);
+                let (wanted, _) =
+                    decode::response_format(head, address.query, context.version, &Resource::Service);
                 let failure = self.table_first(rejected.table.as_ref(), rejected.failure).await;
-                return Err(error::odata(context, &shape, &failure));
+                return Err(error::odata(context, &wanted, &failure));
             }
         };
         if resource.table().is_some_and(|table| !grant.covers(table)) {
             return Err(elsewhere());
         }
         let kind = table::kind::of(head, &resource);
-        let (shape, rejected) = decode::shape(head, address.query, context.version, &resource);
+        let (wanted, rejected) = decode::response_format(head, address.query, context.version, &resource);
         let table = resource.table().cloned();
         let intent = match rejected {
             Some(failure) => Err(failure),
             None => decode::intent(head, address.query, context.version, resource),
         };
         let intent = intent.map_err(|failure| order::permissions_first(grant, kind, table.as_ref(), failure));
-        Ok(Decoded { kind, table, shape, intent })
+        Ok(Decoded { kind, table, wanted, intent })
     }
 
     async fn respond(&self, decoded: Decoded, body: &mut impl Body, note: &mut Note) -> Response {
         let Request { head, context, .. } = self.request;
-        let Decoded { kind, table, shape, intent } = decoded;
+        let Decoded { kind, table, wanted, intent } = decoded;
         note.kind = kind;
         let done = match intent {
             Ok(Intent::ServiceDocument) => Ok(table::encode::service_document(context)),
             Ok(Intent::Batch) => self.run_batch(body, note).await,
-            Ok(intent) => self.run(intent, &shape, table.as_ref(), body, note).await,
+            Ok(intent) => self.run(intent, &wanted, table.as_ref(), body, note).await,
             Err(failure) => Err(failure),
         };
         match done {
@@ -127,7 +128,7 @@ impl Work<'_> {
             Err(failure) if failure.origin == Origin::FrontEnd => {
                 error::front_end(context, Some(head), &failure)
             }
-            Err(failure) => error::odata(context, &shape, &self.table_first(table.as_ref(), failure).await),
+            Err(failure) => error::odata(context, &wanted, &self.table_first(table.as_ref(), failure).await),
         }
     }
 
@@ -135,7 +136,7 @@ impl Work<'_> {
     async fn run(
         &self,
         intent: Intent,
-        shape: &Shape,
+        wanted: &ResponseFormat,
         table: Option<&TableName>,
         body: &mut impl Body,
         note: &mut Note,
@@ -150,7 +151,8 @@ impl Work<'_> {
         let outcome = self.execute(operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
         let encodings = &self.state.encodings;
-        note.encode(encode::response(self.request.context, shape, name, outcome, Some(room), encodings)).await
+        note.encode(encode::response(self.request.context, wanted, name, outcome, Some(room), encodings))
+            .await
     }
 
     /// The operations that speak XML, regardless of the formats that the client accepts.
@@ -171,8 +173,8 @@ impl Work<'_> {
                 Err(failure) => return Err(self.table_first(table.as_ref(), failure).await),
             };
             let outcome = self.execute(operation, note).await?;
-            let (shape, encodings) = (Shape::fallback(context.version), &self.state.encodings);
-            encode::response(context, &shape, "", outcome, None, encodings).await
+            let (wanted, encodings) = (ResponseFormat::fallback(context.version), &self.state.encodings);
+            encode::response(context, &wanted, "", outcome, None, encodings).await
         };
         match work.await {
             Ok(response) => response,
@@ -234,10 +236,10 @@ impl Work<'_> {
         );
         if !changes_cached {
             // A query that stops with a quarter of its time left can still send its results.
-            return self.state.service.execute_within(grant, operation, time * 3 / 4).await;
+            return self.state.service.execute_table_within(grant, operation, time * 3 / 4).await;
         }
         let (service, grant) = (self.state.service.clone(), grant.clone());
-        self.state.detached(async move { service.execute(&grant, operation).await }).await
+        self.state.detached(async move { service.execute_table(&grant, operation).await }).await
     }
 
     /// Reports a missing table before a fault in the body or the options.

@@ -141,7 +141,7 @@ fn bodies_share_a_budget() {
     let chunked = format!("{head}{:x}\r\n{}\r\n0\r\n\r\n", 100 * KIB, " ".repeat(100 * KIB)).into_bytes();
     for bytes in [padded("budget", "x", 100 * KIB).bytes(), chunked] {
         // Until the server has read what the other client has sent, the budget is free.
-        let refusal = loop {
+        let rejection = loop {
             let mut client = server.connect();
             let _ = client.stream.write_all(&bytes);
             let answer = client.answer();
@@ -149,7 +149,7 @@ fn bodies_share_a_budget() {
                 break answer;
             }
         };
-        assert_eq!((refusal.status, refusal.code(), refusal.closes()), (503, "ServerBusy", true));
+        assert_eq!((rejection.status, rejection.code(), rejection.closes()), (503, "ServerBusy", true));
     }
     // A client that waits for 100 Continue gets the error before it sends anything.
     let mut waiting = server.connect();
@@ -234,8 +234,8 @@ fn responses_share_a_budget() {
     let mut holder = server.connect();
     holder.send_request(&all);
     holder.stream.peek(&mut [0]).unwrap();
-    let refusal = client.ask(&Request::get("/answers()?$top=1"));
-    assert_eq!((refusal.status, refusal.code()), (503, "ServerBusy"));
+    let rejection = client.ask(&Request::get("/answers()?$top=1"));
+    assert_eq!((rejection.status, rejection.code()), (503, "ServerBusy"));
     assert_eq!(client.ask(&Request::get("/answers()?$select=RowKey")).status, 200, "small ones are free");
     for _ in 0..2 {
         let answer = holder.answer();

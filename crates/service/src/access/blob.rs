@@ -16,7 +16,7 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
         return if container == Some(own) && is_public(kind, *lists) {
             Ok(())
         } else {
-            Err(grant.refusal(ErrorCode::ResourceNotFound))
+            Err(grant.rejection(ErrorCode::ResourceNotFound))
         };
     }
     if let Operation::GetAccountInformation(scope) = operation {
@@ -49,11 +49,11 @@ fn changes_logs(kind: OperationKind) -> bool {
 /// Checks that the grant can permit a batch at all; each of its operations is checked by itself.
 pub fn authorize_batch(grant: &Grant, container: Option<&str>) -> Result<(), Failure> {
     match &grant.scope {
-        Scope::Public { .. } => Err(grant.refusal(ErrorCode::ResourceNotFound)),
+        Scope::Public { .. } => Err(grant.rejection(ErrorCode::ResourceNotFound)),
         Scope::Resource { .. }
             if !container.is_some_and(|name| grant.covers_resource(Service::Blob, name)) =>
         {
-            Err(grant.refusal(ErrorCode::AuthorizationFailure))
+            Err(grant.rejection(ErrorCode::AuthorizationFailure))
         }
         _ => reject_writes(grant, OperationKind::BlobBatch),
     }
@@ -94,7 +94,7 @@ fn check_owner(grant: &Grant, permissions: &Permissions) -> Result<(), Failure> 
     if permissions.allow("i") {
         return Ok(());
     }
-    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+    Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch))
 }
 
 /// Account information is for everyone who may do anything with the resource that is named.
@@ -106,7 +106,7 @@ fn check_information(grant: &Grant, scope: &AccountScope) -> Result<(), Failure>
         }
         _ => true,
     };
-    if covered { Ok(()) } else { Err(grant.refusal(ErrorCode::AuthorizationFailure)) }
+    if covered { Ok(()) } else { Err(grant.rejection(ErrorCode::AuthorizationFailure)) }
 }
 
 /// A SAS of one blob covers only that blob, one of a directory the blobs in it.
@@ -120,7 +120,7 @@ fn check_part(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
     match operation {
         _ if *part == Part::Whole => Ok(()),
         Operation::Blob(request) if covers(request) => Ok(()),
-        _ => Err(grant.refusal(ErrorCode::AuthorizationFailure)),
+        _ => Err(grant.rejection(ErrorCode::AuthorizationFailure)),
     }
 }
 

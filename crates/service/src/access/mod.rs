@@ -10,12 +10,10 @@ pub mod blob;
 pub mod queue;
 pub mod table;
 
-use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_filter::{Bound, KeyPosition, KeyRange};
 use lazuli_model::error::Origin;
 use lazuli_model::kind::Access;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
-
-pub use table::{Announced, authorize, authorize_announced, authorize_batch};
 
 /// The rights of an authenticated request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +100,8 @@ pub struct RangeEnds<'a> {
 impl RangeEnds<'_> {
     /// The keys between the ends, both included.
     pub fn window(&self) -> KeyRange {
-        let place = |(partition, row): (&str, &str)| Place { partition: partition.into(), row: row.into() };
+        let place =
+            |(partition, row): (&str, &str)| KeyPosition { partition: partition.into(), row: row.into() };
         KeyRange {
             start: match self.first {
                 ("", _) => Bound::Open,
@@ -137,7 +136,7 @@ impl Grant {
     }
 
     /// The failure of a request without the right.
-    pub fn refusal(&self, code: ErrorCode) -> Failure {
+    pub fn rejection(&self, code: ErrorCode) -> Failure {
         let hidden =
             matches!(code, ErrorCode::AuthorizationFailure | ErrorCode::AuthorizationPermissionMismatch);
         let code = if self.hides_refusals && hidden { ErrorCode::ResourceNotFound } else { code };
@@ -186,11 +185,11 @@ pub(crate) fn check(
 ) -> Result<(), Failure> {
     let permissions = match &grant.scope {
         Scope::Everything => return Ok(()),
-        Scope::Public { .. } => return Err(grant.refusal(ErrorCode::ResourceNotFound)),
+        Scope::Public { .. } => return Err(grant.rejection(ErrorCode::ResourceNotFound)),
         Scope::Account { resources, permissions } => {
-            let resource = needs.resource.ok_or_else(|| grant.refusal(ErrorCode::AuthorizationFailure))?;
+            let resource = needs.resource.ok_or_else(|| grant.rejection(ErrorCode::AuthorizationFailure))?;
             if !resources.allow(resource) {
-                return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+                return Err(grant.rejection(ErrorCode::AuthorizationResourceTypeMismatch));
             }
             permissions
         }
@@ -198,14 +197,14 @@ pub(crate) fn check(
             // Azure's Table service reports stored access policies as missing, after it has accepted the token.
             needs.resource.ok_or_else(|| match service {
                 Service::Table => Failure::from(ErrorCode::ResourceNotFound),
-                Service::Blob | Service::Queue => grant.refusal(ErrorCode::AuthorizationFailure),
+                Service::Blob | Service::Queue => grant.rejection(ErrorCode::AuthorizationFailure),
             })?;
             permissions
         }
         Scope::Resource { permissions, .. } => {
             let covered = folded.is_some_and(|folded| grant.covers_resource(service, folded));
             if !needs.by_service_sas || !covered {
-                return Err(grant.refusal(ErrorCode::AuthorizationFailure));
+                return Err(grant.rejection(ErrorCode::AuthorizationFailure));
             }
             permissions
         }
@@ -213,7 +212,7 @@ pub(crate) fn check(
     if needs.permissions.iter().any(|letters| permissions.allow(letters)) {
         return Ok(());
     }
-    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+    Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch))
 }
 
 /// The secondary endpoint is for reading.

@@ -14,7 +14,7 @@ pub fn authorize(grant: &Grant, kind: OperationKind, queue: Option<&QueueName>) 
             if matches!(kind, OperationKind::GetQueueAcl | OperationKind::SetQueueAcl) =>
         {
             if !permissions.allow("c") {
-                return Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch));
+                return Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch));
             }
         }
         _ => check(grant, Service::Queue, &needs(kind), queue.map(QueueName::as_str))?,

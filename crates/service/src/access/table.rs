@@ -53,9 +53,9 @@ pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(
 pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
     let permissions = match &grant.scope {
         Scope::Everything => return Ok(()),
-        Scope::Public { .. } => return Err(grant.refusal(ErrorCode::ResourceNotFound)),
+        Scope::Public { .. } => return Err(grant.rejection(ErrorCode::ResourceNotFound)),
         Scope::Account { resources, .. } if !resources.allow("o") => {
-            return Err(grant.refusal(ErrorCode::AuthorizationResourceTypeMismatch));
+            return Err(grant.rejection(ErrorCode::AuthorizationResourceTypeMismatch));
         }
         Scope::Account { permissions, .. }
         | Scope::Roles { permissions }
@@ -64,7 +64,7 @@ pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
     if ["r", "a", "u", "d"].iter().any(|letter| permissions.allow(letter)) {
         return Ok(());
     }
-    Err(grant.refusal(ErrorCode::AuthorizationPermissionMismatch))
+    Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch))
 }
 
 impl Grant {
@@ -110,7 +110,7 @@ fn check_table(grant: &Grant, kind: OperationKind, table: Option<&TableName>) ->
 
 fn check_window(grant: &Grant, key: &EntityKey) -> Result<(), Failure> {
     if grant.window().is_some_and(|window| !contains(window, key)) {
-        let failure = grant.refusal(ErrorCode::AuthorizationFailure);
+        let failure = grant.rejection(ErrorCode::AuthorizationFailure);
         return Err(failure.found_in(Origin::Operation));
     }
     Ok(())

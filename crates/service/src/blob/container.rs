@@ -17,7 +17,7 @@ use super::keep::DAY_TICKS;
 use super::keyspace::TABLES;
 use super::order::{after_prefix, compare};
 use super::record::{ContainerData, Deleted, stamp};
-use crate::catalog::{Created, Draft, Edit, Live, Restored};
+use crate::catalog::{Created, Edit, Live, NewContainer, Restored};
 use crate::record::KeptRecord;
 use crate::{Grant, Result, keyspace};
 
@@ -80,7 +80,7 @@ impl Core {
         container: &ContainerName,
         data: ContainerData,
     ) -> Result<Outcome> {
-        let draft = Draft { name: container.as_str().to_owned(), tables: TABLES, data: data.encode() };
+        let draft = NewContainer { name: container.as_str().to_owned(), tables: TABLES, data: data.encode() };
         match self.service.catalog.create(name_of(home, container), draft).await? {
             Created::Done(_) => Ok(Outcome::ContainerCreated(stamp(data.changed))),
             Created::Exists => Err(ErrorCode::ContainerAlreadyExists.into()),

@@ -12,15 +12,15 @@ use lazuli_model::{DateTime, ErrorCode, Guid};
 use super::append::Folds;
 use super::copy::Fetch;
 use super::event::{Origin, Outbox};
-use super::figures::Counters;
 use super::keep::Keeps;
 use super::keyspace::{self, Generation, Tables};
+use super::metrics::Counters;
 use super::pins::Pins;
 use super::record::{Head, time};
 use super::todo::Todo;
 use crate::catalog::{Live, Name};
 use crate::record::ContainerRecord;
-use crate::{Result, Service};
+use crate::{Result, Services};
 
 /// Settings of the blob service.
 #[derive(Clone)]
@@ -66,7 +66,7 @@ impl Versioning {
 
 /// The state that all operations share.
 pub struct Core {
-    pub service: Arc<Service>,
+    pub service: Arc<Services>,
     pub content: Arc<dyn Content>,
     pub pins: Pins,
     pub todo: Arc<Todo>,

@@ -24,7 +24,7 @@
 
 use std::fmt::{self, Write as _};
 
-use lazuli_engine::{Bound, KeyRange, Place, TableId};
+use lazuli_engine::{Bound, KeyPosition, KeyRange, TableId};
 use lazuli_model::blob::BlockId;
 
 /// The row of the head.
@@ -209,7 +209,7 @@ pub fn runs(name: &str, generation: Generation, offset: u64) -> [KeyRange; 2] {
     let first = Slot::Run(offset.saturating_add(1));
     [named as fn(Generation, Slot) -> String, unnamed].map(|row| {
         let mut range = rows_between(name, &row(generation, first), "");
-        range.end = Bound::Included(Place { partition: name.into(), row: row(generation, Slot::TAIL) });
+        range.end = Bound::Included(KeyPosition { partition: name.into(), row: row(generation, Slot::TAIL) });
         range
     })
 }
@@ -219,7 +219,7 @@ pub fn cells(name: &str, generation: Generation, first: u32, last: u32) -> KeyRa
     let start = cell(generation, CellKey { cell: first, epoch: 0 });
     let end = cell(generation, CellKey { cell: last, epoch: u32::MAX });
     let mut range = rows_between(name, &start, "");
-    range.end = Bound::Included(Place { partition: name.into(), row: end });
+    range.end = Bound::Included(KeyPosition { partition: name.into(), row: end });
     range
 }
 
@@ -230,7 +230,7 @@ pub fn without_cells(name: &str) -> KeyRange {
 
 /// The rows of a partition from one on, up to and without another.
 fn rows_between(name: &str, first: &str, end: &str) -> KeyRange {
-    let place = |row: &str| Place { partition: name.into(), row: row.into() };
+    let place = |row: &str| KeyPosition { partition: name.into(), row: row.into() };
     KeyRange { start: Bound::Included(place(first)), end: Bound::Excluded(place(end)) }
 }
 

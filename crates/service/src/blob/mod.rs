@@ -29,13 +29,13 @@ mod core;
 mod delete;
 mod encryption;
 mod event;
-mod figures;
 mod guard;
 mod keep;
 mod keyspace;
 mod lease;
 mod list;
 mod logs;
+mod metrics;
 pub mod names;
 mod naming;
 mod order;
@@ -55,13 +55,13 @@ mod upload;
 
 use std::sync::Arc;
 
-use lazuli_engine::Figure;
+use lazuli_engine::Metric;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::container::PublicAccess;
 use lazuli_model::blob::operation::{BlobAction, BlobRequest, Operation};
 use lazuli_model::blob::outcome::AccountInformation;
 use lazuli_model::blob::{ContainerName, Outcome};
-use lazuli_model::{ErrorCode, Service as Kind};
+use lazuli_model::{ErrorCode, Service};
 
 pub use append::Annotate;
 pub use capacity::{Capacity, Held};
@@ -74,7 +74,7 @@ pub use reader::Reader;
 pub use sweep::Reclaim;
 pub use todo::TODO_BYTES_MAX;
 
-use crate::{Grant, Result, Service, access};
+use crate::{Grant, Result, Services, access};
 use core::Core;
 
 /// Checks a row of the first table of a container, and returns the number of blobs that it is: the head of a blob that is
@@ -95,7 +95,7 @@ pub struct Blobs(Arc<Core>);
 
 impl Blobs {
     /// A blob service with the catalog and the properties of `service`.
-    pub fn new(service: Arc<Service>, content: Arc<dyn Content>, options: BlobOptions) -> Self {
+    pub fn new(service: Arc<Services>, content: Arc<dyn Content>, options: BlobOptions) -> Self {
         Self(Arc::new(Core {
             service,
             content,
@@ -123,9 +123,11 @@ impl Blobs {
             Operation::Blob(request) => return Box::pin(self.on_blob(grant, *request, supply)).await,
             Operation::Container(request) => Box::pin(core.on_container(grant, *request)).await?,
             Operation::ListContainers(list) => core.list_containers(home, list).await?,
-            Operation::GetProperties => Outcome::Properties(core.service.properties(Kind::Blob, home).await?),
+            Operation::GetProperties => {
+                Outcome::Properties(core.service.properties(Service::Blob, home).await?)
+            }
             Operation::SetProperties(update) => {
-                core.service.properties.update(Kind::Blob, home, *update).await?;
+                core.service.properties.update(Service::Blob, home, *update).await?;
                 Outcome::PropertiesSet
             }
             Operation::GetStats => Outcome::Stats,
@@ -270,7 +272,7 @@ impl Blobs {
     }
 
     /// Metrics of the service.
-    pub fn figures(&self) -> Vec<Figure> {
-        self.0.figures()
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.0.metrics()
     }
 }

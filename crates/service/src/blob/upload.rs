@@ -28,7 +28,7 @@ const DIRECT_PIECES_MAX: usize = 4;
 /// A body that was received.
 pub struct Received {
     /// Where it is.
-    pub body: Draft,
+    pub body: UploadedContent,
     /// Its length.
     pub length: u64,
     /// Its checksums.
@@ -36,7 +36,7 @@ pub struct Received {
 }
 
 /// Content that is durable, or small, and that no row names yet.
-pub enum Draft {
+pub enum UploadedContent {
     /// Small: the bytes.
     Inline(Bytes),
     /// Large: pieces of the content store.
@@ -83,25 +83,25 @@ impl Drop for Loose {
     }
 }
 
-impl Draft {
+impl UploadedContent {
     /// The record of an uncommitted block.
     pub fn staged(&self) -> Staged {
         match self {
-            Draft::Inline(bytes) => Staged::Inline(bytes.clone()),
-            Draft::Pieces(loose) => Staged::Pieces(loose.pieces.clone()),
+            UploadedContent::Inline(bytes) => Staged::Inline(bytes.clone()),
+            UploadedContent::Pieces(loose) => Staged::Pieces(loose.pieces.clone()),
         }
     }
 
     /// See [`Loose::committing`].
     pub fn committing(&mut self, now: u64) {
-        if let Draft::Pieces(loose) = self {
+        if let UploadedContent::Pieces(loose) = self {
             loose.committing(now);
         }
     }
 
     /// Handles the outcome of the commit that names it.
     pub fn settle<T>(self, outcome: &Result<T>) {
-        if let Draft::Pieces(mut loose) = self {
+        if let UploadedContent::Pieces(mut loose) = self {
             match outcome {
                 Ok(_) => loose.named(),
                 // Nothing was applied, and nothing will be.
@@ -135,7 +135,7 @@ impl Core {
             let bytes = collect(source, body.length).await?;
             let mut fold = fold;
             fold.update(&bytes);
-            (Draft::Inline(bytes), fold.finish())
+            (UploadedContent::Inline(bytes), fold.finish())
         } else {
             self.store(at, source, body.length, fold).await?
         };
@@ -149,7 +149,7 @@ impl Core {
         source: &mut dyn Source,
         length: u64,
         fold: Fold,
-    ) -> Result<(Draft, Digested)> {
+    ) -> Result<(UploadedContent, Digested)> {
         let shared = Arc::new(Mutex::new(fold));
         let folding = shared.clone();
         let fold: lazuli_engine::content::Fold =
@@ -165,7 +165,7 @@ impl Core {
         }
         let loose = self.loose(at, writer.seal().await?);
         let fold = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok((Draft::Pieces(loose), fold.finish()))
+        Ok((UploadedContent::Pieces(loose), fold.finish()))
     }
 
     /// Pieces that were written for a blob.
@@ -174,14 +174,14 @@ impl Core {
     }
 
     /// The rows of content that was written as a whole.
-    pub fn install(&self, at: &At, draft: &Draft) -> Installed {
+    pub fn install(&self, at: &At, draft: &UploadedContent) -> Installed {
         match draft {
-            Draft::Inline(bytes) => Installed {
+            UploadedContent::Inline(bytes) => Installed {
                 stored: Stored::Inline { bytes: bytes.clone(), blocks: Vec::new() },
                 writes: Vec::new(),
                 pin: None,
             },
-            Draft::Pieces(loose) => {
+            UploadedContent::Pieces(loose) => {
                 let parts = loose.pieces.iter().copied().map(Part::Whole).collect();
                 let segment = Segment { starts: Vec::new(), entries: vec![Entry { id: None, parts }] };
                 self.install_segment(at, segment, 0)

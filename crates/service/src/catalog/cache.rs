@@ -111,8 +111,8 @@ mod tests {
     use lazuli_engine::{TableId, Version};
 
     use super::*;
-    use crate::figures::Slot;
     use crate::record::ContainerRecord;
+    use crate::usage::Slot;
 
     fn live(name: &str, bytes: usize) -> Arc<Live> {
         let record = ContainerRecord {

@@ -4,7 +4,7 @@
 //! engine tables stay as they are. When it can no longer be restored, the sweep turns the record into that of a deleted
 //! container.
 
-use lazuli_engine::{Applied, Bound, Change, Condition, Place, Row, Scan, TableId, Verdict, Write};
+use lazuli_engine::{Applied, Bound, Change, Condition, KeyPosition, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::{ErrorCode, Service};
 
 use super::{Catalog, Live, Name, PAGE_BYTES_MAX};
@@ -89,7 +89,7 @@ impl Catalog {
         rows_max: usize,
     ) -> Result<Vec<KeptRecord>> {
         let partition = keyspace::containers(service, home);
-        let place = |row: String| Place { partition: partition.clone(), row };
+        let place = |row: String| KeyPosition { partition: partition.clone(), row };
         let end = before.map_or_else(|| keyspace::AFTER_KEPT.to_owned(), keyspace::kept_from);
         let range = lazuli_engine::KeyRange {
             start: Bound::Included(place(keyspace::kept_from(from))),

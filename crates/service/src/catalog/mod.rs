@@ -19,9 +19,9 @@ use lazuli_engine::{
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Service};
 
-use crate::figures::{Figures, Slot};
 use crate::record::{ContainerRecord, DroppedRecord};
 use crate::sweep::Dropped;
+use crate::usage::{Slot, UsageMetrics};
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 pub use cache::CACHE_BYTES_MAX;
 use cache::Cache;
@@ -34,7 +34,7 @@ const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// The containers of all accounts and services.
 pub struct Catalog {
     engine: Arc<dyn Engine>,
-    figures: Arc<Figures>,
+    usage: Arc<UsageMetrics>,
     clock: Clock,
     name_hold: Duration,
     cache: RwLock<Cache>,
@@ -65,7 +65,7 @@ pub struct Live {
 
 /// A container to create.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct NewContainer {
     /// Its name as the client spells it.
     pub name: String,
     /// Engine tables that it needs, at least one.
@@ -106,8 +106,8 @@ pub struct Listing {
 }
 
 impl Catalog {
-    pub fn new(engine: Arc<dyn Engine>, clock: Clock, name_hold: Duration, figures: Arc<Figures>) -> Self {
-        Self { engine, figures, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
+    pub fn new(engine: Arc<dyn Engine>, clock: Clock, name_hold: Duration, usage: Arc<UsageMetrics>) -> Self {
+        Self { engine, usage, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
     }
 
     /// Where deletions are announced to the sweep.
@@ -147,14 +147,14 @@ impl Catalog {
         let Some(Row { version, value, .. }) = found.into_iter().next().flatten() else { return Ok(None) };
         let record = ContainerRecord::decode(&value)?;
         let slot = match name.service {
-            Service::Table => self.figures.slot(keyspace::account_of(name.home), name.folded, &record.name),
+            Service::Table => self.usage.slot(keyspace::account_of(name.home), name.folded, &record.name),
             Service::Blob | Service::Queue => Slot::OTHER,
         };
         Ok(Some(Live { record, version, slot }))
     }
 
     /// Creates a container, unless there is one of that name or the name is blocked.
-    pub async fn create(&self, name: Name<'_>, draft: Draft) -> Result<Created> {
+    pub async fn create(&self, name: Name<'_>, draft: NewContainer) -> Result<Created> {
         let partition = keyspace::containers(name.service, name.home);
         if self.is_blocked(&partition, name.folded).await? {
             return Ok(Created::Blocked);
@@ -219,7 +219,7 @@ impl Catalog {
             match applied? {
                 Applied::Done { .. } => {
                     if name.service == Service::Table {
-                        self.figures.release(keyspace::account_of(name.home), name.folded);
+                        self.usage.release(keyspace::account_of(name.home), name.folded);
                     }
                     return Ok(true);
                 }

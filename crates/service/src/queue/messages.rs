@@ -16,12 +16,12 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, time, visible};
 use super::update::{Removal, count};
 use super::window::{Reading, Window};
-use crate::{ATTEMPTS_MAX, Result, Service};
+use crate::{ATTEMPTS_MAX, Result, Services};
 
 /// Maximum bytes of messages that Peek Messages reads.
 const PEEK_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-impl Service {
+impl Services {
     /// The front of a queue, once the time of the queue is known.
     pub(super) async fn window(&self, queue: TableId) -> Result<Arc<Window>> {
         self.queues.window(&*self.engine, queue, (self.options.elapsed)(), self.is_shared()).await

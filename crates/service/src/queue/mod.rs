@@ -26,7 +26,7 @@ use update::raise;
 use window::Window;
 
 use crate::catalog::{Live, Name};
-use crate::{Grant, Options, Result, Service, access};
+use crate::{Grant, Options, Result, Services, access};
 
 /// How often the time of the other front ends is read.
 const LEARN_EVERY: Duration = Duration::from_secs(1);
@@ -104,7 +104,7 @@ impl QueueState {
     }
 }
 
-impl Service {
+impl Services {
     /// Executes an operation of the Queue service, if the grant permits it.
     pub async fn execute_queue(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
         access::queue::authorize(grant, operation.kind(), operation.queue())?;

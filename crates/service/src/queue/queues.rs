@@ -8,14 +8,14 @@ use lazuli_model::{ErrorCode, Metadata, SignedIdentifier};
 
 use super::name;
 use super::record::{COUNTERS, PARTITION, counter_key, decode_count};
-use crate::catalog::{Created, Draft, Edit};
+use crate::catalog::{Created, Edit, NewContainer};
 use crate::record::{ContainerRecord, Reader, Writer};
-use crate::{ATTEMPTS_MAX, Result, Service, keyspace};
+use crate::{ATTEMPTS_MAX, Result, Services, keyspace};
 
 /// After every character of a queue's name.
 const AFTER_NAMES: char = '\u{7f}';
 
-impl Service {
+impl Services {
     /// A queue that exists with the same metadata is no error.
     pub(super) async fn create_queue(
         &self,
@@ -23,7 +23,8 @@ impl Service {
         queue: &QueueName,
         metadata: Metadata,
     ) -> Result<Outcome> {
-        let draft = Draft { name: queue.as_str().to_owned(), tables: 1, data: encode_metadata(&metadata) };
+        let draft =
+            NewContainer { name: queue.as_str().to_owned(), tables: 1, data: encode_metadata(&metadata) };
         for _ in 0..ATTEMPTS_MAX {
             match self.catalog.create(name(home, queue), draft.clone()).await? {
                 Created::Done(_) => return Ok(Outcome::QueueCreated),

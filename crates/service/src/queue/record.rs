@@ -13,7 +13,7 @@
 //! Times are in ticks, with leading zeros, so that messages sort by the time of next visibility, then by insertion.
 
 use bytes::Bytes;
-use lazuli_engine::{Bound, Error, KeyRange, Place, Result, RowView};
+use lazuli_engine::{Bound, Error, KeyPosition, KeyRange, Result, RowView};
 use lazuli_model::queue::limits::MESSAGE_BYTES_MAX;
 use lazuli_model::queue::{Message, Receipt};
 use lazuli_model::{DateTime, Guid};
@@ -50,14 +50,14 @@ pub fn counter_key(shard: u64) -> String {
 
 /// All messages from a row on, visible or not.
 pub fn all(from: &str) -> KeyRange {
-    let place = |row: String| Place { partition: PARTITION.into(), row };
+    let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
     let start = if from.is_empty() { "v/".to_owned() } else { from.to_owned() };
     KeyRange { start: Bound::Included(place(start)), end: Bound::Excluded(place("v0".to_owned())) }
 }
 
 /// The messages from a row on that are visible at a time.
 pub fn visible(from: &str, now: u64) -> KeyRange {
-    let place = |row: String| Place { partition: PARTITION.into(), row };
+    let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
     let start = if from.is_empty() { "v/".to_owned() } else { from.to_owned() };
     KeyRange { start: Bound::Included(place(start)), end: Bound::Included(place(message_key(now, u64::MAX))) }
 }

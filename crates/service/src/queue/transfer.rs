@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lazuli_engine::{
-    Applied, Bound, Change, Condition, Engine, KeyRange, Place, Row, Scan, TableId, Verdict, Write,
+    Applied, Bound, Change, Condition, Engine, KeyPosition, KeyRange, Row, Scan, TableId, Verdict, Write,
 };
 use lazuli_model::queue::QueueName;
 use lazuli_model::queue::limits::MESSAGES_PER_GET_MAX;
@@ -28,7 +28,7 @@ use super::messages::{put, remove};
 use super::record::{MessageRecord, PARTITION, corrupt, parse_key};
 use crate::catalog::{Catalog, Name};
 use crate::record::{Reader, Writer};
-use crate::{ATTEMPTS_MAX, Grant, Result, Service, access, sweep};
+use crate::{ATTEMPTS_MAX, Grant, Result, Services, access, sweep};
 
 /// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
@@ -92,7 +92,7 @@ struct Steps<'a> {
     queues: &'a QueueState,
 }
 
-impl Service {
+impl Services {
     /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were moved. Their
     /// ids, contents and expiry times stay; they count as never dequeued.
     pub async fn move_messages(
@@ -273,7 +273,7 @@ impl Steps<'_> {
 
     /// The rows of a queue that start with two characters.
     async fn rows(&self, queue: TableId, prefix: &str, rows_max: usize) -> Result<Vec<Row>> {
-        let place = |row: &str| Place { partition: PARTITION.into(), row: row.into() };
+        let place = |row: &str| KeyPosition { partition: PARTITION.into(), row: row.into() };
         let end = prefix.replace('/', "0");
         let scan = Scan {
             table: queue,

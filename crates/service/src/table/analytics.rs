@@ -2,12 +2,12 @@
 //!
 //! They are tables like others, but only the service writes them: see [`crate::access`]. Each partition is a period.
 
-use lazuli_filter::{Bound, KeyRange, Place};
+use lazuli_filter::{Bound, KeyPosition, KeyRange};
 use lazuli_model::table::Outcome;
 use lazuli_model::table::operation::{Change, EntityQuery, Match, Page, Stored, Write};
 use lazuli_model::{DateTime, EntityKey, ErrorCode, Key, Properties, TableName};
 
-use crate::{Error, Grant, Part, RangeEnds, Result, Scope, Service};
+use crate::{Error, Grant, Part, RangeEnds, Result, Scope, Services};
 
 /// A row of metrics to write.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct MetricsRow {
     pub replaces: Option<DateTime>,
 }
 
-impl Service {
+impl Services {
     /// The rows of a period.
     pub async fn metrics_of(&self, home: &str, table: &TableName, period: &str) -> Result<Vec<Stored>> {
         let ends = RangeEnds { first: (period, ""), last: (period, "") };
@@ -62,7 +62,7 @@ impl Service {
 
     /// Deletes the rows of all periods before this one.
     pub async fn trim_metrics(&self, home: &str, table: &TableName, period: &str) -> Result<()> {
-        let end = Bound::Excluded(Place { partition: period.into(), row: String::new() });
+        let end = Bound::Excluded(KeyPosition { partition: period.into(), row: String::new() });
         loop {
             let window = KeyRange { start: Bound::Open, end: end.clone() };
             let page = match self.metrics_page(home, table, window).await {

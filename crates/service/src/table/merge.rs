@@ -23,7 +23,7 @@ const TOO_MANY: Rejected = Rejected(2);
 const CORRUPT: Rejected = Rejected(3);
 
 /// The error for a rejected merge.
-pub fn refusal(rejected: Rejected) -> Error {
+pub fn rejection(rejected: Rejected) -> Error {
     match rejected {
         TOO_LARGE => ErrorCode::EntityTooLarge.into(),
         TOO_MANY => ErrorCode::TooManyProperties.into(),

@@ -21,17 +21,17 @@ pub use partition::{PartitionUse, partition_of};
 
 use crate::catalog::{Live, Name};
 use crate::heat::PartitionName;
-use crate::{Error, Grant, Result, Service, access};
+use crate::{Error, Grant, Result, Services, access};
 
-impl Service {
+impl Services {
     /// Executes an operation of the Table service, if the grant permits it.
-    pub async fn execute(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
-        self.execute_within(grant, operation, self.options.query_time_max).await
+    pub async fn execute_table(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
+        self.execute_table_within(grant, operation, self.options.query_time_max).await
     }
 
     /// Executes an operation for a caller with less time: a query that has run for `query_time_max` returns the rows
     /// it has, with a continuation.
-    pub async fn execute_within(
+    pub async fn execute_table_within(
         &self,
         grant: &Grant,
         operation: Operation,
@@ -76,7 +76,7 @@ impl Service {
     fn touch(&self, home: &str, table: &TableName, found: &Live, partition: &str, entities: u64) {
         let account = crate::keyspace::account_of(home);
         let name = PartitionName { account, table: table.as_str(), id: found.record.id, key: partition };
-        self.figures.touch(&name, entities);
+        self.usage.touch(&name, entities);
     }
 }
 

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use lazuli_engine::types::Judge;
 use lazuli_engine::{Scan, Verdict};
-use lazuli_filter::{Bound, KeyRange, Matcher, Place, Plan};
+use lazuli_filter::{Bound, KeyPosition, KeyRange, Matcher, Plan};
 use lazuli_model::table::Outcome;
 use lazuli_model::table::filter::Expr;
 use lazuli_model::table::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
 use lazuli_model::table::operation::{EntityQuery, Page, Position};
 use lazuli_model::table::row::RowRef;
-use lazuli_model::{DateTime, Effort, EntityKey, ErrorCode, TableName};
+use lazuli_model::{DateTime, EntityKey, ErrorCode, ReadCost, TableName};
 
 use super::stored;
 use crate::deadline::Deadline;
-use crate::{Grant, Result, Service, access};
+use crate::{Grant, Result, Services, access};
 
-impl Service {
+impl Services {
     /// OP-08.
     pub(crate) async fn get_entity(
         &self,
@@ -32,7 +32,7 @@ impl Service {
         let rows = self.engine.get(found.record.id, partition, &[key.row.as_str()]).await?;
         let row = rows.into_iter().next().flatten();
         let count = u64::from(row.is_some());
-        self.figures.read(found.slot, count, count);
+        self.usage.read(found.slot, count, count);
         self.touch(&grant.home, table, &found, partition, 1);
         let row = row.ok_or(ErrorCode::ResourceNotFound)?;
         Ok(Outcome::Entity(stored(row)?))
@@ -57,9 +57,9 @@ impl Service {
         }
         let planned = self.elapsed();
         let mut effort =
-            Effort { class: plan.class, plan_time: planned.saturating_sub(started), ..Effort::default() };
+            ReadCost { class: plan.class, plan_time: planned.saturating_sub(started), ..ReadCost::default() };
         if query.top == Some(0) || plan.ranges.is_empty() {
-            self.figures.read(found.slot, 0, 0);
+            self.usage.read(found.slot, 0, 0);
             return Ok(Outcome::Page(Page { effort, ..Page::default() }));
         }
         effort.ranges = plan.ranges.len();
@@ -77,7 +77,7 @@ impl Service {
         let page = self.engine.scan(scan).await?;
         effort.rows_read = page.rows_read;
         effort.scan_time = self.elapsed().saturating_sub(planned);
-        self.figures.read(found.slot, page.rows_read, page.rows.len() as u64);
+        self.usage.read(found.slot, page.rows_read, page.rows.len() as u64);
         if let Some(partition) = partition {
             self.touch(&grant.home, table, &found, &partition, page.rows_read.max(1));
         }
@@ -134,7 +134,10 @@ fn rows_that_fit(row_bytes: usize) -> usize {
 
 /// Everything from the place where a query resumes.
 fn at_or_after(from: Position) -> KeyRange {
-    KeyRange { start: Bound::Included(Place { partition: from.partition, row: from.row }), end: Bound::Open }
+    KeyRange {
+        start: Bound::Included(KeyPosition { partition: from.partition, row: from.row }),
+        end: Bound::Open,
+    }
 }
 
 /// Converts a range of the planner into one of the engine, which do not depend on each other.
@@ -143,7 +146,8 @@ fn engine_range(range: KeyRange) -> lazuli_engine::KeyRange {
 }
 
 fn engine_bound(bound: Bound) -> lazuli_engine::Bound {
-    let place = |place: Place| lazuli_engine::Place { partition: place.partition, row: place.row };
+    let place =
+        |place: KeyPosition| lazuli_engine::KeyPosition { partition: place.partition, row: place.row };
     match bound {
         Bound::Open => lazuli_engine::Bound::Open,
         Bound::Included(at) => lazuli_engine::Bound::Included(place(at)),

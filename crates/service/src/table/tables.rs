@@ -12,15 +12,15 @@ use lazuli_model::{ErrorCode, SignedIdentifier, TableName};
 
 use super::name;
 use super::window::Window;
-use crate::catalog::{Created, Draft, Edit};
+use crate::catalog::{Created, Edit, NewContainer};
 use crate::deadline::Deadline;
 use crate::record::ContainerRecord;
-use crate::{Grant, Result, Service, keyspace};
+use crate::{Grant, Result, Services, keyspace};
 
 /// Names of tables start with letters. Those of the service's own tables start with a dollar sign and are not listed.
 const FIRST_NAME: &str = "a";
 
-impl Service {
+impl Services {
     /// OP-01, PG-13.
     pub(crate) async fn query_tables(
         &self,
@@ -63,7 +63,7 @@ impl Service {
 
     /// OP-03, OP-04, OP-18.
     pub(crate) async fn create_table(&self, home: &str, table: &TableName) -> Result<Outcome> {
-        let draft = Draft { name: table.as_str().to_owned(), tables: 1, data: Default::default() };
+        let draft = NewContainer { name: table.as_str().to_owned(), tables: 1, data: Default::default() };
         match self.catalog.create(name(home, &table.folded()), draft).await? {
             Created::Done(record) => Ok(Outcome::TableCreated(record.name)),
             Created::Exists => Err(ErrorCode::TableAlreadyExists.into()),

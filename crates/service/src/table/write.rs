@@ -13,7 +13,7 @@ use lazuli_model::{EntityKey, ErrorCode, Failure, PackedRow, Properties, TableNa
 
 use super::merge::{self, Merge};
 use super::timestamp;
-use crate::{Error, Result, Service};
+use crate::{Error, Result, Services};
 
 /// Upper bound of the bytes that one entity takes in the engine. Its size counts 2 bytes for each UTF-16 code unit, which
 /// takes at most 3 bytes when it is stored; in a key, at most 4.
@@ -22,7 +22,7 @@ const ROW_BYTES_MAX: usize = ENTITY_BYTES_MAX / 2 * 3 + 2 * 4 * KEY_UNITS_MAX + 
 // The largest legal batch fits into one commit, also if it merges a few bytes into the largest entities.
 const _: () = assert!(BATCH_OPERATIONS_MAX * ROW_BYTES_MAX <= COMMIT_BYTES_MAX);
 
-impl Service {
+impl Services {
     pub(crate) async fn write(&self, home: &str, table: &TableName, write: Write) -> Result<Outcome> {
         let written =
             self.commit(home, table, std::slice::from_ref(&write)).await.map_err(|failed| failed.error)?;
@@ -57,7 +57,7 @@ impl Service {
         let applied = self.engine.apply(found.record.id, partition, planned).await;
         let is_done = matches!(applied, Ok(Applied::Done { .. }));
         let count = writes.len() as u64;
-        self.figures.wrote(found.slot, if is_done { count } else { 0 });
+        self.usage.wrote(found.slot, if is_done { count } else { 0 });
         self.touch(home, table, &found, partition, count);
         match applied.map_err(|error| whole(error.into()))? {
             Applied::Done { version, .. } => {
@@ -65,7 +65,7 @@ impl Service {
                 let outcomes = writes.iter().zip(rows).map(|(write, row)| outcome(write, row, timestamp));
                 outcomes.collect::<Result<_>>().map_err(whole)
             }
-            Applied::Refused { index, reason } => Err(FailedCommit { index, error: refusal(reason) }),
+            Applied::Refused { index, reason } => Err(FailedCommit { index, error: rejection(reason) }),
         }
     }
 }
@@ -130,11 +130,11 @@ fn outcome(write: &Write, row: Option<Bytes>, timestamp: lazuli_model::DateTime)
 }
 
 /// A missing entity is 404 even if an ETag was given: old clients loop on 412.
-fn refusal(reason: Reason) -> Error {
+fn rejection(reason: Reason) -> Error {
     match reason {
         Reason::Exists => ErrorCode::EntityAlreadyExists.into(),
         Reason::Missing => ErrorCode::ResourceNotFound.into(),
         Reason::Mismatch => ErrorCode::UpdateConditionNotSatisfied.into(),
-        Reason::Rejected(rejected) => merge::refusal(rejected),
+        Reason::Rejected(rejected) => merge::rejection(rejected),
     }
 }

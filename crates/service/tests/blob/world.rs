@@ -25,7 +25,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, DeleteRetention, ErrorCode, Guid, Metadata, PropertiesUpdate};
 use lazuli_service::blob::{BlobOptions, Blobs, Reader, Reclaim, Supply, Versioning};
 use lazuli_service::stream::Whole;
-use lazuli_service::{Error, Grant, Options, Service, Sweep};
+use lazuli_service::{Error, Grant, Options, Services, Sweep};
 
 pub use crate::requests::*;
 
@@ -75,7 +75,7 @@ impl Content for Tiny {
 /// A service with everything around it.
 pub struct World {
     pub blobs: Blobs,
-    pub service: Arc<Service>,
+    pub service: Arc<Services>,
     pub engine: Arc<dyn Engine>,
     pub content: MemoryContent,
     pub inline_max: usize,
@@ -158,7 +158,7 @@ impl World {
         };
         let rows_read = Arc::new(AtomicU64::new(0));
         let counting = Arc::new(Counting(engine.clone(), rows_read.clone()));
-        let service = Arc::new(Service::new(counting, options));
+        let service = Arc::new(Services::new(counting, options));
         let content = content.unwrap_or_else(|| Arc::new(memory.clone()));
         let copy_at_once_max = 1024 * 1024;
         let options = BlobOptions {

@@ -8,7 +8,7 @@ use lazuli_engine::{Clock, Engine, Memory};
 use lazuli_model::queue::operation::Target;
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Operation, Outcome, QueueName, Receipt};
 use lazuli_model::{ErrorCode, Guid, Metadata};
-use lazuli_service::{Error, Grant, Options, Service};
+use lazuli_service::{Error, Grant, Options, Services};
 
 /// 2020-01-01.
 pub const START_TICKS: u64 = 637_134_336_000_000_000;
@@ -64,7 +64,7 @@ impl Time {
 
 /// A service with its engine and its clocks.
 pub struct World {
-    pub service: Arc<Service>,
+    pub service: Arc<Services>,
     pub engine: Arc<dyn Engine>,
     pub time: Time,
 }
@@ -77,7 +77,7 @@ impl World {
     }
 
     pub fn over(engine: Arc<dyn Engine>, time: Time) -> Self {
-        let service = Arc::new(Service::new(engine.clone(), time.options()));
+        let service = Arc::new(Services::new(engine.clone(), time.options()));
         Self { service, engine, time }
     }
 

@@ -3,7 +3,7 @@
 use lazuli_model::error::Origin;
 use lazuli_model::table::operation::{Match, TableQuery};
 use lazuli_model::{Failure, Permissions};
-use lazuli_service::access::{Announced, authorize, authorize_announced, authorize_batch};
+use lazuli_service::access::table::{Announced, authorize, authorize_announced, authorize_batch};
 use lazuli_service::{Part, RangeEnds, Scope};
 
 use super::*;
@@ -282,7 +282,7 @@ async fn reads_are_narrowed() {
         let mut found = String::new();
         loop {
             let operation = Operation::QueryEntities { table: table("Data"), query: query.clone() };
-            let outcome = world.service.execute(&of_table("Data", "r", ends), operation).await.unwrap();
+            let outcome = world.service.execute_table(&of_table("Data", "r", ends), operation).await.unwrap();
             let Outcome::Page(page) = outcome else { panic!("{outcome:?}") };
             found.push_str(&keys(&page));
             match page.next {
@@ -307,7 +307,7 @@ async fn reads_are_narrowed() {
     let get = async |keys| {
         let operation = Operation::GetEntity { table: table("Data"), key: key(keys) };
         let grant = of_table("Data", "r", from_a3_to_b1);
-        world.service.execute(&grant, operation).await.map_err(|error| error.failure().code)
+        world.service.execute_table(&grant, operation).await.map_err(|error| error.failure().code)
     };
     assert!(get(("a", "3")).await.is_ok());
     assert_eq!(get(("a", "2")).await, Err(ErrorCode::ResourceNotFound));

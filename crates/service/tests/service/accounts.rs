@@ -12,22 +12,22 @@ fn keys() -> [Vec<u8>; 2] {
     [vec![1; 64], vec![2; 64]]
 }
 
-async fn home_of(service: &Service, name: &str) -> String {
+async fn home_of(service: &Services, name: &str) -> String {
     let list = service.accounts().list().await.unwrap();
     list.into_iter().find(|account| account.name == name).expect("the account exists").home
 }
 
-async fn tables_of(service: &Service, home: &str) -> Vec<String> {
+async fn tables_of(service: &Services, home: &str) -> Vec<String> {
     let operation = Operation::QueryTables(TableQuery::default());
-    match service.execute(&Grant::everything(home), operation).await.unwrap() {
+    match service.execute_table(&Grant::everything(home), operation).await.unwrap() {
         Outcome::Tables { names, .. } => names,
         other => panic!("{other:?}"),
     }
 }
 
-async fn create_in(service: &Service, home: &str, name: &str) -> Result<(), ErrorCode> {
+async fn create_in(service: &Services, home: &str, name: &str) -> Result<(), ErrorCode> {
     let operation = Operation::CreateTable(table(name));
-    let created = service.execute(&Grant::everything(home), operation).await;
+    let created = service.execute_table(&Grant::everything(home), operation).await;
     created.map(drop).map_err(|error| error.failure().code)
 }
 
@@ -43,7 +43,7 @@ async fn finding_5_a_late_request_of_a_removed_account_creates_nothing() {
     create_in(&world.service, &first, "More").await.unwrap();
     for name in ["Data", "More"] {
         let operation = Operation::DeleteTable(table(name));
-        world.service.execute(&Grant::everything(&*first), operation).await.unwrap();
+        world.service.execute_table(&Grant::everything(&*first), operation).await.unwrap();
     }
     assert_eq!(accounts.remove("acct").await, Ok(Removal::Done));
     assert_eq!(accounts.remove("acct").await, Ok(Removal::Missing));
@@ -59,7 +59,7 @@ async fn finding_5_a_late_request_of_a_removed_account_creates_nothing() {
 /// A client that creates one table after the other, between any two steps of the removal.
 struct Intruder {
     inner: Memory,
-    service: Mutex<Option<Arc<Service>>>,
+    service: Mutex<Option<Arc<Services>>>,
     home: Mutex<String>,
     /// The next step before which a table is created.
     step: AtomicU64,
@@ -126,7 +126,7 @@ async fn finding_5_tables_of_a_removed_account_never_reappear() {
             wanted,
             created: Mutex::default(),
         });
-        let service = Arc::new(Service::new(engine.clone(), crate::tables::options()));
+        let service = Arc::new(Services::new(engine.clone(), crate::tables::options()));
         let accounts = service.accounts();
         accounts.add("acct", keys(), false).await.unwrap();
         let home = home_of(&service, "acct").await;
@@ -193,7 +193,7 @@ async fn an_interrupted_removal_is_undone() {
         let inner = Memory::new(clock.clone());
         let engine = Arc::new(Mortal { inner, calls_left: AtomicU64::new(u64::MAX) });
         let options = Options { clock, ..crate::tables::options() };
-        let service = Service::new(engine.clone(), options);
+        let service = Services::new(engine.clone(), options);
         let accounts = service.accounts();
         accounts.add("acct", keys(), false).await.unwrap();
         let home = home_of(&service, "acct").await;

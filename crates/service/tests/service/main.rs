@@ -9,7 +9,7 @@
 //! | what a grant allows | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
 //! | accounts and their removal | `accounts.rs` |
-//! | counters | `figures.rs` |
+//! | counters | `usage.rs` |
 //! | the tables of the service's own metrics | `analytics.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -17,12 +17,12 @@
 mod access;
 mod accounts;
 mod analytics;
-mod figures;
 mod inspect;
 mod queries;
 mod queues;
 mod settings;
 mod tables;
+mod usage;
 mod writes;
 
 use std::sync::Arc;
@@ -36,14 +36,14 @@ use lazuli_model::table::operation::{Change, EntityQuery, Page, Write};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{EntityKey, ErrorCode, Key, Properties, Property, TableName, Value};
-use lazuli_service::{Error, Grant, Options, Service};
+use lazuli_service::{Error, Grant, Options, Services};
 
 /// 2020-01-01.
 const START_TICKS: u64 = 637_134_336_000_000_000;
 
 /// A service with a clock that only the test moves.
 struct World {
-    service: Service,
+    service: Services,
     engine: Arc<Memory>,
     ticks: Arc<AtomicU64>,
     /// How far each reading of the stopwatch advances it.
@@ -69,7 +69,7 @@ impl World {
         let engine = Arc::new(Memory::new(clock.clone()));
         let options =
             Options { clock, elapsed: Arc::new(elapsed), query_time_max: Duration::from_secs(5), name_hold };
-        Self { service: Service::new(engine.clone(), options), engine, ticks, step }
+        Self { service: Services::new(engine.clone(), options), engine, ticks, step }
     }
 
     fn pass(&self, seconds: u64) {
@@ -87,7 +87,7 @@ impl World {
         time: Duration,
     ) -> Result<Outcome, ErrorCode> {
         let grant = Grant::everything(account);
-        self.service.execute_within(&grant, operation, time).await.map_err(|error| match error {
+        self.service.execute_table_within(&grant, operation, time).await.map_err(|error| match error {
             Error::Refused(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })

@@ -69,7 +69,7 @@ async fn settings_outlive_the_service() {
         query_time_max: Duration::from_secs(5),
         name_hold: Duration::ZERO,
     };
-    let again = Service::new(world.engine.clone(), options);
+    let again = Services::new(world.engine.clone(), options);
     assert_eq!(
         again.policies(lazuli_model::Service::Table, "acct", "data").await.unwrap().unwrap()[..],
         [policy("a")]

@@ -12,7 +12,7 @@ use lazuli_engine::{
 use lazuli_model::ErrorCode;
 use lazuli_model::table::operation::{EntityQuery, TableQuery};
 use lazuli_model::table::{Operation, Outcome};
-use lazuli_service::{Grant, Options, Service};
+use lazuli_service::{Grant, Options, Services};
 use tokio::sync::Notify;
 
 use crate::{World, key, properties, table};
@@ -202,7 +202,7 @@ impl Layer for Held {
 async fn a_new_table_never_takes_the_id_of_the_old_one() {
     let engine =
         Arc::new(Held { inner: Memory::new(Clock::system()), deleted: Notify::new(), go_on: Notify::new() });
-    let service = Arc::new(Service::new(engine.clone(), options()));
+    let service = Arc::new(Services::new(engine.clone(), options()));
     let grant = Grant::everything("acct");
     let insert = |row: &str| Operation::Write {
         table: table("Blogs"),
@@ -211,19 +211,19 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
             change: lazuli_model::table::operation::Change::Insert(properties(&[("Age", 1)])),
         },
     };
-    service.execute(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
-    service.execute(&grant, insert("old")).await.unwrap();
+    service.execute_table(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
+    service.execute_table(&grant, insert("old")).await.unwrap();
     let dropping = tokio::spawn({
         let (service, grant) = (service.clone(), grant.clone());
-        async move { service.execute(&grant, Operation::DeleteTable(table("Blogs"))).await }
+        async move { service.execute_table(&grant, Operation::DeleteTable(table("Blogs"))).await }
     });
     engine.deleted.notified().await;
-    service.execute(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
-    service.execute(&grant, insert("new")).await.unwrap();
+    service.execute_table(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
+    service.execute_table(&grant, insert("new")).await.unwrap();
     engine.go_on.notify_one();
     dropping.await.unwrap().unwrap();
     let read = Operation::GetEntity { table: table("Blogs"), key: key(("p", "new")) };
-    assert!(service.execute(&grant, read).await.is_ok(), "what was acknowledged is there");
+    assert!(service.execute_table(&grant, read).await.is_ok(), "what was acknowledged is there");
 }
 
 /// An engine on which another process is always faster.
@@ -256,19 +256,19 @@ impl Layer for Outrun {
 #[tokio::test]
 async fn changes_of_records_are_tried_a_bounded_number_of_times() {
     let engine = Arc::new(Outrun { inner: Memory::new(Clock::system()), attempts: AtomicUsize::new(0) });
-    let service = Service::new(engine.clone(), options());
+    let service = Services::new(engine.clone(), options());
     let grant = Grant::everything("acct");
     let accounts = service.accounts();
     accounts.add("acct", [vec![1], vec![2]], false).await.unwrap();
-    service.execute(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
-    service.execute(&grant, Operation::SetProperties(Box::default())).await.unwrap();
+    service.execute_table(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
+    service.execute_table(&grant, Operation::SetProperties(Box::default())).await.unwrap();
     for operation in [
         Operation::SetAcl(table("Blogs"), Vec::new()),
         Operation::DeleteTable(table("Blogs")),
         Operation::SetProperties(Box::default()),
     ] {
         engine.attempts.store(0, Ordering::SeqCst);
-        let failed = service.execute(&grant, operation).await.unwrap_err();
+        let failed = service.execute_table(&grant, operation).await.unwrap_err();
         assert_eq!(failed.failure().code, ErrorCode::ServerBusy);
     }
     engine.attempts.store(0, Ordering::SeqCst);

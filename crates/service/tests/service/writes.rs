@@ -59,7 +59,7 @@ async fn a_batch_is_all_or_nothing() {
     let batch =
         Operation::Batch { table: table("Data"), writes: vec![insert("1"), insert("2"), insert("3")] };
     let grant = Grant::everything("acct");
-    let failure = world.service.execute(&grant, batch).await.unwrap_err().failure();
+    let failure = world.service.execute_table(&grant, batch).await.unwrap_err().failure();
     assert_eq!((failure.code, failure.index), (ErrorCode::EntityAlreadyExists, Some(1)));
     assert_eq!(world.query("Data", "", Default::default()).await.rows.len(), 1);
     let batch = Operation::Batch { table: table("Data"), writes: vec![insert("1"), insert("3")] };
@@ -82,10 +82,10 @@ async fn a_read_only_grant_changes_nothing() {
         },
         Operation::Batch { table: table("Data"), writes: Vec::new() },
     ] {
-        let failure = world.service.execute(&grant, operation).await.unwrap_err().failure();
+        let failure = world.service.execute_table(&grant, operation).await.unwrap_err().failure();
         assert_eq!(failure.code, ErrorCode::InsufficientAccountPermissions);
     }
-    assert!(world.service.execute(&grant, Operation::GetTable(table("Data"))).await.is_ok());
+    assert!(world.service.execute_table(&grant, Operation::GetTable(table("Data"))).await.is_ok());
 }
 
 /// CS-01: concurrent merges of one entity lose nothing.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fjall::{PersistMode, Slice};
-use lazuli_engine::figure::COUNTS;
+use lazuli_engine::metric::COUNTS;
 use lazuli_engine::{Adopted, Applied, Clock, Error, Result, TableId, Version, rules};
 use tokio::sync::oneshot;
 
@@ -27,7 +27,7 @@ use crate::group::{Answer, Group, erase_bytes};
 use crate::health::Health;
 use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, LOG_BATCH_BYTES, STALL_POLL};
 use crate::options::Durability;
-use crate::place::Place;
+use crate::permit::Permit;
 use crate::queue::{Stopwatch, Taken, Waiting};
 use crate::recent::{Known, Recent, Seen};
 use crate::space::Space;
@@ -43,7 +43,7 @@ pub enum Job {
         /// Who waits for it.
         answer: oneshot::Sender<Result<Applied>>,
         /// Its permit for the queue.
-        place: Place,
+        permit: Permit,
     },
     /// Decide and write rows with versions from elsewhere.
     Adopt {
@@ -52,14 +52,14 @@ pub enum Job {
         /// Who waits for it.
         answer: oneshot::Sender<Result<Adopted>>,
         /// Its permit for the queue.
-        place: Place,
+        permit: Permit,
     },
     /// Give out a table id.
     FreshTable {
         /// Who waits for it.
         answer: oneshot::Sender<Result<TableId>>,
         /// Its permit for the queue.
-        place: Place,
+        permit: Permit,
     },
     /// Remove rows that nobody reads.
     Erase {
@@ -68,7 +68,7 @@ pub enum Job {
         /// Who waits for it.
         answer: oneshot::Sender<Result<()>>,
         /// Its permit for the queue.
-        place: Place,
+        permit: Permit,
     },
     /// Finish the waiting jobs, then exit.
     Stop,
@@ -101,7 +101,7 @@ pub struct Carried {
     decided: Decided,
     version: Version,
     answer: oneshot::Sender<Result<Applied>>,
-    place: Place,
+    permit: Permit,
 }
 
 impl Committer {
@@ -184,41 +184,41 @@ impl Committer {
     fn decide_group(&mut self, jobs: &mut VecDeque<Job>) -> Group {
         let mut group = Group::default();
         self.look_at_space();
-        if let Some(Carried { decided, version, answer, place }) = self.carried.take() {
+        if let Some(Carried { decided, version, answer, permit }) = self.carried.take() {
             let has_space = self.check_space_of(&decided, 0);
             let applied = has_space.map(|()| self.include(&mut group, decided, version));
-            group.promise(Answer::Commit(answer, applied), place);
+            group.promise(Answer::Commit(answer, applied), permit);
         }
         let ticks = self.clock.ticks();
         while group.has_room() && jobs.front().is_some_and(|job| group.fits(job.bytes_min())) {
             let Some(job) = jobs.pop_front() else { break };
             match job {
-                Job::Commit { commit, answer, place } => {
-                    self.decide_commit(&mut group, commit, answer, place, ticks);
+                Job::Commit { commit, answer, permit } => {
+                    self.decide_commit(&mut group, commit, answer, permit, ticks);
                     if self.carried.is_some() {
                         break;
                     }
                 }
-                Job::Adopt { adoption, answer, place } => {
+                Job::Adopt { adoption, answer, permit } => {
                     let adopted = self.adopt(&mut group, adoption, ticks);
-                    group.promise(Answer::Adopted(answer, adopted), place);
+                    group.promise(Answer::Adopted(answer, adopted), permit);
                 }
-                Job::FreshTable { answer, place } => {
+                Job::FreshTable { answer, permit } => {
                     if let Err(error) = self.check_space(group.bytes + LOG_BATCH_BYTES, true) {
-                        drop((answer.send(Err(error)), place));
+                        drop((answer.send(Err(error)), permit));
                         continue;
                     }
                     self.state.last_table.0 += 1;
                     group.must_sync = true;
-                    group.promise(Answer::Table(answer, self.state.last_table), place);
+                    group.promise(Answer::Table(answer, self.state.last_table), permit);
                 }
-                Job::Erase { keys, answer, place } => {
+                Job::Erase { keys, answer, permit } => {
                     if let Err(error) = self.check_space(group.bytes + erase_bytes(&keys), true) {
-                        drop((answer.send(Err(error)), place));
+                        drop((answer.send(Err(error)), permit));
                         continue;
                     }
                     group.erase(keys);
-                    group.promise(Answer::Erased(answer), place);
+                    group.promise(Answer::Erased(answer), permit);
                 }
                 Job::Stop => {}
             }
@@ -232,12 +232,12 @@ impl Committer {
         group: &mut Group,
         commit: Commit,
         answer: oneshot::Sender<Result<Applied>>,
-        place: Place,
+        permit: Permit,
         ticks: u64,
     ) {
         // Check before any decision: freeing memory would write a sorted file.
         if let Err(error) = self.check_space(group.bytes, true) {
-            return group.promise(Answer::Commit(answer, Err(error)), place);
+            return group.promise(Answer::Commit(answer, Err(error)), permit);
         }
         let version = rules::next_version(ticks, self.state.last_version);
         let current = |key: &[u8], seen: Option<&Seen>| self.current(key, seen);
@@ -250,7 +250,7 @@ impl Committer {
                 Ok(()) => {
                     self.state.last_version = version;
                     if !group.fits(decided.bytes) {
-                        self.carried = Some(Carried { decided, version, answer, place });
+                        self.carried = Some(Carried { decided, version, answer, permit });
                         return;
                     }
                     Ok(self.include(group, decided, version))
@@ -259,7 +259,7 @@ impl Committer {
             Ok(Err((index, reason))) => Ok(Applied::Refused { index, reason }),
             Err(error) => Err(error),
         };
-        group.promise(Answer::Commit(answer, applied), place);
+        group.promise(Answer::Commit(answer, applied), permit);
     }
 
     /// Puts a decided commit into a group.

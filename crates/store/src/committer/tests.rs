@@ -318,18 +318,18 @@ fn exists(row: &str) -> Write {
 /// Requests allocate table ids, and a request that times out leaves its job in the queue.
 #[tokio::test]
 async fn the_queue_is_bounded_for_table_ids_too() {
-    let places = (QUEUE_BYTES_MAX / COMMIT_BYTES_MIN) as u64;
+    let permits = (QUEUE_BYTES_MAX / COMMIT_BYTES_MIN) as u64;
     let dir = tempfile::tempdir().unwrap();
     let (store, switch) = open(dir.path());
     {
         // The disk blocks while this is held.
         let _hang = switch.lock().unwrap();
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        for _ in 0..places + 100 {
+        for _ in 0..permits + 100 {
             // Without tokio's cooperative budget per task.
             let asked = std::pin::pin!(tokio::task::unconstrained(store.fresh_table()));
             assert!(asked.poll(&mut context).is_pending());
         }
     }
-    assert_eq!(store.fresh_table().await.unwrap(), TableId(places + 1));
+    assert_eq!(store.fresh_table().await.unwrap(), TableId(permits + 1));
 }

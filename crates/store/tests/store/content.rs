@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use crate::support::{directory, options};
 
 /// Stores in one directory, one after the other.
-struct Place {
+struct DirectoryHome {
     dir: TempDir,
     store: Option<Store>,
     opened: u64,
 }
 
-impl Home for Place {
+impl Home for DirectoryHome {
     async fn open(&mut self) -> Arc<dyn Content> {
         if let Some(store) = self.store.take() {
             // Every other time without closing it first.
@@ -35,10 +35,10 @@ impl Home for Place {
 struct OnDisk;
 
 impl Factory for OnDisk {
-    type Home = Place;
+    type Home = DirectoryHome;
 
-    async fn home(&self) -> Place {
-        Place { dir: directory(), store: None, opened: 0 }
+    async fn home(&self) -> DirectoryHome {
+        DirectoryHome { dir: directory(), store: None, opened: 0 }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use lazuli_engine::conformance::insert;
-use lazuli_engine::{Bound, Engine, Error, KeyRange, Place, RowView, Scan, Verdict};
+use lazuli_engine::{Bound, Engine, Error, KeyPosition, KeyRange, RowView, Scan, Verdict};
 use lazuli_store::{Options, Store};
 
 use crate::damage::{make, options, originals, read_all, write};
@@ -110,7 +110,7 @@ async fn a_row_with_a_wrong_checksum_is_never_served() {
     assert!(is_corrupt(store.get(TABLE, "p", &["bad"]).await.map(drop)));
     assert!(is_corrupt(store.get(TABLE, "p", &["good", "bad"]).await.map(drop)));
     assert_eq!(crate::support::get(&store, "good").await.as_deref(), Some("1"));
-    let place = || Bound::Included(Place { partition: "p".into(), row: "bad".into() });
+    let place = || Bound::Included(KeyPosition { partition: "p".into(), row: "bad".into() });
     for range in [KeyRange::ALL, KeyRange { start: place(), end: place() }] {
         let judge = Box::new(|_: RowView<'_>| Ok(Verdict::Skip));
         let scan = Scan { table: TABLE, ranges: vec![range], rows_max: 9, bytes_max: 9, judge };

@@ -12,7 +12,7 @@ use lazuli_model::Service;
 pub use record::{Answer, Operation};
 
 use crate::caller::Caller;
-use crate::linear::{self, Event, Shape};
+use crate::linear::{self, Event, HistorySize};
 use crate::subject::Subject;
 
 /// Counts of what the histories contained.
@@ -38,7 +38,7 @@ impl Seen {
     }
 
     /// Histories in which nothing happens have an order too, but prove nothing.
-    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+    pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         match self {
             Seen { conditional: 0, .. } => Err("no conditional write was ever applied".into()),
             Seen { leases: 0, .. } => Err("no lease was ever acquired".into()),
@@ -49,7 +49,7 @@ impl Seen {
 }
 
 /// Records one history of this seed in a container of its own, and checks it. An error names the seed.
-pub async fn run(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<Seen, String> {
+pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Seen, String> {
     let container = format!("history{seed:x}");
     create(subject, &container).await?;
     let client = |recorder| client::Client::new(container.clone(), recorder);

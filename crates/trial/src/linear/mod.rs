@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub use record::{Client, Clock, Event, Recorder, Shape, print, run};
+pub use record::{Client, Clock, Event, HistorySize, Recorder, print, run};
 
 /// Points of the search that are tried before giving up.
 const STEPS_MAX: usize = 5_000_000;

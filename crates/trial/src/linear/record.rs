@@ -55,7 +55,7 @@ impl Clock {
 
 /// The size of a history.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct HistorySize {
     /// Clients at a time.
     pub clients: usize,
     /// Operations of each.
@@ -92,7 +92,7 @@ pub async fn run<O, C>(
     subject: &mut impl Subject,
     service: Service,
     seed: u64,
-    shape: Shape,
+    shape: HistorySize,
     client: impl Fn(Recorder) -> C,
 ) -> Result<Vec<Event<O>>, String>
 where
@@ -115,7 +115,7 @@ async fn record<O, C>(
     subject: &mut impl Subject,
     service: Service,
     seed: u64,
-    shape: Shape,
+    shape: HistorySize,
     client: impl Fn(Recorder) -> C,
 ) -> Result<Vec<Event<O>>, String>
 where

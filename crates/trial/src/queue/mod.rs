@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 pub use check::{Act, Event, Outcome, Received};
 
 use crate::caller::Caller;
-use crate::linear::{Clock, Shape};
+use crate::linear::{Clock, HistorySize};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 use client::{Client, Timing};
@@ -52,7 +52,7 @@ impl Seen {
     }
 
     /// Histories in which nothing happens break no rule, but prove nothing.
-    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+    pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         match self {
             Seen { put: 0, .. } | Seen { received: 0, .. } | Seen { deleted: 0, .. } => {
                 Err("no message was put, received and deleted".into())
@@ -66,14 +66,14 @@ impl Seen {
 type Clients = JoinSet<Result<Vec<Event>, String>>;
 
 /// Records one history of this seed on a queue of its own, and checks it. An error names the seed.
-pub async fn run(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<Seen, String> {
+pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Seen, String> {
     let recorded = record(subject, seed, shape).await;
     let events = recorded.map_err(|error| format!("seed {seed}: {error}"))?;
     check::check(&events).map_err(|error| format!("seed {seed}: {error}\n{}", check::print(&events)))?;
     Ok(seen(&events))
 }
 
-async fn record(subject: &mut impl Subject, seed: u64, shape: Shape) -> Result<Vec<Event>, String> {
+async fn record(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Vec<Event>, String> {
     let mut random = Random::from_seed(seed);
     let queue = format!("history{seed:x}");
     wire::create(&mut caller(subject), &queue).await?;

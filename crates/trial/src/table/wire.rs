@@ -12,7 +12,7 @@ pub use crate::caller::Lost;
 
 /// A request without the headers that every request has.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct WireRequest {
     /// GET, POST, PUT, MERGE, DELETE.
     pub method: &'static str,
     /// The path and query after the account.
@@ -42,7 +42,7 @@ pub struct Reply {
     pub body: String,
 }
 
-impl Call {
+impl WireRequest {
     /// A call without a body.
     pub fn new(method: &'static str, target: impl Into<String>) -> Self {
         Self { method, target: target.into(), fields: Vec::new(), body: String::new() }
@@ -76,16 +76,16 @@ impl Caller {
     }
 
     /// Sends a call and waits for the reply.
-    pub async fn call(&mut self, call: &Call) -> Result<Reply, Lost> {
+    pub async fn call(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
         self.0.send(self.request(call)).await.map(reply)
     }
 
     /// Sends a call that may be sent twice: again on a new connection if the first one is closed.
-    pub async fn ask(&mut self, call: &Call) -> Result<Reply, Lost> {
+    pub async fn ask(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
         self.0.send_twice(self.request(call)).await.map(reply)
     }
 
-    fn request(&self, call: &Call) -> lazuli_probe::Request {
+    fn request(&self, call: &WireRequest) -> lazuli_probe::Request {
         let mut request = self
             .0
             .request(call.method, &call.target)
@@ -142,7 +142,7 @@ pub fn entity_path(table: &str, partition: &str, row: &str) -> String {
 }
 
 /// A transaction of these calls.
-pub fn batch(authority: &str, calls: &[Call]) -> Call {
+pub fn batch(authority: &str, calls: &[WireRequest]) -> WireRequest {
     let mut body = String::from("--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n");
     for call in calls {
         let _ = write!(
@@ -156,7 +156,8 @@ pub fn batch(authority: &str, calls: &[Call]) -> Call {
         let _ = write!(body, "\r\n{}\r\n", call.body);
     }
     body += "--changeset_c--\r\n--batch_b--\r\n";
-    let mut outer = Call::new("POST", "/$batch").with("Content-Type", "multipart/mixed; boundary=batch_b");
+    let mut outer =
+        WireRequest::new("POST", "/$batch").with("Content-Type", "multipart/mixed; boundary=batch_b");
     outer.body = body;
     outer
 }

@@ -1,7 +1,7 @@
 //! Histories of concurrent clients of a few blobs.
 
 use lazuli_trial::blob::{Seen, run};
-use lazuli_trial::linear::Shape;
+use lazuli_trial::linear::HistorySize;
 use lazuli_trial::subject::Durable;
 
 use crate::runtime;
@@ -13,7 +13,7 @@ const HISTORIES: u64 = 8;
 fn what_clients_saw_of_blobs_has_an_order() {
     runtime().block_on(async {
         let mut subject = Durable::start().await.expect("the server starts");
-        let shape = Shape { clients: 5, operations: 30, kill: false };
+        let shape = HistorySize { clients: 5, operations: 30, kill: false };
         let mut total = Seen::default();
         for seed in 0..HISTORIES {
             match run(&mut subject, seed, shape).await {

@@ -1,6 +1,6 @@
 //! Histories of concurrent clients.
 
-use lazuli_trial::linear::Shape;
+use lazuli_trial::linear::HistorySize;
 use lazuli_trial::subject::{Durable, InMemory, Subject};
 use lazuli_trial::table::history::{Seen, prepare, run};
 
@@ -10,7 +10,7 @@ const HISTORIES: u64 = 12;
 
 async fn check(mut subject: impl Subject) {
     prepare(&subject, "histories").await.expect("the table can be made");
-    let shape = Shape { clients: 6, operations: 25, kill: false };
+    let shape = HistorySize { clients: 6, operations: 25, kill: false };
     let mut total = Seen::default();
     for seed in 0..HISTORIES {
         match run(&mut subject, "histories", seed, shape).await {

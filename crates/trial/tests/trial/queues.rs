@@ -1,6 +1,6 @@
 //! Histories of concurrent clients of a queue.
 
-use lazuli_trial::linear::Shape;
+use lazuli_trial::linear::HistorySize;
 use lazuli_trial::queue::{Seen, run};
 use lazuli_trial::subject::{Durable, InMemory, Subject};
 
@@ -9,7 +9,7 @@ use crate::runtime;
 const HISTORIES: u64 = 2;
 
 async fn check(mut subject: impl Subject) {
-    let shape = Shape { clients: 6, operations: 40, kill: false };
+    let shape = HistorySize { clients: 6, operations: 40, kill: false };
     let mut total = Seen::default();
     for seed in 0..HISTORIES {
         match run(&mut subject, seed, shape).await {

@@ -26,7 +26,7 @@ use super::path::BlobPath;
 use super::pool::{Tally, each};
 use super::{WORKERS_MAX, report};
 use crate::fault::{EXIT_CODES, Fault};
-use crate::storage::{Call, Session, Storage, parse_pair};
+use crate::storage::{Session, Storage, StorageRequest, parse_pair};
 use crate::target::Target;
 
 /// Bytes of a block, unless the file would need more blocks than a blob can have.
@@ -216,7 +216,7 @@ impl Upload {
             tally.add(0, 1, 0);
             return Ok(());
         }
-        let call = Call::new("PUT", &path.names()).header("x-ms-blob-type", "BlockBlob");
+        let call = StorageRequest::new("PUT", &path.names()).header("x-ms-blob-type", "BlockBlob");
         let call = self.described(call, file).header("Content-MD5", &source.md5).body(content).repeatable();
         self.finish(session, &call, &source, tally, length)
     }
@@ -266,22 +266,22 @@ impl Upload {
         if staged.get(&id) == Some(&bytes) {
             return Ok(Staged { id, bytes: 0 });
         }
-        let call = Call::new("PUT", &path.names()).with("comp", "block").with("blockid", &id);
+        let call = StorageRequest::new("PUT", &path.names()).with("comp", "block").with("blockid", &id);
         let call = call.maybe_header("x-ms-lease-id", self.lease_id.as_ref());
         session.send(&call.header("Content-MD5", sum).body(block).repeatable())?;
         Ok(Staged { id, bytes })
     }
 
     /// The request that makes a blob of blocks.
-    fn commit(&self, path: &BlobPath, ids: &[&str], file: &Path) -> Call {
+    fn commit(&self, path: &BlobPath, ids: &[&str], file: &Path) -> StorageRequest {
         let body =
             document(|out| nest(out, "BlockList", |out| ids.iter().for_each(|id| leaf(out, "Latest", id))));
-        let call = Call::new("PUT", &path.names()).with("comp", "blocklist");
+        let call = StorageRequest::new("PUT", &path.names()).with("comp", "blocklist");
         self.described(call, file).body(body).repeatable()
     }
 
     /// Adds properties and conditions.
-    fn described(&self, call: Call, file: &Path) -> Call {
+    fn described(&self, call: StorageRequest, file: &Path) -> StorageRequest {
         let call = call.header("x-ms-blob-content-type", self.type_of(file)).metadata(&self.metadata);
         let call = call.maybe_header("x-ms-lease-id", self.lease_id.as_ref());
         if self.overwrite { call } else { call.header("If-None-Match", "*") }
@@ -297,7 +297,7 @@ impl Upload {
     fn finish(
         &self,
         session: &mut Session<'_>,
-        call: &Call,
+        call: &StorageRequest,
         source: &Source<'_>,
         tally: &Tally,
         bytes: u64,
@@ -352,7 +352,9 @@ struct Staged {
 
 /// The blocks of earlier attempts, by id.
 fn staged_blocks(session: &mut Session<'_>, path: &BlobPath) -> Result<HashMap<String, u64>, Fault> {
-    let call = Call::new("GET", &path.names()).with("comp", "blocklist").with("blocklisttype", "uncommitted");
+    let call = StorageRequest::new("GET", &path.names())
+        .with("comp", "blocklist")
+        .with("blocklisttype", "uncommitted");
     let list = match session.document(&call) {
         Ok(list) => list,
         Err(Fault::Rejected(error)) if error.status == 404 => return Ok(HashMap::new()),
@@ -367,7 +369,7 @@ fn staged_blocks(session: &mut Session<'_>, path: &BlobPath) -> Result<HashMap<S
 
 /// Does the blob have this content already?
 fn is_same(session: &mut Session<'_>, source: &Source<'_>) -> Result<bool, Fault> {
-    match session.send(&Call::new("HEAD", &source.path.names())) {
+    match session.send(&StorageRequest::new("HEAD", &source.path.names())) {
         Ok(found) => {
             let length = found.header("Content-Length").and_then(|text| text.parse::<u64>().ok());
             Ok(length == Some(source.length) && found.header("Content-MD5") == Some(source.md5.as_str()))

@@ -15,7 +15,7 @@ use crate::blob::files::{md5, md5_of_file};
 use crate::blob::path::BlobPath;
 use crate::blob::pool::{Tally, each};
 use crate::fault::Fault;
-use crate::storage::{Call, Session, Storage};
+use crate::storage::{Session, Storage, StorageRequest};
 
 /// Bytes of one request. All versions of the protocol accept as many.
 pub const PIECE_BYTES: u64 = 4 * 1024 * 1024;
@@ -94,7 +94,8 @@ impl Upload {
     }
 
     fn create(&self, session: &mut Session<'_>, source: &Source<'_>) -> Result<(), Fault> {
-        let call = Call::new("PUT", &source.path.names()).header("x-ms-blob-type", self.kind.name());
+        let call =
+            StorageRequest::new("PUT", &source.path.names()).header("x-ms-blob-type", self.kind.name());
         let size = (self.kind == BlobType::Page).then_some(source.length);
         let call = self.described(call, source.file).maybe_header("x-ms-blob-content-length", size);
         match session.send(&call) {
@@ -113,7 +114,8 @@ impl Upload {
         start: u64,
         piece: Vec<u8>,
     ) -> Result<(), Fault> {
-        let call = Call::new("PUT", &path.names()).maybe_header("x-ms-lease-id", self.lease_id.as_ref());
+        let call =
+            StorageRequest::new("PUT", &path.names()).maybe_header("x-ms-lease-id", self.lease_id.as_ref());
         let (call, body) = match self.kind {
             BlobType::Page => {
                 let Some((offset, pages)) = trimmed(&piece) else { return Ok(()) };
@@ -129,7 +131,7 @@ impl Upload {
 
     /// Sets the MD5 of the whole blob.
     fn complete(&self, session: &mut Session<'_>, source: &Source<'_>) -> Result<(), Fault> {
-        let call = Call::new("PUT", &source.path.names()).with("comp", "properties");
+        let call = StorageRequest::new("PUT", &source.path.names()).with("comp", "properties");
         let call = call.header("x-ms-blob-content-type", self.type_of(source.file));
         let call = call.header("x-ms-blob-content-md5", &source.md5);
         session.send(&call.maybe_header("x-ms-lease-id", self.lease_id.as_ref()).repeatable()).map(drop)

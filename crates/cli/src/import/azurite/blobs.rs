@@ -15,7 +15,7 @@ use super::extents::{Extents, Part};
 use super::{FromAzurite, Report, account_of, loki, metadata, policies, text};
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::storage::{Call, Session, Storage};
+use crate::storage::{Session, Storage, StorageRequest};
 
 /// Container and name of a blob.
 type Key = (String, String);
@@ -77,14 +77,14 @@ fn create_all(
 fn create(name: &str, document: &Json, session: &mut Session<'_>) -> Result<(), Fault> {
     let access = document.get("properties").map(|properties| text(properties, "publicAccess"));
     let access = access.filter(|access| !access.is_empty());
-    let call = Call::new("PUT", &[name]).with("restype", "container").metadata(&metadata(document));
+    let call = StorageRequest::new("PUT", &[name]).with("restype", "container").metadata(&metadata(document));
     let call = call.maybe_header("x-ms-blob-public-access", access).repeatable();
     session.send_unless(&call, "ContainerAlreadyExists")?;
     let policies = policies(document.get("containerAcl"));
     if policies.is_empty() {
         return Ok(());
     }
-    let call = Call::new("PUT", &[name]).with("restype", "container").with("comp", "acl");
+    let call = StorageRequest::new("PUT", &[name]).with("restype", "container").with("comp", "acl");
     let call = call.maybe_header("x-ms-blob-public-access", access).header("Content-Type", "application/xml");
     session.send(&call.body(write_acl(&policies)).repeatable())?;
     Ok(())
@@ -157,7 +157,7 @@ impl Import<'_, '_> {
         let mut writer = Writer { session: &mut self.session, extents: &mut self.extents };
         let mut written = writer.write(&container, &name, document);
         if is_snapshot && written.is_ok() {
-            let call = Call::new("PUT", &[&container, &name]).with("comp", "snapshot");
+            let call = StorageRequest::new("PUT", &[&container, &name]).with("comp", "snapshot");
             written = self.session.send(&call).and(written);
         }
         match written {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::extents::{Extents, Part};
 use super::{metadata, text};
 use crate::fault::Fault;
-use crate::storage::{Call, Session, escape};
+use crate::storage::{Session, StorageRequest, escape};
 
 /// Bytes of content in one request, where content is split.
 const PIECE_BYTES: u64 = 4 * 1024 * 1024;
@@ -52,7 +52,7 @@ impl Writer<'_, '_> {
             let length = whole.as_ref().map_or(0, |part| part.length);
             if length <= BLOCK_BYTES_MAX {
                 let content = whole.map_or(Ok(Vec::new()), |part| self.extents.read(&part))?;
-                let call = Call::new("PUT", &path).header("x-ms-blob-type", "BlockBlob");
+                let call = StorageRequest::new("PUT", &path).header("x-ms-blob-type", "BlockBlob");
                 self.session.send(&described(call, document).body(content).repeatable())?;
                 return Ok(length);
             }
@@ -65,8 +65,9 @@ impl Writer<'_, '_> {
                 self.new_blocks(path, &parts)?
             };
         let list = xml(|out| nest(out, "BlockList", |out| ids.iter().for_each(|id| leaf(out, "Latest", id))));
-        let call =
-            Call::new("PUT", &path).with("comp", "blocklist").header("Content-Type", "application/xml");
+        let call = StorageRequest::new("PUT", &path)
+            .with("comp", "blocklist")
+            .header("Content-Type", "application/xml");
         self.session.send(&described(call, document).body(list).repeatable())?;
         Ok(bytes)
     }
@@ -109,18 +110,18 @@ impl Writer<'_, '_> {
         if part.length > BLOCK_BYTES_MAX {
             return Err(Fault::Message(format!("a block has more than {BLOCK_BYTES_MAX} bytes")));
         }
-        let call = Call::new("PUT", &[container, name]).with("comp", "block").with("blockid", id);
+        let call = StorageRequest::new("PUT", &[container, name]).with("comp", "block").with("blockid", id);
         self.session.send(&call.body(self.extents.read(part)?).repeatable())?;
         Ok(())
     }
 
     fn append_blob(&mut self, path: [&str; 2], document: &Json) -> Result<u64, Fault> {
-        let call = Call::new("PUT", &path).header("x-ms-blob-type", "AppendBlob");
+        let call = StorageRequest::new("PUT", &path).header("x-ms-blob-type", "AppendBlob");
         self.session.send(&described(call, document).repeatable())?;
         let mut length = 0;
         for (_, part) in parts(document, "committedBlocksInOrder") {
             for piece in part.pieces(PIECE_BYTES) {
-                let call = Call::new("PUT", &path)
+                let call = StorageRequest::new("PUT", &path)
                     .with("comp", "appendblock")
                     .header("x-ms-blob-condition-appendpos", length);
                 self.session.send(&call.body(self.extents.read(&piece)?))?;
@@ -129,14 +130,14 @@ impl Writer<'_, '_> {
         }
         let is_sealed = document.pointer("/properties/isSealed").and_then(Json::as_bool).unwrap_or_default();
         if is_sealed {
-            self.session.send(&Call::new("PUT", &path).with("comp", "seal").repeatable())?;
+            self.session.send(&StorageRequest::new("PUT", &path).with("comp", "seal").repeatable())?;
         }
         Ok(length)
     }
 
     fn page_blob(&mut self, path: [&str; 2], document: &Json) -> Result<u64, Fault> {
         let number = |name: &str| document.pointer(&format!("/properties/{name}")).and_then(Json::as_u64);
-        let call = Call::new("PUT", &path).header("x-ms-blob-type", "PageBlob");
+        let call = StorageRequest::new("PUT", &path).header("x-ms-blob-type", "PageBlob");
         let call = call.header("x-ms-blob-content-length", number("contentLength").unwrap_or_default());
         let call = call.maybe_header("x-ms-blob-sequence-number", number("blobSequenceNumber"));
         self.session.send(&described(call, document).repeatable())?;
@@ -147,7 +148,9 @@ impl Writer<'_, '_> {
             let (Some(mut start), Some(part)) = (start, part) else { continue };
             for piece in part.pieces(PIECE_BYTES) {
                 let end = start + piece.length - 1;
-                let call = Call::new("PUT", &path).with("comp", "page").header("x-ms-page-write", "update");
+                let call = StorageRequest::new("PUT", &path)
+                    .with("comp", "page")
+                    .header("x-ms-page-write", "update");
                 let call = call.header("x-ms-range", format!("bytes={start}-{end}"));
                 self.session.send(&call.body(self.extents.read(&piece)?).repeatable())?;
                 (start, bytes) = (end + 1, bytes + piece.length);
@@ -166,7 +169,7 @@ fn parts(document: &Json, list: &str) -> Vec<(String, Part)> {
 }
 
 /// Adds the properties, metadata and tags of a blob.
-fn described(mut call: Call, document: &Json) -> Call {
+fn described(mut call: StorageRequest, document: &Json) -> StorageRequest {
     let empty = Json::Null;
     let properties = document.get("properties").unwrap_or(&empty);
     for (member, header) in PROPERTIES {
@@ -218,7 +221,7 @@ mod tests {
                 "contentMD5": { "type": "Buffer", "data": vec![7; 16] },
             },
         });
-        let headers = described(Call::new("PUT", &["c", "b"]), &document).headers;
+        let headers = described(StorageRequest::new("PUT", &["c", "b"]), &document).headers;
         let expected = [
             ("x-ms-blob-content-type", "text/plain"),
             ("x-ms-blob-content-md5", "BwcHBwcHBwcHBwcHBwcHBw=="),

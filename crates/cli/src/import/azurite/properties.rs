@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{Report, account_of, loki, text};
 use crate::fault::Fault;
-use crate::storage::{Call, Session};
+use crate::storage::{Session, StorageRequest};
 
 /// Sets the properties of a service that Azurite has for an account. Settings without a meaning there are left out.
 pub fn import(
@@ -24,8 +24,10 @@ pub fn import(
                 return Ok(());
             }
             let Some(body) = body(&found) else { return Ok(()) };
-            let call =
-                Call::new("PUT", &[""]).with("restype", "service").with("comp", "properties").body(body);
+            let call = StorageRequest::new("PUT", &[""])
+                .with("restype", "service")
+                .with("comp", "properties")
+                .body(body);
             let call = call.header("Content-Type", "application/xml").repeatable();
             match session.send(&call) {
                 Ok(_) => Ok(()),

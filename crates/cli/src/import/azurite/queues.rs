@@ -13,7 +13,7 @@ use super::{FromAzurite, Report, account_of, loki, metadata, policies, text};
 use crate::fault::Fault;
 use crate::message::put_call;
 use crate::progress::Progress;
-use crate::storage::{Call, Session, Storage};
+use crate::storage::{Session, Storage, StorageRequest};
 
 /// The longest content of a message.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
@@ -100,20 +100,20 @@ fn create_all(
 
 /// Creates a queue; returns the number of its messages.
 fn create(name: &str, document: &Json, session: &mut Session<'_>) -> Result<u64, Fault> {
-    let call = Call::new("PUT", &[name]).metadata(&metadata(document)).repeatable();
+    let call = StorageRequest::new("PUT", &[name]).metadata(&metadata(document)).repeatable();
     session.send_unless(&call, "QueueAlreadyExists")?;
     let policies = policies(document.get("queueAcl"));
     if !policies.is_empty() {
-        let call = Call::new("PUT", &[name]).with("comp", "acl").body(write_acl(&policies));
+        let call = StorageRequest::new("PUT", &[name]).with("comp", "acl").body(write_acl(&policies));
         session.send(&call.header("Content-Type", "application/xml").repeatable())?;
     }
-    let found = session.send(&Call::new("GET", &[name]).with("comp", "metadata"))?;
+    let found = session.send(&StorageRequest::new("GET", &[name]).with("comp", "metadata"))?;
     let count = found.header("x-ms-approximate-messages-count").and_then(|text| text.parse().ok());
     Ok(count.unwrap_or_default())
 }
 
 /// The request that adds a message; `None` if it has expired.
-fn message(document: &Json, extents: &mut Extents, now: DateTime) -> Result<Option<Call>, Fault> {
+fn message(document: &Json, extents: &mut Extents, now: DateTime) -> Result<Option<StorageRequest>, Fault> {
     let broken = || Fault::Message("its document is incomplete".into());
     let part = document.get("persistency").and_then(Part::of).ok_or_else(broken)?;
     if part.length > MESSAGE_BYTES_MAX {

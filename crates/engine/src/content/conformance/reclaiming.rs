@@ -163,7 +163,7 @@ pub async fn status_counts_bytes(factory: &impl Factory) {
     let second = write_one(&*content, &bytes_of(2, 1_200_000)).await;
     let status = settled(&*content).await;
     assert_eq!((status.live, status.unswept), (first.footprint() + second.footprint(), 0));
-    assert!(!status.figures().is_empty());
+    assert!(!status.metrics().is_empty());
     drop(content);
     let content = home.open().await;
     let status = settled(&*content).await;

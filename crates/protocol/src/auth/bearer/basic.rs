@@ -5,7 +5,7 @@
 use lazuli_model::{DateTime, Service};
 use serde_json::Value;
 
-use super::{Refusal, Roles, Token};
+use super::{Roles, Token, TokenRejection};
 
 /// The start of the issuers of the public cloud and of the national ones.
 const ISSUERS: [&str; 4] = [
@@ -23,19 +23,24 @@ const DOMAINS: [&str; 4] =
 impl Token<'_> {
     /// The sender's rights if only the claims are checked: everything. Issuer, audience and times must be those that
     /// Azurite accepts.
-    pub fn verify_claims(&self, service: Service, account: &str, now: DateTime) -> Result<Roles, Refusal> {
+    pub fn verify_claims(
+        &self,
+        service: Service,
+        account: &str,
+        now: DateTime,
+    ) -> Result<Roles, TokenRejection> {
         if ["nbf", "iat"].iter().any(|name| !self.claims.contains_key(*name)) {
-            return Err(Refusal::Malformed);
+            return Err(TokenRejection::Malformed);
         }
         self.check_time(now)?;
-        let issuer = self.claims.get("iss").and_then(Value::as_str).ok_or(Refusal::Issuer)?;
+        let issuer = self.claims.get("iss").and_then(Value::as_str).ok_or(TokenRejection::Issuer)?;
         if !ISSUERS.iter().any(|known| issuer.starts_with(known)) {
-            return Err(Refusal::Issuer);
+            return Err(TokenRejection::Issuer);
         }
         let own = DOMAINS.map(|domain| format!("https://{account}.{}.{domain}", service.label()));
         let audiences: Vec<String> = AUDIENCES.map(str::to_owned).into_iter().chain(own).collect();
         if !self.is_for(&audiences) {
-            return Err(Refusal::Audience);
+            return Err(TokenRejection::Audience);
         }
         Ok(Roles::everything())
     }
@@ -53,7 +58,7 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    fn verify(changed: &Value) -> Result<Roles, Refusal> {
+    fn verify(changed: &Value) -> Result<Roles, TokenRejection> {
         let mut claims = json!({
             "iss": "https://sts.windows.net/ab1f708d-50f6-404c-a006-d71b2ac7a606/", "aud": "https://storage.azure.com",
             "iat": NOW, "nbf": NOW, "exp": NOW + 3600,
@@ -83,16 +88,16 @@ mod tests {
             assert!(verify(&good).is_ok(), "{good}");
         }
         for (bad, why) in [
-            (json!({ "aud": "https://other.blob.core.windows.net" }), Refusal::Audience),
-            (json!({ "aud": "https://shop.queue.core.windows.net" }), Refusal::Audience),
-            (json!({ "aud": null }), Refusal::Audience),
-            (json!({ "iss": "https://login.example.org/" }), Refusal::Issuer),
-            (json!({ "iss": null }), Refusal::Issuer),
-            (json!({ "exp": NOW - 3600 }), Refusal::Expired),
-            (json!({ "nbf": NOW + 3600 }), Refusal::NotYetValid),
-            (json!({ "exp": null }), Refusal::Malformed),
-            (json!({ "nbf": null }), Refusal::Malformed),
-            (json!({ "iat": null }), Refusal::Malformed),
+            (json!({ "aud": "https://other.blob.core.windows.net" }), TokenRejection::Audience),
+            (json!({ "aud": "https://shop.queue.core.windows.net" }), TokenRejection::Audience),
+            (json!({ "aud": null }), TokenRejection::Audience),
+            (json!({ "iss": "https://login.example.org/" }), TokenRejection::Issuer),
+            (json!({ "iss": null }), TokenRejection::Issuer),
+            (json!({ "exp": NOW - 3600 }), TokenRejection::Expired),
+            (json!({ "nbf": NOW + 3600 }), TokenRejection::NotYetValid),
+            (json!({ "exp": null }), TokenRejection::Malformed),
+            (json!({ "nbf": null }), TokenRejection::Malformed),
+            (json!({ "iat": null }), TokenRejection::Malformed),
         ] {
             assert_eq!(verify(&bad), Err(why), "{bad}");
         }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde_json::Value;
 
-use super::Refusal;
+use super::TokenRejection;
 
 /// Maximum number of keys that are read from a set.
 pub const KEYS_MAX: usize = 64;
@@ -96,25 +96,25 @@ impl KeySet {
         algorithm: Algorithm,
         text: &[u8],
         signature: &[u8],
-    ) -> Result<(), Refusal> {
-        let mut refusal = Refusal::UnknownKey;
+    ) -> Result<(), TokenRejection> {
+        let mut rejection = TokenRejection::UnknownKey;
         let named = self.0.iter().filter(|key| id.is_none() || key.id.as_deref() == id);
         for key in named {
             if key.algorithm.is_some_and(|only| only != algorithm) {
-                refusal = Refusal::Algorithm;
+                rejection = TokenRejection::Algorithm;
                 continue;
             }
             match key.material.verify(algorithm, text, signature) {
                 Ok(()) => return Ok(()),
-                Err(why) => refusal = why,
+                Err(why) => rejection = why,
             }
         }
-        Err(refusal)
+        Err(rejection)
     }
 }
 
 impl Material {
-    fn verify(&self, algorithm: Algorithm, text: &[u8], signature: &[u8]) -> Result<(), Refusal> {
+    fn verify(&self, algorithm: Algorithm, text: &[u8], signature: &[u8]) -> Result<(), TokenRejection> {
         let checked = match (self, algorithm) {
             (Material::Rsa(key), Algorithm::Rs256) => {
                 key.verify(&signature::RSA_PKCS1_2048_8192_SHA256, text, signature)
@@ -131,9 +131,9 @@ impl Material {
             (Material::P384(point), Algorithm::Es384) => {
                 UnparsedPublicKey::new(&signature::ECDSA_P384_SHA384_FIXED, point).verify(text, signature)
             }
-            _ => return Err(Refusal::Algorithm),
+            _ => return Err(TokenRejection::Algorithm),
         };
-        checked.map_err(|_| Refusal::Signature)
+        checked.map_err(|_| TokenRejection::Signature)
     }
 }
 

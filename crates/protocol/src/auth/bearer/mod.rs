@@ -64,9 +64,9 @@ pub struct Policy {
     pub roles_claim: String,
 }
 
-/// Why a token is rejected, for the log. The client gets the reasons in [`Refusal::detail`].
+/// Why a token is rejected, for the log. The client gets the reasons in [`TokenRejection::detail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum TokenRejection {
     /// It is not a token in the compact form, or a part of it cannot be parsed.
     Malformed,
     /// Its algorithm is not accepted, or it is not signed.
@@ -85,30 +85,33 @@ pub enum Refusal {
     NotYetValid,
 }
 
-impl Refusal {
+impl TokenRejection {
     /// The reason that Azure sends to the client: what is wrong with a claim, which the client can read.
     pub fn detail(self) -> Option<&'static str> {
         match self {
-            Refusal::Issuer => Some("Issuer validation failed. Issuer did not match."),
-            Refusal::Audience => Some("Audience validation failed. Audience did not match."),
-            Refusal::Expired => Some("Lifetime validation failed. The token is expired."),
-            Refusal::NotYetValid => Some("Lifetime validation failed. The token is not yet valid."),
-            Refusal::Malformed | Refusal::Algorithm | Refusal::UnknownKey | Refusal::Signature => None,
+            TokenRejection::Issuer => Some("Issuer validation failed. Issuer did not match."),
+            TokenRejection::Audience => Some("Audience validation failed. Audience did not match."),
+            TokenRejection::Expired => Some("Lifetime validation failed. The token is expired."),
+            TokenRejection::NotYetValid => Some("Lifetime validation failed. The token is not yet valid."),
+            TokenRejection::Malformed
+            | TokenRejection::Algorithm
+            | TokenRejection::UnknownKey
+            | TokenRejection::Signature => None,
         }
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for TokenRejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Refusal::Malformed => "it is not a token that can be read",
-            Refusal::Algorithm => "it is not signed in a way that is accepted",
-            Refusal::UnknownKey => "the issuer is not known to have its key",
-            Refusal::Signature => "its signature does not hold",
-            Refusal::Issuer => "it is of another issuer",
-            Refusal::Audience => "it is for another audience",
-            Refusal::Expired => "it has expired",
-            Refusal::NotYetValid => "it is not valid yet",
+            TokenRejection::Malformed => "it is not a token that can be read",
+            TokenRejection::Algorithm => "it is not signed in a way that is accepted",
+            TokenRejection::UnknownKey => "the issuer is not known to have its key",
+            TokenRejection::Signature => "its signature does not hold",
+            TokenRejection::Issuer => "it is of another issuer",
+            TokenRejection::Audience => "it is for another audience",
+            TokenRejection::Expired => "it has expired",
+            TokenRejection::NotYetValid => "it is not valid yet",
         })
     }
 }
@@ -171,25 +174,25 @@ pub struct Token<'a> {
 
 impl<'a> Token<'a> {
     /// Splits the compact form: header, claims and signature, separated by dots.
-    pub fn parse(text: &'a str) -> Result<Self, Refusal> {
+    pub fn parse(text: &'a str) -> Result<Self, TokenRejection> {
         if text.len() > TOKEN_BYTES_MAX {
-            return Err(Refusal::Malformed);
+            return Err(TokenRejection::Malformed);
         }
-        let (signed, signature) = text.rsplit_once('.').ok_or(Refusal::Malformed)?;
-        let (header, claims) = signed.split_once('.').ok_or(Refusal::Malformed)?;
+        let (signed, signature) = text.rsplit_once('.').ok_or(TokenRejection::Malformed)?;
+        let (header, claims) = signed.split_once('.').ok_or(TokenRejection::Malformed)?;
         let header = object(header)?;
         // It has a critical extension that is not supported.
         if header.contains_key("crit") {
-            return Err(Refusal::Malformed);
+            return Err(TokenRejection::Malformed);
         }
-        let algorithm = header.get("alg").and_then(Value::as_str).ok_or(Refusal::Malformed)?;
+        let algorithm = header.get("alg").and_then(Value::as_str).ok_or(TokenRejection::Malformed)?;
         let algorithm = Algorithm::named(algorithm);
         let key_id = match header.get("kid") {
             None => None,
             Some(Value::String(id)) => Some(id.clone()),
-            Some(_) => return Err(Refusal::Malformed),
+            Some(_) => return Err(TokenRejection::Malformed),
         };
-        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| Refusal::Malformed)?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| TokenRejection::Malformed)?;
         Ok(Self { algorithm, key_id, signed, signature, claims: object(claims)? })
     }
 
@@ -200,14 +203,14 @@ impl<'a> Token<'a> {
         policy: &Policy,
         account: &str,
         now: DateTime,
-    ) -> Result<Roles, Refusal> {
-        let algorithm = self.algorithm.ok_or(Refusal::Algorithm)?;
+    ) -> Result<Roles, TokenRejection> {
+        let algorithm = self.algorithm.ok_or(TokenRejection::Algorithm)?;
         keys.verify(self.key_id.as_deref(), algorithm, self.signed.as_bytes(), &self.signature)?;
         if self.claims.get("iss").and_then(Value::as_str) != Some(&policy.issuer) {
-            return Err(Refusal::Issuer);
+            return Err(TokenRejection::Issuer);
         }
         if !self.is_for(&policy.audiences) {
-            return Err(Refusal::Audience);
+            return Err(TokenRejection::Audience);
         }
         self.check_time(now)?;
         Ok(self.roles(&policy.roles_claim, account))
@@ -226,14 +229,16 @@ impl<'a> Token<'a> {
     }
 
     /// A token without an expiry is rejected.
-    fn check_time(&self, now: DateTime) -> Result<(), Refusal> {
+    fn check_time(&self, now: DateTime) -> Result<(), TokenRejection> {
         let now = now.unix_seconds();
-        let end = seconds(self.claims.get("exp").ok_or(Refusal::Malformed)?)?;
+        let end = seconds(self.claims.get("exp").ok_or(TokenRejection::Malformed)?)?;
         if now >= end.saturating_add(CLOCK_SKEW_SECONDS_MAX) {
-            return Err(Refusal::Expired);
+            return Err(TokenRejection::Expired);
         }
         match self.claims.get("nbf").map(seconds).transpose()? {
-            Some(start) if now.saturating_add(CLOCK_SKEW_SECONDS_MAX) < start => Err(Refusal::NotYetValid),
+            Some(start) if now.saturating_add(CLOCK_SKEW_SECONDS_MAX) < start => {
+                Err(TokenRejection::NotYetValid)
+            }
             _ => Ok(()),
         }
     }
@@ -269,18 +274,18 @@ fn role(text: &str, account: &str) -> Option<Roles> {
     ROLES.iter().find(|(known, ..)| *known == name).map(|(_, service, letters)| Roles::of(*service, letters))
 }
 
-fn object(part: &str) -> Result<Map<String, Value>, Refusal> {
-    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| Refusal::Malformed)?;
-    serde_json::from_slice(&bytes).map_err(|_| Refusal::Malformed)
+fn object(part: &str) -> Result<Map<String, Value>, TokenRejection> {
+    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenRejection::Malformed)?;
+    serde_json::from_slice(&bytes).map_err(|_| TokenRejection::Malformed)
 }
 
 /// A time of a token: seconds since 1970, perhaps with a fraction.
-fn seconds(value: &Value) -> Result<i64, Refusal> {
+fn seconds(value: &Value) -> Result<i64, TokenRejection> {
     match (value.as_i64(), value.as_f64()) {
         (Some(whole), _) => Ok(whole),
         // A number beyond what an i64 holds becomes the nearest that it does.
         (None, Some(number)) => Ok(number as i64),
-        (None, None) => Err(Refusal::Malformed),
+        (None, None) => Err(TokenRejection::Malformed),
     }
 }
 

@@ -111,7 +111,7 @@ fn jwks(keys: &[Value]) -> KeySet {
     KeySet::from_jwks(json!({ "keys": keys }).to_string().as_bytes()).unwrap()
 }
 
-fn verify(token: &str, keys: &KeySet) -> Result<Roles, Refusal> {
+fn verify(token: &str, keys: &KeySet) -> Result<Roles, TokenRejection> {
     Token::parse(token)?.verify(keys, &policy(), "shop", now())
 }
 
@@ -157,7 +157,7 @@ fn tampered_tokens() {
 }
 
 #[track_caller]
-fn check_header(header: &Value, expected: Refusal) {
+fn check_header(header: &Value, expected: TokenRejection) {
     let signer = Signer::ec("P-256");
     let keys = jwks(&[signer.jwk("key")]);
     assert_eq!(verify(&signer.token(header, &claims()), &keys), Err(expected), "{header}");
@@ -167,18 +167,21 @@ fn check_header(header: &Value, expected: Refusal) {
 #[test]
 fn a_token_does_not_choose_how_it_is_checked() {
     for algorithm in ["none", "None", "NONE", "", "HS256", "HS384", "HS512", "PS256", "EdDSA", "es256"] {
-        check_header(&json!({ "alg": algorithm, "kid": "key" }), Refusal::Algorithm);
+        check_header(&json!({ "alg": algorithm, "kid": "key" }), TokenRejection::Algorithm);
     }
     // The key is of another kind.
     for algorithm in ["RS256", "RS512", "ES384"] {
-        check_header(&json!({ "alg": algorithm, "kid": "key" }), Refusal::Algorithm);
+        check_header(&json!({ "alg": algorithm, "kid": "key" }), TokenRejection::Algorithm);
     }
-    check_header(&json!({ "kid": "key" }), Refusal::Malformed);
-    check_header(&json!({ "alg": ["ES256"], "kid": "key" }), Refusal::Malformed);
-    check_header(&json!({ "alg": "ES256", "kid": 1 }), Refusal::Malformed);
-    check_header(&json!({ "alg": "ES256", "kid": "key", "crit": ["b64"], "b64": false }), Refusal::Malformed);
-    check_header(&json!({ "alg": "ES256", "kid": "another" }), Refusal::UnknownKey);
-    check_header(&json!({ "alg": "ES256", "kid": "" }), Refusal::UnknownKey);
+    check_header(&json!({ "kid": "key" }), TokenRejection::Malformed);
+    check_header(&json!({ "alg": ["ES256"], "kid": "key" }), TokenRejection::Malformed);
+    check_header(&json!({ "alg": "ES256", "kid": 1 }), TokenRejection::Malformed);
+    check_header(
+        &json!({ "alg": "ES256", "kid": "key", "crit": ["b64"], "b64": false }),
+        TokenRejection::Malformed,
+    );
+    check_header(&json!({ "alg": "ES256", "kid": "another" }), TokenRejection::UnknownKey);
+    check_header(&json!({ "alg": "ES256", "kid": "" }), TokenRejection::UnknownKey);
 }
 
 /// The classic attack: the public key, which everyone has, used as a shared secret.
@@ -191,7 +194,7 @@ fn a_public_key_is_no_shared_secret() {
     for secret in [public.to_string(), public["n"].as_str().unwrap().to_owned()] {
         let signature = crate::auth::AccountKey::new(secret.as_bytes()).sign(&signed);
         let token = format!("{signed}.{}", encode(signature));
-        assert_eq!(verify(&token, &jwks(std::slice::from_ref(&public))), Err(Refusal::Algorithm));
+        assert_eq!(verify(&token, &jwks(std::slice::from_ref(&public))), Err(TokenRejection::Algorithm));
     }
     // Not even if the issuer publishes a secret by mistake.
     let secret = json!({ "kty": "oct", "kid": "key", "k": encode("secret"), "alg": "HS256" });
@@ -200,7 +203,7 @@ fn a_public_key_is_no_shared_secret() {
     // Unsigned, with nothing after the last dot.
     let header = encode(json!({ "alg": "none" }).to_string());
     let unsigned = format!("{header}.{}.", encode(claims().to_string()));
-    assert_eq!(verify(&unsigned, &jwks(&[public])), Err(Refusal::Algorithm));
+    assert_eq!(verify(&unsigned, &jwks(&[public])), Err(TokenRejection::Algorithm));
 }
 
 /// A key that says what it is for is for nothing else.
@@ -212,7 +215,7 @@ fn keys_may_be_for_one_algorithm() {
     let keys = jwks(&[key.clone()]);
     let token = |algorithm: &str| signer.token(&json!({ "alg": algorithm, "kid": "key" }), &claims());
     assert_eq!(verify(&token("RS256"), &keys), Ok(reader()));
-    assert_eq!(verify(&token("RS512"), &keys), Err(Refusal::Algorithm));
+    assert_eq!(verify(&token("RS512"), &keys), Err(TokenRejection::Algorithm));
     key["use"] = "enc".into();
     let text = json!({ "keys": [key] }).to_string();
     assert_eq!(KeySet::from_jwks(text.as_bytes()).map(|_| ()), Err(JwksError::NoKeys));
@@ -223,7 +226,7 @@ fn keys_may_be_for_one_algorithm() {
 fn claims_are_checked() {
     let signer = Signer::ec("P-256");
     let keys = jwks(&[signer.jwk("key")]);
-    let check = |name: &str, value: Value, expected: Result<Roles, Refusal>| {
+    let check = |name: &str, value: Value, expected: Result<Roles, TokenRejection>| {
         let mut claims = claims();
         if value == "absent" {
             claims.as_object_mut().unwrap().remove(name);
@@ -241,30 +244,30 @@ fn claims_are_checked() {
         json!([ISSUER]),
         json!(null),
     ] {
-        check("iss", other, Err(Refusal::Issuer));
+        check("iss", other, Err(TokenRejection::Issuer));
     }
-    check("iss", json!(format!("{ISSUER}/")), Err(Refusal::Issuer));
+    check("iss", json!(format!("{ISSUER}/")), Err(TokenRejection::Issuer));
     check("aud", json!("https://storage.azure.com"), good);
     check("aud", json!(["x", "https://storage.azure.com/"]), good);
     for other in
         [json!("absent"), json!("https://storage.azure.com.evil.org/"), json!([]), json!([1]), json!("")]
     {
-        check("aud", other, Err(Refusal::Audience));
+        check("aud", other, Err(TokenRejection::Audience));
     }
     let skew = CLOCK_SKEW_SECONDS_MAX;
     check("exp", json!(NOW - skew + 1), good);
-    check("exp", json!(NOW - skew), Err(Refusal::Expired));
+    check("exp", json!(NOW - skew), Err(TokenRejection::Expired));
     check("exp", json!(f64::MAX), good);
     check("exp", json!(NOW as f64 + 0.5), good);
-    check("exp", json!(0), Err(Refusal::Expired));
-    check("exp", json!(-1e300), Err(Refusal::Expired));
-    check("exp", json!("absent"), Err(Refusal::Malformed));
-    check("exp", json!("tomorrow"), Err(Refusal::Malformed));
+    check("exp", json!(0), Err(TokenRejection::Expired));
+    check("exp", json!(-1e300), Err(TokenRejection::Expired));
+    check("exp", json!("absent"), Err(TokenRejection::Malformed));
+    check("exp", json!("tomorrow"), Err(TokenRejection::Malformed));
     check("nbf", json!("absent"), good);
     check("nbf", json!(NOW + skew), good);
-    check("nbf", json!(NOW + skew + 1), Err(Refusal::NotYetValid));
-    check("nbf", json!(i64::MAX), Err(Refusal::NotYetValid));
-    check("nbf", json!("x"), Err(Refusal::Malformed));
+    check("nbf", json!(NOW + skew + 1), Err(TokenRejection::NotYetValid));
+    check("nbf", json!(i64::MAX), Err(TokenRejection::NotYetValid));
+    check("nbf", json!("x"), Err(TokenRejection::Malformed));
 }
 
 #[test]
@@ -329,10 +332,10 @@ fn malformed_tokens_are_rejected() {
     let keys = KeySet::empty();
     let long = "a".repeat(TOKEN_BYTES_MAX + 1);
     for text in ["", ".", "..", "...", "a.b", "a.b.c", "e30.e30.", "bnVsbA.bnVsbA.YQ", "W10.e30.YQ", &long] {
-        assert_eq!(verify(text, &keys), Err(Refusal::Malformed), "{text}");
+        assert_eq!(verify(text, &keys), Err(TokenRejection::Malformed), "{text}");
     }
     let token = Signer::ec("P-256").token(&json!({ "alg": "ES256" }), &claims());
-    assert_eq!(verify(&token, &keys), Err(Refusal::UnknownKey));
+    assert_eq!(verify(&token, &keys), Err(TokenRejection::UnknownKey));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use lazuli_model::blob::{Conditions, ContainerName, Operation};
 use lazuli_model::{ErrorCode, Failure};
 
 use super::{Ask, Document, Intent, lease, lease_id, list, service, unknown_comp, verb};
-use crate::blob::shape::Shape;
+use crate::blob::response_format::ResponseFormat;
 use crate::blob::{condition, header};
 
 /// The dates on which operations depend. Set Container Metadata only knows the first.
@@ -14,7 +14,11 @@ const DATES: [&str; 2] = ["If-Modified-Since", "If-Unmodified-Since"];
 /// The name of the scope that stands for the account's own key.
 const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
-pub(super) fn decode(ask: &Ask<'_>, container: ContainerName, shape: &mut Shape) -> Result<Intent, Failure> {
+pub(super) fn decode(
+    ask: &Ask<'_>,
+    container: ContainerName,
+    wanted: &mut ResponseFormat,
+) -> Result<Intent, Failure> {
     let params = ask.params;
     if params.is("restype", "account") {
         return service::account(ask, AccountScope::Container(container));
@@ -24,8 +28,8 @@ pub(super) fn decode(ask: &Ask<'_>, container: ContainerName, shape: &mut Shape)
     }
     let comp = params.comp();
     match (ask.head.method, comp.as_str()) {
-        ("GET", "list") => list::blobs(ask, container, shape),
-        ("GET", "blobs") => list::found(ask, Some(container), shape),
+        ("GET", "list") => list::blobs(ask, container, wanted),
+        ("GET", "blobs") => list::found(ask, Some(container), wanted),
         ("POST", "batch") => Ok(Intent::Batch(Some(container))),
         (_, "list" | "blobs" | "batch") => Err(verb()),
         (method, comp) => {

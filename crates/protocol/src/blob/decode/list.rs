@@ -10,9 +10,9 @@ use lazuli_model::{ErrorCode, Failure};
 use super::{Ask, Intent};
 use crate::blob::marker;
 use crate::blob::params::{Params, invalid, invalid_because, missing, out_of_range};
-use crate::blob::shape::{Listing, Shape};
+use crate::blob::response_format::{Listing, ResponseFormat};
 
-pub(super) fn containers(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
+pub(super) fn containers(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure> {
     let params = ask.params;
     let mut list = ListContainers {
         prefix: params.get("prefix").unwrap_or_default().to_owned(),
@@ -31,11 +31,15 @@ pub(super) fn containers(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Fai
         }
     }
     let has_metadata = list.has_metadata;
-    shape.listing = Some(Box::new(Listing { has_metadata, ..Listing::of(params) }));
+    wanted.listing = Some(Box::new(Listing { has_metadata, ..Listing::of(params) }));
     Ok(Intent::Ready(Operation::ListContainers(list)))
 }
 
-pub(super) fn blobs(ask: &Ask<'_>, container: ContainerName, shape: &mut Shape) -> Result<Intent, Failure> {
+pub(super) fn blobs(
+    ask: &Ask<'_>,
+    container: ContainerName,
+    wanted: &mut ResponseFormat,
+) -> Result<Intent, Failure> {
     let params = ask.params;
     let include = include(params)?;
     let delimiter = params.filled("delimiter").map(str::to_owned);
@@ -52,7 +56,7 @@ pub(super) fn blobs(ask: &Ask<'_>, container: ContainerName, shape: &mut Shape) 
         include,
     };
     let echo = Listing { container: Some(container.clone()), include, ..Listing::of(params) };
-    shape.listing = Some(Box::new(echo));
+    wanted.listing = Some(Box::new(echo));
     let action = ContainerAction::ListBlobs(Box::new(list));
     let request = ContainerRequest { container, lease: None, conditions: Conditions::default(), action };
     Ok(Intent::Ready(Operation::Container(Box::new(request))))
@@ -61,7 +65,7 @@ pub(super) fn blobs(ask: &Ask<'_>, container: ContainerName, shape: &mut Shape) 
 pub(super) fn found(
     ask: &Ask<'_>,
     container: Option<ContainerName>,
-    shape: &mut Shape,
+    wanted: &mut ResponseFormat,
 ) -> Result<Intent, Failure> {
     let params = ask.params;
     let text = params.filled("where").ok_or_else(|| missing("where"))?;
@@ -74,7 +78,7 @@ pub(super) fn found(
     })?;
     let from = params.filled("marker").map(marker::decode_found).transpose()?;
     let find = FindBlobs { query, from, max_results: max_results(params)? };
-    shape.listing = Some(Box::new(Listing::of(params)));
+    wanted.listing = Some(Box::new(Listing::of(params)));
     Ok(Intent::Ready(Operation::FindBlobs(container, Box::new(find))))
 }
 

@@ -27,7 +27,7 @@ use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 
 use super::params::Params;
 use super::path::{Resource, parse_path};
-use super::shape::Shape;
+use super::response_format::ResponseFormat;
 use super::{block_list, header, limits, tags};
 use crate::xml::{acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
@@ -74,10 +74,10 @@ pub fn decode(
     address: &Address<'_>,
     version: ApiVersion,
     is_account: &dyn Fn(&str) -> bool,
-) -> Result<(Intent, Shape), Failure> {
+) -> Result<(Intent, ResponseFormat), Failure> {
     let params = Params::parse(address.query)?;
     let resource = parse_path(address.resource_path, &params)?;
-    let mut shape = Shape::of(head, &params);
+    let mut wanted = ResponseFormat::of(head, &params);
     let ask = Ask { head, params: &params, version, address, is_account };
     if head.method == "OPTIONS" {
         return Err(Failure::from(ErrorCode::CorsPreflightFailure).found_in(Origin::FrontEnd));
@@ -86,14 +86,14 @@ pub fn decode(
         return Err(ErrorCode::HierarchicalNamespaceNotEnabled.into());
     }
     let intent = match resource {
-        Resource::Service => service::decode(&ask, &mut shape)?,
-        Resource::Container(container) => container::decode(&ask, container, &mut shape)?,
+        Resource::Service => service::decode(&ask, &mut wanted)?,
+        Resource::Container(container) => container::decode(&ask, container, &mut wanted)?,
         Resource::Blob(container, blob) => Intent::from(blob::decode(&ask, container, blob)?),
     };
     if let Some(body) = intent.streams() {
         limits::check_body(intent.kind(), version, body.length)?;
     }
-    Ok((intent, shape))
+    Ok((intent, wanted))
 }
 
 /// Is it a request to the API of hierarchical namespaces? Clients probe with it and look at the code of the error.
@@ -171,14 +171,14 @@ impl Intent {
         head: &Head<'_>,
         version: ApiVersion,
         body: &[u8],
-        shape: &mut Shape,
+        wanted: &mut ResponseFormat,
     ) -> Result<Operation, Failure> {
         limits::check_body(self.kind(), version, body.len() as u64)?;
         match self {
             Intent::Ready(operation) => Ok(operation),
             Intent::Document(operation, document) => {
                 let crc64 = version >= ApiVersion::V2019_02_02 && document == Document::BlockList;
-                shape.document = check_document(head, body, Digests { md5: !crc64, crc64 })?;
+                wanted.document = check_document(head, body, Digests { md5: !crc64, crc64 })?;
                 complete(operation, document, version, body)
             }
             Intent::Batch(_) => Err(ErrorCode::InvalidInput.into()),

@@ -7,9 +7,9 @@ use lazuli_model::{DateTime, PropertiesUpdate};
 
 use super::{Ask, Document, Intent, list, unknown_comp, verb};
 use crate::blob::params::invalid_because;
-use crate::blob::shape::Shape;
+use crate::blob::response_format::ResponseFormat;
 
-pub(super) fn decode(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
+pub(super) fn decode(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure> {
     let params = ask.params;
     let method = ask.head.method;
     let comp = params.comp();
@@ -32,8 +32,8 @@ pub(super) fn decode(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure
             _ => Err(verb()),
         },
         ("account", "properties") => account(ask, AccountScope::Service),
-        ("", "list") if method == "GET" => list::containers(ask, shape),
-        ("", "blobs") if method == "GET" => list::found(ask, None, shape),
+        ("", "list") if method == "GET" => list::containers(ask, wanted),
+        ("", "blobs") if method == "GET" => list::found(ask, None, wanted),
         // The JavaScript SDK takes the account in a path-style address for a container.
         ("" | "container", "batch") if method == "POST" => Ok(Intent::Batch(None)),
         ("", "list" | "blobs" | "batch") => Err(verb()),

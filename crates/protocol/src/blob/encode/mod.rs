@@ -17,22 +17,22 @@ pub use error::failure;
 use lazuli_model::blob::Outcome;
 use lazuli_model::blob::lease::LeaseReply;
 
-use super::shape::Shape;
+use super::response_format::ResponseFormat;
 use crate::http::response::{Context, Response};
 use crate::xml;
 use field::Fields;
 
 /// The response to an operation that did not fail. The content of a blob is not part of it: `content_length` announces it.
-pub fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Response {
+pub fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
         Outcome::Properties(found) => xml::properties(lazuli_model::Service::Blob, context, found),
         Outcome::PropertiesSet => Response::new(202),
         Outcome::Stats => xml::stats(context),
         Outcome::AccountInformation(found) => account::information(context, found),
         Outcome::UserDelegationKey(key) => account::delegation_key(context, key),
-        Outcome::Containers(page) => list::containers(context, shape, page),
-        Outcome::Found(page) => list::found(context, shape, page),
-        Outcome::Blobs(page) => list::blobs(context, shape, page),
+        Outcome::Containers(page) => list::containers(context, wanted, page),
+        Outcome::Found(page) => list::found(context, wanted, page),
+        Outcome::Blobs(page) => list::blobs(context, wanted, page),
 
         Outcome::ContainerCreated(stamp) => Response::new(201).stamp(context, *stamp),
         Outcome::Container(found) => container::properties(context, found),
@@ -51,8 +51,8 @@ pub fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Response 
         | Outcome::Blob(_)
         | Outcome::BlockList(_)
         | Outcome::Tags(_)
-        | Outcome::PageRanges(_) => read::outcome(context, shape, outcome),
-        _ => write::outcome(context, shape, outcome),
+        | Outcome::PageRanges(_) => read::outcome(context, wanted, outcome),
+        _ => write::outcome(context, wanted, outcome),
     }
 }
 

@@ -7,7 +7,7 @@ use lazuli_model::blob::tier::{AccessTier, TierInfo};
 
 use super::field::{Fields, http, iso};
 use crate::ApiVersion;
-use crate::blob::shape::Overrides;
+use crate::blob::response_format::Overrides;
 use crate::http::response::{Context, Response};
 
 /// The operation that the fields are for.

@@ -6,17 +6,17 @@ use lazuli_model::blob::{Extent, Outcome};
 use super::error::add_line_feed;
 use super::field::Fields;
 use super::properties::{View, fields};
-use crate::blob::shape::Shape;
+use crate::blob::response_format::ResponseFormat;
 use crate::blob::{block_list, marker, tags};
 use crate::http::response::{Context, Response};
 use crate::xml::write::{document, empty, leaf, nest};
 
-pub(super) fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Response {
+pub(super) fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
-        Outcome::Content(found) => content(context, shape, found),
+        Outcome::Content(found) => content(context, wanted, found),
         Outcome::Blob(found) => {
             let response = Response { content_length: Some(found.size), ..Response::new(200) };
-            fields(response, context, &shape.overrides, View::Properties, found)
+            fields(response, context, &wanted.overrides, View::Properties, found)
         }
         Outcome::BlockList(found) => blocks(context, found),
         Outcome::Tags(found) => {
@@ -29,7 +29,7 @@ pub(super) fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Re
     }
 }
 
-fn content(context: &Context, shape: &Shape, found: &Content) -> Response {
+fn content(context: &Context, wanted: &ResponseFormat, found: &Content) -> Response {
     let size = found.properties.size;
     let (_, length) = found.extent.span(size);
     let (status, view, range) = match found.extent {
@@ -38,7 +38,7 @@ fn content(context: &Context, shape: &Shape, found: &Content) -> Response {
     };
     let response = Response { content_length: Some(length), ..Response::new(status) };
     let response = response.with_some("Content-Range", range).digested(&found.digested);
-    fields(response, context, &shape.overrides, view, &found.properties)
+    fields(response, context, &wanted.overrides, view, &found.properties)
 }
 
 fn blocks(context: &Context, found: &BlockList) -> Response {

@@ -6,12 +6,12 @@ use lazuli_model::blob::write::Digested;
 
 use super::field::{Fields, flag, http, iso};
 use crate::ApiVersion;
-use crate::blob::shape::Shape;
+use crate::blob::response_format::ResponseFormat;
 use crate::http::response::{Context, Response};
 
-pub(super) fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Response {
+pub(super) fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
-        Outcome::Created(found) => created(context, shape, found),
+        Outcome::Created(found) => created(context, wanted, found),
         Outcome::BlockPut(digested, encryption) => {
             Response::new(201).digested(digested).request_encryption(context, encryption)
         }
@@ -53,9 +53,9 @@ pub(super) fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Re
 }
 
 /// The checksum of Put Block List is that of the document.
-fn created(context: &Context, shape: &Shape, found: &Written) -> Response {
+fn created(context: &Context, wanted: &ResponseFormat, found: &Written) -> Response {
     let has_own = found.digested != Digested::default();
-    let digested = if has_own { found.digested } else { shape.document };
+    let digested = if has_own { found.digested } else { wanted.document };
     let found = Written { digested, ..found.clone() };
     changed(context, 201, &found)
 }

@@ -10,7 +10,7 @@ use lazuli_model::{DateTime, ErrorCode, Failure, Guid, KeyPeriod, OperationKind,
 
 use super::message::{self, too_large};
 use super::path::{Resource, parse_path};
-use super::shape::{Listing, Shape};
+use super::response_format::{Listing, ResponseFormat};
 use super::{limits, marker, receipt};
 use crate::http::metadata::metadata;
 use crate::http::params::{Params, invalid, invalid_because, missing};
@@ -39,19 +39,19 @@ pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,
     version: ApiVersion,
-) -> Result<(Intent, Shape), Failure> {
+) -> Result<(Intent, ResponseFormat), Failure> {
     let params = Params::parse(address.query)?;
     let resource = parse_path(address.resource_path)?;
     let ask = Ask { head, address, params: &params, version };
-    let mut shape = Shape::default();
+    let mut wanted = ResponseFormat::default();
     check_verb(head.method)?;
     let intent = match resource {
-        Resource::Service => service(&ask, &mut shape)?,
+        Resource::Service => service(&ask, &mut wanted)?,
         Resource::Queue(queue) => of_queue(&ask, queue)?,
         Resource::Messages(queue) => messages(&ask, queue)?,
         Resource::Message(queue, id) => of_message(&ask, queue, id)?,
     };
-    Ok((intent, shape))
+    Ok((intent, wanted))
 }
 
 fn check_verb(method: &str) -> Result<(), Failure> {
@@ -62,10 +62,10 @@ fn check_verb(method: &str) -> Result<(), Failure> {
     }
 }
 
-fn service(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
+fn service(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure> {
     let restype = ask.params.get("restype").unwrap_or_default().to_ascii_lowercase();
     match (restype.as_str(), ask.params.comp().as_str(), ask.head.method) {
-        ("", "list", "GET") => list(ask, shape),
+        ("", "list", "GET") => list(ask, wanted),
         ("service", "properties", "GET") => Ok(Intent::Ready(Operation::GetProperties)),
         ("service", "properties", "PUT") => {
             let update = Box::new(PropertiesUpdate::default());
@@ -87,7 +87,7 @@ fn service(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
     }
 }
 
-fn list(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
+fn list(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure> {
     let params = ask.params;
     let includes = params.all("include").flat_map(|list| list.split(',')).filter(|name| !name.is_empty());
     let mut query = QueueQuery {
@@ -105,7 +105,7 @@ fn list(ask: &Ask<'_>, shape: &mut Shape) -> Result<Intent, Failure> {
     if let Some(text) = params.filled("marker") {
         query.from = Some(marker::decode(ask.address.account, text)?);
     }
-    shape.listing = Some(Box::new(Listing::of(params)));
+    wanted.listing = Some(Box::new(Listing::of(params)));
     Ok(Intent::Ready(Operation::ListQueues(query)))
 }
 

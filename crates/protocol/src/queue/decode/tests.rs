@@ -18,7 +18,11 @@ fn receipt_text() -> String {
 }
 
 /// Decodes `METHOD /path?query` of an account that the path names.
-fn decoded(request: &str, version: &str, headers: &[(&str, &str)]) -> Result<(Intent, Shape), Failure> {
+fn decoded(
+    request: &str,
+    version: &str,
+    headers: &[(&str, &str)],
+) -> Result<(Intent, ResponseFormat), Failure> {
     let (method, target) = request.split_once(' ').unwrap();
     let mut fields = vec![Field { name: "Host", value: "127.0.0.1:10001" }];
     fields.extend(headers.iter().map(|&(name, value)| Field { name, value }));
@@ -184,9 +188,9 @@ fn listings() {
     ] {
         assert_eq!(refused(&format!("GET /?comp=list&{query}"), NEW).code, code, "{query}");
     }
-    let (_, shape) = decoded("GET /?comp=list&prefix=&marker=/dev/abc&maxresults=5", NEW, &[]).unwrap();
+    let (_, wanted) = decoded("GET /?comp=list&prefix=&marker=/dev/abc&maxresults=5", NEW, &[]).unwrap();
     let listing = Listing { prefix: None, marker: Some("/dev/abc".into()), max_results: Some("5".into()) };
-    assert_eq!(shape.listing.as_deref(), Some(&listing));
+    assert_eq!(wanted.listing.as_deref(), Some(&listing));
 }
 
 #[test]

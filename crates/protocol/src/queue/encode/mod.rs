@@ -6,7 +6,7 @@ use lazuli_model::queue::operation::ListedQueue;
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Outcome};
 use lazuli_model::{DateTime, Guid, Metadata, Service};
 
-use super::shape::{Listing, Shape};
+use super::response_format::{Listing, ResponseFormat};
 use super::{marker, receipt};
 use crate::ApiVersion;
 use crate::http::metadata::with_metadata;
@@ -22,9 +22,9 @@ const MESSAGE_MARKUP_BYTES: usize = 448;
 const QUEUE_MARKUP_BYTES: usize = 96;
 
 /// The response to an operation that succeeded.
-pub fn outcome(context: &Context, shape: &Shape, outcome: &Outcome) -> Response {
+pub fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
-        Outcome::Queues { queues, next } => uncached(listing(context, shape, queues, next.as_deref())),
+        Outcome::Queues { queues, next } => uncached(listing(context, wanted, queues, next.as_deref())),
         Outcome::QueueCreated => Response::new(201),
         Outcome::Metadata { metadata, messages } => {
             let response = uncached(Response::new(200));
@@ -56,13 +56,18 @@ fn uncached(response: Response) -> Response {
 }
 
 /// Up to 2012-02-12 the attribute has another name, and each queue has its URL.
-fn listing(context: &Context, shape: &Shape, queues: &[ListedQueue], next: Option<&str>) -> Response {
+fn listing(
+    context: &Context,
+    wanted: &ResponseFormat,
+    queues: &[ListedQueue],
+    next: Option<&str>,
+) -> Response {
     let is_old = context.version < ApiVersion::V2013_08_15;
     let attribute = if is_old { "AccountName" } else { "ServiceEndpoint" };
     let endpoint = format!("{}/", context.base.as_str());
     let body = document(queues.len() * QUEUE_MARKUP_BYTES, |out| {
         nest_with(out, "EnumerationResults", &[(attribute, &endpoint)], |out| {
-            push_echo(out, shape.listing.as_deref());
+            push_echo(out, wanted.listing.as_deref());
             nest_or_empty(out, "Queues", queues, |out, queue| {
                 nest(out, "Queue", |out| {
                     leaf(out, "Name", &queue.name);

@@ -20,8 +20,8 @@ fn context(version: &str) -> Context {
     }
 }
 
-fn sent(version: &str, shape: &Shape, found: &Outcome) -> (u16, Vec<(String, String)>, String) {
-    let response = outcome(&context(version), shape, found);
+fn sent(version: &str, wanted: &ResponseFormat, found: &Outcome) -> (u16, Vec<(String, String)>, String) {
+    let response = outcome(&context(version), wanted, found);
     let fields = response.fields.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let body = String::from_utf8(response.body).unwrap();
     let body = match body.strip_prefix("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?>") {
@@ -36,7 +36,7 @@ fn sent(version: &str, shape: &Shape, found: &Outcome) -> (u16, Vec<(String, Str
 
 #[track_caller]
 fn check(version: &str, found: &Outcome, status: u16, headers: &[(&str, &str)], body: &str) {
-    let (given, fields, text) = sent(version, &Shape::default(), found);
+    let (given, fields, text) = sent(version, &ResponseFormat::default(), found);
     let expected: Vec<_> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     assert_eq!((given, fields, text.as_str()), (status, expected, body), "{found:?}");
@@ -173,8 +173,8 @@ fn listings() {
     let found = Outcome::Queues { queues, next: Some("jkl".into()) };
     let listing =
         Listing { prefix: Some("p<".into()), marker: Some("/dev/abc".into()), max_results: Some("3".into()) };
-    let shape = Shape { listing: Some(Box::new(listing)) };
-    let (status, fields, body) = sent("2021-12-02", &shape, &found);
+    let wanted = ResponseFormat { listing: Some(Box::new(listing)) };
+    let (status, fields, body) = sent("2021-12-02", &wanted, &found);
     assert_eq!((status, fields.len()), (200, 2));
     assert_eq!(
         body,
@@ -206,8 +206,11 @@ fn shared_documents() {
     let body = "<SignedIdentifiers><SignedIdentifier><Id>empty</Id></SignedIdentifier></SignedIdentifiers>";
     check("2021-12-02", &Outcome::Acl(policies), 200, &[XML, UNCACHED], body);
     check("2021-12-02", &Outcome::Acl(Vec::new()), 200, &[XML, UNCACHED], "<SignedIdentifiers />");
-    let (status, fields, body) =
-        sent("2021-12-02", &Shape::default(), &Outcome::Properties(Arc::new(ServiceProperties::default())));
+    let (status, fields, body) = sent(
+        "2021-12-02",
+        &ResponseFormat::default(),
+        &Outcome::Properties(Arc::new(ServiceProperties::default())),
+    );
     assert_eq!((status, fields.len()), (200, 2));
     assert!(body.ends_with("<Cors /></StorageServiceProperties>"), "{body}");
     check(

@@ -16,7 +16,7 @@ use crate::address::Address;
 use crate::http::multipart::{self, Malformed, Part, Parts};
 use crate::table;
 use crate::table::path::Resource;
-use crate::table::shape::Shape;
+use crate::table::response_format::ResponseFormat;
 use crate::{ApiVersion, Head};
 
 /// Parses a batch. Fails if the body is not one change set or one query: such a request is rejected as a whole.
@@ -30,14 +30,14 @@ pub fn decode(
     // Some clients start with a byte order mark.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let part = only_part(Parts::new(body, boundary)?)?;
-    let (shape, _) = table::decode::shape(head, address.query, version, &Resource::Batch);
+    let (wanted, _) = table::decode::response_format(head, address.query, version, &Resource::Batch);
     let outer = Outer::new(head, address, version);
     let kind = part.get("content-type").unwrap_or_default();
     if is_http(kind) {
-        return Ok(lone(&outer, shape, &part));
+        return Ok(lone(&outer, wanted, &part));
     }
     let boundary = multipart::boundary(kind).ok_or(Malformed)?;
-    Ok(change_set(&outer, shape, Parts::new(part.content, boundary)?))
+    Ok(change_set(&outer, wanted, Parts::new(part.content, boundary)?))
 }
 
 impl From<Malformed> for Failure {
@@ -61,16 +61,16 @@ fn is_http(content_type: &str) -> bool {
 }
 
 /// An operation outside of a change set can only be a query (TX-08).
-fn lone(outer: &Outer<'_>, shape: Shape, part: &Part<'_>) -> Batch {
+fn lone(outer: &Outer<'_>, wanted: ResponseFormat, part: &Part<'_>) -> Batch {
     let Inner { part, content } = outer.query(part);
     let plan = match content {
         Ok(operation) => Plan::Run(operation),
         Err(failure) => Plan::Refused(failure.at(0)),
     };
-    Batch { plan, shape, parts: vec![part], is_query: true }
+    Batch { plan, wanted, parts: vec![part], is_query: true }
 }
 
-fn change_set(outer: &Outer<'_>, shape: Shape, parts: Parts<'_>) -> Batch {
+fn change_set(outer: &Outer<'_>, wanted: ResponseFormat, parts: Parts<'_>) -> Batch {
     let mut changes = ChangeSet::default();
     let mut shapes = Vec::new();
     let read = parts.enumerate().try_for_each(|(index, part)| {
@@ -86,7 +86,7 @@ fn change_set(outer: &Outer<'_>, shape: Shape, parts: Parts<'_>) -> Batch {
         (Ok(()), None) => Plan::Nothing,
         (Ok(()), Some(table)) => Plan::Run(Operation::Batch { table, writes: changes.writes }),
     };
-    Batch { plan, shape, parts: shapes, is_query: false }
+    Batch { plan, wanted, parts: shapes, is_query: false }
 }
 
 fn operation(outer: &Outer<'_>, part: Result<Part<'_>, Malformed>) -> Inner<(TableName, Write)> {

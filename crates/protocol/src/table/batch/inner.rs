@@ -15,7 +15,7 @@ use crate::http::multipart::{Malformed, Message, Part};
 use crate::http::query::Query;
 use crate::table::decode;
 use crate::table::path::{Resource, parse_path};
-use crate::table::shape::Shape;
+use crate::table::response_format::ResponseFormat;
 use crate::{ApiVersion, Head};
 
 /// Longest `Content-ID` that is repeated.
@@ -64,7 +64,7 @@ impl<'a> Outer<'a> {
 
     /// The response format of a part that could not be parsed.
     pub fn unread(&self) -> PartShape {
-        PartShape { shape: Shape::fallback(self.version), table: None, content_id: None }
+        PartShape { wanted: ResponseFormat::fallback(self.version), table: None, content_id: None }
     }
 
     fn operation<T>(&self, part: &Part<'_>, pick: impl FnOnce(Operation) -> Option<T>) -> Inner<T> {
@@ -80,16 +80,20 @@ impl<'a> Outer<'a> {
         let (path, query) = self.split_target(target);
         let resource = parse_path(self.account, path);
         // The resource only matters for operations that are not on entities.
-        let (shape, refusal) =
-            decode::shape(&head, query, self.version, resource.as_ref().unwrap_or(&Resource::Service));
+        let (wanted, rejection) = decode::response_format(
+            &head,
+            query,
+            self.version,
+            resource.as_ref().unwrap_or(&Resource::Service),
+        );
         let table = match &resource {
             Ok(resource) => resource.table().cloned(),
             Err(refused) => refused.table.clone(),
         };
-        let part = PartShape { shape, table, content_id: content_id(&head) };
+        let part = PartShape { wanted, table, content_id: content_id(&head) };
         let content = resource
             .map_err(|refused| refused.failure)
-            .and_then(|resource| refusal.map_or(Ok(resource), Err))
+            .and_then(|resource| rejection.map_or(Ok(resource), Err))
             .and_then(|resource| decode::intent(&head, query, self.version, resource))
             .and_then(|intent| intent.with_body(message.body.trim_ascii()))
             .and_then(|operation| pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into()));

@@ -14,7 +14,7 @@ use lazuli_model::{Failure, TableName};
 pub use decode::decode;
 pub use write::encode;
 
-use crate::table::shape::Shape;
+use crate::table::response_format::ResponseFormat;
 
 /// A batch, parsed as far as possible.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Batch {
     /// What is to be done.
     pub plan: Plan,
     /// The response format for a failure of the whole batch.
-    pub shape: Shape,
+    pub wanted: ResponseFormat,
     /// The response format of each operation, up to the rejected one.
     pub parts: Vec<PartShape>,
     /// Is it a lone query, whose response is outside of a change set?
@@ -51,7 +51,7 @@ pub enum Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartShape {
     /// Format, preference and projection.
-    pub shape: Shape,
+    pub wanted: ResponseFormat,
     /// The table as its URL spells it, if it names one.
     pub table: Option<TableName>,
     /// `Content-ID` among the headers of the operation itself, which the response repeats. One among the headers of

@@ -9,7 +9,7 @@ use lazuli_model::{ErrorCode, Failure, Guid};
 use super::{Batch, PartShape};
 use crate::http::response::{Context, Response};
 use crate::table::error;
-use crate::table::shape::odata_fields;
+use crate::table::response_format::odata_fields;
 use crate::{ApiVersion, table};
 
 /// Approximate size of one part of a response.
@@ -57,7 +57,7 @@ pub fn encode(
         Ok(outcome) => successes(context, batch, outcome, &mut body)?,
         Err(failure) => match located(batch, failure) {
             Some(failure) => failed(context, batch, &failure, &mut body),
-            None => return Ok(error::odata(context, &batch.shape, failure)),
+            None => return Ok(error::odata(context, &batch.wanted, failure)),
         },
     }
     let mut response = Response::new(202)
@@ -137,13 +137,13 @@ impl Body {
 fn successes(context: &Context, batch: &Batch, outcome: &Outcome, body: &mut Body) -> Result<(), CorruptRow> {
     if let Outcome::Batch(all) = outcome {
         for (part, written) in batch.parts.iter().zip(all) {
-            let response = table::encode::written(context, &part.shape, part.table_name(), written)?;
+            let response = table::encode::written(context, &part.wanted, part.table_name(), written)?;
             body.push(context, part, response);
         }
         return Ok(());
     }
     for part in &batch.parts {
-        let response = table::encode::outcome(context, &part.shape, part.table_name(), outcome)?;
+        let response = table::encode::outcome(context, &part.wanted, part.table_name(), outcome)?;
         body.push(context, part, response);
     }
     Ok(())
@@ -164,9 +164,9 @@ fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> 
 /// more useful.
 fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) {
     let index = failure.index.unwrap_or_default();
-    let unknown = || PartShape { shape: batch.shape.clone(), table: None, content_id: None };
+    let unknown = || PartShape { wanted: batch.wanted.clone(), table: None, content_id: None };
     let part = batch.parts.get(index).cloned().unwrap_or_else(unknown);
-    let mut response = error::odata(context, &part.shape, failure);
+    let mut response = error::odata(context, &part.wanted, failure);
     // A request that is rejected before the operation is examined has not applied a preference either.
     if response.get("Cache-Control").is_none() {
         response.fields.retain(|(name, _)| *name != "Preference-Applied");

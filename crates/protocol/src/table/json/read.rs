@@ -11,7 +11,7 @@ use lazuli_model::table::entity::TIMESTAMP;
 use lazuli_model::{DateTime, EdmType, ErrorCode, Failure, Property, Value};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::table::draft::{Draft, MEMBERS_MAX};
+use crate::table::draft::{EntityDraft, MEMBERS_MAX};
 
 const ANNOTATION: &str = "@odata.type";
 
@@ -29,9 +29,9 @@ enum Raw {
 }
 
 /// Reads an entity.
-pub fn entity(body: &[u8]) -> Result<Draft, Failure> {
+pub fn entity(body: &[u8]) -> Result<EntityDraft, Failure> {
     let (values, annotations) = split_members(members(body)?)?;
-    let mut draft = Draft::default();
+    let mut draft = EntityDraft::default();
     for (name, raw) in values {
         let kind = annotations.iter().find(|(given, _)| *given == name).map(|(_, kind)| *kind);
         draft.take(name, raw, kind)?;
@@ -50,9 +50,9 @@ pub fn table(body: &[u8]) -> Result<Option<String>, Failure> {
     }
 }
 
-impl Draft {
+impl EntityDraft {
     fn take(&mut self, name: String, raw: Raw, kind: Option<EdmType>) -> Result<(), Failure> {
-        if Draft::is_system(&name) {
+        if EntityDraft::is_system(&name) {
             let text = match raw {
                 Raw::Null => None,
                 Raw::Text(text) if kind.is_none_or(|kind| kind == EdmType::String) => Some(text),
@@ -87,7 +87,7 @@ fn split_members(members: Vec<Member>) -> Result<(Vec<Member>, Vec<Annotation>),
             let Raw::Text(kind) = raw else { return Err(Failure::unreadable_body()) };
             let kind = EdmType::from_name(&kind).ok_or_else(Failure::unreadable_body)?;
             annotations.push((property.to_owned(), kind));
-        } else if !Draft::is_control(&name) {
+        } else if !EntityDraft::is_control(&name) {
             values.push((name, raw));
         }
     }

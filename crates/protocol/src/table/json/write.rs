@@ -12,7 +12,7 @@ use super::text::{push_escaped, push_string};
 use crate::http::response::Context;
 use crate::table::etag;
 use crate::table::media::Metadata;
-use crate::table::shape::{Select, Shape};
+use crate::table::response_format::{ResponseFormat, Select};
 use crate::table::url;
 
 /// `{"odata.error":{…}}`.
@@ -62,23 +62,23 @@ fn table_members(out: &mut Object, context: &Context, level: Metadata, name: &st
 /// One entity.
 pub fn entity(
     context: &Context,
-    shape: &Shape,
+    wanted: &ResponseFormat,
     level: Metadata,
     table: &str,
     row: &Stored,
 ) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Object::new(row.properties.as_bytes().len() * 2 + 512);
     if level != Metadata::None {
-        out.metadata(context, &format!("{table}/@Element"), shape.select.as_ref());
+        out.metadata(context, &format!("{table}/@Element"), wanted.select.as_ref());
     }
-    entity_members(&mut out, context, shape, level, table, row)?;
+    entity_members(&mut out, context, wanted, level, table, row)?;
     Ok(out.close())
 }
 
 /// A page of entities.
 pub fn entities(
     context: &Context,
-    shape: &Shape,
+    wanted: &ResponseFormat,
     level: Metadata,
     table: &str,
     rows: &[Stored],
@@ -86,16 +86,16 @@ pub fn entities(
     let estimate: usize = rows.iter().map(|row| row.properties.as_bytes().len() * 3 / 2 + 256).sum();
     let mut out = Object::new(estimate + 256);
     if level != Metadata::None {
-        out.metadata(context, table, shape.select.as_ref());
+        out.metadata(context, table, wanted.select.as_ref());
     }
-    out.array("value", rows, |out, row| entity_members(out, context, shape, level, table, row))?;
+    out.array("value", rows, |out, row| entity_members(out, context, wanted, level, table, row))?;
     Ok(out.close())
 }
 
 fn entity_members(
     out: &mut Object,
     context: &Context,
-    shape: &Shape,
+    wanted: &ResponseFormat,
     level: Metadata,
     table: &str,
     row: &Stored,
@@ -114,7 +114,7 @@ fn entity_members(
             quoted(bytes, |bytes| url::entity_path(bytes, table, &row.partition, &row.row));
         });
     }
-    match shape.selected() {
+    match wanted.selected() {
         None => all_properties(out, level, row),
         Some(names) => selected_properties(out, level, row, names),
     }

@@ -17,7 +17,7 @@ use crate::blob::commit::Step;
 use crate::blob::core::{At, Core, name_of, tables_in, tables_of};
 use crate::blob::keyspace::TABLES;
 use crate::blob::record::{ContainerData, Head, Revision, Stored};
-use crate::catalog::{Created, Draft};
+use crate::catalog::{Created, NewContainer};
 use crate::stream::Whole;
 use crate::{Error, Result};
 
@@ -79,7 +79,7 @@ impl Core {
             return Ok(At::new(tables_of(&live)?, ""));
         }
         let data = ContainerData { changed: self.clock().ticks(), ..ContainerData::default() };
-        let draft = Draft { name: container.as_str().to_owned(), tables: TABLES, data: data.encode() };
+        let draft = NewContainer { name: container.as_str().to_owned(), tables: TABLES, data: data.encode() };
         match self.service.catalog.create(name_of(home, &container), draft).await? {
             Created::Done(record) => Ok(At::new(tables_in(&record)?, "")),
             // Another front end was faster.

@@ -33,7 +33,7 @@ use super::keyspace::{self, Generation, Slot};
 use super::put::{Replacement, settled};
 use super::record::{Head, Revision, Stored, stamp};
 use super::segment::{Entry, Part, Segment};
-use super::upload::{Draft, Installed, Received};
+use super::upload::{Installed, Received, UploadedContent};
 use crate::stream::Source;
 use crate::{Error, Grant, Result};
 use tail::Grow;
@@ -79,7 +79,8 @@ impl Core {
         let kind = OperationKind::PutBlob;
         let guard = Guard::creating(grant, &request, kind, self.clock());
         let mut revision = settled(BlobKind::Append, settings, &request);
-        let Installed { stored, writes, pin } = self.install_runs(&at, &Draft::Inline(Default::default()));
+        let Installed { stored, writes, pin } =
+            self.install_runs(&at, &UploadedContent::Inline(Default::default()));
         revision.content = stored;
         let written = self.replace(&at, guard, Replacement { kind, revision }, writes).await;
         drop(pin);
@@ -207,15 +208,15 @@ impl Core {
     }
 
     /// The rows of a new append blob with this content.
-    pub fn install_runs(&self, at: &At, draft: &Draft) -> Installed {
+    pub fn install_runs(&self, at: &At, draft: &UploadedContent) -> Installed {
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
         let parts = parts_of(draft);
         let length = parts.iter().map(Part::length).sum();
         let row = |slot, run: Segment| insert(keyspace::named(generation, slot), run.encode());
         let writes = match draft {
-            Draft::Inline(_) => vec![row(Slot::TAIL, run(0, parts))],
-            Draft::Pieces(_) => {
+            UploadedContent::Inline(_) => vec![row(Slot::TAIL, run(0, parts))],
+            UploadedContent::Pieces(_) => {
                 vec![row(Slot::Run(length), run(0, parts)), row(Slot::TAIL, run(length, Vec::new()))]
             }
         };
@@ -278,10 +279,10 @@ fn run(start: u64, parts: Vec<Part>) -> Segment {
     Segment { starts: vec![start], entries: vec![Entry { id: None, parts }] }
 }
 
-fn parts_of(draft: &Draft) -> Vec<Part> {
+fn parts_of(draft: &UploadedContent) -> Vec<Part> {
     match draft {
-        Draft::Inline(bytes) if bytes.is_empty() => Vec::new(),
-        Draft::Inline(bytes) => vec![Part::Bytes(bytes.clone())],
-        Draft::Pieces(loose) => loose.pieces().iter().copied().map(Part::Whole).collect(),
+        UploadedContent::Inline(bytes) if bytes.is_empty() => Vec::new(),
+        UploadedContent::Inline(bytes) => vec![Part::Bytes(bytes.clone())],
+        UploadedContent::Pieces(loose) => loose.pieces().iter().copied().map(Part::Whole).collect(),
     }
 }

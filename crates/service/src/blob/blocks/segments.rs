@@ -10,7 +10,7 @@ use crate::blob::core::{At, Core};
 use crate::blob::keyspace::{self, Slot};
 use crate::blob::record::Stored;
 use crate::blob::segment::{Cutter, Entry, Part};
-use crate::blob::upload::{Draft, Installed, named};
+use crate::blob::upload::{Installed, UploadedContent, named};
 
 /// A commit takes no more segments beyond this many bytes.
 const COMMIT_BYTES_MAX: usize = 1024 * 1024;
@@ -64,17 +64,17 @@ impl Core {
     pub async fn install_blocks(
         &self,
         at: &At,
-        draft: &Draft,
+        draft: &UploadedContent,
         from: &At,
         stored: &Stored,
     ) -> Result<Installed> {
         let blocks = self.blocks_of(from, stored).await?;
         match draft {
-            Draft::Inline(bytes) => {
+            UploadedContent::Inline(bytes) => {
                 let stored = Stored::Inline { bytes: bytes.clone(), blocks };
                 Ok(Installed { stored, writes: Vec::new(), pin: None })
             }
-            Draft::Pieces(loose) => {
+            UploadedContent::Pieces(loose) => {
                 let mut start = 0;
                 let entries = blocks.into_iter().map(|(id, length)| {
                     let parts = slice(loose.pieces(), start, length);

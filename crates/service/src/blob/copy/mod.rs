@@ -20,7 +20,7 @@ use super::guard::not_archived;
 use super::pins::Pin;
 use super::reader::Reader;
 use super::record::{Revision, Stored};
-use super::upload::{Draft, Installed};
+use super::upload::{Installed, UploadedContent};
 use crate::stream::{NextChunk, Source};
 use crate::{Error, Grant, Result};
 
@@ -79,7 +79,13 @@ impl Core {
     }
 
     /// The rows of a copy, cut into the blocks of its source, which must be pinned.
-    async fn install_copy(&self, at: &At, draft: &Draft, from: &At, source: &Revision) -> Result<Installed> {
+    async fn install_copy(
+        &self,
+        at: &At,
+        draft: &UploadedContent,
+        from: &At,
+        source: &Revision,
+    ) -> Result<Installed> {
         match source.kind {
             BlobKind::Append => Ok(self.install_runs(at, draft)),
             _ if has_blocks(&source.content) => self.install_blocks(at, draft, from, &source.content).await,

@@ -17,7 +17,7 @@ use crate::blob::core::{At, Core};
 use crate::blob::guard::Guard;
 use crate::blob::put::Replacement;
 use crate::blob::record::{CopyTask, RemoteTask, Revision};
-use crate::blob::upload::{Draft, Installed};
+use crate::blob::upload::{Installed, UploadedContent};
 use crate::stream::Source;
 use crate::{Grant, Result};
 
@@ -63,7 +63,7 @@ pub struct Remote {
 /// Content that was received, with the rows that hold it.
 struct Landed {
     /// Content that no row names yet. Pages are rows already.
-    draft: Option<Draft>,
+    draft: Option<UploadedContent>,
     digested: Digested,
     installed: Installed,
 }

@@ -6,7 +6,7 @@
 
 mod filter;
 
-use lazuli_engine::{Bound, KeyRange, Place, Row, Scan};
+use lazuli_engine::{Bound, KeyPosition, KeyRange, Row, Scan};
 use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{BlobEntry, BlobItem, BlobPage, BlobPosition, ListBlobs, ListedState};
 use lazuli_model::blob::operation::Revision as Which;
@@ -70,7 +70,7 @@ const FIRST: Which = Which::Snapshot(lazuli_model::DateTime::MIN);
 impl<'a> Lister<'a> {
     fn new(core: &'a Core, tables: Tables, list: ListBlobs) -> Self {
         let end = after_prefix(&list.prefix)
-            .map_or(Bound::Open, |partition| Bound::Excluded(Place { partition, row: String::new() }));
+            .map_or(Bound::Open, |partition| Bound::Excluded(KeyPosition { partition, row: String::new() }));
         let (from, entry) = match (&list.from, &list.start_from) {
             (Some(from), _) => (from.name.clone(), from.revision.unwrap_or(FIRST)),
             (None, Some(from)) => (start_for_bytes(from).to_owned(), FIRST),
@@ -129,7 +129,7 @@ impl<'a> Lister<'a> {
     }
 
     fn scan(&self, rows_max: usize) -> Scan {
-        let place = |row: String| Bound::Included(Place { partition: self.from.clone(), row });
+        let place = |row: String| Bound::Included(KeyPosition { partition: self.from.clone(), row });
         let mut ranges = vec![KeyRange { start: place(String::new()), end: self.end.clone() }];
         // Within a name, the head is always read first.
         let later = match self.entry {
@@ -156,8 +156,8 @@ impl<'a> Lister<'a> {
     }
 
     /// Continues at the row where a scan has ended, or after everything that is not wanted.
-    fn go_on_at(&mut self, place: Place) {
-        let Place { partition, row } = place;
+    fn go_on_at(&mut self, place: KeyPosition) {
+        let KeyPosition { partition, row } = place;
         if let Some((group, _)) = self.group_of(&partition)
             && matches!(self.entries.last(), Some((BlobEntry::Prefix(last), _)) if *last == group)
         {

@@ -1,6 +1,6 @@
 //! Reads the cells of a state in order, some at a time.
 
-use lazuli_engine::{Bound, Engine, KeyRange, Place, Scan, Verdict};
+use lazuli_engine::{Bound, Engine, KeyPosition, KeyRange, Scan, Verdict};
 
 use super::cell::Cell;
 use crate::Result;
@@ -68,7 +68,7 @@ fn add(merged: &mut Vec<(u32, Cell)>, key: CellKey, cell: Cell) {
     }
 }
 
-fn next_cell(place: &Place) -> Option<u32> {
+fn next_cell(place: &KeyPosition) -> Option<u32> {
     match RowKind::of(&place.row) {
         Some(RowKind::Cell(_, key)) => Some(key.cell),
         _ => None,

@@ -4,7 +4,7 @@
 //! value of a row is its format; everything else is in the key.
 
 use bytes::Bytes;
-use lazuli_engine::{Bound, KeyRange, Place};
+use lazuli_engine::{Bound, KeyPosition, KeyRange};
 use lazuli_model::blob::tag::{TagComparison, TagOperator, TagQuery};
 
 use crate::blob::order::compare;
@@ -78,7 +78,7 @@ impl Span {
         let from = position.map(|(value, blob)| row(&self.name, value, blob));
         let start =
             from.filter(|from| compare(from, &self.start).is_gt()).unwrap_or_else(|| self.start.clone());
-        let place = |row: String| Place { partition: PARTITION.into(), row };
+        let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
         KeyRange { start: Bound::Included(place(start)), end: Bound::Excluded(place(self.end.clone())) }
     }
 }

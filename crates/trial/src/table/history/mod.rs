@@ -15,9 +15,9 @@ use lazuli_model::Service;
 
 pub use record::{Answer, Operation, Single, State};
 
-use crate::linear::{self, Event, Shape};
+use crate::linear::{self, Event, HistorySize};
 use crate::subject::Subject;
-use crate::table::wire::{Call, Caller};
+use crate::table::wire::{Caller, WireRequest};
 
 /// Counts of what the histories contained.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ impl Seen {
     }
 
     /// Histories in which nothing happens have an order too, but prove nothing.
-    pub fn shows_something(&self, shape: Shape) -> Result<(), String> {
+    pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         match self {
             Seen { transactions: 0, .. } => Err("no transaction was ever applied".into()),
             Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted a change".into()),
@@ -49,8 +49,13 @@ impl Seen {
 }
 
 /// Records one history of this seed on a partition of its own, and checks it. An error names the seed.
-pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shape) -> Result<Seen, String> {
-    let place = worker::Place { table: table.into(), partition: format!("h{seed:x}") };
+pub async fn run(
+    subject: &mut impl Subject,
+    table: &str,
+    seed: u64,
+    shape: HistorySize,
+) -> Result<Seen, String> {
+    let place = worker::Partition { table: table.into(), partition: format!("h{seed:x}") };
     let client = |recorder| worker::Worker::new(place.clone(), recorder);
     let events = linear::run(subject, Service::Table, seed, shape, client).await?;
     Ok(seen(&events))
@@ -58,7 +63,7 @@ pub async fn run(subject: &mut impl Subject, table: &str, seed: u64, shape: Shap
 
 /// Creates the table that histories use.
 pub async fn prepare(subject: &impl Subject, table: &str) -> Result<(), String> {
-    let call = Call::new("POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"));
+    let call = WireRequest::new("POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"));
     let reply = Caller::new(&subject.authority(Service::Table)).call(&call).await?;
     match reply.status {
         201 | 409 => Ok(()),

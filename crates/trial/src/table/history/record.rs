@@ -86,14 +86,14 @@ impl Single {
 
     fn apply(&self, state: &mut State) -> Answer {
         let current = state[self.row()];
-        let (refusal, next) = match *self {
+        let (rejection, next) = match *self {
             Single::Insert { value, .. } => (current.map(|_| Answer::Exists), Some(value)),
             Single::Put { value, .. } => (None, Some(value)),
             Single::Swap { expected, value, .. } => (unexpected(current, expected), Some(value)),
             Single::Delete { expected, .. } => (unexpected(current, expected), None),
         };
-        if let Some(refusal) = refusal {
-            return refusal;
+        if let Some(rejection) = rejection {
+            return rejection;
         }
         state[self.row()] = next;
         Answer::Applied
@@ -119,12 +119,12 @@ impl linear::Operation for Operation {
             Operation::Scan => Answer::Values(*state),
             Operation::Write(single) => single.apply(&mut next),
             Operation::Transaction(parts) => {
-                let refusal =
+                let rejection =
                     parts.iter().map(|part| part.apply(&mut next)).find(|answer| *answer != Answer::Applied);
-                match refusal {
-                    Some(refusal) => {
+                match rejection {
+                    Some(rejection) => {
                         next = *state;
-                        refusal
+                        rejection
                     }
                     None => Answer::Applied,
                 }

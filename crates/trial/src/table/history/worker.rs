@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use super::record::{Answer, Operation, ROWS, Single, State};
 use crate::linear::{Client, Clock, Event, Recorder};
 use crate::random::Random;
-use crate::table::wire::{Call, Caller, Reply, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{Caller, Reply, WireRequest, batch, batch_replies, entity_path, escaped};
 
 /// Where it works.
 #[derive(Clone)]
-pub struct Place {
+pub struct Partition {
     pub table: String,
     pub partition: String,
 }
 
 pub struct Worker {
-    place: Place,
+    place: Partition,
     authority: String,
     client: usize,
     random: Random,
@@ -30,7 +30,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(place: Place, recorder: Recorder) -> Self {
+    pub fn new(place: Partition, recorder: Recorder) -> Self {
         let Recorder { client, authority, random, clock } = recorder;
         Self {
             place,
@@ -93,16 +93,16 @@ impl Worker {
         Ok(known.is_some())
     }
 
-    fn call(&self, operation: &Operation) -> Call {
+    fn call(&self, operation: &Operation) -> WireRequest {
         match operation {
-            Operation::Get(row) => Call::new("GET", self.path(*row)),
+            Operation::Get(row) => WireRequest::new("GET", self.path(*row)),
             Operation::Scan => {
                 let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
-                Call::new("GET", format!("/{}()?$filter={filter}", self.place.table))
+                WireRequest::new("GET", format!("/{}()?$filter={filter}", self.place.table))
             }
             Operation::Write(single) => self.single(single),
             Operation::Transaction(parts) => {
-                let calls: Vec<Call> = parts.iter().map(|part| self.single(part)).collect();
+                let calls: Vec<WireRequest> = parts.iter().map(|part| self.single(part)).collect();
                 batch(&self.authority, &calls)
             }
         }
@@ -112,21 +112,23 @@ impl Worker {
         entity_path(&self.place.table, &self.place.partition, &format!("r{row}"))
     }
 
-    fn single(&self, single: &Single) -> Call {
+    fn single(&self, single: &Single) -> WireRequest {
         let body = |row: usize, value: u32| {
             json!({ "PartitionKey": self.place.partition, "RowKey": format!("r{row}"), "V": value })
                 .to_string()
         };
         let etag = |row: usize| self.known.get(&row).map(|(_, etag)| etag.clone()).unwrap_or_default();
         match *single {
-            Single::Insert { row, value } => Call::new("POST", format!("/{}", self.place.table))
+            Single::Insert { row, value } => WireRequest::new("POST", format!("/{}", self.place.table))
                 .json(body(row, value))
                 .with("Prefer", "return-no-content"),
-            Single::Put { row, value } => Call::new("PUT", self.path(row)).json(body(row, value)),
+            Single::Put { row, value } => WireRequest::new("PUT", self.path(row)).json(body(row, value)),
             Single::Swap { row, value, .. } => {
-                Call::new("PUT", self.path(row)).json(body(row, value)).with("If-Match", etag(row))
+                WireRequest::new("PUT", self.path(row)).json(body(row, value)).with("If-Match", etag(row))
             }
-            Single::Delete { row, .. } => Call::new("DELETE", self.path(row)).with("If-Match", etag(row)),
+            Single::Delete { row, .. } => {
+                WireRequest::new("DELETE", self.path(row)).with("If-Match", etag(row))
+            }
         }
     }
 
@@ -143,7 +145,7 @@ impl Worker {
             Operation::Transaction(parts) => {
                 let replies = batch_replies(reply);
                 let answers: Option<Vec<Answer>> = match replies.len() {
-                    1 if replies[0].status >= 400 => refusal(&replies[0]).map(|answer| vec![answer]),
+                    1 if replies[0].status >= 400 => rejection(&replies[0]).map(|answer| vec![answer]),
                     count if count == parts.len() => {
                         parts.iter().zip(&replies).map(|(part, reply)| self.changed(part, reply)).collect()
                     }
@@ -158,7 +160,7 @@ impl Worker {
 
     fn changed(&mut self, single: &Single, reply: &Reply) -> Option<Answer> {
         if reply.status != 204 {
-            return refusal(reply);
+            return rejection(reply);
         }
         match (single, &reply.etag) {
             (Single::Delete { row, .. }, _) => {
@@ -220,7 +222,7 @@ impl Client<Operation> for Worker {
     }
 }
 
-fn refusal(reply: &Reply) -> Option<Answer> {
+fn rejection(reply: &Reply) -> Option<Answer> {
     match reply.status {
         404 => Some(Answer::Missing),
         409 => Some(Answer::Exists),

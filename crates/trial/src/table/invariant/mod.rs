@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::random::Random;
 use crate::subject::{End, Subject};
-use crate::table::wire::{Call, Caller, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{Caller, WireRequest, batch, batch_replies, entity_path, escaped};
 
 /// Rows of the partition.
 pub const ROWS: usize = 12;
@@ -82,7 +82,7 @@ pub async fn run<I: Invariant>(
 ) -> Result<Done, String> {
     let mut random = Random::from_seed(seed);
     let partition = format!("{}{seed:x}", I::NAME);
-    let place = Place { table: table.into(), partition };
+    let place = Partition { table: table.into(), partition };
     first_rows::<I>(&place, &subject.authority(Service::Table)).await?;
     let done = Arc::new(Counters::default());
     let slices = u32::try_from(effort.kills).unwrap_or(u32::MAX).saturating_add(1);
@@ -133,12 +133,12 @@ pub async fn run<I: Invariant>(
     Ok(done.total())
 }
 
-async fn first_rows<I: Invariant>(place: &Place, authority: &str) -> Result<(), String> {
-    let calls: Vec<Call> = I::first()
+async fn first_rows<I: Invariant>(place: &Partition, authority: &str) -> Result<(), String> {
+    let calls: Vec<WireRequest> = I::first()
         .iter()
         .enumerate()
         .map(|(row, value)| {
-            Call::new("POST", format!("/{}", place.table))
+            WireRequest::new("POST", format!("/{}", place.table))
                 .json(place.body(row, *value))
                 .with("Prefer", "return-no-content")
         })
@@ -150,12 +150,12 @@ async fn first_rows<I: Invariant>(place: &Place, authority: &str) -> Result<(), 
 }
 
 #[derive(Clone)]
-struct Place {
+struct Partition {
     table: String,
     partition: String,
 }
 
-impl Place {
+impl Partition {
     fn body(&self, row: usize, value: i64) -> String {
         format!(
             "{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row:03}\",\"V\":\"{value}\",\"V@odata.type\":\"Edm.Int64\"}}",
@@ -202,7 +202,7 @@ impl Stop {
 }
 
 struct Worker {
-    place: Place,
+    place: Partition,
     authority: String,
     caller: Caller,
     random: Random,
@@ -211,7 +211,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(place: Place, authority: &str, random: Random, done: Arc<Counters>, stop: Arc<Stop>) -> Self {
+    fn new(place: Partition, authority: &str, random: Random, done: Arc<Counters>, stop: Arc<Stop>) -> Self {
         Self { place, authority: authority.into(), caller: Caller::new(authority), random, done, stop }
     }
 
@@ -219,11 +219,11 @@ impl Worker {
     async fn write<I: Invariant>(mut self) -> Result<(), String> {
         while !self.stop.is_now() {
             let Some(rows) = self.rows().await? else { break };
-            let calls: Vec<Call> = I::change(&rows, &mut self.random)
+            let calls: Vec<WireRequest> = I::change(&rows, &mut self.random)
                 .into_iter()
                 .map(|(row, value)| {
                     let path = entity_path(&self.place.table, &self.place.partition, &format!("{row:03}"));
-                    let call = Call::new("PUT", path).json(self.place.body(row, value));
+                    let call = WireRequest::new("PUT", path).json(self.place.body(row, value));
                     call.with("If-Match", rows[row].etag.clone())
                 })
                 .collect();
@@ -257,7 +257,7 @@ impl Worker {
     /// The whole partition in one query; `None` without a response.
     async fn rows(&mut self) -> Result<Option<Vec<Read>>, String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
-        let call = Call::new("GET", format!("/{}()?$filter={filter}", self.place.table));
+        let call = WireRequest::new("GET", format!("/{}()?$filter={filter}", self.place.table));
         let reply = match self.caller.call(&call).await {
             Ok(reply) if reply.status < 500 => reply,
             Ok(reply) => return self.stop.lost(&reply.body).map(|()| None),

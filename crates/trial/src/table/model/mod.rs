@@ -87,24 +87,24 @@ pub enum Write {
 
 /// Why something is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// The status.
     pub status: u16,
     /// The error code.
     pub code: &'static str,
 }
 
-const fn refusal(status: u16, code: &'static str) -> Refusal {
-    Refusal { status, code }
+const fn rejection(status: u16, code: &'static str) -> Rejection {
+    Rejection { status, code }
 }
 
-const TABLE_NOT_FOUND: Refusal = refusal(404, "TableNotFound");
-const TABLE_EXISTS: Refusal = refusal(409, "TableAlreadyExists");
-const NOT_FOUND: Refusal = refusal(404, "ResourceNotFound");
-const EXISTS: Refusal = refusal(409, "EntityAlreadyExists");
-const MISMATCH: Refusal = refusal(412, "UpdateConditionNotSatisfied");
-const DUPLICATE: Refusal = refusal(400, "InvalidDuplicateRow");
-const NO_CONDITION: Refusal = refusal(400, "MissingRequiredHeader");
+const TABLE_NOT_FOUND: Rejection = rejection(404, "TableNotFound");
+const TABLE_EXISTS: Rejection = rejection(409, "TableAlreadyExists");
+const NOT_FOUND: Rejection = rejection(404, "ResourceNotFound");
+const EXISTS: Rejection = rejection(409, "EntityAlreadyExists");
+const MISMATCH: Rejection = rejection(412, "UpdateConditionNotSatisfied");
+const DUPLICATE: Rejection = rejection(400, "InvalidDuplicateRow");
+const NO_CONDITION: Rejection = rejection(400, "MissingRequiredHeader");
 
 #[derive(Default)]
 struct Table {
@@ -123,7 +123,7 @@ pub struct Model {
 
 impl Model {
     /// Creates a table.
-    pub fn create(&mut self, name: &str) -> Result<(), Refusal> {
+    pub fn create(&mut self, name: &str) -> Result<(), Rejection> {
         let folded = name.to_lowercase();
         if self.tables.contains_key(&folded) {
             return Err(TABLE_EXISTS);
@@ -133,7 +133,7 @@ impl Model {
     }
 
     /// Deletes a table. A table that is not there is a missing resource, not a missing table.
-    pub fn drop_table(&mut self, name: &str) -> Result<(), Refusal> {
+    pub fn drop_table(&mut self, name: &str) -> Result<(), Rejection> {
         self.tables.remove(&name.to_lowercase()).map(drop).ok_or(NOT_FOUND)
     }
 
@@ -143,18 +143,18 @@ impl Model {
     }
 
     /// An entity.
-    pub fn get(&self, table: &str, key: &Key) -> Result<&Row, Refusal> {
+    pub fn get(&self, table: &str, key: &Key) -> Result<&Row, Rejection> {
         self.table(table)?.rows.get(key).ok_or(NOT_FOUND)
     }
 
     /// The entities that match a filter, in order.
-    pub fn query(&self, table: &str, wanted: Option<&Condition>) -> Result<Vec<(&Key, &Row)>, Refusal> {
+    pub fn query(&self, table: &str, wanted: Option<&Condition>) -> Result<Vec<(&Key, &Row)>, Rejection> {
         let rows = self.table(table)?.rows.iter();
         Ok(rows.filter(|(key, row)| wanted.is_none_or(|wanted| wanted.wants(key, row))).collect())
     }
 
     /// Changes one entity; returns the stored row afterwards, if any.
-    pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Refusal> {
+    pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Rejection> {
         let Table { rows, former, .. } = self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?;
         let before = match changed(rows.get(key), write)? {
             Some(row) => rows.insert(key.clone(), row),
@@ -167,8 +167,8 @@ impl Model {
     }
 
     /// Changes several entities of a partition, all or none. A failure names the first that failed.
-    pub fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Result<(), (Option<usize>, Refusal)> {
-        self.table(table).map_err(|refusal| (None, refusal))?;
+    pub fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Result<(), (Option<usize>, Rejection)> {
+        self.table(table).map_err(|rejection| (None, rejection))?;
         let twice =
             |(at, (key, _)): (usize, &(Key, Write))| writes[..at].iter().any(|(other, _)| other == key);
         if writes.iter().enumerate().any(twice) {
@@ -176,9 +176,9 @@ impl Model {
         }
         let before: Vec<_> = writes.iter().map(|(key, _)| self.get(table, key).ok().cloned()).collect();
         for (index, (key, write)) in writes.iter().enumerate() {
-            if let Err(refusal) = self.write(table, key, write) {
+            if let Err(rejection) = self.write(table, key, write) {
                 self.undo(table, &writes[..index], &before);
-                return Err((Some(index), refusal));
+                return Err((Some(index), rejection));
             }
         }
         Ok(())
@@ -214,13 +214,13 @@ impl Model {
         self.table(table).is_ok()
     }
 
-    fn table(&self, name: &str) -> Result<&Table, Refusal> {
+    fn table(&self, name: &str) -> Result<&Table, Rejection> {
         self.tables.get(&name.to_lowercase()).ok_or(TABLE_NOT_FOUND)
     }
 }
 
 /// What a row becomes.
-fn changed(current: Option<&Row>, write: &Write) -> Result<Option<Row>, Refusal> {
+fn changed(current: Option<&Row>, write: &Write) -> Result<Option<Row>, Rejection> {
     let stored =
         |properties: &Properties| Ok(Some(Row { properties: properties.without_nulls(), etag: None }));
     match (write, current) {

@@ -4,8 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::Step;
 use super::coverage::{Coverage, name};
-use crate::table::model::{Condition, Key, Model, Precondition, Properties, Refusal, Row, Write};
-use crate::table::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped, version};
+use crate::table::model::{Condition, Key, Model, Precondition, Properties, Rejection, Row, Write};
+use crate::table::wire::{
+    Caller, Lost, Reply, WireRequest, batch, batch_replies, entity_path, escaped, version,
+};
 
 /// An ETag that no row ever has.
 const STALE: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000001Z'\"";
@@ -59,20 +61,20 @@ impl Trial {
 
     async fn create(&mut self, name: &str) -> Checked {
         let body = json!({ "TableName": name }).to_string();
-        let reply = self.ask(&Call::new("POST", "/Tables").json(body)).await?;
+        let reply = self.ask(&WireRequest::new("POST", "/Tables").json(body)).await?;
         let outcome = self.model.create(name);
         self.table_changed(outcome, &reply, 201, ["create a table: created", "create a table: rejected"])
     }
 
     async fn drop_table(&mut self, name: &str) -> Checked {
-        let reply = self.ask(&Call::new("DELETE", format!("/Tables('{name}')"))).await?;
+        let reply = self.ask(&WireRequest::new("DELETE", format!("/Tables('{name}')"))).await?;
         let outcome = self.model.drop_table(name);
         self.table_changed(outcome, &reply, 204, ["delete a table: deleted", "delete a table: rejected"])
     }
 
     fn table_changed(
         &mut self,
-        outcome: Result<(), Refusal>,
+        outcome: Result<(), Rejection>,
         reply: &Reply,
         status: u16,
         [done, denied]: [&str; 2],
@@ -80,7 +82,7 @@ impl Trial {
         self.coverage.note(if outcome.is_ok() { done } else { denied });
         match outcome {
             Ok(()) => same("status", &status, &reply.status),
-            Err(refusal) => refused(reply, refusal),
+            Err(rejection) => refused(reply, rejection),
         }
     }
 
@@ -111,12 +113,13 @@ impl Trial {
                 let versions = self.written(table, key, write, &reply)?;
                 self.later(&versions.into_iter().collect::<Vec<_>>())
             }
-            Err(refusal) => refused(&reply, refusal),
+            Err(rejection) => refused(&reply, rejection),
         }
     }
 
     async fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Checked {
-        let calls: Vec<Call> = writes.iter().map(|(key, write)| self.call(table, key, write)).collect();
+        let calls: Vec<WireRequest> =
+            writes.iter().map(|(key, write)| self.call(table, key, write)).collect();
         let reply = self.ask(&batch("localhost", &calls)).await?;
         same("status", &202, &reply.status)?;
         let replies = batch_replies(&reply);
@@ -132,9 +135,9 @@ impl Trial {
                 }
                 self.later(&versions)
             }
-            Err((index, refusal)) => {
+            Err((index, rejection)) => {
                 same("parts of a failure", &1, &replies.len())?;
-                refused(&replies[0], refusal)?;
+                refused(&replies[0], rejection)?;
                 match index {
                     Some(index) if !replies[0].message.starts_with(&format!("{index}:")) => {
                         Err(format!("operation {index} failed, the server says {:?}", replies[0].message))
@@ -145,12 +148,12 @@ impl Trial {
         }
     }
 
-    fn note_batch(&mut self, met: Vec<String>, outcome: &Result<(), (Option<usize>, Refusal)>) {
+    fn note_batch(&mut self, met: Vec<String>, outcome: &Result<(), (Option<usize>, Rejection)>) {
         let (whole, looked_at) = match outcome {
             Ok(()) => ("applied", met.len()),
             Err((Some(0), _)) => ("rejected at its first change", 1),
             Err((Some(index), _)) => ("rejected at a later change", index + 1),
-            Err((None, refusal)) if refusal.status == 404 => ("no table", 0),
+            Err((None, rejection)) if rejection.status == 404 => ("no table", 0),
             Err((None, _)) => ("a row twice", 0),
         };
         self.coverage.note(format!("transaction: {whole}"));
@@ -207,14 +210,15 @@ impl Trial {
         let etag = reply.etag.clone().ok_or("the response to a change has no ETag")?;
         self.model.learn(table, key, &etag);
         if status == 201 {
-            let row = self.model.get(table, key).map_err(|refusal| refusal.code)?;
+            let row = self.model.get(table, key).map_err(|rejection| rejection.code)?;
             same_entity(key, row, &reply.json)?;
         }
         version(&etag).map(Some).ok_or_else(|| format!("not an ETag: {etag}"))
     }
 
     async fn get(&mut self, table: &str, key: &Key) -> Checked {
-        let reply = self.ask(&Call::new("GET", entity_path(table, &key.partition(), &key.row()))).await?;
+        let reply =
+            self.ask(&WireRequest::new("GET", entity_path(table, &key.partition(), &key.row()))).await?;
         self.coverage.note(format!("get: {}", self.met(table, key)));
         match self.model.get(table, key) {
             Ok(row) => {
@@ -222,7 +226,7 @@ impl Trial {
                 same("ETag", &row.etag, &reply.etag)?;
                 same_entity(key, row, &reply.json)
             }
-            Err(refusal) => refused(&reply, refusal),
+            Err(rejection) => refused(&reply, rejection),
         }
     }
 
@@ -235,14 +239,14 @@ impl Trial {
             target += &format!("$top={top}&");
         }
         let target = target.trim_end_matches(['?', '&']).to_owned();
-        let refusal = self.model.query(table, wanted).err();
-        if let Some(refusal) = refusal {
+        let rejection = self.model.query(table, wanted).err();
+        if let Some(rejection) = rejection {
             self.coverage.note("query: no table");
-            return refused(&self.ask(&Call::new("GET", target)).await?, refusal);
+            return refused(&self.ask(&WireRequest::new("GET", target)).await?, rejection);
         }
         let found = self.pages(&target, top).await?;
-        let all = self.model.query(table, None).map_err(|refusal| refusal.code)?.len();
-        let expected = self.model.query(table, wanted).map_err(|refusal| refusal.code)?;
+        let all = self.model.query(table, None).map_err(|rejection| rejection.code)?.len();
+        let expected = self.model.query(table, wanted).map_err(|rejection| rejection.code)?;
         self.coverage.note(match expected.len() {
             0 => "query: no rows",
             count if count < all => "query: some rows",
@@ -263,7 +267,7 @@ impl Trial {
             let joint = if target.contains('?') { '&' } else { '?' };
             let full =
                 next.as_ref().map_or_else(|| target.to_owned(), |next| format!("{target}{joint}{next}"));
-            let reply = self.ask(&Call::new("GET", full)).await?;
+            let reply = self.ask(&WireRequest::new("GET", full)).await?;
             same("status", &200, &reply.status)?;
             let page = reply.json["value"].as_array().ok_or("a response without a list")?;
             if top.is_some_and(|top| page.len() > usize::from(top)) {
@@ -279,7 +283,7 @@ impl Trial {
         Err("the list does not end".into())
     }
 
-    fn call(&self, table: &str, key: &Key, write: &Write) -> Call {
+    fn call(&self, table: &str, key: &Key, write: &Write) -> WireRequest {
         let path = entity_path(table, &key.partition(), &key.row());
         let wanted = |precondition: &Precondition| match precondition {
             Precondition::Exists => "*".to_owned(),
@@ -294,23 +298,25 @@ impl Trial {
         match write {
             Write::Insert { properties, echo } => {
                 let prefer = if *echo { "return-content" } else { "return-no-content" };
-                Call::new("POST", format!("/{table}")).json(body(properties)).with("Prefer", prefer)
+                WireRequest::new("POST", format!("/{table}")).json(body(properties)).with("Prefer", prefer)
             }
             Write::Replace(properties, precondition) => {
-                Call::new("PUT", path).json(body(properties)).with("If-Match", wanted(precondition))
+                WireRequest::new("PUT", path).json(body(properties)).with("If-Match", wanted(precondition))
             }
             Write::Merge(properties, precondition) => {
-                Call::new("MERGE", path).json(body(properties)).with("If-Match", wanted(precondition))
+                WireRequest::new("MERGE", path).json(body(properties)).with("If-Match", wanted(precondition))
             }
-            Write::Upsert(properties) => Call::new("PUT", path).json(body(properties)),
-            Write::UpsertMerge(properties) => Call::new("MERGE", path).json(body(properties)),
-            Write::BareDelete => Call::new("DELETE", path),
-            Write::Delete(precondition) => Call::new("DELETE", path).with("If-Match", wanted(precondition)),
+            Write::Upsert(properties) => WireRequest::new("PUT", path).json(body(properties)),
+            Write::UpsertMerge(properties) => WireRequest::new("MERGE", path).json(body(properties)),
+            Write::BareDelete => WireRequest::new("DELETE", path),
+            Write::Delete(precondition) => {
+                WireRequest::new("DELETE", path).with("If-Match", wanted(precondition))
+            }
         }
     }
 
     /// Nothing else is running, so there must be a response. A connection kept over a restart may be dead.
-    async fn ask(&mut self, call: &Call) -> Result<Reply, String> {
+    async fn ask(&mut self, call: &WireRequest) -> Result<Reply, String> {
         self.caller.call(call).await.map_err(|Lost(error)| format!("no response: {error}"))
     }
 }
@@ -334,8 +340,8 @@ fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
     same("entity", &entity(key, &row.properties), &Value::Object(members))
 }
 
-fn refused(reply: &Reply, refusal: Refusal) -> Checked {
-    same("error", &(refusal.status, Some(refusal.code)), &(reply.status, reply.code.as_deref()))
+fn refused(reply: &Reply, rejection: Rejection) -> Checked {
+    same("error", &(rejection.status, Some(rejection.code)), &(reply.status, reply.code.as_deref()))
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Checked {

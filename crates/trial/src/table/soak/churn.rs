@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lazuli_model::Service;
 
 use crate::soak::Shared;
-use crate::table::wire::{Call, Caller, Lost, Reply};
+use crate::table::wire::{Caller, Lost, Reply, WireRequest};
 
 /// Rows that each table gets before it is deleted.
 const ROWS: usize = 40;
@@ -28,7 +28,7 @@ pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
         }
         caller.moved(place.authority(Service::Table));
         // The state after the last round is unknown; delete the table, whatever is in it.
-        let _ = caller.call(&Call::new("DELETE", "/Tables('churn')")).await;
+        let _ = caller.call(&WireRequest::new("DELETE", "/Tables('churn')")).await;
     }
     Ok(())
 }
@@ -43,26 +43,26 @@ enum Broken {
 
 /// Everything that is done with one table.
 async fn round(caller: &mut Caller) -> Result<(), Broken> {
-    let create = Call::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
+    let create = WireRequest::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
     expect(caller, &create, 201).await?;
-    let list = Call::new("GET", "/churn()?$select=RowKey");
+    let list = WireRequest::new("GET", "/churn()?$select=RowKey");
     let reply = expect(caller, &list, 200).await?;
     if reply.json["value"].as_array().is_none_or(|rows| !rows.is_empty()) {
         return Err(Broken::Wrong(format!("a new table is not empty: {}", reply.body)));
     }
     for row in 0..ROWS {
         let body = format!("{{\"PartitionKey\":\"{}\",\"RowKey\":\"{row}\"}}", row % 5);
-        let insert = Call::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
+        let insert = WireRequest::new("POST", "/churn").json(body).with("Prefer", "return-no-content");
         expect(caller, &insert, 204).await?;
     }
     let reply = expect(caller, &list, 200).await?;
     if reply.json["value"].as_array().map(Vec::len) != Some(ROWS) {
         return Err(Broken::Wrong(format!("a table does not have its {ROWS} rows: {}", reply.body)));
     }
-    expect(caller, &Call::new("DELETE", "/Tables('churn')"), 204).await.map(drop)
+    expect(caller, &WireRequest::new("DELETE", "/Tables('churn')"), 204).await.map(drop)
 }
 
-async fn expect(caller: &mut Caller, call: &Call, status: u16) -> Result<Reply, Broken> {
+async fn expect(caller: &mut Caller, call: &WireRequest, status: u16) -> Result<Reply, Broken> {
     match caller.call(call).await {
         Ok(reply) if reply.status == status => Ok(reply),
         Ok(reply) if reply.status < 500 => Err(Broken::Wrong(format!(

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::TABLE;
 use crate::random::Random;
 use crate::soak::Shared;
-use crate::table::wire::{Call, Caller, Lost, Reply, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{Caller, Lost, Reply, WireRequest, batch, batch_replies, entity_path, escaped};
 
 /// Rows of a worker's partition: the data is bounded, so nothing has a reason to grow.
 const ROWS: usize = 300;
@@ -87,7 +87,7 @@ impl Worker {
             self.written += 1;
             changes.push(((first + offset) % ROWS, Some(self.written)));
         }
-        let calls: Vec<Call> = changes.iter().map(|(row, value)| self.change(*row, *value)).collect();
+        let calls: Vec<WireRequest> = changes.iter().map(|(row, value)| self.change(*row, *value)).collect();
         match self.send(&batch("localhost", &calls)).await {
             Ok(reply) if reply.status == 202 => {
                 let replies = batch_replies(&reply);
@@ -104,7 +104,7 @@ impl Worker {
 
     async fn check_one(&mut self) -> Result<(), String> {
         let row = self.random.below(ROWS);
-        let call = Call::new("GET", self.path(row));
+        let call = WireRequest::new("GET", self.path(row));
         let found = match self.send(&call).await {
             Ok(reply) if reply.status == 200 => number(&reply.json),
             Ok(reply) if reply.status == 404 => None,
@@ -120,7 +120,7 @@ impl Worker {
     /// Everything is as acknowledged; of the changes in progress, all are present or none.
     async fn check_all(&mut self, under_way: &Changes) -> Result<(), String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.partition));
-        let call = Call::new("GET", format!("/{TABLE}()?$filter={filter}&$select=RowKey,N"));
+        let call = WireRequest::new("GET", format!("/{TABLE}()?$filter={filter}&$select=RowKey,N"));
         let reply = match self.send(&call).await {
             Ok(reply) if reply.status == 200 => reply,
             Ok(reply) if reply.status < 500 => {
@@ -179,13 +179,16 @@ impl Worker {
         entity_path(TABLE, &self.partition, &row.to_string())
     }
 
-    fn change(&self, row: usize, value: Known) -> Call {
-        let Some(number) = value else { return Call::new("DELETE", self.path(row)).with("If-Match", "*") };
+    fn change(&self, row: usize, value: Known) -> WireRequest {
+        let Some(number) = value else {
+            return WireRequest::new("DELETE", self.path(row)).with("If-Match", "*");
+        };
         let filling = "x".repeat(FILLING);
-        Call::new("PUT", self.path(row)).json(format!("{{\"N\":\"{number}\",\"Filling\":\"{filling}\"}}"))
+        WireRequest::new("PUT", self.path(row))
+            .json(format!("{{\"N\":\"{number}\",\"Filling\":\"{filling}\"}}"))
     }
 
-    async fn send(&mut self, call: &Call) -> Result<Reply, Lost> {
+    async fn send(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
         let began = Instant::now();
         let reply = self.caller.call(call).await?;
         self.shared.meter.answered(began.elapsed());

@@ -191,22 +191,22 @@ fn bodies() {
 #[test]
 fn documents() {
     let complete = |line: &str, headers: &[(&str, &str)], body: &str| {
-        let (intent, mut shape) = decode_at(NEW, line, headers).unwrap();
+        let (intent, mut wanted) = decode_at(NEW, line, headers).unwrap();
         let fields: Vec<Field<'_>> = headers.iter().map(|&(name, value)| Field { name, value }).collect();
         let head = Head { method: "PUT", target: "/", fields: &fields };
-        let operation = intent.with_body(&head, NEW, body.as_bytes(), &mut shape);
-        operation.map(|operation| (operation, shape)).map_err(|failure| failure.code)
+        let operation = intent.with_body(&head, NEW, body.as_bytes(), &mut wanted);
+        operation.map(|operation| (operation, wanted)).map_err(|failure| failure.code)
     };
     let list = "<BlockList><Latest>MQ==</Latest></BlockList>";
     let line = "PUT /abc/b?comp=blocklist";
-    let (operation, shape) = complete(line, &[], list).unwrap();
-    assert!(shape.document.crc64.is_some() && shape.document.md5.is_none());
+    let (operation, wanted) = complete(line, &[], list).unwrap();
+    assert!(wanted.document.crc64.is_some() && wanted.document.md5.is_none());
     assert!(matches!(operation, Operation::Blob(request)
         if matches!(&request.action, BlobAction::PutBlockList(blocks, _) if blocks.len() == 1)));
     let wrong = ("Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA==");
     assert_eq!(complete(line, &[wrong], list).map(|_| ()), Err(ErrorCode::Md5Mismatch));
     let right = ("Content-MD5", "ftuSEAPmpGp4HARUUSyCsQ==");
-    let sent = complete(line, &[right], list).map(|(_, shape)| shape.document);
+    let sent = complete(line, &[right], list).map(|(_, wanted)| wanted.document);
     assert!(sent.is_ok_and(|sent| sent.md5.is_none() && sent.crc64.is_some()), "recorded: not both");
     assert_eq!(complete(line, &[], "<X/>").map(|_| ()), Err(ErrorCode::InvalidXmlDocument));
     let (operation, _) = complete(

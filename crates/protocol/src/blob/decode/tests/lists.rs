@@ -90,10 +90,10 @@ fn markers() {
 
 #[test]
 fn responses_repeat_parameters() {
-    let (_, shape) =
+    let (_, wanted) =
         decode_at(NEW, "GET /abc?restype=container&comp=list&prefix=&maxresults=7&delimiter=%2F", &[])
             .unwrap();
-    let listing = shape.listing.unwrap();
+    let listing = wanted.listing.unwrap();
     assert_eq!(listing.container.as_ref().map(ContainerName::as_str), Some("abc"));
     assert_eq!((listing.prefix.as_deref(), listing.marker), (Some(""), None));
     assert_eq!((listing.max_results.as_deref(), listing.delimiter.as_deref()), (Some("7"), Some("/")));
@@ -109,10 +109,10 @@ fn searches() {
 /// Overrides only count in a signed URL, and cannot break out of their header.
 #[test]
 fn overrides() {
-    let shape = |query: &str| decode_at(NEW, &format!("GET /abc/b?{query}"), &[]).unwrap().1;
-    let signed = shape("sig=x&rscc=no-cache&rsct=text%2Fhtml&rscd=a%0D%0Ab");
+    let wanted = |query: &str| decode_at(NEW, &format!("GET /abc/b?{query}"), &[]).unwrap().1;
+    let signed = wanted("sig=x&rscc=no-cache&rsct=text%2Fhtml&rscd=a%0D%0Ab");
     assert_eq!(signed.overrides.cache_control.as_deref(), Some("no-cache"));
     assert_eq!(signed.overrides.content_type.as_deref(), Some("text/html"));
     assert_eq!(signed.overrides.content_disposition, None);
-    assert_eq!(shape("rsct=text%2Fhtml").overrides.content_type, None);
+    assert_eq!(wanted("rsct=text%2Fhtml").overrides.content_type, None);
 }

@@ -14,7 +14,11 @@ use crate::http::head::Field;
 const NEW: ApiVersion = ApiVersion::V2021_02_12;
 
 /// Decodes `METHOD /path?query` with headers, sent to the account `dev` in path style.
-fn decode_at(version: ApiVersion, line: &str, headers: &[(&str, &str)]) -> Result<(Intent, Shape), Failure> {
+fn decode_at(
+    version: ApiVersion,
+    line: &str,
+    headers: &[(&str, &str)],
+) -> Result<(Intent, ResponseFormat), Failure> {
     let (method, path) = line.split_once(' ').unwrap();
     let target = format!("/dev{path}");
     let mut fields = vec![Field { name: "Host", value: "127.0.0.1:10000" }];

@@ -11,7 +11,7 @@ use super::container::ACCOUNT_SCOPE;
 use super::error::add_line_feed;
 use super::field::{etag, flag, lease_duration, lease_status};
 use crate::ApiVersion;
-use crate::blob::shape::{Listing, Shape};
+use crate::blob::response_format::{Listing, ResponseFormat};
 use crate::blob::{marker, tags};
 use crate::http::percent;
 use crate::http::response::{Context, Response};
@@ -20,8 +20,8 @@ use crate::xml::write::{document, empty, leaf, nest, nest_with};
 
 const ROOT: &str = "EnumerationResults";
 
-pub(super) fn containers(context: &Context, shape: &Shape, page: &ContainerPage) -> Response {
-    let listing = shape.listing.as_deref().cloned().unwrap_or_default();
+pub(super) fn containers(context: &Context, wanted: &ResponseFormat, page: &ContainerPage) -> Response {
+    let listing = wanted.listing.as_deref().cloned().unwrap_or_default();
     let endpoint = format!("{}/", context.base.as_str());
     response(document(|out| {
         let attribute = if has_urls(context) { "AccountName" } else { "ServiceEndpoint" };
@@ -85,8 +85,8 @@ fn container_properties(out: &mut Vec<u8>, version: ApiVersion, found: &Containe
     }
 }
 
-pub(super) fn blobs(context: &Context, shape: &Shape, page: &BlobPage) -> Response {
-    let listing = shape.listing.as_deref().cloned().unwrap_or_default();
+pub(super) fn blobs(context: &Context, wanted: &ResponseFormat, page: &BlobPage) -> Response {
+    let listing = wanted.listing.as_deref().cloned().unwrap_or_default();
     let container = listing.container.as_ref().map(ToString::to_string).unwrap_or_default();
     let url = format!("{}/{container}", context.base.as_str());
     let endpoint = format!("{}/", context.base.as_str());
@@ -114,8 +114,8 @@ fn entry(out: &mut Vec<u8>, version: ApiVersion, listing: &Listing, url: Option<
     }
 }
 
-pub(super) fn found(context: &Context, shape: &Shape, page: &FoundPage) -> Response {
-    let listing = shape.listing.as_deref().cloned().unwrap_or_default();
+pub(super) fn found(context: &Context, wanted: &ResponseFormat, page: &FoundPage) -> Response {
+    let listing = wanted.listing.as_deref().cloned().unwrap_or_default();
     let endpoint = format!("{}/", context.base.as_str());
     let mut body = document(|out| {
         nest_with(out, ROOT, &[("ServiceEndpoint", &endpoint)], |out| {

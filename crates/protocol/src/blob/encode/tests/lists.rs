@@ -10,7 +10,7 @@ use lazuli_model::blob::tier::TierInfo;
 use lazuli_model::blob::{BlobKind, BlobProperties, Revision, Tags};
 
 use super::*;
-use crate::blob::shape::Listing;
+use crate::blob::response_format::Listing;
 
 fn blob() -> BlobProperties {
     let mut found = BlobProperties::new(BlobKind::Block, 3, stamp());
@@ -26,9 +26,9 @@ fn item(name: &str, revision: Revision, found: BlobProperties) -> BlobEntry {
 
 fn list(version: &str, listing: Listing, entries: Vec<BlobEntry>) -> String {
     let listing = Listing { container: "abc".parse().ok(), ..listing };
-    let shape = Shape { listing: Some(Box::new(listing)), ..Shape::default() };
+    let wanted = ResponseFormat { listing: Some(Box::new(listing)), ..ResponseFormat::default() };
     let page = BlobPage { entries, next: None };
-    body(&super::outcome(&at(version), &shape, &Outcome::Blobs(page))).to_owned()
+    body(&super::outcome(&at(version), &wanted, &Outcome::Blobs(page))).to_owned()
 }
 
 /// Everything but the entries.
@@ -159,10 +159,10 @@ fn parameters_are_repeated_in_order() {
         delimiter: Some("/".into()),
         ..Listing::default()
     };
-    let shape = Shape { listing: Some(Box::new(listing)), ..Shape::default() };
+    let wanted = ResponseFormat { listing: Some(Box::new(listing)), ..ResponseFormat::default() };
     let next = Some(BlobPosition { name: "x".into(), revision: None });
     let page = BlobPage { entries: vec![], next };
-    let response = super::outcome(&at(NEW), &shape, &Outcome::Blobs(page));
+    let response = super::outcome(&at(NEW), &wanted, &Outcome::Blobs(page));
     let text = body(&response);
     assert!(text.contains("<Prefix>p</Prefix><Marker /><MaxResults>1</MaxResults><Delimiter>/</Delimiter><Blobs /><NextMarker>2!3!Cng<"), "{text}");
 }
@@ -175,7 +175,7 @@ fn containers() {
     let items = vec![ContainerItem { name: "abc".into(), properties: found }];
     let of = |version: &str| {
         let page = ContainerPage { items: items.clone(), next: Some("abd".into()) };
-        body(&super::outcome(&at(version), &Shape::default(), &Outcome::Containers(page))).to_owned()
+        body(&super::outcome(&at(version), &ResponseFormat::default(), &Outcome::Containers(page))).to_owned()
     };
     let wrap = |properties: &str| {
         format!(
@@ -201,8 +201,8 @@ fn searches() {
         FoundPage { items: vec![FoundBlob { container: "abc".into(), blob: "b".into(), tags }], next: None };
     let listing =
         Listing { filter: Some("k='v'".into()), max_results: Some("2".into()), ..Listing::default() };
-    let shape = Shape { listing: Some(Box::new(listing)), ..Shape::default() };
-    let response = super::outcome(&at(NEW), &shape, &Outcome::Found(page));
+    let wanted = ResponseFormat { listing: Some(Box::new(listing)), ..ResponseFormat::default() };
+    let response = super::outcome(&at(NEW), &wanted, &Outcome::Found(page));
     assert_eq!(
         body(&response),
         "\n<EnumerationResults ServiceEndpoint=\"http://127.0.0.1:10000/dev/\"><Where>k='v'</Where><MaxResults>2</MaxResults><Blobs><Blob><Name>b</Name><ContainerName>abc</ContainerName><Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags></Blob></Blobs><NextMarker /></EnumerationResults>"

@@ -41,7 +41,11 @@ fn head(response: &Response) -> Vec<String> {
 
 #[track_caller]
 fn check(version: &str, outcome: Outcome, expected: &[&str]) {
-    assert_eq!(head(&super::outcome(&at(version), &Shape::default(), &outcome)), expected, "{version}");
+    assert_eq!(
+        head(&super::outcome(&at(version), &ResponseFormat::default(), &outcome)),
+        expected,
+        "{version}"
+    );
 }
 
 /// The body of a response without its declaration.

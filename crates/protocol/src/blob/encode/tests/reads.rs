@@ -12,7 +12,7 @@ use lazuli_model::blob::{AccessTier, BlobKind, BlobProperties, BlockId, Extent, 
 use lazuli_model::{Guid, Metadata};
 
 use super::*;
-use crate::blob::shape::Overrides;
+use crate::blob::response_format::Overrides;
 
 fn blob() -> BlobProperties {
     let mut found = BlobProperties::new(BlobKind::Block, 11, stamp());
@@ -89,7 +89,7 @@ fn properties_by_version() {
 fn content_and_ranges() {
     let get = |version: &str, extent, digested| {
         let content = Content { properties: blob(), extent, digested };
-        super::outcome(&at(version), &Shape::default(), &Outcome::Content(Box::new(content)))
+        super::outcome(&at(version), &ResponseFormat::default(), &Outcome::Content(Box::new(content)))
     };
     let full = get(NEW, Extent::Full, Digested::default());
     assert_eq!((full.status, full.content_length, full.get("Content-MD5")), (200, Some(11), Some(MD5)));
@@ -114,8 +114,8 @@ fn overrides_replace_headers() {
         cache_control: Some("no-cache".into()),
         ..Overrides::default()
     };
-    let shape = Shape { overrides, ..Shape::default() };
-    let response = super::outcome(&at(NEW), &shape, &Outcome::Blob(Box::new(blob())));
+    let wanted = ResponseFormat { overrides, ..ResponseFormat::default() };
+    let response = super::outcome(&at(NEW), &wanted, &Outcome::Blob(Box::new(blob())));
     assert_eq!(response.get("content-type"), Some("image/png"));
     assert_eq!(response.get("cache-control"), Some("no-cache"));
 }
@@ -126,7 +126,7 @@ fn special_properties() {
     let with = |change: fn(&mut BlobProperties)| {
         let mut found = blob();
         change(&mut found);
-        super::outcome(&at(NEW), &Shape::default(), &Outcome::Blob(Box::new(found)))
+        super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::Blob(Box::new(found)))
     };
     let leased = with(|found| {
         found.lease = Some(LeaseView { state: LeaseState::Leased, is_infinite: Some(false) });
@@ -181,7 +181,7 @@ fn metadata_has_nothing_else() {
 fn block_lists() {
     let block = |id: &[u8]| BlockEntry { id: BlockId::new(id).unwrap(), size: 3 };
     let found = BlockList { blob: Some((stamp(), 3)), committed: Some(vec![block(b"1")]), uncommitted: None };
-    let response = super::outcome(&at(NEW), &Shape::default(), &Outcome::BlockList(Box::new(found)));
+    let response = super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::BlockList(Box::new(found)));
     let fields = ["200", "Content-Type: application/xml", LAST_MODIFIED, ETAG, "x-ms-blob-content-length: 3"];
     assert_eq!(head(&response), fields);
     assert!(!body(&response).contains("Uncommitted"));
@@ -193,11 +193,12 @@ fn block_lists() {
 fn tags_and_pages() {
     let mut tags = Tags::default();
     tags.insert("k", "v").unwrap();
-    let response = super::outcome(&at(NEW), &Shape::default(), &Outcome::Tags(tags));
+    let response = super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::Tags(tags));
     assert_eq!(body(&response), "\n<Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>");
     let ranges = vec![(0, 511, false), (512, 1023, true)];
     let pages = PageRanges { stamp: stamp(), size: 1024, ranges, next: None, is_paged: false };
-    let response = super::outcome(&at(NEW), &Shape::default(), &Outcome::PageRanges(Box::new(pages)));
+    let response =
+        super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::PageRanges(Box::new(pages)));
     assert_eq!(
         body(&response),
         "<PageList><PageRange><Start>0</Start><End>511</End></PageRange><ClearRange><Start>512</Start><End>1023</End></ClearRange></PageList>"
@@ -205,7 +206,8 @@ fn tags_and_pages() {
     assert_eq!(response.get("x-ms-blob-content-length"), Some("1024"));
     // The last page of results says that there is no more.
     let pages = PageRanges { stamp: stamp(), size: 0, ranges: vec![], next: None, is_paged: true };
-    let response = super::outcome(&at(NEW), &Shape::default(), &Outcome::PageRanges(Box::new(pages)));
+    let response =
+        super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::PageRanges(Box::new(pages)));
     assert_eq!(body(&response), "<PageList><NextMarker /></PageList>");
 }
 
@@ -249,7 +251,7 @@ fn accounts() {
         &["200", "x-ms-sku-name: Standard_LRS", "x-ms-account-kind: StorageV2"],
     );
     assert_eq!(
-        super::outcome(&at(NEW), &Shape::default(), &information()).get("x-ms-is-hns-enabled"),
+        super::outcome(&at(NEW), &ResponseFormat::default(), &information()).get("x-ms-is-hns-enabled"),
         Some("false")
     );
     let key = UserDelegationKey {
@@ -260,7 +262,8 @@ fn accounts() {
         value: [0; 32],
     };
     assert!(!format!("{key:?}").contains('0'), "the key does not show");
-    let response = super::outcome(&at(NEW), &Shape::default(), &Outcome::UserDelegationKey(Box::new(key)));
+    let response =
+        super::outcome(&at(NEW), &ResponseFormat::default(), &Outcome::UserDelegationKey(Box::new(key)));
     assert_eq!(
         body(&response),
         "<UserDelegationKey><SignedOid>o</SignedOid><SignedTid>t</SignedTid><SignedStart>2024-05-06T00:00:00Z</SignedStart><SignedExpiry>2024-05-07T00:00:00Z</SignedExpiry><SignedService>b</SignedService><SignedVersion>2021-08-06</SignedVersion><Value>AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=</Value></UserDelegationKey>"

@@ -54,8 +54,8 @@ fn containers() {
 /// The checksum of Put Block List is that of the document that was sent.
 #[test]
 fn block_lists_return_the_checksum_of_the_document() {
-    let shape = Shape { document: CRC64, ..Shape::default() };
-    let response = super::outcome(&at(NEW), &shape, &Outcome::Created(written(Digested::default())));
+    let wanted = ResponseFormat { document: CRC64, ..ResponseFormat::default() };
+    let response = super::outcome(&at(NEW), &wanted, &Outcome::Created(written(Digested::default())));
     assert_eq!(head(&response), ["201", LAST_MODIFIED, ETAG, CRC64_FIELD, ENCRYPTED]);
 }
 

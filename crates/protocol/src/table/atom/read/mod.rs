@@ -9,13 +9,13 @@ use lazuli_model::error::Origin;
 use lazuli_model::{EdmType, ErrorCode, Failure, Property, Value};
 
 use super::document::{self, RawProperty};
-use crate::table::draft::Draft;
+use crate::table::draft::EntityDraft;
 use crate::table::json;
 use crate::xml::text;
 
 /// Reads an entity from an entry.
-pub fn entity(body: &[u8]) -> Result<Draft, Failure> {
-    let mut draft = Draft::default();
+pub fn entity(body: &[u8]) -> Result<EntityDraft, Failure> {
+    let mut draft = EntityDraft::default();
     document::each_property(body, |property| draft.take_atom(property))?;
     Ok(draft)
 }
@@ -37,9 +37,9 @@ pub fn table(body: &[u8]) -> Result<Option<String>, Failure> {
     Ok(name)
 }
 
-impl Draft {
+impl EntityDraft {
     fn take_atom(&mut self, property: RawProperty) -> Result<(), Failure> {
-        if Draft::is_system(&property.name) {
+        if EntityDraft::is_system(&property.name) {
             return match property.kind() {
                 Ok(EdmType::String) => {
                     let text = (!property.is_null).then_some(property.text);

@@ -12,7 +12,7 @@ fn entry(properties: &str) -> String {
     format!("{OPEN}{properties}{CLOSE}")
 }
 
-fn read(properties: &str) -> Result<Draft, Failure> {
+fn read(properties: &str) -> Result<EntityDraft, Failure> {
     entity(entry(properties).as_bytes())
 }
 
@@ -76,7 +76,7 @@ fn keys_and_system_properties() {
     assert_eq!(draft.properties, []);
     let draft =
         read("<d:PartitionKey m:null='true' /><d:Timestamp m:type='Edm.Nothing' m:null='true' />").unwrap();
-    assert_eq!(draft, Draft { nulls: vec!["PartitionKey".into()], ..Draft::default() });
+    assert_eq!(draft, EntityDraft { nulls: vec!["PartitionKey".into()], ..EntityDraft::default() });
     let typed = read("<d:RowKey m:type='Edm.Int32'>1</d:RowKey>").unwrap();
     assert_eq!(typed.clone().into_insert().map_err(|f| f.code), Err(ErrorCode::InvalidInput));
     assert!(typed.into_update().is_ok(), "those of the address count");
@@ -127,7 +127,7 @@ fn prefixes_are_free() {
     let with_mark = format!("\u{feff}{other}");
     for document in [other, &with_mark] {
         let draft = entity(document.as_bytes()).unwrap();
-        assert_eq!(draft, Draft { row: Some("r".into()), ..Draft::default() });
+        assert_eq!(draft, EntityDraft { row: Some("r".into()), ..EntityDraft::default() });
     }
     let bare = OPEN.replace("<content type=\"application/xml\">", "");
     let beside = format!("{bare}<d:RowKey>r</d:RowKey></m:properties></entry>");

@@ -17,7 +17,7 @@ use super::{ATOM, DATA, METADATA, SCHEME};
 use crate::ApiVersion;
 use crate::http::response::Context;
 use crate::table::etag;
-use crate::table::shape::Shape;
+use crate::table::response_format::ResponseFormat;
 use crate::table::url;
 use crate::xml::text::{push_name, push_text};
 
@@ -44,7 +44,7 @@ pub fn prefixed_error(code: &str, message: &str) -> Vec<u8> {
 /// One table.
 pub fn table(context: &Context, name: &str) -> Vec<u8> {
     let mut out = Document::new(context, 1024);
-    out.table_entry(name, Place::Root);
+    out.table_entry(name, EntryPosition::Root);
     out.finish()
 }
 
@@ -53,30 +53,35 @@ pub fn tables(context: &Context, names: &[String]) -> Vec<u8> {
     let mut out = Document::new(context, 1024 + names.len() * 640);
     out.open_feed("Tables", names.is_empty());
     for name in names {
-        out.table_entry(name, Place::Feed);
+        out.table_entry(name, EntryPosition::Feed);
     }
     out.close_feed(names.is_empty());
     out.finish()
 }
 
 /// One entity.
-pub fn entity(context: &Context, shape: &Shape, table: &str, row: &Stored) -> Result<Vec<u8>, CorruptRow> {
+pub fn entity(
+    context: &Context,
+    wanted: &ResponseFormat,
+    table: &str,
+    row: &Stored,
+) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Document::new(context, estimate(row) + 512);
-    out.entity_entry(shape, table, row, Place::Root)?;
+    out.entity_entry(wanted, table, row, EntryPosition::Root)?;
     Ok(out.finish())
 }
 
 /// A page of entities.
 pub fn entities(
     context: &Context,
-    shape: &Shape,
+    wanted: &ResponseFormat,
     table: &str,
     rows: &[Stored],
 ) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Document::new(context, rows.iter().map(estimate).sum::<usize>() + 1024);
     out.open_feed(table, rows.is_empty());
     for row in rows {
-        out.entity_entry(shape, table, row, Place::Feed)?;
+        out.entity_entry(wanted, table, row, EntryPosition::Feed)?;
     }
     out.close_feed(rows.is_empty());
     Ok(out.finish())
@@ -111,7 +116,7 @@ fn estimate(row: &Stored) -> usize {
 
 /// The position of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum EntryPosition {
     /// It is the root of the document.
     Root,
     /// It is part of a feed, which declares the namespaces.
@@ -125,7 +130,7 @@ struct Resource<'a> {
     /// `T(PartitionKey='p',RowKey='r')` or `Tables('x')`.
     path: String,
     etag: Option<String>,
-    place: Place,
+    place: EntryPosition,
 }
 
 /// An entry or a feed being written.
@@ -179,7 +184,7 @@ impl<'a> Document<'a> {
         self.out.close("feed");
     }
 
-    fn table_entry(&mut self, name: &str, place: Place) {
+    fn table_entry(&mut self, name: &str, place: EntryPosition) {
         let resource =
             Resource { set: "Tables", path: text_of(|out| url::table_path(out, name)), etag: None, place };
         self.open_entry(&resource);
@@ -189,15 +194,15 @@ impl<'a> Document<'a> {
 
     fn entity_entry(
         &mut self,
-        shape: &Shape,
+        wanted: &ResponseFormat,
         table: &str,
         row: &Stored,
-        place: Place,
+        place: EntryPosition,
     ) -> Result<(), CorruptRow> {
         let path = text_of(|out| url::entity_path(out, table, &row.partition, &row.row));
         let etag = Some(etag::header(row.timestamp));
         self.open_entry(&Resource { set: table, path, etag, place });
-        match shape.selected() {
+        match wanted.selected() {
             None => self.all_properties(row)?,
             Some(names) => self.selected_properties(row, names)?,
         }
@@ -208,9 +213,9 @@ impl<'a> Document<'a> {
     fn open_entry(&mut self, resource: &Resource<'_>) {
         let etag = resource.etag.as_deref();
         match (resource.place, etag) {
-            (Place::Root, etag) => self.open_root("entry", etag),
-            (Place::Feed, Some(etag)) => self.out.open("entry", &[("m:etag", etag)]),
-            (Place::Feed, None) => self.out.open("entry", &[]),
+            (EntryPosition::Root, etag) => self.open_root("entry", etag),
+            (EntryPosition::Feed, Some(etag)) => self.out.open("entry", &[("m:etag", etag)]),
+            (EntryPosition::Feed, None) => self.out.open("entry", &[]),
         }
         let id = format!("{}{}", self.base, resource.path);
         self.out.text("id", &[], &id);

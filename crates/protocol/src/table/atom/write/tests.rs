@@ -20,14 +20,15 @@ fn context(version: &str) -> Context {
     }
 }
 
-/// The shape of a response to a client that asks for Atom.
-fn shape(select: Option<&str>) -> Shape {
+/// The format of a response to a client that asks for Atom.
+fn wanted(select: Option<&str>) -> ResponseFormat {
     let query = select.map(|names| format!("$select={names}")).unwrap_or_default();
     let head = Head { method: "GET", target: "/", fields: &[] };
     let version = ApiVersion::parse("2014-02-14").unwrap();
-    let (shape, refusal) = decode::shape(&head, Query(&query), version, &crate::table::Resource::Service);
-    assert_eq!(refusal, None);
-    shape
+    let (wanted, rejection) =
+        decode::response_format(&head, Query(&query), version, &crate::table::Resource::Service);
+    assert_eq!(rejection, None);
+    wanted
 }
 
 fn row(partition: &str, row: &str, properties: &[(&str, Value)]) -> Stored {
@@ -45,7 +46,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 fn entry_text(version: &str, select: Option<&str>, stored: &Stored) -> String {
-    text(entity(&context(version), &shape(select), "Posts", stored).unwrap())
+    text(entity(&context(version), &wanted(select), "Posts", stored).unwrap())
 }
 
 /// The properties of an entry on one line.
@@ -109,7 +110,7 @@ fn an_indented_entry() {
 #[test]
 fn feeds() {
     let rows = [row("p", "1", &[]), row("p", "2", &[])];
-    let line = text(entities(&context("2014-02-14"), &shape(Some("RowKey")), "Posts", &rows).unwrap());
+    let line = text(entities(&context("2014-02-14"), &wanted(Some("RowKey")), "Posts", &rows).unwrap());
     let entry = |row: &str| {
         format!(
             "<entry m:etag=\"W/&quot;datetime'2015-03-04T05%3A06%3A07.0809Z'&quot;\"><id>https://blogs.table.example.org/Posts(PartitionKey='p',RowKey='{row}')</id><category term=\"blogs.Posts\" scheme=\"http://schemas.microsoft.com/ado/2007/08/dataservices/scheme\" /><link rel=\"edit\" title=\"Posts\" href=\"Posts(PartitionKey='p',RowKey='{row}')\" /><title /><updated>2015-03-04T05:06:08Z</updated><author><name /></author><content type=\"application/xml\"><m:properties><d:RowKey>{row}</d:RowKey></m:properties></content></entry>"
@@ -117,7 +118,7 @@ fn feeds() {
     };
     let head = "<?xml version=\"1.0\" encoding=\"utf-8\"?><feed xml:base=\"https://blogs.table.example.org/\" xmlns=\"http://www.w3.org/2005/Atom\" xmlns:d=\"http://schemas.microsoft.com/ado/2007/08/dataservices\" xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><id>https://blogs.table.example.org/Posts</id><title type=\"text\">Posts</title><updated>2015-03-04T05:06:08Z</updated><link rel=\"self\" title=\"Posts\" href=\"Posts\" />";
     assert_eq!(line, format!("{head}{}{}</feed>", entry("1"), entry("2")));
-    let none = text(entities(&context("2014-02-14"), &shape(None), "Posts", &[]).unwrap());
+    let none = text(entities(&context("2014-02-14"), &wanted(None), "Posts", &[]).unwrap());
     assert_eq!(none, format!("{head}<author><name /></author></feed>"));
 }
 

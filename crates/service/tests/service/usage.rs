@@ -2,17 +2,17 @@
 
 use lazuli_model::table::Operation;
 use lazuli_model::table::operation::{Change, EntityQuery, Match, Write};
-use lazuli_service::figures::TableCounts;
+use lazuli_service::usage::TableCounts;
 
 use crate::{World, key, properties, table};
 
 fn counted(world: &World) -> Vec<(String, TableCounts)> {
-    let tables = world.service.figures().tables();
+    let tables = world.service.usage().tables();
     tables.into_iter().map(|found| (format!("{}/{}", found.account, found.table), found.counts)).collect()
 }
 
 fn hottest(world: &World) -> String {
-    let (hottest, other) = world.service.figures().hottest();
+    let (hottest, other) = world.service.usage().hottest();
     let told: Vec<_> =
         hottest.iter().map(|hot| format!("{}/{}={}", hot.table, hot.partition, hot.entities)).collect();
     format!("{} other={other}", told.join(" "))
@@ -74,7 +74,7 @@ async fn partitions() {
     world.query("Data", "PartitionKey ge 'a'", EntityQuery::default()).await;
     world.query("Data", "Age eq 2", EntityQuery::default()).await;
     assert_eq!(hottest(&world), "Data/a=6 Data/b=5 Data/c=1 other=0");
-    world.service.figures().turn();
-    world.service.figures().turn();
+    world.service.usage().turn();
+    world.service.usage().turn();
     assert_eq!(hottest(&world), " other=0");
 }

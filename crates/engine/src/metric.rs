@@ -7,18 +7,18 @@ use std::time::Duration;
 
 /// One metric.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct Metric {
     /// Its name: lower-case words joined by underscores, the unit last.
     pub name: &'static str,
     /// What it means, in a sentence.
     pub help: &'static str,
     /// Its value.
-    pub value: FigureValue,
+    pub value: MetricValue,
 }
 
 /// The value of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FigureValue {
+pub enum MetricValue {
     /// A counter: it only grows, until the engine is opened again.
     Counter(u64),
     /// A gauge: it goes up and down.
@@ -39,21 +39,21 @@ pub struct Distribution {
     pub sum: f64,
 }
 
-impl Figure {
+impl Metric {
     /// A counter.
     pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, help, value: FigureValue::Counter(value) }
+        Self { name, help, value: MetricValue::Counter(value) }
     }
 
     /// A gauge.
     #[allow(clippy::cast_precision_loss, reason = "sizes beyond 2^53 need no last digit")]
     pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
-        Self { name, help, value: FigureValue::Gauge(value as f64) }
+        Self { name, help, value: MetricValue::Gauge(value as f64) }
     }
 
     /// A histogram.
     pub fn histogram(name: &'static str, help: &'static str, value: Distribution) -> Self {
-        Self { name, help, value: FigureValue::Histogram(value) }
+        Self { name, help, value: MetricValue::Histogram(value) }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct TableCounts {
 
 /// A table with its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableFigures {
+pub struct TableUsage {
     /// The account; empty for the sum of all other tables.
     pub account: String,
     /// The table's name; empty for the sum of all other tables.
@@ -78,13 +78,13 @@ struct Places {
 
 /// Counters of tables and partitions.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct UsageMetrics {
     places: Mutex<Places>,
     slots: Sharded<Slots>,
     heat: Heat,
 }
 
-impl Figures {
+impl UsageMetrics {
     /// The slot of a table. `name` is its original spelling.
     pub fn slot(&self, account: &str, folded: &str, name: &str) -> Slot {
         let mut places = self.locked();
@@ -151,19 +151,19 @@ impl Figures {
     }
 
     /// The counters of each table, by name; the last entry, without a name, is for all others.
-    pub fn tables(&self) -> Vec<TableFigures> {
+    pub fn tables(&self) -> Vec<TableUsage> {
         let places = self.locked();
-        let mut tables: Vec<TableFigures> = places
+        let mut tables: Vec<TableUsage> = places
             .taken
             .iter()
-            .map(|((account, _), (slot, name))| TableFigures {
+            .map(|((account, _), (slot, name))| TableUsage {
                 account: account.to_string(),
                 table: name.clone(),
                 counts: self.counts(*slot),
             })
             .collect();
         tables.sort_by(|a, b| (&a.account, &a.table).cmp(&(&b.account, &b.table)));
-        tables.push(TableFigures {
+        tables.push(TableUsage {
             account: String::new(),
             table: String::new(),
             counts: self.counts(Slot::OTHER),
@@ -196,20 +196,20 @@ impl Figures {
 mod tests {
     use super::*;
 
-    fn told(figures: &Figures) -> Vec<(String, u64)> {
-        figures.tables().into_iter().map(|table| (table.table, table.counts.requests)).collect()
+    fn told(usage: &UsageMetrics) -> Vec<(String, u64)> {
+        usage.tables().into_iter().map(|table| (table.table, table.counts.requests)).collect()
     }
 
     #[test]
     fn tables_beyond_the_bound_share_a_slot() {
-        let figures = Figures::default();
+        let usage = UsageMetrics::default();
         for number in 0..TABLES_MAX + 5 {
             let name = format!("T{number:03}");
-            let slot = figures.slot("acct", &name.to_lowercase(), &name);
-            assert_eq!(slot, figures.slot("acct", &name.to_lowercase(), &name));
-            figures.read(slot, 1, 1);
+            let slot = usage.slot("acct", &name.to_lowercase(), &name);
+            assert_eq!(slot, usage.slot("acct", &name.to_lowercase(), &name));
+            usage.read(slot, 1, 1);
         }
-        let told = told(&figures);
+        let told = told(&usage);
         assert_eq!(told.len(), TABLES_MAX + 1);
         assert_eq!((&*told[0].0, told[0].1), ("T000", 1));
         assert_eq!((&*told[TABLES_MAX].0, told[TABLES_MAX].1), ("", 5));
@@ -217,23 +217,23 @@ mod tests {
 
     #[test]
     fn a_released_slot_starts_from_zero() {
-        let figures = Figures::default();
-        let first = figures.slot("acct", "first", "First");
-        figures.wrote(first, 3);
-        figures.release("acct", "first");
-        figures.release("acct", "unknown");
-        assert_eq!(figures.slot("acct", "second", "Second"), first);
-        assert_eq!(told(&figures), [("Second".to_owned(), 0), (String::new(), 0)]);
+        let usage = UsageMetrics::default();
+        let first = usage.slot("acct", "first", "First");
+        usage.wrote(first, 3);
+        usage.release("acct", "first");
+        usage.release("acct", "unknown");
+        assert_eq!(usage.slot("acct", "second", "Second"), first);
+        assert_eq!(told(&usage), [("Second".to_owned(), 0), (String::new(), 0)]);
     }
 
     #[test]
     fn counts() {
-        let figures = Figures::default();
-        let slot = figures.slot("acct", "t", "T");
-        figures.read(slot, 10, 2);
-        figures.wrote(slot, 100);
-        figures.wrote(slot, 0);
+        let usage = UsageMetrics::default();
+        let slot = usage.slot("acct", "t", "T");
+        usage.read(slot, 10, 2);
+        usage.wrote(slot, 100);
+        usage.wrote(slot, 0);
         let expected = TableCounts { requests: 3, rows_read: 10, rows_returned: 2, rows_written: 100 };
-        assert_eq!(figures.tables()[0].counts, expected);
+        assert_eq!(usage.tables()[0].counts, expected);
     }
 }

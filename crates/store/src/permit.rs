@@ -13,19 +13,19 @@ use crate::limits::{COMMIT_BYTES_MIN, COMMIT_READ_BYTES_MAX, QUEUE_BYTES_MAX, QU
 
 /// All permits together.
 #[derive(Debug)]
-pub struct Places(Arc<Semaphore>);
+pub struct Permits(Arc<Semaphore>);
 
-impl Places {
+impl Permits {
     /// Room for [`QUEUE_BYTES_MAX`].
     pub fn new() -> Self {
         Self(Arc::new(Semaphore::new(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES)))
     }
 
     /// Waits for a permit for a job of this many bytes.
-    pub async fn take(&self, bytes: usize) -> Result<Place> {
+    pub async fn take(&self, bytes: usize) -> Result<Permit> {
         let room = bytes.max(COMMIT_BYTES_MIN);
         let permit = Arc::clone(&self.0).acquire_many_owned(units(room)).await.map_err(|_| closed())?;
-        Ok(Place { all: Arc::clone(&self.0), permit, free: room - bytes, read: 0 })
+        Ok(Permit { all: Arc::clone(&self.0), permit, free: room - bytes, read: 0 })
     }
 
     /// Rejects all further jobs.
@@ -36,7 +36,7 @@ impl Places {
 
 /// The permit of one job, released on drop.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     all: Arc<Semaphore>,
     permit: OwnedSemaphorePermit,
     /// Unused bytes of the permit.
@@ -45,7 +45,7 @@ pub struct Place {
     read: usize,
 }
 
-impl Place {
+impl Permit {
     /// Extends the permit for a row that was read for the job; `false` if no memory is available now.
     pub fn keep(&mut self, bytes: usize) -> bool {
         if self.read + bytes > COMMIT_READ_BYTES_MAX {
@@ -73,22 +73,22 @@ mod tests {
 
     #[tokio::test]
     async fn rows_that_were_read_count_and_are_given_back() {
-        let places = Places::new();
-        let all = places.0.available_permits();
-        let mut place = places.take(100).await.unwrap();
+        let permits = Permits::new();
+        let all = permits.0.available_permits();
+        let mut permit = permits.take(100).await.unwrap();
         let least = COMMIT_BYTES_MIN / QUEUE_UNIT_BYTES;
-        assert!(place.keep(COMMIT_BYTES_MIN - 100), "what is left of the least that a job takes");
-        assert_eq!(places.0.available_permits(), all - least);
-        assert!(place.keep(1));
-        assert_eq!(places.0.available_permits(), all - least - 1);
-        assert!(!place.keep(COMMIT_READ_BYTES_MAX), "one job does not take everything");
-        drop(place);
-        assert_eq!(places.0.available_permits(), all);
+        assert!(permit.keep(COMMIT_BYTES_MIN - 100), "what is left of the least that a job takes");
+        assert_eq!(permits.0.available_permits(), all - least);
+        assert!(permit.keep(1));
+        assert_eq!(permits.0.available_permits(), all - least - 1);
+        assert!(!permit.keep(COMMIT_READ_BYTES_MAX), "one job does not take everything");
+        drop(permit);
+        assert_eq!(permits.0.available_permits(), all);
 
-        let full = places.take(QUEUE_BYTES_MAX - COMMIT_BYTES_MIN).await.unwrap();
-        let mut place = places.take(0).await.unwrap();
-        assert!(place.keep(COMMIT_BYTES_MIN) && !place.keep(1), "nobody waits for more");
+        let full = permits.take(QUEUE_BYTES_MAX - COMMIT_BYTES_MIN).await.unwrap();
+        let mut permit = permits.take(0).await.unwrap();
+        assert!(permit.keep(COMMIT_BYTES_MIN) && !permit.keep(1), "nobody waits for more");
         drop(full);
-        assert!(place.keep(1));
+        assert!(permit.keep(1));
     }
 }

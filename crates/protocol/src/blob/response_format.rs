@@ -9,7 +9,7 @@ use crate::Head;
 
 /// The format of the response to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shape {
+pub struct ResponseFormat {
     /// Is it the response to HEAD?
     pub is_head: bool,
     /// Did the client send the MD5 of the body or of the source? Then the response repeats it instead of the CRC-64.
@@ -60,7 +60,7 @@ pub struct Listing {
     pub has_metadata: bool,
 }
 
-impl Shape {
+impl ResponseFormat {
     pub(super) fn of(head: &Head<'_>, params: &Params<'_>) -> Self {
         let sent_md5 =
             ["Content-MD5", "x-ms-source-content-md5"].iter().any(|name| head.get_filled(name).is_some());

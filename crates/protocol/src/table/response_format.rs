@@ -46,7 +46,7 @@ pub struct Select {
 
 /// The format of the response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct ResponseFormat {
     /// The format of its body.
     pub format: Format,
     /// What `Prefer` asked for.
@@ -55,7 +55,7 @@ pub struct Shape {
     pub select: Option<Select>,
 }
 
-impl Shape {
+impl ResponseFormat {
     /// The format of the response to a request that could not be parsed.
     pub fn fallback(version: ApiVersion) -> Self {
         Self { format: Format::default_of(version), prefer: None, select: None }

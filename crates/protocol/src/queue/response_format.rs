@@ -4,7 +4,7 @@ use crate::http::params::Params;
 
 /// The format of the response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct ResponseFormat {
     /// The parameters that a listing repeats.
     pub listing: Option<Box<Listing>>,
 }

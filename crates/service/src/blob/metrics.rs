@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::Figure;
+use lazuli_engine::Metric;
 
 use super::core::Core;
 
@@ -18,39 +18,39 @@ pub struct Counters {
 }
 
 impl Core {
-    pub fn figures(&self) -> Vec<Figure> {
+    pub fn metrics(&self) -> Vec<Metric> {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let Counters { released_bytes, swept_blobs, scans } = &self.counters;
         let events = self.outbox.as_ref().map(|outbox| {
-            Figure::gauge(
+            Metric::gauge(
                 "blob_events_waiting",
                 "Blobs with events that are not delivered yet.",
                 outbox.len() as u64,
             )
         });
-        let mut figures = vec![
-            Figure::gauge(
+        let mut metrics = vec![
+            Metric::gauge(
                 "blob_sweep_waiting",
                 "Blobs waiting to be searched for unused content.",
                 self.todo.len() as u64,
             ),
-            Figure::counter(
+            Metric::counter(
                 "blob_swept_total",
                 "Blobs that were searched for unused content.",
                 read(swept_blobs),
             ),
-            Figure::counter(
+            Metric::counter(
                 "blob_sweep_scans_total",
                 "Searches of all rows for unused content.",
                 read(scans),
             ),
-            Figure::counter(
+            Metric::counter(
                 "blob_released_bytes_total",
                 "Bytes of blob content released.",
                 read(released_bytes),
             ),
         ];
-        figures.extend(events);
-        figures
+        metrics.extend(events);
+        metrics
     }
 }

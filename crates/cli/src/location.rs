@@ -10,13 +10,13 @@ use crate::engine_url::EngineUrl;
 
 /// A store in a directory.
 #[derive(Args)]
-pub struct Place {
+pub struct StoreLocation {
     /// Data directory [default: as for serve: LAZULI_LOCATION, or the configuration file, or lazuli-data]
     #[arg(short = 'l', long, value_name = "DIR")]
     location: Option<PathBuf>,
 }
 
-impl Place {
+impl StoreLocation {
     /// The directory.
     pub fn directory(&self, root: &Command) -> Result<PathBuf, String> {
         if let Some(named) = &self.location {

@@ -4,7 +4,7 @@ use lazuli_protocol::http::percent;
 
 /// A request: everything but the account, the date and the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct StorageRequest {
     /// The HTTP verb.
     pub method: &'static str,
     /// The path below the account, escaped; empty for the account itself.
@@ -19,7 +19,7 @@ pub struct Call {
     pub is_repeatable: bool,
 }
 
-impl Call {
+impl StorageRequest {
     /// A request on a path of names, which are escaped here.
     pub fn new(method: &'static str, names: &[&str]) -> Self {
         let mut path = String::new();
@@ -125,8 +125,9 @@ mod tests {
 
     #[test]
     fn names_and_values_are_escaped() {
-        let call = Call::new("GET", &["files", "a b/ü?.txt"]).with("comp", "x&y").maybe("n", None::<u8>);
+        let call =
+            StorageRequest::new("GET", &["files", "a b/ü?.txt"]).with("comp", "x&y").maybe("n", None::<u8>);
         assert_eq!(call.target(), "/files/a%20b/%C3%BC%3F.txt?comp=x%26y");
-        assert!(call.is_repeatable && !Call::new("PUT", &[]).is_repeatable);
+        assert!(call.is_repeatable && !StorageRequest::new("PUT", &[]).is_repeatable);
     }
 }
