@@ -29,7 +29,8 @@ Examples:
 Workloads:
   table  insert insert-one upsert get mix egt page scan full hot
   queue  queue-put queue-get queue-delete queue-drain queue-peek queue-pairs queue-deep queue-hidden queue-expired
-  blob   blob-put-4k blob-get-4k blob-put-4m blob-get-4m blob-range blob-blocks blob-list blob-delimiter blob-deep")]
+  blob   blob-put-4k blob-get-4k blob-put-4m blob-get-4m blob-range blob-blocks blob-list blob-delimiter blob-deep
+         blob-append blob-page blob-tags")]
 pub struct Bench {
     /// Run only this workload, or all of this service (table, queue, blob); may be repeated
     #[arg(long, value_name = "NAME", value_parser = workload)]

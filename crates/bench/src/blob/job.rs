@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    BLOCK_BYTES, BLOCKS, LARGE_BYTES, MIB, PAGE_NAMES, PREFIXES, RANGE_BYTES, SMALL_BYTES, Work, request,
+    BLOCK_BYTES, BLOCKS, LARGE_BYTES, MIB, PAGE_NAMES, PREFIXES, RANGE_BYTES, SMALL_BYTES, TAGGED, Work,
+    request,
 };
 use crate::contestant::Step;
 use crate::process::{Process, Server};
@@ -13,7 +14,7 @@ use crate::{Options, file};
 
 /// The container that is used.
 pub(super) const CONTAINER: &str = "bench";
-/// The name of the blob that is read in ranges.
+/// The name of the blob that is read in ranges, or written in pages.
 pub(super) const RANGE_BLOB: &str = "large";
 /// Large blobs that are read.
 pub(super) const LARGE_BLOBS: u64 = 4;
@@ -29,10 +30,12 @@ pub struct Job {
     pub(super) variant: u64,
     /// Small blobs that are there to be read or listed.
     pub(super) blobs: u64,
-    /// Size of the blob that is read in ranges.
+    /// Size of the blob that is read in ranges, or written in pages.
     pub(super) range_blob_bytes: u64,
     /// Where the last page of a listing starts.
     pub(super) marker: Arc<std::sync::OnceLock<String>>,
+    /// The number of the blob that is appended to. A full one is replaced by the next.
+    pub(super) log: Arc<AtomicU64>,
 }
 
 impl Job {
@@ -40,11 +43,11 @@ impl Job {
         let blobs = match work {
             Work::List => options.deep,
             Work::Delimiter => PREFIXES * variant,
-            Work::Deep => variant,
+            Work::Deep | Work::Tags => variant,
             _ => options.entities as u64,
         };
         let range_blob_bytes = options.blob_mib * MIB as u64;
-        Self { work, variant, blobs, range_blob_bytes, marker: Arc::default() }
+        Self { work, variant, blobs, range_blob_bytes, marker: Arc::default(), log: Arc::default() }
     }
 
     /// Creates the container and what the workload reads.
@@ -87,6 +90,13 @@ impl Job {
                 Ok(Step::Done(PREFIXES))
             }
             Work::Deep => self.cycle(session).await,
+            Work::Append => self.append(session).await,
+            Work::Page => self.write_page(session).await,
+            Work::Tags => {
+                let tag = tag(session.below(self.blobs));
+                session.send(request::find(&session.account, &tag), &[200]).await?;
+                Ok(Step::Done(1))
+            }
         }
     }
 
@@ -138,11 +148,41 @@ impl Job {
         session.send(request::delete(&session.account, CONTAINER, &name), &[202]).await?;
         Ok(Step::Done(1))
     }
+
+    /// Appends to the blob of the moment. Azure allows 50,000 appends to a blob, so the first connection that is rejected
+    /// creates the next blob for all.
+    async fn append(&self, session: &mut Session) -> Result<Step, String> {
+        loop {
+            let number = self.log.load(Ordering::Relaxed);
+            let content = vec![b'x'; SMALL_BYTES];
+            let request = request::append(&session.account, CONTAINER, &name(number), content);
+            if session.send(request, &[201, 409]).await?.status != 409 {
+                return Ok(Step::Done(1));
+            }
+            let request = request::create_append_blob(&session.account, CONTAINER, &name(number + 1));
+            session.send(request.with("If-None-Match", "*"), &[201, 409]).await?;
+            self.log.fetch_max(number + 1, Ordering::Relaxed);
+        }
+    }
+
+    async fn write_page(&self, session: &mut Session) -> Result<Step, String> {
+        let bytes = SMALL_BYTES as u64;
+        let from = session.below(self.range_blob_bytes / bytes) * bytes;
+        let content = vec![b'x'; SMALL_BYTES];
+        let request = request::put_pages(&session.account, CONTAINER, RANGE_BLOB, from, content);
+        session.send(request, &[201]).await?;
+        Ok(Step::Done(1))
+    }
 }
 
 /// The name of a blob by its number.
 pub(super) fn name(number: u64) -> String {
     format!("b{number:012}")
+}
+
+/// The tag of a blob by its number: [`TAGGED`] blobs have the same.
+pub(super) fn tag(number: u64) -> String {
+    format!("g{:012}", number / TAGGED)
 }
 
 /// The id of a block: Base64 of five digits and padding.

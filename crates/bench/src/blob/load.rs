@@ -3,7 +3,7 @@
 use lazuli_model::Service;
 use lazuli_protocol::http::percent;
 
-use super::job::{CONTAINER, Job, LARGE_BLOBS, RANGE_BLOB, block_id, name};
+use super::job::{CONTAINER, Job, LARGE_BLOBS, RANGE_BLOB, block_id, name, tag};
 use super::{BLOCK_BYTES, LARGE_BYTES, PREFIXES, SMALL_BYTES, Work, request};
 use crate::load::in_parallel;
 use crate::process::Process;
@@ -29,6 +29,16 @@ pub async fn prepare(job: &Job, process: &Process) -> Result<(), String> {
             put_all(process, job.blobs, TINY_BYTES, in_folder).await
         }
         Work::Deep => put_all(process, job.blobs, SMALL_BYTES, name).await,
+        Work::Append => {
+            let request = request::create_append_blob(&session.account, CONTAINER, &name(0));
+            session.send(request, &[201]).await.map(drop)
+        }
+        Work::Page => {
+            let size = job.range_blob_bytes;
+            let request = request::create_page_blob(&session.account, CONTAINER, RANGE_BLOB, size);
+            session.send(request, &[201]).await.map(drop)
+        }
+        Work::Tags => put_tagged(process, job.blobs).await,
         Work::PutSmall | Work::PutLarge | Work::Blocks => Ok(()),
     }
 }
@@ -38,6 +48,16 @@ async fn put_all(process: &Process, count: u64, bytes: usize, name: fn(u64) -> S
         let content = vec![b'x'; bytes];
         let request = request::put(&session.account, CONTAINER, &name(number), content);
         session.send(request, &[201]).await?;
+        Ok(session)
+    })
+    .await
+}
+
+async fn put_tagged(process: &Process, count: u64) -> Result<(), String> {
+    in_parallel(process, Service::Blob, count, |mut session, number| async move {
+        let content = vec![b'x'; TINY_BYTES];
+        let request = request::put(&session.account, CONTAINER, &name(number), content);
+        session.send(request.with("x-ms-tags", format!("group={}", tag(number))), &[201]).await?;
         Ok(session)
     })
     .await

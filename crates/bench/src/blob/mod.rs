@@ -22,6 +22,8 @@ const BLOCKS: usize = 4;
 const SHALLOW: u64 = 1_000;
 /// Names that a page of a listing returns at most.
 const PAGE_NAMES: u64 = 5_000;
+/// Blobs that carry the same tag.
+const TAGGED: u64 = 10;
 /// Prefixes that a listing with a delimiter returns.
 const PREFIXES: u64 = 1_000;
 const MIB: usize = 1024 * 1024;
@@ -51,11 +53,17 @@ pub enum Work {
     Delimiter,
     /// Put, get and delete in a container with many blobs, compared with a container of a thousand.
     Deep,
+    /// Appends 4 KiB, all connections to one blob.
+    Append,
+    /// Writes 4 KiB at random places of one page blob.
+    Page,
+    /// Finds ten blobs by their tag among many, compared with a thousand.
+    Tags,
 }
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 9] = [
+    pub const ALL: [Work; 12] = [
         Work::PutSmall,
         Work::GetSmall,
         Work::PutLarge,
@@ -65,6 +73,9 @@ impl Work {
         Work::List,
         Work::Delimiter,
         Work::Deep,
+        Work::Append,
+        Work::Page,
+        Work::Tags,
     ];
 
     /// Its name on the command line.
@@ -79,6 +90,9 @@ impl Work {
             Work::List => "blob-list",
             Work::Delimiter => "blob-delimiter",
             Work::Deep => "blob-deep",
+            Work::Append => "blob-append",
+            Work::Page => "blob-page",
+            Work::Tags => "blob-tags",
         }
     }
 
@@ -120,6 +134,8 @@ impl Work {
                 vec![Plan::ours(options.deep / PREFIXES), Plan::also_ours("10 per prefix", 10, SAME_GOAL)]
             }
             Work::Deep => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, DEEP_GOAL)],
+            Work::Append | Work::Page => vec![Plan::ours(0), Plan::bare(0, 0.40)],
+            Work::Tags => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, SAME_GOAL)],
         }
     }
 }

@@ -56,3 +56,39 @@ pub fn put_block_list(account: &Account, container: &str, name: &str, ids: &[Str
 pub fn list(account: &Account, container: &str, rest: &str) -> Request {
     account.request("GET", &format!("/{container}?restype=container&comp=list&maxresults=5000{rest}"))
 }
+
+/// Creates an append blob.
+pub fn create_append_blob(account: &Account, container: &str, name: &str) -> Request {
+    account.request("PUT", &format!("/{container}/{name}")).with("x-ms-blob-type", "AppendBlob")
+}
+
+/// Appends a block.
+pub fn append(account: &Account, container: &str, name: &str, content: Vec<u8>) -> Request {
+    account
+        .request("PUT", &format!("/{container}/{name}?comp=appendblock"))
+        .with("Content-Type", "application/octet-stream")
+        .body(content)
+}
+
+/// Creates a page blob of this many bytes.
+pub fn create_page_blob(account: &Account, container: &str, name: &str, bytes: u64) -> Request {
+    account
+        .request("PUT", &format!("/{container}/{name}"))
+        .with("x-ms-blob-type", "PageBlob")
+        .with("x-ms-blob-content-length", bytes.to_string())
+}
+
+/// Writes pages.
+pub fn put_pages(account: &Account, container: &str, name: &str, from: u64, content: Vec<u8>) -> Request {
+    account
+        .request("PUT", &format!("/{container}/{name}?comp=page"))
+        .with("x-ms-page-write", "update")
+        .with("x-ms-range", format!("bytes={from}-{}", from + content.len() as u64 - 1))
+        .with("Content-Type", "application/octet-stream")
+        .body(content)
+}
+
+/// Finds the blobs whose tag `group` has this value.
+pub fn find(account: &Account, value: &str) -> Request {
+    account.request("GET", &format!("/?comp=blobs&where=%22group%22%3D%27{value}%27"))
+}
