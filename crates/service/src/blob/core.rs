@@ -9,7 +9,7 @@ use lazuli_engine::{Clock, Engine, Row};
 use lazuli_model::blob::{BlobName, ContainerName};
 use lazuli_model::{DateTime, ErrorCode, Guid};
 
-use super::append::Folds;
+use super::append::{Appends, Folds};
 use super::copy::Fetch;
 use super::event::{Origin, Outbox};
 use super::keep::Keeps;
@@ -72,6 +72,7 @@ pub struct Core {
     pub todo: Arc<Todo>,
     pub counters: Counters,
     pub folds: Folds,
+    pub appends: Appends,
     /// Events to deliver, if events are enabled.
     pub outbox: Option<Outbox>,
     pub options: BlobOptions,

@@ -103,6 +103,7 @@ impl Blobs {
             todo: Default::default(),
             counters: Default::default(),
             folds: Default::default(),
+            appends: Default::default(),
             outbox: options.events.then(Default::default),
             options,
         }))

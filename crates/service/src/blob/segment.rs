@@ -54,6 +54,14 @@ impl Part {
         }
     }
 
+    /// Number of bytes that are in the row itself.
+    pub fn inline_bytes(&self) -> usize {
+        match self {
+            Part::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// The piece that contains it, if any.
     pub fn piece(&self) -> Option<&Piece> {
         match self {

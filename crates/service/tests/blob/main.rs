@@ -12,6 +12,7 @@
 //! | soft delete | `deleted.rs` |
 //! | versions | `versions.rs` |
 //! | tiers and the way out of the archive | `tiers.rs` |
+//! | appends that share a commit | `append_batches.rs` |
 //! | append blobs: concurrent appends, folding, seal | `appends.rs` |
 //! | page blobs, by example and beside a model | `pages.rs`, `page_model.rs` |
 //! | copies from other servers | `remote.rs` |
@@ -22,6 +23,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
 
 mod access;
+mod append_batches;
 mod appends;
 mod blobs;
 mod conditions;

@@ -12,6 +12,7 @@ use lazuli_model::blob::write::Body;
 use lazuli_model::blob::{BlobKind, BlobName, ContainerName};
 use lazuli_model::{ErrorCode, Metadata};
 
+use super::tail::Grow;
 use super::{ATTEMPTS_MAX, Target, parts_of};
 use crate::blob::commit::Step;
 use crate::blob::core::{At, Core, name_of, tables_in, tables_of};
@@ -56,8 +57,10 @@ impl Core {
         for _ in 0..ATTEMPTS_MAX {
             let Some(target) = self.log_target(&at, bytes_max).await? else { return Ok(false) };
             let rule = log_rule(target, length, annotate.clone());
-            match self.grow(&at, target, &parts, rule).await {
+            let grow = Arc::new(Grow::new(parts.clone(), self.content.inline_max()));
+            match self.grow(&at, target, &grow, rule).await {
                 Ok(Some(())) => {
+                    self.fold_if_due(&at, target.generation, grow.fill()).await;
                     received.body.settle(&Ok(()));
                     return Ok(true);
                 }

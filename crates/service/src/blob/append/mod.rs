@@ -4,9 +4,10 @@
 //! move to a run that never changes again. So an append costs the same however long the blob is.
 //!
 //! What must stay true:
-//! - An append is one commit of head and tail. Both are updates, so concurrent appends never conflict.
+//! - An append is part of one commit of head and tail. Both are updates, so concurrent appends never conflict.
 //! - Bytes of a run never change. A snapshot or a reader therefore only needs the size that the blob had.
 
+mod batch;
 mod fold;
 mod log;
 mod tail;
@@ -17,12 +18,11 @@ use lazuli_engine::{Change, Condition, Write};
 use lazuli_model::blob::condition::AppendConditions;
 use lazuli_model::blob::limits::APPENDS_MAX;
 use lazuli_model::blob::operation::BlobRequest;
-use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::protection::EncryptionView;
 use lazuli_model::blob::write::{Body, Settings};
 use lazuli_model::blob::{BlobKind, Outcome};
 use lazuli_model::{ErrorCode, OperationKind};
 
+pub use batch::Appends;
 pub use fold::Folds;
 pub use log::Annotate;
 
@@ -31,11 +31,11 @@ use super::core::{At, Core};
 use super::guard::{Guard, not_archived, not_immutable, not_pending, of_kind};
 use super::keyspace::{self, Generation, Slot};
 use super::put::{Replacement, settled};
-use super::record::{Head, Revision, Stored, stamp};
+use super::record::{Head, Revision, Stored};
 use super::segment::{Entry, Part, Segment};
-use super::upload::{Installed, Received, UploadedContent};
+use super::upload::{Installed, UploadedContent};
 use crate::stream::Source;
-use crate::{Error, Grant, Result};
+use crate::{Grant, Result};
 use tail::Grow;
 
 /// Attempts while the blob is replaced between reading and committing. Other appends are no reason to try again.
@@ -60,13 +60,6 @@ struct Target {
     is_new: bool,
 }
 
-/// An append that is durable.
-struct Appended {
-    written: Written,
-    offset: u64,
-    committed_blocks: u32,
-}
-
 impl Core {
     /// Put Blob of an append blob.
     pub async fn create_append(
@@ -89,7 +82,7 @@ impl Core {
 
     /// Append Block with a body.
     pub async fn append_block(
-        &self,
+        self: &Arc<Self>,
         grant: &Grant,
         request: BlobRequest,
         body: Body,
@@ -112,30 +105,6 @@ impl Core {
         append.check(&blob, length)
     }
 
-    /// Appends bytes that were received.
-    pub async fn append_received(&self, at: &At, append: Append, received: Received) -> Result<Outcome> {
-        let Received { mut body, length, digested } = received;
-        let parts = parts_of(&body);
-        body.committing(self.clock().ticks());
-        let appended = self.append_parts(at, &append, &parts, length).await;
-        body.settle(&appended);
-        let Appended { written, offset, committed_blocks } = appended?;
-        let written = Box::new(Written { digested, ..written });
-        Ok(Outcome::Appended { written, offset, committed_blocks })
-    }
-
-    async fn append_parts(&self, at: &At, append: &Append, parts: &[Part], length: u64) -> Result<Appended> {
-        for _ in 0..ATTEMPTS_MAX {
-            let target = self.target(at).await?;
-            match self.append_once(at, append, target, parts, length).await {
-                Ok(Some(appended)) => return Ok(appended),
-                Ok(None) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(lazuli_engine::Error::Conflict.into())
-    }
-
     /// The runs of the blob as it is. A blob whose copy has failed has none.
     async fn target(&self, at: &At) -> Result<Target> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
@@ -145,46 +114,27 @@ impl Core {
         })
     }
 
-    /// One commit; `None` if the blob has other runs by now.
-    async fn append_once(
-        &self,
-        at: &At,
-        append: &Append,
-        target: Target,
-        parts: &[Part],
-        length: u64,
-    ) -> Result<Option<Appended>> {
-        let rule = append_rule(append.clone(), target, length);
-        let Some((offset, committed_blocks, version, encryption)) =
-            self.grow(at, target, parts, rule).await?
-        else {
-            return Ok(None);
-        };
-        let written = Written { encryption, ..Written::new(stamp(version)) };
-        Ok(Some(Appended { written, offset, committed_blocks }))
-    }
-
-    /// One commit of head and tail; `None` if the blob has other runs by now.
+    /// One commit of head and tail; `None` if the blob has other runs by now. The rule decides what the tail gets.
     async fn grow<T: Send + 'static>(
         &self,
         at: &At,
         target: Target,
-        parts: &[Part],
+        grow: &Arc<Grow>,
         rule: impl Fn(Option<Head>, u64) -> Result<(Step, T)> + Send + Sync + 'static,
     ) -> Result<Option<T>> {
-        let grow = Arc::new(Grow::new(parts.to_vec(), self.content.inline_max()));
         let row = keyspace::named(target.generation, Slot::TAIL);
         let tail = if target.is_new {
-            insert(row, run(0, parts.to_vec()).encode())
+            insert(row, run(0, grow.parts()).encode())
         } else {
             Write { row: row.into(), condition: Condition::Exists, change: Change::Update(grow.clone()) }
         };
         let pin = self.pins.generation(at.tables.blobs, &at.name, target.generation);
         let decided = self.decide(at, rule, vec![tail]).await?;
         drop(pin);
-        let Decided::Done(done) = decided else { return Ok(None) };
-        self.fold_if_due(at, target.generation, grow.fill()).await;
-        Ok(Some(done))
+        Ok(match decided {
+            Decided::Done(done) => Some(done),
+            Decided::Refused => None,
+        })
     }
 
     /// Append Blob Seal. Sealing twice changes nothing.
@@ -239,38 +189,6 @@ impl Append {
             return Err(ErrorCode::BlockCountExceedsLimit.into());
         }
         Ok(self.conditions.check(blob.size, length)?)
-    }
-}
-
-/// Offset, number of appends, version, encryption.
-type Ruled = (u64, u32, u64, EncryptionView);
-
-/// Decides on the head. Rejects the commit with `Conflict` if the blob no longer has these runs.
-fn append_rule(
-    append: Append,
-    target: Target,
-    length: u64,
-) -> impl Fn(Option<Head>, u64) -> Result<(Step, Ruled)> + Send + Sync + 'static {
-    move |head, version| {
-        let mut head = head.unwrap_or_default();
-        let mut blob = append.guard.change(head.blob.take())?;
-        append.check(&blob, length)?;
-        let expected = Some(target.generation).filter(|_| !target.is_new);
-        if blob.content.generation() != expected {
-            return Err(lazuli_engine::Error::Conflict.into());
-        }
-        if target.is_new {
-            blob.content = Stored::Runs(target.generation);
-            head.marks.shape = version;
-        }
-        let offset = blob.size;
-        blob.size = offset.saturating_add(length);
-        blob.appends += 1;
-        blob.copy = None;
-        blob.touch(append.kind, version);
-        let ruled = (offset, blob.appends, version, blob.encryption.clone());
-        head.blob = Some(blob);
-        Ok((Step::Put(Box::new(head)), ruled))
     }
 }
 

@@ -52,16 +52,29 @@ impl Tail {
         self.parts.iter().map(Part::length).fold(0, u64::saturating_add)
     }
 
-    /// Adds a part. Small appends are joined.
-    fn push(&mut self, part: Part) {
-        match (self.parts.last_mut(), part) {
-            (Some(Part::Bytes(last)), Part::Bytes(more)) => {
-                let mut joined = BytesMut::with_capacity(last.len() + more.len());
-                joined.extend_from_slice(last);
-                joined.extend_from_slice(&more);
-                *last = joined.freeze();
+    /// Adds parts. Small appends are joined, each copied once.
+    fn extend(&mut self, parts: &[Part]) {
+        let mut rest = parts;
+        while let Some(first) = rest.first() {
+            let small = rest.iter().take_while(|part| matches!(part, Part::Bytes(_))).count();
+            if small == 0 {
+                self.parts.push(first.clone());
+                rest = &rest[1..];
+                continue;
             }
-            (_, part) => self.parts.push(part),
+            let last = match self.parts.last() {
+                Some(Part::Bytes(_)) => self.parts.pop(),
+                _ => None,
+            };
+            let joining = last.iter().chain(&rest[..small]);
+            let mut joined = BytesMut::with_capacity(joining.clone().map(Part::inline_bytes).sum());
+            for part in joining {
+                if let Part::Bytes(bytes) = part {
+                    joined.extend_from_slice(bytes);
+                }
+            }
+            self.parts.push(Part::Bytes(joined.freeze()));
+            rest = &rest[small..];
         }
     }
 
@@ -88,14 +101,7 @@ impl Tail {
 
     /// How full it is.
     pub fn fill(&self, inline_max: usize) -> Fill {
-        let bytes: usize = self
-            .parts
-            .iter()
-            .map(|part| match part {
-                Part::Bytes(bytes) => bytes.len(),
-                _ => 0,
-            })
-            .sum();
+        let bytes: usize = self.parts.iter().map(Part::inline_bytes).sum();
         let exceeds = |factor: usize| {
             self.parts.len() >= PARTS_MAX * factor || bytes >= inline_max * INLINE_FACTOR * factor
         };
@@ -109,14 +115,24 @@ impl Tail {
 
 /// Adds parts to a tail, inside a commit.
 pub struct Grow {
-    parts: Vec<Part>,
+    parts: Mutex<Vec<Part>>,
     inline_max: usize,
     fill: Mutex<Fill>,
 }
 
 impl Grow {
     pub fn new(parts: Vec<Part>, inline_max: usize) -> Self {
-        Self { parts, inline_max, fill: Mutex::default() }
+        Self { parts: Mutex::new(parts), inline_max, fill: Mutex::default() }
+    }
+
+    /// The parts that it adds.
+    pub fn parts(&self) -> Vec<Part> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces them: for a rule that decides in the same commit what is added.
+    pub fn set(&self, parts: Vec<Part>) {
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
     }
 
     /// How full the tail was after the commit.
@@ -128,9 +144,10 @@ impl Grow {
 impl Update for Grow {
     fn next(&self, current: Option<&Bytes>, _: Version) -> Result<Next, Rejected> {
         let mut tail = current.cloned().and_then(Tail::decode).ok_or(Rejected(0))?;
-        self.parts.iter().for_each(|part| tail.push(part.clone()));
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&parts);
         *self.fill.lock().unwrap_or_else(PoisonError::into_inner) = tail.fill(self.inline_max);
-        Ok(Next::Put(tail.encode()))
+        Ok(if parts.is_empty() { Next::Keep } else { Next::Put(tail.encode()) })
     }
 }
 
@@ -166,7 +183,7 @@ mod tests {
 
     fn grown(parts: Vec<Part>) -> Tail {
         let mut tail = Tail { start: 10, parts: Vec::new() };
-        parts.into_iter().for_each(|part| tail.push(part));
+        tail.extend(&parts);
         Tail::decode(tail.encode()).unwrap()
     }
 

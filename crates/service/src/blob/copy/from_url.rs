@@ -1,5 +1,7 @@
 //! Put Blob From URL, Put Block From URL, Append Block From URL and Put Page From URL.
 
+use std::sync::Arc;
+
 use lazuli_model::blob::condition::{AppendConditions, SequenceConditions};
 use lazuli_model::blob::copy::CopySource;
 use lazuli_model::blob::operation::{BlobRequest, PageSpan, PutFromUrl};
@@ -85,7 +87,7 @@ impl Core {
 
     /// Append Block From URL.
     pub async fn append_from_url(
-        &self,
+        self: &Arc<Self>,
         grant: &Grant,
         request: BlobRequest,
         source: CopySource,

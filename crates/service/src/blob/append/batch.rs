@@ -1,0 +1,264 @@
+//! Appends that wait for the same blob are committed together.
+//!
+//! Every commit writes the tail again, so a commit for each of many concurrent appends would write it many times over.
+//! One task for each blob takes all appends that wait, makes one commit of them, and goes on until none waits.
+//!
+//! What must stay true:
+//! - Each append is checked on the state that those before it leave, and has its own offset and its own ETag, as if it
+//!   were a commit of its own.
+//! - The task owns the content until the outcome is known, so it does not matter whether the caller still waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lazuli_model::blob::Outcome;
+use lazuli_model::blob::outcome::Written;
+use lazuli_model::blob::protection::EncryptionView;
+use tokio::sync::oneshot;
+
+use super::tail::{Fill, Grow};
+use super::{ATTEMPTS_MAX, Append, Target, parts_of};
+use crate::blob::commit::Step;
+use crate::blob::core::{At, Core};
+use crate::blob::record::{Head, Revision, Stored, stamp};
+use crate::blob::segment::Part;
+use crate::blob::upload::Received;
+use crate::{Error, Result};
+
+/// Appends of one commit.
+const BATCH_APPENDS_MAX: usize = 256;
+/// A commit takes no more appends beyond this many small bytes.
+const BATCH_BYTES_MAX: usize = 256 * 1024;
+
+/// The appends that wait, for each blob that has a task.
+#[derive(Default)]
+pub struct Appends(Mutex<HashMap<At, VecDeque<Waiting>>>);
+
+/// An append that waits for its commit.
+struct Waiting {
+    append: Append,
+    received: Received,
+    parts: Vec<Part>,
+    answer: oneshot::Sender<Result<Outcome>>,
+}
+
+/// An append as the commit decides on it.
+struct Candidate {
+    append: Append,
+    parts: Vec<Part>,
+    length: u64,
+}
+
+/// The outcome of each append, in order.
+type Decisions = Vec<Result<Accepted>>;
+
+/// An append that was accepted.
+struct Accepted {
+    offset: u64,
+    committed_blocks: u32,
+    version: u64,
+    encryption: EncryptionView,
+}
+
+impl Appends {
+    fn lock(&self) -> MutexGuard<'_, HashMap<At, VecDeque<Waiting>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an append; `true` if the blob has no task yet.
+    fn push(&self, at: &At, waiting: Waiting) -> bool {
+        let mut queues = self.lock();
+        if let Some(queue) = queues.get_mut(at) {
+            queue.push_back(waiting);
+            return false;
+        }
+        queues.insert(at.clone(), VecDeque::from([waiting]));
+        true
+    }
+
+    /// Takes the appends of the next commit; `None` if there are none, and the task ends.
+    fn take(&self, at: &At) -> Option<VecDeque<Waiting>> {
+        let mut queues = self.lock();
+        let queue = queues.get_mut(at)?;
+        if queue.is_empty() {
+            queues.remove(at);
+            return None;
+        }
+        let mut bytes = 0;
+        let is_full = |waiting: &Waiting| {
+            bytes += waiting.parts.iter().map(Part::inline_bytes).sum::<usize>();
+            bytes > BATCH_BYTES_MAX
+        };
+        let fitting = queue.iter().position(is_full).unwrap_or(queue.len());
+        Some(queue.drain(..fitting.clamp(1, BATCH_APPENDS_MAX).min(queue.len())).collect())
+    }
+}
+
+/// Lets a later append start a new task if this one panics.
+struct Task<'a> {
+    appends: &'a Appends,
+    at: &'a At,
+}
+
+impl Drop for Task<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.appends.lock().remove(self.at);
+        }
+    }
+}
+
+impl Core {
+    /// Appends bytes that were received.
+    pub async fn append_received(
+        self: &Arc<Self>,
+        at: &At,
+        append: Append,
+        mut received: Received,
+    ) -> Result<Outcome> {
+        let parts = parts_of(&received.body);
+        received.body.committing(self.clock().ticks());
+        let (answer, answered) = oneshot::channel();
+        if self.appends.push(at, Waiting { append, received, parts, answer }) {
+            let (core, at) = (Arc::clone(self), at.clone());
+            tokio::spawn(async move { core.append_waiting(&at).await });
+        }
+        answered.await.unwrap_or_else(|_| {
+            Err(lazuli_engine::Error::Unknown("the task that appends has ended".into()).into())
+        })
+    }
+
+    async fn append_waiting(&self, at: &At) {
+        let _task = Task { appends: &self.appends, at };
+        while let Some(batch) = self.appends.take(at) {
+            self.append_batch(at, batch).await;
+        }
+    }
+
+    /// Commits appends and tells their callers the outcome.
+    async fn append_batch(&self, at: &At, mut batch: VecDeque<Waiting>) {
+        let mut attempts = 0;
+        while !batch.is_empty() {
+            let target = match self.target(at).await {
+                Ok(target) => target,
+                Err(error) => return fail(batch, &error),
+            };
+            // The first append to a blob without runs creates them.
+            let count = if target.is_new { 1 } else { batch.len() };
+            match self.append_once(at, target, batch.iter().take(count)).await {
+                Ok(Some((decided, fill))) => {
+                    attempts = 0;
+                    for (waiting, accepted) in batch.drain(..decided.len()).zip(decided) {
+                        waiting.finish(accepted);
+                    }
+                    self.fold_if_due(at, target.generation, fill).await;
+                }
+                // Only a new blob's append rejects its commit.
+                Err(Error::Refused(failure)) => {
+                    attempts = 0;
+                    fail(batch.drain(..1), &Error::Refused(failure));
+                }
+                Ok(None) | Err(Error::Engine(lazuli_engine::Error::Conflict)) if attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                }
+                Ok(None) => return fail(batch, &lazuli_engine::Error::Conflict.into()),
+                Err(error) => return fail(batch, &error),
+            }
+        }
+    }
+
+    /// One commit. Returns the outcomes of the first appends, as many as it decided on, and how full the tail is; `None` if
+    /// the blob has other runs by now.
+    async fn append_once(
+        &self,
+        at: &At,
+        target: Target,
+        batch: impl Iterator<Item = &Waiting>,
+    ) -> Result<Option<(Decisions, Fill)>> {
+        let candidates: Vec<Candidate> = batch.map(Waiting::candidate).collect();
+        let first = candidates.first().map(|first| first.parts.clone()).unwrap_or_default();
+        let grow = Arc::new(Grow::new(first, self.content.inline_max()));
+        let rule = batch_rule(candidates, target, Arc::clone(&grow));
+        let decided = self.grow(at, target, &grow, rule).await?;
+        Ok(decided.map(|decided| (decided, grow.fill())))
+    }
+}
+
+impl Waiting {
+    fn candidate(&self) -> Candidate {
+        Candidate { append: self.append.clone(), parts: self.parts.clone(), length: self.received.length }
+    }
+
+    fn finish(self, accepted: Result<Accepted>) {
+        let Received { body, digested, .. } = self.received;
+        body.settle(&accepted);
+        let outcome = accepted.map(|Accepted { offset, committed_blocks, version, encryption }| {
+            let written = Box::new(Written { encryption, digested, ..Written::new(stamp(version)) });
+            Outcome::Appended { written, offset, committed_blocks }
+        });
+        // A caller that no longer waits needs no outcome.
+        let _ = self.answer.send(outcome);
+    }
+}
+
+fn fail(batch: impl IntoIterator<Item = Waiting>, error: &Error) {
+    batch.into_iter().for_each(|waiting| waiting.finish(Err(error.clone())));
+}
+
+/// Decides on the head, for one append after the other. Rejects the commit with `Conflict` if the blob no longer has these
+/// runs.
+fn batch_rule(
+    candidates: Vec<Candidate>,
+    target: Target,
+    grow: Arc<Grow>,
+) -> impl Fn(Option<Head>, u64) -> Result<(Step, Decisions)> + Send + Sync + 'static {
+    move |head, version| {
+        let mut head = head.unwrap_or_default();
+        // Each append needs a version of its own, after that of the last change and up to that of the commit.
+        let changed = head.blob.as_ref().map_or(0, |blob| blob.changed);
+        let count = version.saturating_sub(changed).clamp(1, candidates.len() as u64);
+        let (mut decided, mut parts) = (Vec::with_capacity(candidates.len()), Vec::new());
+        for (candidate, version) in candidates.iter().zip(version + 1 - count..=version) {
+            match candidate.next(head.blob.as_ref(), target, version) {
+                Ok((blob, accepted)) => {
+                    parts.extend(candidate.parts.iter().cloned());
+                    head.blob = Some(blob);
+                    decided.push(Ok(accepted));
+                }
+                Err(Error::Refused(failure)) if !target.is_new => decided.push(Err(failure.into())),
+                Err(error) => return Err(error),
+            }
+        }
+        grow.set(parts);
+        if decided.iter().all(Result::is_err) {
+            return Ok((Step::Keep, decided));
+        }
+        if target.is_new {
+            head.marks.shape = version;
+        }
+        Ok((Step::Put(Box::new(head)), decided))
+    }
+}
+
+impl Candidate {
+    /// The blob after this append.
+    fn next(&self, blob: Option<&Revision>, target: Target, version: u64) -> Result<(Revision, Accepted)> {
+        let mut blob = self.append.guard.change(blob.cloned())?;
+        self.append.check(&blob, self.length)?;
+        let expected = Some(target.generation).filter(|_| !target.is_new);
+        if blob.content.generation() != expected {
+            return Err(lazuli_engine::Error::Conflict.into());
+        }
+        if target.is_new {
+            blob.content = Stored::Runs(target.generation);
+        }
+        let offset = blob.size;
+        blob.size = offset.saturating_add(self.length);
+        blob.appends += 1;
+        blob.copy = None;
+        blob.touch(self.append.kind, version);
+        let encryption = blob.encryption.clone();
+        let accepted = Accepted { offset, committed_blocks: blob.appends, version, encryption };
+        Ok((blob, accepted))
+    }
+}
