@@ -53,6 +53,8 @@ pub enum Arity {
     MaybeValue,
     /// Any number of values.
     List,
+    /// The same, or on without a value.
+    MaybeList,
 }
 
 /// The source of a setting's value.
@@ -84,6 +86,7 @@ fn setting((arg, long): (&Arg, &str)) -> Setting {
     let values = arg.get_num_args().unwrap_or_default();
     let shape = match arg.get_action() {
         ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count => Arity::Switch,
+        ArgAction::Append if values.min_values() == 0 => Arity::MaybeList,
         ArgAction::Append => Arity::List,
         _ if values.min_values() == 0 => Arity::MaybeValue,
         _ => Arity::Value,
@@ -298,11 +301,15 @@ impl Setting {
             _ => None,
         };
         match (self.shape, switch) {
-            (Arity::Switch | Arity::MaybeValue, Some(true)) => Ok(vec![OsString::from(&self.flag)]),
-            (Arity::Switch | Arity::MaybeValue, Some(false)) => Ok(vec![]),
+            (Arity::Switch | Arity::MaybeValue | Arity::MaybeList, Some(true)) => {
+                Ok(vec![OsString::from(&self.flag)])
+            }
+            (Arity::Switch | Arity::MaybeValue | Arity::MaybeList, Some(false)) => Ok(vec![]),
             (Arity::Switch, None) => Err(format!("{}: expected true or false", self.variable)),
             (Arity::Value | Arity::MaybeValue, _) => Ok(vec![with(value)]),
-            (Arity::List, _) => Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect()),
+            (Arity::List | Arity::MaybeList, _) => {
+                Ok(text.split(',').map(|part| with(OsStr::new(part.trim()))).collect())
+            }
         }
     }
 

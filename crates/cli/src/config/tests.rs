@@ -34,7 +34,7 @@ fn every_flag_is_a_variable_and_a_key() {
         let (text, toml, wanted) = match setting.shape {
             Arity::Switch => ("true", "true", flag.clone()),
             Arity::Value | Arity::MaybeValue => ("7", "7", format!("{flag}=7")),
-            Arity::List => ("7", "['7']", format!("{flag}=7")),
+            Arity::List | Arity::MaybeList => ("7", "['7']", format!("{flag}=7")),
         };
         let from_file = merged(&[], &[], &format!("{key} = {toml}"));
         for (name, found) in [(key, from_file), (variable, merged(&[], &[(variable, text)], ""))] {
@@ -100,6 +100,12 @@ fn values_take_the_forms_of_toml() {
     check("trusted-proxy = ['10.0.0.1', '::1']", &["--trusted-proxy=10.0.0.1", "--trusted-proxy=::1"]);
     check("trusted-proxy = '10.0.0.1'", &["--trusted-proxy=10.0.0.1"]);
     check("quiet = false # not now", &[]);
+    check("blob-versioning = true", &["--blob-versioning"]);
+    check("blob-versioning = false", &[]);
+    check("blob-versioning = ['a', 'b']", &["--blob-versioning=a", "--blob-versioning=b"]);
+    let variable = |value| merged(&[], &[("LAZULI_BLOB_VERSIONING", value)], "").unwrap();
+    assert_eq!(variable("true"), ["--blob-versioning"]);
+    assert_eq!(variable("a,b"), ["--blob-versioning=a", "--blob-versioning=b"]);
     check("", &[]);
 }
 
