@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lazuli_engine::Clock;
 use lazuli_model::Service;
-pub use lazuli_service::blob::Versioning;
+pub use lazuli_service::blob::EnabledFor;
 
 use crate::memory::{PAGE_BYTES, PAGES_PER_ENCODING};
 use crate::outbound::AllowedHost;
@@ -199,7 +199,9 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobSettings {
     /// The accounts in which every write keeps the state that it replaces as a version.
-    pub versioning: Versioning,
+    pub versioning: EnabledFor,
+    /// The accounts that track when a block blob was accessed last.
+    pub last_access: EnabledFor,
     /// How many days a deleted container can be restored; 0 deletes immediately.
     pub container_retention_days: u16,
     /// How long a blob takes to leave the archive tier.
@@ -208,7 +210,12 @@ pub struct BlobSettings {
 
 impl Default for BlobSettings {
     fn default() -> Self {
-        Self { versioning: Versioning::Off, container_retention_days: 0, rehydration: Duration::from_secs(5) }
+        Self {
+            versioning: EnabledFor::Off,
+            last_access: EnabledFor::Off,
+            container_retention_days: 0,
+            rehydration: Duration::from_secs(5),
+        }
     }
 }
 

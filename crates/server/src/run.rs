@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lazuli_engine::Engine;
 use lazuli_model::Service;
-use lazuli_service::blob::{Copies, Reclaim};
+use lazuli_service::blob::{Accesses, Copies, Reclaim};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
 use crate::analytics;
-use crate::config::{Config, Limits, Listen, Scheme};
+use crate::config::{Config, EnabledFor, Limits, Listen, Scheme};
 use crate::console::Console;
 use crate::events::Courier;
 use crate::http::{Handler, Shared};
@@ -144,6 +144,9 @@ pub async fn start_on(
     if let Some(blobs) = state.blobs() {
         tasks.push(tokio::spawn(reclaim(blobs.reclaim(), stopped.clone())));
         tasks.push(tokio::spawn(copy(blobs.copies(), stopped.clone())));
+        if config.blob.last_access != EnabledFor::Off {
+            tasks.push(tokio::spawn(record_reads(blobs.accesses(), stopped.clone())));
+        }
         // Without an allowed source there may still be copies from before, which fail.
         let remote = if config.copy_sources.is_empty() { 1 } else { REMOTE_COPIES_MAX };
         for _ in 0..remote {
@@ -206,6 +209,20 @@ async fn copy(mut copies: Copies, mut stop: watch::Receiver<bool>) {
                 SWEEP_EVERY
             }
         };
+    }
+}
+
+/// Records when blobs were read, until `stop` turns true. Reads do not wait for it.
+async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = accesses.wait() => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        if let Err(error) = accesses.round().await {
+            tracing::warn!(?error, "failed to record when a blob was read; a later read is recorded instead");
+            let _ = tokio::time::timeout(SWEEP_EVERY, stop.wait_for(|stop| *stop)).await;
+        }
     }
 }
 

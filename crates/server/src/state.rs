@@ -76,6 +76,7 @@ impl State {
             let options = BlobOptions {
                 entropy: Arc::new(entropy),
                 versions: config.blob.versioning.clone(),
+                last_access: config.blob.last_access.clone(),
                 container_days: config.blob.container_retention_days,
                 rehydration: config.blob.rehydration,
                 copy_at_once_max: COPY_AT_ONCE_BYTES_MAX,

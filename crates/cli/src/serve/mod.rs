@@ -2,6 +2,7 @@
 
 mod accounts;
 mod azurite;
+mod blobs;
 mod greeting;
 mod hint;
 mod limits;
@@ -20,8 +21,6 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_model::Service;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, GivenAccount};
-use lazuli_server::events::Target;
-use lazuli_server::outbound::AllowedHost;
 use lazuli_server::{Config, Ports};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -31,6 +30,7 @@ use crate::log::{self, LogFormat, LogLevel};
 use crate::oauth::OauthArgs;
 use crate::runtime;
 use azurite::AzuriteArgs;
+use blobs::BlobArgs;
 use greeting::scheme;
 use hint::hinted;
 use limits::LimitArgs;
@@ -131,27 +131,8 @@ pub struct Serve {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_service)]
     services: Vec<Service>,
 
-    /// Keep a version of every state of a blob that a write replaces, in all accounts or in these, separated by commas
-    #[arg(long, value_name = "ACCOUNTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
-    blob_versioning: Option<Vec<String>>,
-
-    /// Keep deleted blob containers for this number of days, so that they can be restored; 0 deletes at once
-    #[arg(long, value_name = "DAYS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=365))]
-    container_retention_days: u16,
-
-    /// Time that a blob takes to leave the archive tier
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
-    rehydrate_seconds: u32,
-
-    /// Copy blobs from this server, too: HOST, HOST:PORT or .DOMAIN for all names below; may be repeated [default: from
-    /// no other server]
-    #[arg(long, value_name = "HOST[:PORT]")]
-    copy_source_allow: Vec<AllowedHost>,
-
-    /// Deliver events of blobs (created, deleted, tier changed) to a queue of the account, or to a webhook: queue:NAME or
-    /// a URL [default: no events]
-    #[arg(long, value_name = "TARGET")]
-    events: Option<Target>,
+    #[command(flatten)]
+    blobs: BlobArgs,
 
     /// Accept requests to this host name only, and to addresses; may be repeated; `.example.org` allows all names below
     #[arg(long, value_name = "NAME")]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lazuli_server::config::{AdminPort, BlobSettings, ConsoleSettings, Listen, Scheme, Versioning};
+use lazuli_server::config::{AdminPort, ConsoleSettings, Listen, Scheme};
 use lazuli_server::tls::{Files, self_signed};
 use lazuli_server::{Config, Service};
 use lazuli_store::Durability;
@@ -26,17 +26,7 @@ impl Serve {
             }
         }
         config.allowed_hosts.clone_from(&self.allowed_host);
-        config.copy_sources.clone_from(&self.copy_source_allow);
-        config.events.clone_from(&self.events);
-        config.blob = BlobSettings {
-            versioning: match &self.blob_versioning {
-                None => Versioning::Off,
-                Some(accounts) if accounts.is_empty() => Versioning::All,
-                Some(accounts) => Versioning::Accounts(accounts.clone()),
-            },
-            container_retention_days: self.container_retention_days,
-            rehydration: Duration::from_secs(self.rehydrate_seconds.into()),
-        };
+        self.blobs.apply(&mut config);
         config.analytics_bytes_max = u64::from(self.analytics_quota_mib) * MIB;
         config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));
         config.admin = match (self.admin_port, url) {

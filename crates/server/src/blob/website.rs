@@ -68,7 +68,7 @@ async fn serve(
     let home = state.directory.home(address.account).ok_or(ErrorCode::WebContentNotFound)?;
     let container = ContainerName::WEB.to_owned();
     let scope = Scope::Public { container, lists: false };
-    let grant = Grant { read_only: true, scope, ..Grant::everything(&*home) };
+    let grant = Grant { read_only: address.secondary, scope, ..Grant::everything(&*home) };
     let grant = state.within_rate(grant, context.version)?;
     if !website.enabled {
         return Err(ErrorCode::WebContentNotFound.into());

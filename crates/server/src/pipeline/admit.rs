@@ -122,7 +122,7 @@ impl State {
             PublicAccess::Container => true,
         };
         Ok(Some(Grant {
-            read_only: true,
+            read_only: arrival.address.secondary,
             scope: Scope::Public { container: container.as_str().to_owned(), lists },
             ..Grant::everything(&*entry.home)
         }))

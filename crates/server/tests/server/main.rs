@@ -24,6 +24,7 @@
 //! | the web console's listener | `console` |
 //! | copies from other servers | `remote` |
 //! | events of blobs | `events` |
+//! | when blobs were read last | `access_time` |
 //! | TLS | `tls` |
 //! | what the transcripts would notice | `broken` |
 //! | requests that time out | `timeouts`, `uploads` |
@@ -33,6 +34,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod access_time;
 mod analytics;
 mod bearer;
 mod broken;

@@ -9,6 +9,7 @@ use lazuli_engine::{Clock, Engine, Row};
 use lazuli_model::blob::{BlobName, ContainerName};
 use lazuli_model::{DateTime, ErrorCode, Guid};
 
+use super::access_time::Reads;
 use super::append::{Appends, Folds};
 use super::copy::Fetch;
 use super::event::{Origin, Outbox};
@@ -19,6 +20,7 @@ use super::pins::Pins;
 use super::record::{Head, time};
 use super::todo::Todo;
 use crate::catalog::{Live, Name};
+use crate::keyspace::account_of;
 use crate::record::ContainerRecord;
 use crate::{Result, Services};
 
@@ -28,7 +30,9 @@ pub struct BlobOptions {
     /// Sixteen random bytes at each call.
     pub entropy: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
     /// The accounts in which every write keeps the state that it replaces as a version.
-    pub versions: Versioning,
+    pub versions: EnabledFor,
+    /// The accounts that track when a block blob was accessed last.
+    pub last_access: EnabledFor,
     /// How many days a deleted container can be restored; 0 deletes immediately.
     pub container_days: u16,
     /// How long a blob takes to leave the archive.
@@ -41,9 +45,9 @@ pub struct BlobOptions {
     pub events: bool,
 }
 
-/// The accounts that keep versions of their blobs.
+/// The accounts that have a feature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Versioning {
+pub enum EnabledFor {
     /// None.
     #[default]
     Off,
@@ -53,8 +57,8 @@ pub enum Versioning {
     Accounts(Vec<String>),
 }
 
-impl Versioning {
-    /// Does this account keep versions?
+impl EnabledFor {
+    /// Does this account have it?
     pub fn applies_to(&self, account: &str) -> bool {
         match self {
             Self::Off => false,
@@ -73,6 +77,8 @@ pub struct Core {
     pub counters: Counters,
     pub folds: Folds,
     pub appends: Appends,
+    /// Reads to record.
+    pub reads: Reads,
     /// Events to deliver, if events are enabled.
     pub outbox: Option<Outbox>,
     pub options: BlobOptions,
@@ -87,6 +93,8 @@ pub struct At {
     pub name: Arc<str>,
     /// What its account keeps.
     pub keeps: Keeps,
+    /// Does its account track when it was accessed last?
+    pub tracks_access: bool,
     /// Its account and container, if events need them.
     pub origin: Option<Arc<Origin>>,
 }
@@ -109,7 +117,7 @@ impl Hash for At {
 impl At {
     /// A blob for work that keeps no replaced state and leaves no event.
     pub fn new(tables: Tables, name: &str) -> Self {
-        Self { tables, name: name.into(), keeps: Keeps::default(), origin: None }
+        Self { tables, name: name.into(), keeps: Keeps::default(), tracks_access: false, origin: None }
     }
 }
 
@@ -150,7 +158,13 @@ impl Core {
             .outbox
             .as_ref()
             .map(|_| Arc::new(Origin { home: home.to_owned(), container: container.as_str().to_owned() }));
-        Ok(At { tables, name: blob.as_str().into(), keeps: self.keeps(home).await?, origin })
+        let keeps = self.keeps(home).await?;
+        Ok(At { tables, name: blob.as_str().into(), keeps, tracks_access: self.tracks_access(home), origin })
+    }
+
+    /// Does an account track when its blobs were accessed last?
+    pub fn tracks_access(&self, home: &str) -> bool {
+        self.options.last_access.applies_to(account_of(home))
     }
 
     /// After an upload, which can take long: is the container still the one in which the blob was located?

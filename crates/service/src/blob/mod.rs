@@ -8,6 +8,7 @@
 //! | tags and their index | `tags/` |
 //! | deleted states that can be restored, versions | `keep/` |
 //! | events | `event/` |
+//! | the time of the last access | `access_time` |
 //! | the server's own logs, and how much an account holds | `logs`, `append/log`, `capacity` |
 //! | operations | `container`, `put`, `blocks/`, `append/`, `page/`, `read`, `reader`, `list/`, `lease`, `snapshot`, `protect`, `delete`, `copy/` |
 //!
@@ -18,6 +19,7 @@
 //! - Every piece belongs to one blob. Generations, snapshots and blocks of that blob may share it.
 //! - The sweep makes content unnameable, then releases it, then forgets it. Each step may be repeated after a crash.
 
+mod access_time;
 mod append;
 mod blocks;
 mod capacity;
@@ -63,10 +65,11 @@ use lazuli_model::blob::outcome::AccountInformation;
 use lazuli_model::blob::{ContainerName, Outcome};
 use lazuli_model::{ErrorCode, Service};
 
+pub use access_time::Accesses;
 pub use append::Annotate;
 pub use capacity::{Capacity, Held};
 pub use copy::{Copies, Fetch, Opener, Opening, Remote, Supply};
-pub use core::{BlobOptions, Versioning};
+pub use core::{BlobOptions, EnabledFor};
 pub use event::{Batch, Events};
 pub use logs::LogPage;
 pub(crate) use naming::{Holds, pieces_of};
@@ -104,6 +107,7 @@ impl Blobs {
             counters: Default::default(),
             folds: Default::default(),
             appends: Default::default(),
+            reads: Default::default(),
             outbox: options.events.then(Default::default),
             options,
         }))
@@ -260,6 +264,11 @@ impl Blobs {
     /// The background work of copying large blobs from other servers.
     pub fn remote_copies(&self) -> Copies {
         Copies::new(self.0.clone(), true)
+    }
+
+    /// The background work of recording when blobs were read.
+    pub fn accesses(&self) -> Accesses {
+        Accesses::new(self.0.clone())
     }
 
     /// The events waiting for delivery, if events are enabled.

@@ -95,14 +95,15 @@ impl Core {
             digested = fold.finish();
         }
         let reader = Reader::new(self, &at, revision.content.clone(), pin, offset, length);
-        let properties = self.shown(revision, request.revision);
+        self.note_read(grant, &at, request.revision, &revision);
+        let properties = self.shown(&at, revision, request.revision);
         Ok((Outcome::Content(Box::new(Content { properties, extent, digested })), reader))
     }
 
     /// Get Blob Properties.
     pub async fn get_properties(&self, grant: &Grant, mut request: BlobRequest) -> Result<Outcome> {
-        let (_, revision, _pin) = self.opened(grant, &mut request).await?;
-        Ok(Outcome::Blob(Box::new(self.shown(revision, request.revision))))
+        let (at, revision, _pin) = self.opened(grant, &mut request).await?;
+        Ok(Outcome::Blob(Box::new(self.shown(&at, revision, request.revision))))
     }
 
     /// Get Blob Metadata.
@@ -123,15 +124,17 @@ impl Core {
     }
 
     /// The properties that clients see.
-    pub fn shown(&self, revision: Revision, which: Which) -> BlobProperties {
-        shown(revision, which, self.now())
+    fn shown(&self, at: &At, revision: Revision, which: Which) -> BlobProperties {
+        shown(revision, which, self.now(), at.tracks_access)
     }
 }
 
-/// The properties that clients see at that time.
-pub fn shown(revision: Revision, which: Which, now: DateTime) -> BlobProperties {
+/// The properties that clients see at that time, in an account that tracks accesses or not.
+pub fn shown(revision: Revision, which: Which, now: DateTime, tracks_access: bool) -> BlobProperties {
     let stamp = revision.stamp();
     let is_block = revision.kind == BlobKind::Block;
+    let has_access = tracks_access && is_block && which == Which::Current;
+    let last_accessed = has_access.then(|| time(revision.last_access()));
     BlobProperties {
         created: time(revision.created),
         headers: revision.headers,
@@ -146,6 +149,7 @@ pub fn shown(revision: Revision, which: Which, now: DateTime) -> BlobProperties 
         encryption: revision.encryption,
         immutability: revision.immutability,
         legal_hold: revision.legal_hold,
+        last_accessed,
         version: Some(revision.version)
             .filter(|version| *version > 0)
             .map(|version| VersionInfo { id: time(version), is_current: which == Which::Current }),

@@ -224,7 +224,7 @@ async fn fault_at(n: i64, fault: Fault, carries_out: bool, which: usize) -> bool
     let fused: Arc<dyn Engine> = Arc::new(FusedEngine(engine.clone(), fuse.clone()));
     let content = Arc::new(FusedContent(memory.clone(), fuse));
     let ids = Arc::new(AtomicU64::new(0));
-    let features = Features { versions: which == 5, events: false };
+    let features = Features { versions: which == 5, ..Features::default() };
     let world =
         World::over_with(fused, memory.clone(), ticks.clone(), 20, Some(content), ids.clone(), features);
     let mut run = Run { world, expected: Expected::new(), snapshots: Vec::new(), committing: None };

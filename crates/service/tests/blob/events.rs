@@ -17,7 +17,7 @@ use crate::appends::{copy_of, source};
 use crate::fused::{Fault, Fuse, FusedContent, FusedEngine};
 use crate::world::{CONTAINER, Features, REHYDRATION, START_TICKS, World, blob, clock};
 
-const WITH_EVENTS: Features = Features { versions: false, events: true };
+const WITH_EVENTS: Features = Features { versions: false, events: true, last_access: false };
 
 async fn world() -> World {
     World::with_features(WITH_EVENTS).await

@@ -169,7 +169,7 @@ async fn slow_listings_of_large_rows_lose_nothing() {
 /// A scan may end at an event of a blob whose snapshots come after it: they are listed all the same.
 #[tokio::test]
 async fn snapshots_behind_an_event_are_listed() {
-    let world = World::with_features(Features { versions: false, events: true }).await;
+    let world = World::with_features(Features { events: true, ..Features::default() }).await;
     // Blobs with nothing but uncommitted blocks fill the scan, but not the page.
     for name in ["a", "b"] {
         world.stage(name, "id", "x").await.unwrap();

@@ -17,12 +17,14 @@
 //! | page blobs, by example and beside a model | `pages.rs`, `page_model.rs` |
 //! | copies from other servers | `remote.rs` |
 //! | events | `events.rs` |
+//! | the time of the last access | `access_time.rs` |
 //! | sweeps that meet changes half way | `sweeps.rs` |
 //! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
 
 mod access;
+mod access_time;
 mod append_batches;
 mod appends;
 mod blobs;

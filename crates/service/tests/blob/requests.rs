@@ -19,6 +19,7 @@ use crate::world::CONTAINER;
 pub struct Features {
     pub versions: bool,
     pub events: bool,
+    pub last_access: bool,
 }
 
 pub async fn drain(reader: &mut Reader) -> Result<Vec<u8>, Error> {

@@ -149,7 +149,7 @@ async fn content_of_a_tail_that_is_folded_during_a_scan_stays() {
 /// page with deleted containers and before the page with its name was in neither, and its content was freed.
 #[tokio::test]
 async fn content_of_a_container_that_is_deleted_during_a_scan_can_be_restored() {
-    let (world, engine) = world(Features { versions: true, events: false }).await;
+    let (world, engine) = world(Features { versions: true, ..Features::default() }).await;
     for n in 0..PAGE_ROWS {
         world.create_container(&format!("a{n:04}")).await.unwrap();
     }

@@ -23,7 +23,7 @@ use lazuli_model::blob::write::Settings;
 use lazuli_model::blob::{BlobProperties, Conditions, Outcome, Stamp, Tags};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, DeleteRetention, ErrorCode, Guid, Metadata, PropertiesUpdate};
-use lazuli_service::blob::{BlobOptions, Blobs, Reader, Reclaim, Supply, Versioning};
+use lazuli_service::blob::{BlobOptions, Blobs, EnabledFor, Reader, Reclaim, Supply};
 use lazuli_service::stream::Whole;
 use lazuli_service::{Error, Grant, Options, Services, Sweep};
 
@@ -163,7 +163,10 @@ impl World {
         let copy_at_once_max = 1024 * 1024;
         let options = BlobOptions {
             entropy: entropy(ids.clone()),
-            versions: Versioning::Accounts(features.versions.then(|| ACCOUNT.into()).into_iter().collect()),
+            versions: EnabledFor::Accounts(features.versions.then(|| ACCOUNT.into()).into_iter().collect()),
+            last_access: EnabledFor::Accounts(
+                features.last_access.then(|| ACCOUNT.into()).into_iter().collect(),
+            ),
             rehydration: REHYDRATION,
             container_days: u16::from(features.versions) * 3,
             copy_at_once_max,
@@ -193,7 +196,7 @@ impl World {
 
     /// With a container, in an account with versions.
     pub async fn versioned() -> Self {
-        Self::with_features(Features { versions: true, events: false }).await
+        Self::with_features(Features { versions: true, ..Features::default() }).await
     }
 
     /// With a container and such features.

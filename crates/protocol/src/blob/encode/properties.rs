@@ -48,6 +48,9 @@ pub(super) fn fields(
     if version >= ApiVersion::V2019_12_12 {
         response = newer(response, found);
     }
+    if let Some(time) = found.last_accessed.filter(|_| version >= ApiVersion::V2020_02_10) {
+        response = response.with("x-ms-last-access-time", http(time));
+    }
     if let Some(copied) = found.copy.as_ref().filter(|_| version >= ApiVersion::V2012_02_12) {
         response = copy(response, view, copied);
     }
@@ -104,7 +107,6 @@ fn newer(response: Response, found: &BlobProperties) -> Response {
         .with_some("x-ms-immutability-policy-mode", policy.map(|policy| policy.mode.name()))
         .with_some("x-ms-legal-hold", found.legal_hold.then_some("true"))
         .with_some("x-ms-expiry-time", found.expires.map(http))
-        .with_some("x-ms-last-access-time", found.last_accessed.map(http))
 }
 
 fn copy(response: Response, view: View, copied: &CopyInfo) -> Response {

@@ -75,6 +75,7 @@ impl Core {
         })?;
         let Revision { tags, .. } = &opened.revision;
         meets(&source.conditions, opened.revision.stamp(), tags, style)?;
+        self.note_read(grant, &opened.at, blob.revision, &opened.revision);
         Ok(opened)
     }
 

@@ -35,7 +35,8 @@ impl Core {
         list: ListBlobs,
     ) -> Result<Outcome> {
         let tables = tables_of(&*self.container(home, container).await?)?;
-        let lister = Lister::new(self, tables, list);
+        let mut lister = Lister::new(self, tables, list);
+        lister.tracks_access = self.tracks_access(home);
         Ok(Outcome::Blobs(lister.run().await?))
     }
 }
@@ -62,6 +63,8 @@ struct Lister<'a> {
     held: Option<(String, Head)>,
     /// The time of the listing, in ticks.
     now: u64,
+    /// Does the account track when its blobs were accessed last?
+    tracks_access: bool,
 }
 
 /// Sorts before every snapshot.
@@ -91,6 +94,7 @@ impl<'a> Lister<'a> {
             bytes: 0,
             latest: None,
             held: None,
+            tracks_access: false,
         }
     }
 
@@ -277,7 +281,7 @@ impl<'a> Lister<'a> {
     fn push(&mut self, name: &str, which: Which, revision: Revision) {
         let tags = self.list.include.tags.then(|| revision.tags.clone());
         let deleted = revision.deleted.map(|deleted| deleted.info(self.now));
-        let properties = shown(revision, which, self.core.now());
+        let properties = shown(revision, which, self.core.now(), self.tracks_access);
         let version = properties.version.filter(|_| self.list.include.versions);
         let state = ListedState::Committed(Box::new(BlobProperties { deleted, version, ..properties }));
         self.add(name, which, state, tags);

@@ -53,6 +53,7 @@ const IS_SEALED: u8 = 42;
 const VERSION: u8 = 50;
 const DELETED: u8 = 51;
 const REHYDRATED: u8 = 52;
+const ACCESSED: u8 = 53;
 
 const KINDS: [BlobKind; 3] = [BlobKind::Block, BlobKind::Page, BlobKind::Append];
 const STATUSES: [CopyStatus; 4] =
@@ -186,7 +187,7 @@ fn encode_rest(encoder: &mut Encoder, blob: &Revision) {
     if let Some(deleted) = blob.deleted {
         encoder.field(DELETED, |value| encode_deletion(value, deleted));
     }
-    encoder.number_field(REHYDRATED, blob.rehydrated);
+    encoder.number_field(REHYDRATED, blob.rehydrated).number_field(ACCESSED, blob.accessed);
 }
 
 /// Reads one field into the record.
@@ -252,6 +253,7 @@ fn decode_revision(blob: &mut Revision, tag: u8, value: &mut Decoder) -> Result<
         VERSION => blob.version = value.number()?,
         DELETED => blob.deleted = Some(decode_deletion(value)?),
         REHYDRATED => blob.rehydrated = value.number()?,
+        ACCESSED => blob.accessed = value.number()?,
         _ => return Err(corrupt("a blob has an unknown field")),
     }
     Ok(())

@@ -158,6 +158,8 @@ pub struct Revision {
     pub deleted: Option<Deleted>,
     /// When it will have left the archive, in ticks; 0 if it is not leaving it.
     pub rehydrated: u64,
+    /// When it was read, in ticks, as far as that was recorded; 0 if never.
+    pub accessed: u64,
 }
 
 /// Where the content of a blob is.
@@ -289,6 +291,7 @@ impl Revision {
             version: 0,
             deleted: None,
             rehydrated: 0,
+            accessed: 0,
         }
     }
 

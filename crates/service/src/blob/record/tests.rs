@@ -88,6 +88,7 @@ fn full() -> Head {
         version: 12,
         deleted: Some(Deleted { at: 13, until: 14 }),
         rehydrated: 15,
+        accessed: 16,
         ..Revision::new(BlobKind::Append, 7)
     };
     let marks = Marks {

@@ -63,6 +63,21 @@ fn blobs_by_version() {
     assert_eq!(of(NEW), entry(properties, "<OrMetadata />"));
 }
 
+/// The time of the last access has its place among the headers of the content, from 2020-02-10 on.
+#[test]
+fn last_access_by_version() {
+    let mut found = blob();
+    found.last_accessed = Some(time("2024-05-06"));
+    let of = |version| {
+        let entries = vec![item("b", Revision::Current, found.clone())];
+        list(version, Listing::default(), entries)
+    };
+    let element = "<LastAccessTime>Mon, 06 May 2024 00:00:00 GMT</LastAccessTime>";
+    let expected = format!("<Content-Disposition />{element}<BlobType>BlockBlob</BlobType>");
+    assert!(of("2020-02-10").contains(&expected), "{}", of("2020-02-10"));
+    assert!(!of("2019-12-12").contains("LastAccessTime"));
+}
+
 #[test]
 fn the_oldest_form_has_urls() {
     let text = list("2012-02-12", Listing::default(), vec![item("a b/c", Revision::Current, blob())]);

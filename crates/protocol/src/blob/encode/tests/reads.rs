@@ -84,6 +84,22 @@ fn properties_by_version() {
     );
 }
 
+/// Get Blob and Get Blob Properties have the time of the last access from 2020-02-10 on.
+#[test]
+fn last_access_by_version() {
+    let mut found = blob();
+    found.last_accessed = Some(time("2024-05-06"));
+    let content = Content { properties: found.clone(), extent: Extent::Full, digested: Digested::default() };
+    for outcome in [Outcome::Blob(Box::new(found)), Outcome::Content(Box::new(content))] {
+        let get = |version: &str| {
+            let response = super::outcome(&at(version), &ResponseFormat::default(), &outcome);
+            response.get("x-ms-last-access-time").map(str::to_owned)
+        };
+        assert_eq!(get("2020-02-10").as_deref(), Some("Mon, 06 May 2024 00:00:00 GMT"));
+        assert_eq!(get("2019-12-12"), None);
+    }
+}
+
 /// A part has its own MD5 only if it was asked for; that of the blob has another name.
 #[test]
 fn content_and_ranges() {
