@@ -118,8 +118,9 @@ pub use write::{WriteMode, WriteOptions};
 
 #[doc(inline)]
 pub use lazuli_model::{
-    AccessPolicy, CorsRule, DateTime, EdmType, ErrorCode, Guid, GuidError, Logging, Metrics, NameError,
-    PropertiesUpdate, Retry, ServiceProperties, SignedIdentifier, TableName, Value, ValueRef, WasApplied,
+    AccessPolicy, CorsRule, DateTime, EdmType, ErrorCode, Guid, GuidError, LogVersion, Logging, Metrics,
+    NameError, PropertiesUpdate, Retry, ServiceProperties, SignedIdentifier, TableName, Value, ValueRef,
+    WasApplied,
 };
 
 /// Used by the derive macros. Not for direct use: it changes without notice.

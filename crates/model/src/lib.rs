@@ -27,7 +27,8 @@ pub use label::LabelError;
 pub use metadata::Metadata;
 pub use policy::{AccessPolicy, Permissions, SignedIdentifier};
 pub use properties::{
-    CorsRule, DeleteRetention, Logging, Metrics, PropertiesUpdate, ServiceProperties, StaticWebsite,
+    CorsRule, DeleteRetention, LogVersion, Logging, Metrics, PropertiesUpdate, ServiceProperties,
+    StaticWebsite,
 };
 pub use service::Service;
 pub use table::{

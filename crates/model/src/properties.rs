@@ -112,6 +112,8 @@ impl ServiceProperties {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
+    /// The format of the log.
+    pub version: LogVersion,
     /// Those that read.
     pub read: bool,
     /// Those that write.
@@ -120,6 +122,38 @@ pub struct Logging {
     pub delete: bool,
     /// For how many days the log is kept; `None` for ever.
     pub retention_days: Option<u16>,
+}
+
+/// The format of a request log.
+///
+/// ```
+/// # use lazuli_model as lazuli_client;
+/// use lazuli_client::{LogVersion, Logging};
+///
+/// assert_eq!(Logging::default().version, LogVersion::V1);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogVersion {
+    /// 1.0, which all services have.
+    #[default]
+    V1,
+    /// 2.0, with the user of a bearer token. Only blobs and queues have it.
+    V2,
+}
+
+impl LogVersion {
+    /// The number in service properties, in lines and in the metadata of logs.
+    ///
+    /// ```
+    /// # use lazuli_model as lazuli_client;
+    /// assert_eq!(lazuli_client::LogVersion::V2.name(), "2.0");
+    /// ```
+    pub const fn name(self) -> &'static str {
+        match self {
+            LogVersion::V1 => "1.0",
+            LogVersion::V2 => "2.0",
+        }
+    }
 }
 
 /// What is measured.

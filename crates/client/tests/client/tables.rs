@@ -166,7 +166,7 @@ cases! {
             max_age_seconds: 60,
         };
         let update = PropertiesUpdate {
-            logging: Some(Logging { read: true, write: false, delete: true, retention_days: Some(5) }),
+            logging: Some(Logging { read: true, delete: true, retention_days: Some(5), ..Logging::default() }),
             hour_metrics: Some(Metrics { include_apis: Some(true), retention_days: Some(7) }),
             minute_metrics: Some(Metrics::default()),
             cors: Some(vec![rule.clone()]),

@@ -12,7 +12,7 @@ const SERVICE = { restype: 'service', comp: 'properties' };
 export const POLICIES_MAX = 5;
 
 /** `Hour` and `Minute` are kinds of metrics, `Read`, `Write` and `Delete` those of logs; 0 days mean for ever.
- * @typedef {{logged: string[], logDays: number, metrics: string[], metricsDays: number}} Monitoring */
+ * @typedef {{logged: string[], logVersion: string, logDays: number, metrics: string[], metricsDays: number}} Monitoring */
 /** @typedef {Monitoring & {version: string, softDeleteDays: number, cors: CorsRule[]}} ServiceSettings */
 
 /** @param {Element | undefined} element */
@@ -31,6 +31,7 @@ export async function serviceProperties(account, service) {
   return {
     version: text(root, 'DefaultServiceVersion'),
     logged: ['Read', 'Write', 'Delete'].filter((kind) => text(root, 'Logging', kind) === 'true'),
+    logVersion: text(root, 'Logging', 'Version') || '1.0',
     logDays: daysOf(child(root, 'Logging')),
     metrics: ['Hour', 'Minute'].filter((kind) => text(root, `${kind}Metrics`, 'Enabled') === 'true'),
     metricsDays: Math.max(daysOf(child(root, 'HourMetrics')), daysOf(child(root, 'MinuteMetrics'))),
@@ -82,7 +83,7 @@ export function setMonitoring(account, service, wanted) {
     const isOn = wanted.metrics.includes(kind);
     return `<${kind}Metrics><Version>1.0</Version><Enabled>${isOn}</Enabled>${isOn ? '<IncludeAPIs>true</IncludeAPIs>' : ''}${kept(isOn ? wanted.metricsDays : 0)}</${kind}Metrics>`;
   });
-  return setProperties(account, service, `<Logging><Version>1.0</Version>${logs}${kept(wanted.logged.length ? wanted.logDays : 0)}</Logging>${metrics.join('')}`);
+  return setProperties(account, service, `<Logging><Version>${wanted.logVersion}</Version>${logs}${kept(wanted.logged.length ? wanted.logDays : 0)}</Logging>${metrics.join('')}`);
 }
 
 /** @param {ServiceName} service */

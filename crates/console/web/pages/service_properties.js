@@ -109,7 +109,7 @@ async function monitoringDialog(account, service, properties, done) {
       h('fieldset', {}, h('legend', {}, 'Request logs'), h('div', { class: 'checks' }, logs.map((box) => box.element)), field('Days kept (0: for ever)', logDays)),
       h('fieldset', {}, h('legend', {}, 'Metrics'), h('div', { class: 'checks' }, metrics.map((box) => box.element)), field('Days metrics are kept (0: for ever)', metricsDays)),
     ],
-    submit: () => setMonitoring(account, service, { logged: chosen(logs), logDays: Number(logDays.value), metrics: chosen(metrics), metricsDays: Number(metricsDays.value) }),
+    submit: () => setMonitoring(account, service, { logged: chosen(logs), logVersion: properties.logVersion, logDays: Number(logDays.value), metrics: chosen(metrics), metricsDays: Number(metricsDays.value) }),
   });
   if (isSaved) {
     toast('Logs and metrics saved');

@@ -2,8 +2,8 @@
 
 use lazuli_model::properties::{
     CORS_BYTES_MAX, CORS_HEADERS_MAX, CORS_METHODS, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
-    CORS_TEXT_CHARS_MAX, CorsRule, DeleteRetention, Logging, Metrics, PropertiesUpdate, RETENTION_DAYS_MAX,
-    STATIC_PATH_CHARS_MAX, ServiceProperties, StaticWebsite,
+    CORS_TEXT_CHARS_MAX, CorsRule, DeleteRetention, LogVersion, Logging, Metrics, PropertiesUpdate,
+    RETENTION_DAYS_MAX, STATIC_PATH_CHARS_MAX, ServiceProperties, StaticWebsite,
 };
 use lazuli_model::{Failure, Service};
 
@@ -12,8 +12,8 @@ use super::{invalid, invalid_at, leaf, nest};
 use crate::ApiVersion;
 
 pub(super) const ROOT: &str = "StorageServiceProperties";
-/// The version of the analytics that the services have.
-const ANALYTICS_VERSION: &str = "1.0";
+/// The version of the metrics that the services have.
+const METRICS_VERSION: &str = "1.0";
 /// The parts that only the Blob service has.
 const BLOB_PARTS: [&str; 2] = ["DeleteRetentionPolicy", "StaticWebsite"];
 
@@ -31,7 +31,7 @@ pub fn decode(service: Service, body: &[u8], version: ApiVersion) -> Result<Prop
     if version < ApiVersion::V2013_08_15 {
         root.only(&["Logging", "Metrics", "DefaultServiceVersion"])?;
         return Ok(PropertiesUpdate {
-            logging: Some(logging(root.need("Logging")?)?),
+            logging: Some(logging(service, root.need("Logging")?)?),
             hour_metrics: Some(metrics(root.need("Metrics")?)?),
             ..update
         });
@@ -41,7 +41,7 @@ pub fn decode(service: Service, body: &[u8], version: ApiVersion) -> Result<Prop
         &[&["Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"], blob_only].concat(),
     )?;
     Ok(PropertiesUpdate {
-        logging: root.child("Logging")?.map(logging).transpose()?,
+        logging: root.child("Logging")?.map(|element| logging(service, element)).transpose()?,
         hour_metrics: root.child("HourMetrics")?.map(metrics).transpose()?,
         minute_metrics: root.child("MinuteMetrics")?.map(metrics).transpose()?,
         cors: root.child("Cors")?.map(cors).transpose()?,
@@ -80,10 +80,10 @@ fn static_website(element: &Element) -> Result<StaticWebsite, Failure> {
     if two_indexes { Err(invalid()) } else { Ok(website) }
 }
 
-fn logging(element: &Element) -> Result<Logging, Failure> {
+fn logging(service: Service, element: &Element) -> Result<Logging, Failure> {
     element.only(&["Version", "Read", "Write", "Delete", "RetentionPolicy"])?;
-    check_version(element)?;
     Ok(Logging {
+        version: log_version(service, element)?,
         read: flag(element, "Read")?,
         write: flag(element, "Write")?,
         delete: flag(element, "Delete")?,
@@ -91,19 +91,25 @@ fn logging(element: &Element) -> Result<Logging, Failure> {
     })
 }
 
+/// Format 2.0 is for blobs and queues.
+fn log_version(service: Service, element: &Element) -> Result<LogVersion, Failure> {
+    let known: &[LogVersion] =
+        if service == Service::Table { &[LogVersion::V1] } else { &[LogVersion::V1, LogVersion::V2] };
+    let text = element.need("Version")?.value()?.trim();
+    known.iter().copied().find(|version| version.name() == text).ok_or_else(invalid)
+}
+
 fn metrics(element: &Element) -> Result<Metrics, Failure> {
     element.only(&["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
-    check_version(element)?;
+    if element.need("Version")?.value()?.trim() != METRICS_VERSION {
+        return Err(invalid());
+    }
     let include_apis = match element.child("IncludeAPIs")? {
         Some(_) => Some(flag(element, "IncludeAPIs")?),
         None => None,
     };
     let include_apis = if flag(element, "Enabled")? { Some(include_apis.ok_or_else(invalid)?) } else { None };
     Ok(Metrics { include_apis, retention_days: retention(element.need("RetentionPolicy")?)? })
-}
-
-fn check_version(element: &Element) -> Result<(), Failure> {
-    if element.need("Version")?.value()?.trim() == ANALYTICS_VERSION { Ok(()) } else { Err(invalid()) }
 }
 
 fn retention(element: &Element) -> Result<Option<u16>, Failure> {
@@ -236,7 +242,7 @@ pub(super) fn encode_update(out: &mut Vec<u8>, update: &PropertiesUpdate) {
 }
 
 fn encode_logging(out: &mut Vec<u8>, logging: Logging) {
-    leaf(out, "Version", ANALYTICS_VERSION);
+    leaf(out, "Version", logging.version.name());
     leaf(out, "Read", flag_text(logging.read));
     leaf(out, "Write", flag_text(logging.write));
     leaf(out, "Delete", flag_text(logging.delete));
@@ -244,7 +250,7 @@ fn encode_logging(out: &mut Vec<u8>, logging: Logging) {
 }
 
 fn encode_metrics(out: &mut Vec<u8>, metrics: Metrics) {
-    leaf(out, "Version", ANALYTICS_VERSION);
+    leaf(out, "Version", METRICS_VERSION);
     leaf(out, "Enabled", flag_text(metrics.include_apis.is_some()));
     if let Some(include) = metrics.include_apis {
         leaf(out, "IncludeAPIs", flag_text(include));

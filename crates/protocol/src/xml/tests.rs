@@ -116,6 +116,38 @@ fn properties_of_a_new_account() {
     );
 }
 
+/// LG-01: blobs and queues can be logged in format 2.0, tables in 1.0 only.
+#[test]
+fn versions_of_logs() {
+    let given = |version: &str| {
+        root(&format!(
+            "<Logging><Version>{version}</Version><Read>true</Read><Write>false</Write><Delete>false</Delete>{OFF}</Logging>"
+        ))
+    };
+    for version in [ApiVersion::V2012_02_12, ApiVersion::V2019_02_02] {
+        let rest = format!("<Metrics><Version>1.0</Version><Enabled>false</Enabled>{OFF}</Metrics>");
+        let rest = if version < ApiVersion::V2013_08_15 { rest.as_str() } else { "" };
+        let decode = |service, text: &str| {
+            let whole = given(text).replace("</Logging>", &format!("</Logging>{rest}"));
+            properties::decode(service, whole.as_bytes(), version)
+        };
+        for (service, is_known) in [(Service::Blob, true), (Service::Queue, true), (Service::Table, false)] {
+            let update = decode(service, "2.0");
+            assert_eq!(update.is_ok(), is_known, "{service:?}");
+            if let Ok(update) = update {
+                let properties = ServiceProperties::default().updated(update);
+                let shown = inner(&super::properties(service, &context("2019-02-02"), &properties));
+                assert!(shown.contains("<Logging><Version>2.0</Version><Read>true</Read>"), "{shown}");
+                assert!(shown.contains("<HourMetrics><Version>1.0</Version>"), "{shown}");
+            }
+            assert!(decode(service, "1.0").is_ok());
+            for bad in ["3.0", "2", "", "2.00"] {
+                assert!(decode(service, bad).is_err(), "{bad}");
+            }
+        }
+    }
+}
+
 #[test]
 fn properties_come_back() {
     let given = root(&format!(

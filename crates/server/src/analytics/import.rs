@@ -13,7 +13,8 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, Service};
 use serde_json::Value;
 
-use super::logs::{Facts, Hour, Unwritten, Writer};
+use super::facts::Facts;
+use super::logs::{Hour, Unwritten, Writer};
 
 /// The directory of an account's logs, in the account's own.
 const LOGS: &str = "$logs";

@@ -51,8 +51,8 @@ pub const FIELDS: [&str; 38] = [
 pub const FIELDS_OF_1_0: usize = 30;
 /// Which of them are quoted: those whose value comes from a client.
 const QUOTED: [usize; 9] = [11, 12, 22, 23, 24, 26, 27, 28, 29];
-/// The same, of those that only version 2.0 has.
-const QUOTED_OF_2_0: usize = 37;
+/// The same, of those that only version 2.0 has: all but the reserved one.
+const QUOTED_OF_2_0: [usize; 7] = [30, 31, 32, 33, 34, 35, 37];
 
 /// A line, its fields in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Line {
             if index > 0 {
                 out.push(';');
             }
-            let quoted = QUOTED.contains(&index) || index == QUOTED_OF_2_0;
+            let quoted = QUOTED.contains(&index) || QUOTED_OF_2_0.contains(&index);
             if quoted && !field.is_empty() {
                 out.push('"');
                 escape(&mut out, field);
@@ -181,6 +181,34 @@ mod tests {
             assert!(!printed.contains(['\r', '\n']), "{printed}");
             assert_eq!(Line::parse(&printed), Some(line), "{text}");
         }
+    }
+
+    /// LG-01. The documentation's examples of version 2.0, except for quotes that they do not escape.
+    #[test]
+    fn lines_of_2_0() {
+        let start = "2.0;2019-02-25T20:06:55.9089848Z;PutBlock;OAuthSuccess;201;95;95;bearer;storagesamples;\
+            storagesamples;blob;\
+            \"https://storagesamples.blob.core.windows.net/sample-container/blob1.txt?comp=block&amp;blockid=YmxvY2stMDA=\";\
+            \"/storagesamples/sample-container/blob1.txt\";5569fa10-e01e-00c0-2745-cdb22d000000;0;200.59.21.176:52665;\
+            2017-11-09;2581;9;365;0;9;;\"tdzGO9AaJte/e2HJZLtXig==\";;;;\"Mozilla/5.0\";\"https://ms.portal.azure.com/\";\
+            \"c808142e-0393-4942-9001-af4833061026\"";
+        let bearer = format!(
+            "{start};\"e5981635-dcf0-4279-ab7b-ca1cbdf4a5c7\";\"72f988bf-86f1-41af-91ab-2d7cd011db47\";\
+            \"691458b9-1327-4635-9f55-ed83a7f1b41c\";\"https://storage.azure.com/\";\
+            \"https://sts.windows.net/72f988bf-86f1-41af-91ab-2d7cd011db47/\";;;\
+            \"[{{&quot;action&quot;:&quot;Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write&quot;}}]\""
+        );
+        let without_token = format!("{start};;;;;;;;");
+        for text in [&bearer, &without_token] {
+            let line = Line::parse(text).unwrap();
+            assert_eq!(line.0.len(), FIELDS.len());
+            assert_eq!(line.print(), *text);
+        }
+        let line = Line::parse(&bearer).unwrap();
+        assert_eq!(line.get("tenant-id"), "72f988bf-86f1-41af-91ab-2d7cd011db47");
+        assert_eq!(line.get("audience"), "https://storage.azure.com/");
+        assert_eq!((line.get("user-principal-name"), line.get("reserved-field")), ("", ""));
+        assert!(line.get("authorization-detail").starts_with("[{\"action\":"));
     }
 
     #[test]

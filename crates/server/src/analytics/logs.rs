@@ -11,9 +11,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_model::blob::BlobName;
 use lazuli_model::kind::Access;
-use lazuli_model::{DateTime, Metadata, Service};
-use lazuli_service::blob::{Annotate, Blobs, LogPage};
+use lazuli_model::{DateTime, Service};
+use lazuli_service::blob::{Blobs, LogPage};
 
+use super::facts::Facts;
 use super::record::period_start;
 use crate::state::State;
 
@@ -25,8 +26,6 @@ pub const WAITING_BYTES_MAX: usize = 256 * 1024;
 pub const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
 /// The last log of an hour.
 const NUMBER_MAX: u32 = 999_999;
-/// The kinds of requests in the order of `LogType`.
-const KINDS: [&str; 3] = ["read", "write", "delete"];
 
 /// An account's service and an hour: what the logs with one path are about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,14 +36,6 @@ pub struct Hour {
     pub account: String,
     /// The start of the hour.
     pub start: DateTime,
-}
-
-/// What the metadata of a log says about its lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    kinds: [bool; KINDS.len()],
-    first: Option<String>,
-    last: Option<String>,
 }
 
 /// Lines that belong together and wait to be written.
@@ -79,7 +70,7 @@ impl Waiting {
         lines.text.extend_from_slice(line.as_bytes());
         lines.text.push(b'\n');
         lines.count += 1;
-        lines.facts.add(start, access);
+        lines.facts.add(start, access, line);
         self.bytes += line.len() + 1;
         true
     }
@@ -92,71 +83,6 @@ impl Waiting {
     /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.hours.is_empty()
-    }
-}
-
-impl Facts {
-    /// Counts a request.
-    fn add(&mut self, start: DateTime, access: Access) {
-        self.kinds[match access {
-            Access::Read => 0,
-            Access::Write => 1,
-            Access::Delete => 2,
-        }] = true;
-        self.span(start.iso_seconds().as_str());
-    }
-
-    /// Extends the time range to include a moment. Moments in this format compare as strings.
-    fn span(&mut self, moment: &str) {
-        if self.first.as_deref().is_none_or(|first| moment < first) {
-            self.first = Some(moment.to_owned());
-        }
-        if self.last.as_deref().is_none_or(|last| moment > last) {
-            self.last = Some(moment.to_owned());
-        }
-    }
-
-    /// The facts that metadata states.
-    pub fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let mut facts = Self::default();
-        for name in get("LogType").unwrap_or_default().split(',') {
-            for (kind, is_there) in KINDS.iter().zip(&mut facts.kinds) {
-                *is_there |= *kind == name;
-            }
-        }
-        get("StartTime").into_iter().chain(get("EndTime")).for_each(|moment| facts.span(moment));
-        facts
-    }
-
-    /// The facts about both.
-    fn merged(mut self, other: &Facts) -> Self {
-        self.kinds.iter_mut().zip(other.kinds).for_each(|(own, other)| *own |= other);
-        other.first.iter().chain(&other.last).for_each(|moment| self.span(moment));
-        self
-    }
-
-    fn metadata(&self) -> Metadata {
-        let kinds: Vec<&str> =
-            KINDS.iter().zip(self.kinds).filter(|(_, is_there)| *is_there).map(|(kind, _)| *kind).collect();
-        let mut metadata = Metadata::default();
-        for (name, value) in [
-            ("LogType", kinds.join(",")),
-            ("StartTime", self.first.clone().unwrap_or_default()),
-            ("EndTime", self.last.clone().unwrap_or_default()),
-            ("LogVersion", "1.0".to_owned()),
-        ] {
-            // These names and values are legal, and four of them are few.
-            let _ = metadata.insert(name, &value);
-        }
-        metadata
-    }
-
-    /// Merges these facts into the metadata of a log.
-    fn annotate(self) -> Annotate {
-        Arc::new(move |before: Option<&Metadata>| match before {
-            Some(before) => Facts::of(|name| before.get(name)).merged(&self).metadata(),
-            None => self.metadata(),
-        })
     }
 }
 
@@ -345,29 +271,6 @@ mod tests {
             waiting.hours.keys().map(|hour| log_name(hour, 0).unwrap().to_string()).collect();
         names.sort();
         assert_eq!(names, ["queue/2014/07/31/1800/000000.log", "queue/2014/07/31/1900/000000.log"]);
-    }
-
-    /// LG-03: the kinds of all requests, and the times of the first and the last.
-    #[test]
-    fn metadata_covers_every_line() {
-        let mut facts = Facts::default();
-        facts.add(at("2014-07-31T18:30:00.5Z"), Access::Write);
-        let before = facts.clone().annotate()(None);
-        let pairs = |metadata: &Metadata| {
-            let pairs = metadata.iter().map(|(name, value)| format!("{name}={value}"));
-            pairs.collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(
-            pairs(&before),
-            "LogType=write StartTime=2014-07-31T18:30:00Z EndTime=2014-07-31T18:30:00Z LogVersion=1.0"
-        );
-        let mut more = Facts::default();
-        more.add(at("2014-07-31T18:40:00Z"), Access::Delete);
-        more.add(at("2014-07-31T18:10:00Z"), Access::Read);
-        assert_eq!(
-            pairs(&more.annotate()(Some(&before))),
-            "LogType=read,write,delete StartTime=2014-07-31T18:10:00Z EndTime=2014-07-31T18:40:00Z LogVersion=1.0"
-        );
     }
 
     #[test]

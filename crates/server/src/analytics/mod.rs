@@ -7,6 +7,7 @@
 //! Logs are written by a task of their own, one at a time, so that a slow engine does not keep records waiting.
 
 mod capacity;
+mod facts;
 mod import;
 pub mod line;
 mod logs;

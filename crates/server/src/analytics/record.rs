@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use lazuli_model::kind::Access;
-use lazuli_model::properties::{Logging, Metrics};
+use lazuli_model::properties::{LogVersion, Logging, Metrics};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, ErrorCode, OperationKind, Service, ServiceProperties};
+use lazuli_protocol::auth::bearer::Identity;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::{Address, ApiVersion, Head, Response};
 
@@ -76,6 +77,8 @@ pub struct Exchange<'a> {
     pub response: &'a Response,
     /// Time from its head to its response.
     pub time: Duration,
+    /// The identity in its bearer token, if that was verified.
+    pub identity: Option<&'a Identity>,
     /// By `https`?
     pub scheme: &'a str,
 }
@@ -122,7 +125,8 @@ impl Record {
             egress: (response_head + response.body.len()) as u64,
             hour_metrics: properties.hour_metrics,
             minute_metrics: properties.minute_metrics,
-            line: is_logged.then(|| line(exchange, auth, request_head, response_head)),
+            line: is_logged
+                .then(|| line(exchange, properties.logging.version, auth, (request_head, response_head))),
         })
     }
 
@@ -167,12 +171,19 @@ fn auth_of(head: &Head<'_>, address: &Address<'_>) -> Auth {
     }
 }
 
-fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head: usize) -> Line {
+fn line(
+    exchange: &Exchange<'_>,
+    log_version: LogVersion,
+    auth: Auth,
+    (request_head, response_head): (usize, usize),
+) -> Line {
     let Exchange { head, address, context, response, .. } = exchange;
     let header = |name: &str| cut(head.get(name).unwrap_or_default()).into_owned();
     let millis = |time: Duration| time.as_millis().to_string();
     let server_time = exchange.time.saturating_sub(exchange.body_time);
-    let requester = if auth == Auth::Key { address.account } else { "" };
+    // Azure's examples of version 2.0 name the account for bearer tokens, too.
+    let names_account = auth == Auth::Key || auth == Auth::Bearer && log_version == LogVersion::V2;
+    let requester = if names_account { address.account } else { "" };
     let version = match context.version {
         ApiVersion::NONE => String::new(),
         version => version.to_string(),
@@ -181,8 +192,8 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
     let url = format!("{}://{}{}{query}", exchange.scheme, address.authority, address.wire_path);
     // A page that was fetched by its signature names that where it links to others.
     let referrer = redacted(head.get("referer").unwrap_or_default());
-    Line(vec![
-        "1.0".into(),
+    let mut fields = vec![
+        log_version.name().into(),
         context.now.iso_seven_digits().as_str().into(),
         exchange.kind.name().into(),
         status::logged(auth, response.error, context.version >= ApiVersion::V2017_04_17),
@@ -212,7 +223,20 @@ fn line(exchange: &Exchange<'_>, auth: Auth, request_head: usize, response_head:
         header("user-agent"),
         cut(&referrer).into_owned(),
         header("x-ms-client-request-id"),
-    ])
+    ];
+    if log_version == LogVersion::V2 {
+        fields.extend(identity(exchange.identity));
+    }
+    Line(fields)
+}
+
+/// The fields that only version 2.0 has. The last two are the reserved one and the role assignments, of which there are
+/// none: roles are claims of the token.
+fn identity(found: Option<&Identity>) -> [String; 8] {
+    let Identity { object_id, tenant, application, audience, issuer, user_principal_name } =
+        found.cloned().unwrap_or_default();
+    [object_id, tenant, application, audience, issuer, user_principal_name, String::new(), String::new()]
+        .map(|claim| cut(&claim).into_owned())
 }
 
 /// `If-Match=*;If-None-Match=…`

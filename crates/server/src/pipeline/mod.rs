@@ -30,7 +30,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lazuli_model::{ErrorCode, Failure, OperationKind, Service, ServiceProperties};
+use lazuli_model::{ErrorCode, Failure, LogVersion, OperationKind, Service, ServiceProperties};
+use lazuli_protocol::auth::bearer::{self, Identity};
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::{Address, Head, cors};
 use lazuli_service::Grant;
@@ -167,6 +168,10 @@ impl Endpoint {
             Ok(()) => self.state.admit(self.service, &arrival, properties, context).await,
             Err(failure) => Err(failure),
         };
+        if admitted.is_ok() && note.records && properties.logging.version == LogVersion::V2 {
+            // The token was verified.
+            note.identity = bearer::token_of(head).and_then(Identity::of).map(Box::new);
+        }
         let admitted = admitted.map_err(|failure| {
             let address = self.state.client_address(head, arrival.peer);
             let told = self.state.not_admitted(failure, address);
@@ -215,6 +220,7 @@ impl Endpoint {
             kind: note.kind,
             body_bytes: note.body_bytes,
             body_time: note.body_time,
+            identity: note.identity.as_deref(),
             response,
             time: watch.elapsed(),
             scheme: state.scheme(head, peer),

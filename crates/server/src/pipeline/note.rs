@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{Class, ErrorCode, Failure, OperationKind, ReadCost, Service};
+use lazuli_protocol::auth::bearer::Identity;
 use lazuli_protocol::{Address, Head, Response};
 use lazuli_protocol::{queue, table};
 
@@ -26,6 +27,8 @@ pub struct Note {
     pub rows_returned: usize,
     /// The account wants it logged or measured.
     pub records: bool,
+    /// The identity in a verified bearer token, if the log contains it.
+    pub identity: Option<Box<Identity>>,
     /// How much of a body was read.
     pub body_bytes: usize,
     /// How long that took, if it is logged or measured.

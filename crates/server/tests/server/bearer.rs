@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, HANG, Request, Server};
 
-const ISSUER: &str = "https://login.example.org/tenant/v2.0";
-const AUDIENCE: &str = "https://storage.azure.com";
+pub const ISSUER: &str = "https://login.example.org/tenant/v2.0";
+pub const AUDIENCE: &str = "https://storage.azure.com";
 const READER: &str = "Storage Table Data Reader";
 const CONTRIBUTOR: &str = "Storage Table Data Contributor";
 const CHALLENGE: &str = "Bearer authorization_uri=https://login.example.org/tenant/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// An issuer with one key.
-struct Issuer {
+pub struct Issuer {
     id: &'static str,
     key: EcdsaKeyPair,
 }
 
 impl Issuer {
-    fn new(id: &'static str) -> Self {
+    pub fn new(id: &'static str) -> Self {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &random);
@@ -43,7 +43,7 @@ impl Issuer {
         json!({ "kty": "EC", "crv": "P-256", "kid": self.id, "x": x, "y": y })
     }
 
-    fn sign(&self, claims: &Value) -> String {
+    pub fn sign(&self, claims: &Value) -> String {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(&json!({ "alg": "ES256", "kid": self.id })), part(claims));
         let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
@@ -57,11 +57,11 @@ impl Issuer {
     }
 }
 
-fn jwks(issuers: &[&Issuer]) -> String {
+pub fn jwks(issuers: &[&Issuer]) -> String {
     json!({ "keys": issuers.iter().map(|issuer| issuer.jwk()).collect::<Vec<_>>() }).to_string()
 }
 
-fn settings(jwks: Jwks) -> Settings {
+pub fn settings(jwks: Jwks) -> Settings {
     let policy =
         Policy { issuer: ISSUER.into(), audiences: vec![AUDIENCE.into()], roles_claim: ROLES_CLAIM.into() };
     Settings { policy, jwks, authorization_uri: None, allow_http: true, period: PERIOD }

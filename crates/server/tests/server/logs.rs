@@ -14,7 +14,7 @@ use lazuli_server::clock;
 use crate::analytics::{logging, stop};
 use crate::support::{HANG, Server};
 
-const PROPERTIES: &str = "/?restype=service&comp=properties";
+pub const PROPERTIES: &str = "/?restype=service&comp=properties";
 const LIST: &str = "/$logs?restype=container&comp=list";
 
 fn memory() -> Arc<dyn Engine> {
@@ -32,7 +32,7 @@ fn start(engine: &Arc<dyn Engine>, quota: u64) -> Server {
 }
 
 /// Sends a signed request to the development account.
-fn send(server: &Server, service: Service, request: Request) -> Response {
+pub fn send(server: &Server, service: Service, request: Request) -> Response {
     let address = server.running().listen.get(service).unwrap().to_string();
     let target = format!("/devstoreaccount1{}", request.target);
     let mut request = Request { target, ..request };
@@ -41,7 +41,7 @@ fn send(server: &Server, service: Service, request: Request) -> Response {
     Connection::open(&address, HANG).unwrap().exchange(&request).unwrap()
 }
 
-fn get(server: &Server, target: &str) -> Response {
+pub fn get(server: &Server, target: &str) -> Response {
     send(server, Service::Blob, Request::new("GET", target))
 }
 
@@ -58,7 +58,7 @@ fn texts(document: &str, name: &str) -> Vec<String> {
     parts.filter_map(|part| part.split_once(&end)).map(|(text, _)| text.to_owned()).collect()
 }
 
-fn names(server: &Server, prefix: &str) -> Vec<String> {
+pub fn names(server: &Server, prefix: &str) -> Vec<String> {
     let page = get(server, &format!("{LIST}&prefix={prefix}"));
     assert_eq!(page.status, 200, "{}", page.text());
     texts(&page.text(), "Name")

@@ -13,7 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
-//! | logs and metrics of accounts | `analytics` |
+//! | logs and metrics of accounts | `analytics`, `logs`, `log_versions` |
 //! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | memory of responses that are being built | `building` |
@@ -49,6 +49,7 @@ mod expect;
 mod explain;
 mod health;
 mod limits;
+mod log_versions;
 mod logs;
 mod metrics;
 mod pages;

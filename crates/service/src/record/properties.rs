@@ -1,17 +1,19 @@
 //! The properties of an account's service as bytes.
 //!
-//! The first format has no blob parts. A record in it stays readable, and is still written where those parts are at their
-//! defaults.
+//! The first format has no blob parts, the second no format of logs. Records in them stay readable, and are still written
+//! where the later parts are at their defaults.
 
 use bytes::Bytes;
 use lazuli_engine::Result;
 use lazuli_model::ServiceProperties;
-use lazuli_model::properties::{CorsRule, DeleteRetention, Logging, Metrics, StaticWebsite};
+use lazuli_model::properties::{CorsRule, DeleteRetention, LogVersion, Logging, Metrics, StaticWebsite};
 
 use super::codec::{FORMAT, Reader, Writer, corrupt};
 
 /// The format with the parts that only the Blob service has.
 const FORMAT_BLOB: u8 = 2;
+/// The same, with logs in format 2.0.
+const FORMAT_LOG_2: u8 = 3;
 
 /// The properties as bytes.
 pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
@@ -19,8 +21,13 @@ pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
     let ServiceProperties { delete_retention, static_website, .. } = properties;
     let has_blob =
         *delete_retention != DeleteRetention::default() || *static_website != StaticWebsite::default();
-    let Logging { read, write, delete, retention_days } = properties.logging;
-    let mut writer = Writer::with_format(if has_blob { FORMAT_BLOB } else { FORMAT });
+    let Logging { version, read, write, delete, retention_days } = properties.logging;
+    let format = match version {
+        LogVersion::V2 => FORMAT_LOG_2,
+        LogVersion::V1 if has_blob => FORMAT_BLOB,
+        LogVersion::V1 => FORMAT,
+    };
+    let mut writer = Writer::with_format(format);
     writer = writer.flag(read).flag(write).flag(delete).maybe_number(days(retention_days));
     for metrics in [properties.hour_metrics, properties.minute_metrics] {
         writer = writer
@@ -36,7 +43,7 @@ pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
                 .number(rule.max_age_seconds.into())
         })
         .maybe_text(properties.default_version.as_deref());
-    if has_blob {
+    if format != FORMAT {
         writer = writer
             .maybe_number(days(delete_retention.days))
             .flag(delete_retention.allow_permanent_delete)
@@ -51,10 +58,11 @@ pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
 /// The properties from bytes.
 pub fn decode_properties(bytes: &[u8]) -> Result<ServiceProperties> {
     let (format, mut reader) = Reader::with_format(bytes)?;
-    if ![FORMAT, FORMAT_BLOB].contains(&format) {
+    if ![FORMAT, FORMAT_BLOB, FORMAT_LOG_2].contains(&format) {
         return Err(corrupt());
     }
     let logging = Logging {
+        version: if format == FORMAT_LOG_2 { LogVersion::V2 } else { LogVersion::V1 },
         read: reader.flag()?,
         write: reader.flag()?,
         delete: reader.flag()?,
@@ -76,7 +84,7 @@ pub fn decode_properties(bytes: &[u8]) -> Result<ServiceProperties> {
         default_version: reader.maybe(|reader| reader.text())?,
         ..ServiceProperties::default()
     };
-    if format == FORMAT_BLOB {
+    if format != FORMAT {
         properties.delete_retention =
             DeleteRetention { days: days(&mut reader)?, allow_permanent_delete: reader.flag()? };
         properties.static_website = StaticWebsite {
@@ -109,7 +117,7 @@ mod tests {
     fn properties() -> ServiceProperties {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         ServiceProperties {
-            logging: Logging { read: true, write: false, delete: true, retention_days: Some(7) },
+            logging: Logging { read: true, delete: true, retention_days: Some(7), ..Logging::default() },
             hour_metrics: Metrics { include_apis: Some(true), retention_days: None },
             minute_metrics: Metrics::default(),
             cors: vec![CorsRule {
@@ -137,23 +145,29 @@ mod tests {
         }
     }
 
+    fn with_log_2() -> ServiceProperties {
+        let logging = Logging { version: LogVersion::V2, ..properties().logging };
+        ServiceProperties { logging, ..blob_properties() }
+    }
+
     #[test]
     fn properties_read_back() {
-        for properties in [ServiceProperties::default(), properties(), blob_properties()] {
+        for properties in [ServiceProperties::default(), properties(), blob_properties(), with_log_2()] {
             assert_eq!(decode_properties(&encode_properties(&properties)), Ok(properties));
         }
     }
 
-    /// A record without blob parts is the same as before there were any.
+    /// A record without the later parts is the same as before there were any.
     #[test]
-    fn the_first_format_remains() {
+    fn earlier_formats_remain() {
         assert_eq!(encode_properties(&properties())[0], FORMAT);
         assert_eq!(encode_properties(&blob_properties())[0], FORMAT_BLOB);
+        assert_eq!(encode_properties(&with_log_2())[0], FORMAT_LOG_2);
     }
 
     #[test]
     fn damaged_properties_are_errors() {
-        [properties(), blob_properties()].iter().for_each(damaged);
+        [properties(), blob_properties(), with_log_2()].iter().for_each(damaged);
     }
 
     fn damaged(properties: &ServiceProperties) {

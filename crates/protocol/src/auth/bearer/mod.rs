@@ -161,6 +161,46 @@ impl Roles {
     }
 }
 
+/// The claims of a token that request logs contain. Claims that the token does not have are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The id of the user or application that it was issued to.
+    pub object_id: String,
+    /// The tenant.
+    pub tenant: String,
+    /// The id of the application that requested it.
+    pub application: String,
+    /// The audience, or the first of several.
+    pub audience: String,
+    /// The issuer.
+    pub issuer: String,
+    /// The name of the user.
+    pub user_principal_name: String,
+}
+
+impl Identity {
+    /// The identity in a token. Only for a token that was verified.
+    pub fn of(token: &str) -> Option<Self> {
+        let Token { claims, .. } = Token::parse(token).ok()?;
+        let claim = |names: &[&str]| {
+            let found = names.iter().find_map(|name| match claims.get(*name)? {
+                Value::Array(list) => list.first()?.as_str(),
+                one => one.as_str(),
+            });
+            found.unwrap_or_default().to_owned()
+        };
+        Some(Self {
+            object_id: claim(&["oid"]),
+            tenant: claim(&["tid"]),
+            // The names in tokens of the versions 1.0 and 2.0.
+            application: claim(&["appid", "azp"]),
+            audience: claim(&["aud"]),
+            issuer: claim(&["iss"]),
+            user_principal_name: claim(&["upn", "preferred_username"]),
+        })
+    }
+}
+
 /// A parsed token that has not been verified.
 pub struct Token<'a> {
     /// `None` if the algorithm is not accepted, or the token is not signed.
