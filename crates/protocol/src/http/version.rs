@@ -65,8 +65,6 @@ impl ApiVersion {
     pub const V2025_07_05: ApiVersion = ApiVersion::on(2025, 7, 5);
     /// User delegation tokens sign chosen headers and query parameters.
     pub const V2026_04_06: ApiVersion = ApiVersion::on(2026, 4, 6);
-    /// Tokens for directories of accounts without a hierarchical namespace.
-    pub const V2026_06_06: ApiVersion = ApiVersion::on(2026, 6, 6);
     /// The CRC-64 of a body beside the MD5 that the client sent, and the tier of a blob in the response to a read.
     pub const V2026_10_06: ApiVersion = ApiVersion::on(2026, 10, 6);
 

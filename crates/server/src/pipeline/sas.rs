@@ -137,8 +137,7 @@ fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Part, 
                 SignedResource::Blob => Ok(Part::Blob { name: blob()?, instance: None }),
                 SignedResource::Snapshot => Ok(Part::Blob { name: blob()?, instance: named("snapshot") }),
                 SignedResource::Version => Ok(Part::Blob { name: blob()?, instance: named("versionid") }),
-                // Earlier versions needed a hierarchical namespace, which accounts do not have.
-                SignedResource::Directory(_) if token.version() < Some(ApiVersion::V2026_06_06) => {
+                SignedResource::Directory(_) if token.version() < Some(ApiVersion::V2020_02_10) => {
                     Err(failed())
                 }
                 SignedResource::Directory(depth) => Ok(Part::Directory(directory(&blob()?, depth))),

@@ -133,7 +133,7 @@ parameters! {
     epk,
     /// The last RowKey in it.
     erk,
-    /// The kind of resource of a blob token.
+    /// The kind of resource of a blob token; `q` in a token for a queue.
     sr,
     /// The depth of the directory of a blob token.
     sdd,
@@ -204,22 +204,25 @@ impl Token {
     /// The kind of token, if the parameters determine it and the version knows it.
     pub fn kind(&self) -> Option<Kind> {
         let for_account = !self.ss.is_empty() || !self.srt.is_empty();
+        // A queue token says nothing about its resource, or says that it is a queue.
+        let (says_queue, for_blob) = (self.sr == "q", !["", "q"].contains(&self.sr.as_str()));
         // Before 2012-02-12 a token had no version, and there were tokens for blobs only.
         let version = match self.version() {
-            None if self.sv.is_empty() && !self.sr.is_empty() => ApiVersion::NONE,
+            None if self.sv.is_empty() && for_blob => ApiVersion::NONE,
             version => version?,
         };
-        let (kind, since) = match (for_account, self.tn.is_empty(), self.skoid.is_empty(), self.sr.is_empty())
-        {
-            (true, true, true, true) => (Kind::Account, ApiVersion::V2015_04_05),
-            (false, false, true, true) => (Kind::Service(Service::Table), ApiVersion::V2012_02_12),
-            (false, true, true, true) => (Kind::Service(Service::Queue), ApiVersion::V2012_02_12),
-            (false, true, true, false) => (Kind::Service(Service::Blob), ApiVersion::NONE),
-            (false, true, false, true) => (Kind::UserDelegation(Service::Queue), ApiVersion::V2025_07_05),
-            (false, true, false, false) => (Kind::UserDelegation(Service::Blob), ApiVersion::V2018_11_09),
+        let (kind, since) = match (for_account, self.tn.is_empty(), self.skoid.is_empty(), for_blob) {
+            (true, true, true, false) if !says_queue => (Kind::Account, ApiVersion::V2015_04_05),
+            (false, false, true, false) if !says_queue => {
+                (Kind::Service(Service::Table), ApiVersion::V2012_02_12)
+            }
+            (false, true, true, false) => (Kind::Service(Service::Queue), ApiVersion::V2012_02_12),
+            (false, true, true, true) => (Kind::Service(Service::Blob), ApiVersion::NONE),
+            (false, true, false, false) => (Kind::UserDelegation(Service::Queue), ApiVersion::V2025_07_05),
+            (false, true, false, true) => (Kind::UserDelegation(Service::Blob), ApiVersion::V2018_11_09),
             _ => return None,
         };
-        (version >= since && (self.sr.is_empty() || self.resource().is_some())).then_some(kind)
+        (version >= since && (!for_blob || self.resource().is_some())).then_some(kind)
     }
 
     /// What a token for the Blob service covers.

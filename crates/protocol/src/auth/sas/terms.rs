@@ -183,11 +183,17 @@ fn check_time(start: Option<DateTime>, expiry: DateTime, now: DateTime) -> Resul
     if now <= expiry && start.is_none_or(|start| now >= start) {
         return Ok(());
     }
-    let start = start.map(|start| start.http().as_str().to_owned()).unwrap_or_default();
-    let (expiry, now) = (expiry.http(), now.http());
-    Err(failed_because(format!(
-        "Signature not valid in the specified time frame: Start [{start}] - Expiry [{}] - Current [{}]",
-        expiry.as_str(),
-        now.as_str()
-    )))
+    let (expires, current) = (expiry.http(), now.http());
+    let (expires, current) = (expires.as_str(), current.as_str());
+    // Without a start, a token starts at the time of the request.
+    let begins = start.unwrap_or(now);
+    let starts = begins.http();
+    let starts = starts.as_str();
+    Err(failed_because(if begins >= expiry {
+        format!("Signed expiry time [{expires}] must be after signed start time [{starts}]")
+    } else {
+        format!(
+            "Signature not valid in the specified time frame: Start [{starts}] - Expiry [{expires}] - Current [{current}]"
+        )
+    }))
 }

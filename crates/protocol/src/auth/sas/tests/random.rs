@@ -6,7 +6,7 @@ use super::*;
 use crate::auth::bearer::DELEGATE;
 
 /// The kind of resource and the signed parameters of each kind of token.
-const SIGNED: [(&str, &str); 6] = [
+const SIGNED: [(&str, &str); 7] = [
     ("", "sp ss srt st se sip spr ses"),
     ("", "tn sp st se si sip spr spk srk epk erk"),
     ("", "sp st se si sip spr"),
@@ -16,6 +16,7 @@ const SIGNED: [(&str, &str); 6] = [
         "sp st se sip spr ses skoid sktid skt ske sks skv skdutid sduoid saoid suoid scid srh srq rscc rscd rsce rscl rsct",
     ),
     ("", "sp st se sip spr skoid sktid skt ske sks skv skdutid sduoid"),
+    ("q", "sp st se sip spr skoid sktid skt ske sks skv skdutid sduoid"),
 ];
 
 proptest! {

@@ -266,6 +266,16 @@ fn illegal_delegation() {
     assert_eq!(token("sv=2021-12-02&skoid=O&sks=q").kind(), None, "queues have them from 2025-07-05 on");
 }
 
+/// The JavaScript SDK names the resource of a queue's token: `sr=q`. No other token has it.
+#[test]
+fn a_queue_token_may_say_that_it_is_one() {
+    assert_eq!(token("sv=2025-07-05&sr=q&skoid=O&sks=q").kind(), Some(Kind::UserDelegation(Service::Queue)));
+    assert_eq!(token("sv=2019-02-02&sr=q&sp=r").kind(), Some(Kind::Service(Service::Queue)));
+    for other in ["sv=2019-02-02&sr=q&tn=t", "sv=2019-02-02&sr=q&ss=q&srt=o", "sr=q"] {
+        assert_eq!(token(other).kind(), None, "{other}");
+    }
+}
+
 /// The secret of a delegation key signs nothing by itself.
 #[test]
 fn a_delegation_secret_is_no_signature() {
@@ -338,6 +348,17 @@ fn queue_policies() {
         detail("sv=2019-02-02&sp=r&st=2026-01-01&se=2026-04-01"),
         "Signature not valid in the specified time frame: Start [Thu, 01 Jan 2026 00:00:00 GMT] - Expiry [Wed, 01 Apr 2026 00:00:00 GMT] - Current [Fri, 01 May 2026 12:00:00 GMT]"
     );
+    for (query, start) in [
+        ("sp=r&se=2026-04-01", "Fri, 01 May 2026 12:00:00 GMT"),
+        ("sp=r&st=2026-04-02&se=2026-04-01", "Thu, 02 Apr 2026 00:00:00 GMT"),
+    ] {
+        assert_eq!(
+            detail(&format!("sv=2019-02-02&{query}")),
+            format!(
+                "Signed expiry time [Wed, 01 Apr 2026 00:00:00 GMT] must be after signed start time [{start}]"
+            )
+        );
+    }
     assert_eq!(detail("sv=2019-02-02&si=gone"), "");
     assert_eq!(detail("sv=2019-02-02&sp=rd&se=2026-06-01"), "", "queues have no permission to delete");
 }
