@@ -69,6 +69,7 @@ pub fn creates_only(grant: &Grant, kind: OperationKind) -> bool {
         kind,
         OperationKind::PutBlob
             | OperationKind::PutBlobFromUrl
+            | OperationKind::PutBlock
             | OperationKind::PutBlockList
             | OperationKind::CopyBlob
             | OperationKind::CopyBlobFromUrl

@@ -100,9 +100,7 @@ impl Guard {
 
     /// Checks a write that creates the blob or replaces it. Returns the lease that the new blob keeps.
     pub fn create(&self, blob: Option<&Revision>) -> Result<Option<lease::Lease>> {
-        if self.creates_only && blob.is_some() {
-            return Err(ErrorCode::UnauthorizedBlobOverwrite.into());
-        }
+        self.may_overwrite(blob)?;
         let keep = self.lease_of(blob, Use::Write)?;
         match blob {
             None => self.conditions.check(Purpose::Create, None).map_err(lazuli_model::Failure::from)?,
@@ -118,6 +116,7 @@ impl Guard {
 
     /// Checks an upload that is independent of the committed state, such as a block.
     pub fn stage(&self, blob: Option<&Revision>) -> Result<()> {
+        self.may_overwrite(blob)?;
         self.lease_of(blob, Use::Write).map(drop)
     }
 
@@ -156,6 +155,13 @@ impl Guard {
             }
             _ => Ok(()),
         }
+    }
+
+    fn may_overwrite(&self, blob: Option<&Revision>) -> Result<()> {
+        if self.creates_only && blob.is_some() {
+            return Err(ErrorCode::UnauthorizedBlobOverwrite.into());
+        }
+        Ok(())
     }
 
     fn existing<'a>(&self, blob: Option<&'a Revision>) -> Result<&'a Revision> {

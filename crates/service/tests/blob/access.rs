@@ -46,6 +46,6 @@ async fn blocks_of_a_new_blob_need_the_right_to_create_only() {
     world.grant.account = lazuli_service::Grant::everything(world.grant.home.clone()).account;
     world.stage("a", "1", bytes_of(1, 10)).await.unwrap();
     world.commit("a", &["1"]).await.unwrap();
-    world.stage("a", "2", bytes_of(2, 10)).await.unwrap();
-    assert_eq!(world.commit("a", &["2"]).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
+    assert_eq!(world.stage("a", "2", bytes_of(2, 10)).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
+    assert_eq!(world.commit("a", &["1"]).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
 }

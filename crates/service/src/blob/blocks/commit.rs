@@ -182,10 +182,10 @@ fn list_rule(
         let revision = Revision { version: shelf.version(version), ..revision.clone() };
         let written = written(&revision, version);
         let mut next = replaced(head, revision, lease, OperationKind::PutBlockList, version);
-        if let (Some(marks), Some(old)) = (&mut next.marks.staged, old) {
-            // Blocks that were uploaded after the list was put together stay.
+        if let Some(marks) = &mut next.marks.staged {
+            // Blocks that were uploaded after the list was put together stay. The next block may have an id of another
+            // length: only the ids of uncommitted blocks are compared.
             marks.horizon = horizon;
-            marks.id_bytes = old.id_bytes;
         }
         Ok((Step::Put(Box::new(next)), (written, retired)))
     }

@@ -7,7 +7,7 @@ use lazuli_engine::Applied;
 use lazuli_model::blob::operation::BlobRequest;
 use lazuli_model::blob::write::Body;
 use lazuli_model::blob::{BlobKind, BlockId, Outcome};
-use lazuli_model::{ErrorCode, Failure};
+use lazuli_model::{ErrorCode, Failure, OperationKind};
 
 use crate::blob::commit::{Step, insert, remove};
 use crate::blob::core::{At, Core};
@@ -29,7 +29,7 @@ impl Core {
         source: &mut dyn Source,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        self.may_stage(&at, &request, &id).await?;
+        self.may_stage(&at, grant, &request, &id).await?;
         let received = self.receive(&at, source, &body).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let digested = received.digested;
@@ -38,11 +38,10 @@ impl Core {
     }
 
     /// Can a block be uploaded to this blob? Checked before the body is read.
-    pub async fn may_stage(&self, at: &At, request: &BlobRequest, id: &BlockId) -> Result<()> {
-        let Some(head) = self.head(at).await? else {
-            return Guard::of(request, self.clock()).stage(None);
-        };
-        Guard::of(request, self.clock()).stage(head.blob.as_ref())?;
+    pub async fn may_stage(&self, at: &At, grant: &Grant, request: &BlobRequest, id: &BlockId) -> Result<()> {
+        let guard = Guard::creating(grant, request, OperationKind::PutBlock, self.clock());
+        let Some(head) = self.head(at).await? else { return guard.stage(None) };
+        guard.stage(head.blob.as_ref())?;
         if let Some(blob) = &head.blob {
             not_pending(blob)?;
             of_kind(blob, BlobKind::Block)?;
@@ -96,7 +95,7 @@ impl Core {
     }
 }
 
-/// All ids of a blob have the same length.
+/// All ids of uncommitted blocks have the same length.
 fn fits(head: &Head, id: &BlockId) -> Result<()> {
     match head.marks.staged {
         Some(marks) if ![0, length(id)].contains(&marks.id_bytes) => {

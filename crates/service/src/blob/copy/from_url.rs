@@ -77,7 +77,7 @@ impl Core {
         supply: Supply<'_>,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        self.may_stage(&at, &request, &id).await?;
+        self.may_stage(&at, grant, &request, &id).await?;
         let fetched = self.fetch(&at, &source, digests, supply).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let digested = fetched.received.digested;
