@@ -34,7 +34,7 @@ const BLOB: &str = "
     BlobUsesCustomerSpecifiedEncryption BlockCountExceedsLimit BlockListTooLong CannotChangeToLowerTier
     ContainerBeingDeleted ContainerDisabled ContentLengthLargerThanTierLimit CopyAcrossAccountsNotSupported
     CopyIdMismatch DuplicateTagNames EmptyTagName FeatureVersionMismatch IncrementalCopyBlobMismatch
-    IncrementalCopyOfEarlierVersionSnapshotNotAllowed IncrementalCopySourceMustBeSnapshot
+    IncrementalCopyOfEarlierSnapshotNotAllowed IncrementalCopySourceMustBeSnapshot
     InfiniteLeaseDurationRequired InvalidBlobTier InvalidBlobType InvalidBlockId InvalidPageRange
     InvalidSourceBlobType InvalidSourceBlobUrl InvalidTag InvalidVersionForPageBlobOperation
     InvalidXmlNodeValue LeaseAlreadyBroken LeaseIsBreakingAndCannotBeAcquired

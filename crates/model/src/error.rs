@@ -120,6 +120,7 @@ macro_rules! error_codes {
 
 // Texts are the live service's where recorded (the misspelt "specifed" included), else the documentation's.
 error_codes! {
+    AccessTierChangeTimeConditionNotMet, "AccessTierChangeTimeConditionNotMet", 412, Never, No, "The access tier change time condition specified using HTTP conditional header(s) is not met.";
     AccessTierNotSupportedForBlobType, "AccessTierNotSupportedForBlobType", 400, Never, No, "The access tier is not supported for this blob type.";
     AccountIsDisabled, "AccountIsDisabled", 403, Never, No, "The specified account is disabled.";
     AccountRequiresHttps, "AccountRequiresHttps", 400, Never, No, "The account being accessed does not support http.";
@@ -139,6 +140,7 @@ error_codes! {
     BlobIsSealed, "BlobIsSealed", 409, Never, No, "The blob is sealed and its contents cannot be modified.";
     BlobNotArchived, "BlobNotArchived", 409, Never, No, "This operation is not permitted because the blob is not in the archive tier.";
     BlobNotFound, "BlobNotFound", 404, Never, No, "The specified blob does not exist.";
+    BlobOperationNotSupported, "BlobOperationNotSupported", 409, Never, No, "The operation is not supported in this scenario.";
     BlobOverwritten, "BlobOverwritten", 409, Never, No, "The blob has been recreated since the previous snapshot was taken.";
     BlobTierInadequateForContentLength, "BlobTierInadequateForContentLength", 409, Never, No, "The specified blob tier size limit cannot be less than content length.";
     BlobUsesCustomerSpecifiedEncryption, "BlobUsesCustomerSpecifiedEncryption", 409, Never, No, "The blob is encrypted with customer specified encryption, but it was not provided in the request.";
@@ -183,7 +185,7 @@ error_codes! {
     FeatureVersionMismatch, "FeatureVersionMismatch", 409, Never, No, "The operation for AppendBlob requires at least version 2015-02-21.";
     HierarchicalNamespaceNotEnabled, "HierarchicalNamespaceNotEnabled", 400, Never, No, "Hierarchical namespace is not enabled for this account.";
     IncrementalCopyBlobMismatch, "IncrementalCopyBlobMismatch", 409, Never, No, "The specified source blob is different than the copy source of the existing incremental copy blob.";
-    IncrementalCopyOfEarlierVersionSnapshotNotAllowed, "IncrementalCopyOfEarlierVersionSnapshotNotAllowed", 409, Never, No, "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
+    IncrementalCopyOfEarlierSnapshotNotAllowed, "IncrementalCopyOfEarlierSnapshotNotAllowed", 409, Never, No, "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
     IncrementalCopySourceMustBeSnapshot, "IncrementalCopySourceMustBeSnapshot", 409, Never, No, "The source for incremental copy request must be a snapshot.";
     InfiniteLeaseDurationRequired, "InfiniteLeaseDurationRequired", 412, Never, No, "The lease ID matched, but the specified lease must be an infinite-duration lease.";
     InvalidBlobOrBlock, "InvalidBlobOrBlock", 400, Never, No, "The specified blob or block content is invalid.";

@@ -86,9 +86,10 @@ pub fn md5(head: &Head<'_>, name: &'static str) -> Result<Option<Md5>, Failure> 
     bytes.map(Some).ok_or_else(|| ErrorCode::InvalidMd5.into())
 }
 
-/// A CRC-64 in Base64.
+/// A CRC-64 in Base64. One of another length matches no content.
 pub fn crc64(head: &Head<'_>, name: &'static str) -> Result<Option<Crc64>, Failure> {
-    value(head, name, |text| STANDARD.decode(text).ok()?.try_into().ok())
+    let Some(bytes) = value(head, name, |text| STANDARD.decode(text).ok())? else { return Ok(None) };
+    bytes.try_into().map(Some).map_err(|_| ErrorCode::Crc64Mismatch.into())
 }
 
 /// Is the body, or the requested content, a structured message?
@@ -155,7 +156,9 @@ mod tests {
         assert!(with("f", "yes", |head| flag(head, "f")).is_err());
         assert_eq!(with("m", "AAAA", |head| md5(head, "m")).unwrap_err().code, ErrorCode::InvalidMd5);
         assert_eq!(with("c", "YeJLfssylmU=", |head| crc64(head, "c")).map(|crc| crc.is_some()), Ok(true));
-        assert!(with("c", "YeJLfssylg==", |head| crc64(head, "c")).is_err());
+        let code = |text| with("c", text, |head| crc64(head, "c")).unwrap_err().code;
+        assert_eq!(code("YeJLfssylg=="), ErrorCode::Crc64Mismatch);
+        assert_eq!(code("YeJLfssylmU"), ErrorCode::InvalidHeaderValue);
         assert_eq!(with("n", "1", content_length).unwrap_err().code, ErrorCode::MissingContentLengthHeader);
     }
 }

@@ -180,7 +180,7 @@ impl Guard {
         let holds_lease =
             self.lease.is_some() && blob.lease.is_some_and(|lease| Some(lease.id) == self.lease);
         if !self.conditions.tier.met_by(blob.tier.changed) {
-            return Err(ErrorCode::ConditionNotMet.into());
+            return Err(ErrorCode::AccessTierChangeTimeConditionNotMet.into());
         }
         let facts = Facts { stamp: blob.stamp(), tags: &blob.tags, holds_lease };
         Ok(self.conditions.check(purpose, Some(facts)).map_err(lazuli_model::Failure::from)?)

@@ -25,6 +25,8 @@ impl Core {
     ) -> Result<Outcome> {
         let duration = u64::try_from(self.options.rehydration.as_millis()).unwrap_or(u64::MAX);
         let duration = duration.saturating_mul(TICKS_PER_SECOND / 1000);
+        // A snapshot or an old version stays in the archive; it can be copied to another tier.
+        let is_past = self.other_than_current(at, which).await?.is_some();
         self.amend(at, guard, which, OperationKind::SetBlobTier, move |blob, version| {
             let fits = match blob.kind {
                 BlobKind::Block => tier.is_for_block_blobs(),
@@ -33,6 +35,10 @@ impl Core {
             };
             if !fits {
                 return Err(ErrorCode::AccessTierNotSupportedForBlobType.into());
+            }
+            let leaves_archive = blob.tier.tier == AccessTier::Archive && tier != AccessTier::Archive;
+            if leaves_archive && is_past {
+                return Err(ErrorCode::BlobOperationNotSupported.into());
             }
             let is_pending = move_to(blob, tier, priority, version, duration)?;
             Ok(Outcome::TierSet { is_pending })

@@ -348,7 +348,7 @@ async fn incremental_copies_make_snapshots_that_can_be_compared() {
     let failed = world.put_page("copy", 0, vec![1; 512]).await;
     assert_eq!(failed, Err(ErrorCode::OperationNotAllowedOnIncrementalCopyBlob));
     for (from, expected) in [
-        (first, ErrorCode::IncrementalCopyOfEarlierVersionSnapshotNotAllowed),
+        (first, ErrorCode::IncrementalCopyOfEarlierSnapshotNotAllowed),
         (Revision::Current, ErrorCode::IncrementalCopySourceMustBeSnapshot),
     ] {
         let action = BlobAction::IncrementalCopy(Box::new(source("p", from)));

@@ -61,6 +61,10 @@ async fn a_snapshot_has_a_tier_of_its_own() {
     });
     world.run(archive).await.unwrap();
     assert_eq!(world.read_of("b", Revision::Snapshot(snapshot)).await, Err(ErrorCode::BlobArchived));
+    let rehydrate = with(blob("b", to(AccessTier::Hot, Default::default())), |request| {
+        request.revision = Revision::Snapshot(snapshot);
+    });
+    assert_eq!(world.run(rehydrate).await, Err(ErrorCode::BlobOperationNotSupported));
     assert_eq!(world.read("b").await.unwrap(), b"x");
 }
 
@@ -77,7 +81,7 @@ async fn a_deletion_can_depend_on_the_time_of_the_tier() {
         with(blob("b", delete), |request| request.conditions.tier = tier)
     };
     let unmodified = TierConditions { if_unmodified_since: Some(before), ..Default::default() };
-    assert_eq!(world.run(delete(unmodified)).await, Err(ErrorCode::ConditionNotMet));
+    assert_eq!(world.run(delete(unmodified)).await, Err(ErrorCode::AccessTierChangeTimeConditionNotMet));
     let modified = TierConditions { if_modified_since: Some(before), ..Default::default() };
     assert!(world.run(delete(modified)).await.is_ok());
 }

@@ -64,10 +64,17 @@ fn span(head: &Head<'_>) -> Result<PageSpan, Failure> {
 }
 
 fn sequence_conditions(head: &Head<'_>) -> Result<SequenceConditions, Failure> {
+    // Azure reports a negative number as bad input, and other text as a bad header.
+    let number = |name| match head.get_filled(name) {
+        Some(text) if text.parse::<i64>().is_ok_and(|number| number < 0) => {
+            Err(Failure::from(ErrorCode::InvalidInput))
+        }
+        _ => header::number(head, name),
+    };
     Ok(SequenceConditions {
-        at_most: header::number(head, "x-ms-if-sequence-number-le")?,
-        less_than: header::number(head, "x-ms-if-sequence-number-lt")?,
-        equal: header::number(head, "x-ms-if-sequence-number-eq")?,
+        at_most: number("x-ms-if-sequence-number-le")?,
+        less_than: number("x-ms-if-sequence-number-lt")?,
+        equal: number("x-ms-if-sequence-number-eq")?,
     })
 }
 

@@ -222,7 +222,7 @@ impl Begin {
             return Err(ErrorCode::IncrementalCopyBlobMismatch.into());
         }
         if *snapshot <= last.snapshot {
-            return Err(ErrorCode::IncrementalCopyOfEarlierVersionSnapshotNotAllowed.into());
+            return Err(ErrorCode::IncrementalCopyOfEarlierSnapshotNotAllowed.into());
         }
         Ok(())
     }

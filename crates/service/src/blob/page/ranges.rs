@@ -36,6 +36,9 @@ impl Core {
         let extent =
             Extent::resolve(get.range, revision.size).ok_or_else(|| Extent::unsatisfiable(revision.size))?;
         let (first, length) = extent.span(revision.size);
+        // A part of a page stands for the page.
+        let end = (first + length).next_multiple_of(PAGE_BYTES);
+        let first = first - first % PAGE_BYTES;
         let is_paged = get.max_results.is_some() || get.from.is_some();
         let (stamp, size) = (revision.stamp(), revision.size);
         let mut found = PageRanges { stamp, size, ranges: vec![], next: None, is_paged };
@@ -46,7 +49,7 @@ impl Core {
             };
             let from = get.from.unwrap_or(0).max(first);
             let max = get.max_results.map_or(PAGE_RANGES_MAX, |max| max.min(PAGE_RANGES_MAX));
-            let collect = Collect::new(pages.clone(), since, from..first + length, max as usize);
+            let collect = Collect::new(pages.clone(), since, from..end, max as usize);
             (found.ranges, found.next) = self.collect_ranges(&at, collect).await?;
         }
         drop(pin);

@@ -106,7 +106,7 @@ fn checksums_of_put_blob() {
     let both = [("Content-MD5", MD5), ("x-ms-content-crc64", CRC64)];
     assert_eq!(put(&both), Err(ErrorCode::BothCrc64AndMd5HeaderPresent));
     assert_eq!(put(&[("Content-MD5", "AAAA")]), Err(ErrorCode::InvalidMd5));
-    assert_eq!(put(&[("x-ms-content-crc64", "AAAA")]), Err(ErrorCode::InvalidHeaderValue));
+    assert_eq!(put(&[("x-ms-content-crc64", "AAAA")]), Err(ErrorCode::Crc64Mismatch));
 }
 
 /// MD5 only where it is stored, returned or compared: it is by far the dearest.
