@@ -24,13 +24,24 @@ pub struct CopySource {
     pub expected: Digested,
 }
 
-/// The failure `code` of a copy whose source could not be read: it names the status and the code that the source responded with.
+/// The failure `code` of a copy whose source could not be read: its headers and its body name the status and the code that the
+/// source responded with.
 pub fn source_failure(code: ErrorCode, status: u16, source_code: Option<&str>) -> Failure {
-    let failure = Failure::from(code).detail("x-ms-copy-source-status-code", status.to_string());
+    let failure = Failure::from(code)
+        .detail("x-ms-copy-source-status-code", status.to_string())
+        .detail("CopySourceStatusCode", status.to_string());
     match source_code {
-        Some(name) => failure.detail("x-ms-copy-source-error-code", name.to_owned()),
+        Some(name) => failure
+            .detail("x-ms-copy-source-error-code", name.to_owned())
+            .detail("CopySourceErrorCode", name.to_owned()),
         None => failure,
     }
+}
+
+/// The failure `code` of a copy whose source on this server cannot be read because of `failure`.
+pub fn unreadable_source(code: ErrorCode, failure: &Failure) -> Failure {
+    source_failure(code, failure.code.status(), Some(failure.code.name()))
+        .detail("CopySourceErrorMessage", failure.message.clone())
 }
 
 /// A blob that the URL of a source names.

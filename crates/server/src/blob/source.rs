@@ -5,7 +5,7 @@
 //! another server is fetched if the operator allows its host: see [`remote`](super::remote).
 
 use lazuli_model::blob::Operation;
-use lazuli_model::blob::copy::{CopySource, SourceBlob, source_failure};
+use lazuli_model::blob::copy::{CopySource, SourceBlob, unreadable_source};
 use lazuli_model::blob::operation::{BlobAction, BlobRequest, GetBlob};
 use lazuli_model::blob::{Conditions, container::PublicAccess};
 use lazuli_model::{ErrorCode, Failure, Service};
@@ -61,7 +61,7 @@ impl Work<'_> {
                 404 => ErrorCode::CopySourceNotFound,
                 _ => ErrorCode::CopySourceForbidden,
             };
-            unreadable(code, &failure)
+            unreadable_source(code, &failure)
         })?;
         Ok(Supply::Local(grant))
     }
@@ -104,7 +104,7 @@ impl Work<'_> {
         let arrival = Arrival { head, address: at, peer: *peer };
         let forbidden = |failure: Failure| match failure.code.status() {
             500.. => failure,
-            _ => unreadable(ErrorCode::CopySourceForbidden, &failure),
+            _ => unreadable_source(ErrorCode::CopySourceForbidden, &failure),
         };
         if let Some(token) = &source.bearer {
             return state.admit_bearer(Service::Blob, token, &arrival, context).await.map_err(forbidden);
@@ -118,7 +118,13 @@ impl Work<'_> {
             let admitted = state.admit_token(Service::Blob, &token, &arrival, &caller, context.version).await;
             return admitted.map_err(forbidden);
         }
-        if is_async && blob.account == address.account && grant.scope == Scope::Everything {
+        // The bearer token of the request is good for a source in the same account; its key is for Copy Blob only.
+        let suffices = match grant.scope {
+            Scope::Everything => is_async,
+            Scope::Roles { .. } => true,
+            Scope::Account { .. } | Scope::Public { .. } | Scope::Resource { .. } => false,
+        };
+        if suffices && blob.account == address.account {
             return Ok(grant.clone());
         }
         let home = state.home(&blob.account);
@@ -140,10 +146,5 @@ fn private(version: ApiVersion) -> Failure {
         true => (ErrorCode::CopySourceUnauthorized, ErrorCode::NoAuthenticationInformation),
         false => (ErrorCode::CopySourceNotFound, ErrorCode::ResourceNotFound),
     };
-    unreadable(code, &read.into())
-}
-
-/// The failure `code` of a copy whose source on this server cannot be read because of `failure`.
-fn unreadable(code: ErrorCode, failure: &Failure) -> Failure {
-    source_failure(code, failure.code.status(), Some(failure.code.name()))
+    unreadable_source(code, &read.into())
 }

@@ -23,6 +23,16 @@ const DELEGATOR: &str = "Storage Blob Delegator";
 const QUEUE_DELEGATOR: &str = "Storage Queue Delegator";
 const NO_PERMISSION: (u16, &str) = (403, "AuthorizationPermissionMismatch");
 
+/// The credentials of a user with these roles.
+fn bearer(roles: &[&str]) -> String {
+    let end = clock::now().unix_seconds() + 3600;
+    let claims = json!({
+        "iss": development::ISSUER, "aud": development::AUDIENCE, "exp": end,
+        "oid": USER, "tid": development::TENANT, "roles": roles,
+    });
+    format!("Bearer {}", development::token(&claims).unwrap())
+}
+
 /// Blobs and queues, with the container `files`, the blob `files/x` and the queue `work`.
 struct Storage(Server);
 
@@ -57,14 +67,9 @@ impl Storage {
 
     /// Get User Delegation Key with this body, by a user with these roles.
     fn request_key(&self, service: Service, roles: &[&str], body: &str) -> Response {
-        let end = clock::now().unix_seconds() + 3600;
-        let claims = json!({
-            "iss": development::ISSUER, "aud": development::AUDIENCE, "exp": end,
-            "oid": USER, "tid": development::TENANT, "roles": roles,
-        });
         let request = Request::new("POST", format!("/{ACCOUNT}/{REQUEST_KEY}"))
             .with("x-ms-version", VERSION)
-            .with("Authorization", format!("Bearer {}", development::token(&claims).unwrap()));
+            .with("Authorization", bearer(roles));
         self.ask(service, request.body(body))
     }
 
@@ -231,6 +236,23 @@ fn copies_read_no_more_than_the_users_roles_permit() {
             .with("x-ms-copy-source", format!("http://{blobs}/{ACCOUNT}/files/x?{sas}"));
         Signer::development(Service::Blob).sign(&mut request, clock::now());
         assert_eq!(storage.ask(Service::Blob, request).status, expected, "{role}");
+    }
+}
+
+/// The bearer token of a copy is also good for its source, in the same account.
+#[test]
+fn a_user_copies_within_the_account_without_a_signature() {
+    let storage = Storage::start();
+    let blobs = storage.0.running().listen.get(Service::Blob).unwrap();
+    for (is_sync, account, expected) in
+        [("false", ACCOUNT, 202), ("true", ACCOUNT, 202), ("true", "another", 400)]
+    {
+        let request = Request::new("PUT", format!("/{ACCOUNT}/files/copy"))
+            .with("x-ms-version", VERSION)
+            .with("x-ms-copy-source", format!("http://{blobs}/{account}/files/x"))
+            .with("x-ms-requires-sync", is_sync)
+            .with("Authorization", bearer(&[CONTRIBUTOR]));
+        assert_eq!(storage.ask(Service::Blob, request).status, expected, "{is_sync} {account}");
     }
 }
 

@@ -242,7 +242,7 @@ fn conditions_are_judged_by_the_source() {
     for (name, value, copy, from_url) in [
         ("x-ms-source-if-match", etag.as_str(), (202, ""), (201, "")),
         ("x-ms-source-if-match", &bare, (202, ""), (201, "")),
-        ("x-ms-source-if-match", "\"0x1\"", (412, "SourceConditionNotMet"), (412, "CannotVerifyCopySource")),
+        ("x-ms-source-if-match", "\"0x1\"", (412, "SourceConditionNotMet"), (412, "SourceConditionNotMet")),
         ("x-ms-source-if-none-match", &etag, (412, "SourceConditionNotMet"), (304, "CannotVerifyCopySource")),
         ("x-ms-source-if-modified-since", past, (202, ""), (201, "")),
         (

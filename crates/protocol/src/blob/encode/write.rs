@@ -25,12 +25,13 @@ pub(super) fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outc
         Outcome::PagesCleared { stamp, sequence_number } => Response::new(201)
             .stamp(context, *stamp)
             .with("x-ms-blob-sequence-number", sequence_number.to_string()),
-        Outcome::Copied { written, id, status, .. } => Response::new(202)
+        Outcome::Copied { written, id, status, is_sync } => Response::new(202)
             .stamp(context, written.stamp)
             .digested(&written.digested)
             .version_id(context, written.version)
             .with("x-ms-copy-id", id.to_string())
-            .with("x-ms-copy-status", status.name()),
+            .with("x-ms-copy-status", status.name())
+            .with_some("x-ms-encryption-scope", written.encryption.scope.clone().filter(|_| *is_sync)),
         Outcome::CopyAborted | Outcome::TagsSet => Response::new(204),
         Outcome::PropertiesUpdated { stamp, sequence_number } => Response::new(200)
             .stamp(context, *stamp)

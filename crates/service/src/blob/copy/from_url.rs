@@ -18,7 +18,7 @@ use crate::blob::guard::Guard;
 use crate::blob::page::PageWrite;
 use crate::blob::put::settled;
 use crate::blob::upload::{Received, collect};
-use crate::{Grant, Result};
+use crate::{Error, Grant, Result};
 
 /// A source that was received, with its description.
 struct Fetched {
@@ -40,13 +40,16 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::creating(grant, &request, OperationKind::PutBlobFromUrl, self.clock());
         let head = self.head(&at).await?;
+        let has_tag = request.conditions.if_match.is_some();
         let permitted = guard.create(head.as_ref().and_then(|head| head.blob.as_ref()));
+        let permitted = permitted.map_err(|error| unmet_by_tag(error, has_tag));
         let PutFromUrl { source, mut settings, copies_headers, tags, digests } = put;
         // Azure compares the checksum of the source before it checks the destination.
         if source.expected == Digested::default() {
             permitted.clone()?;
         }
-        let fetched = self.fetch(&at, &source, digests, supply).await?;
+        let fetched = self.fetch(&at, &source, digests, supply).await;
+        let fetched = fetched.map_err(|error| unmet_by_tag(error, source.conditions.if_match.is_some()))?;
         permitted?;
         self.still_there(&grant.home, &request.container, &at).await?;
         if settings.metadata.is_empty() {
@@ -62,7 +65,8 @@ impl Core {
         let mut revision = settled(BlobKind::Block, settings, &request);
         revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5);
         let kind = OperationKind::PutBlobFromUrl;
-        let written = self.put_received(&at, guard, kind, revision, fetched.received).await?;
+        let written = self.put_received(&at, guard, kind, revision, fetched.received).await;
+        let written = written.map_err(|error| unmet_by_tag(error, has_tag))?;
         Ok(Outcome::Created(Box::new(Written { digested, ..written })))
     }
 
@@ -168,6 +172,16 @@ impl Core {
             }
             Supply::Nothing | Supply::Body(_) => Err(unsupplied()),
         }
+    }
+}
+
+/// Put Blob From URL reports an unmet `If-Match` with the codes of Copy Blob, unlike conditions on dates.
+fn unmet_by_tag(error: Error, has_tag: bool) -> Error {
+    let Error::Refused(failure) = &error else { return error };
+    match failure.code {
+        ErrorCode::ConditionNotMet if has_tag => ErrorCode::TargetConditionNotMet.into(),
+        ErrorCode::CopySourceConditionNotMet if has_tag => ErrorCode::SourceConditionNotMet.into(),
+        _ => error,
     }
 }
 

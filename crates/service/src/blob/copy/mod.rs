@@ -11,7 +11,7 @@ mod remote;
 
 use bytes::Bytes;
 use lazuli_model::blob::condition::{Facts, Purpose, Unmet};
-use lazuli_model::blob::copy::{CopySource, source_failure};
+use lazuli_model::blob::copy::{CopySource, unreadable_source};
 use lazuli_model::blob::{BlobKind, Conditions, Stamp, Tags};
 use lazuli_model::{ErrorCode, Failure};
 
@@ -69,7 +69,7 @@ impl Core {
         };
         let opened = opened.await.map_err(|error| match error {
             Error::Refused(failure) if failure.code.status() == 404 => {
-                source_failure(ErrorCode::CopySourceNotFound, 404, Some(failure.code.name())).into()
+                unreadable_source(ErrorCode::CopySourceNotFound, &failure).into()
             }
             error => error,
         })?;

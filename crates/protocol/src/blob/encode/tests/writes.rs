@@ -92,6 +92,19 @@ fn copies_and_snapshots() {
     };
     let id = "x-ms-copy-id: 00000000-0000-0000-0000-000000000000";
     check(NEW, copied, &["202", LAST_MODIFIED, ETAG, id, "x-ms-copy-status: success"]);
+    let scope = Some("first".to_owned());
+    for (is_sync, expected) in [(true, Some("x-ms-encryption-scope: first")), (false, None)] {
+        let encryption = EncryptionView { scope: scope.clone(), ..EncryptionView::default() };
+        let copied = Outcome::Copied {
+            written: Box::new(Written { encryption, ..*written(Digested::default()) }),
+            id: Guid([0; 16]),
+            status: CopyStatus::Success,
+            is_sync,
+        };
+        let fields =
+            ["202", LAST_MODIFIED, ETAG, id, "x-ms-copy-status: success"].into_iter().chain(expected);
+        check(NEW, copied, &fields.collect::<Vec<_>>());
+    }
     let made =
         || Outcome::SnapshotMade { written: written(Digested::default()), snapshot: time("2024-05-06") };
     let snapshot = "x-ms-snapshot: 2024-05-06T00:00:00.0000000Z";
