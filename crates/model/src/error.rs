@@ -136,6 +136,7 @@ error_codes! {
     BlobAlreadyExists, "BlobAlreadyExists", 409, Never, No, "The specified blob already exists.";
     BlobArchived, "BlobArchived", 409, Never, No, "This operation is not permitted on an archived blob.";
     BlobBeingRehydrated, "BlobBeingRehydrated", 409, Never, No, "This operation is not permitted because the blob is being rehydrated.";
+    BlobCustomerSpecifiedEncryptionMismatch, "BlobCustomerSpecifiedEncryptionMismatch", 409, Never, No, "The given customer specified encryption does not match the encryption used to encrypt the blob.";
     BlobImmutableDueToPolicy, "BlobImmutableDueToPolicy", 409, Never, No, "This operation is not permitted as the blob is immutable due to a policy.";
     BlobIsSealed, "BlobIsSealed", 409, Never, No, "The blob is sealed and its contents cannot be modified.";
     BlobNotArchived, "BlobNotArchived", 409, Never, No, "This operation is not permitted because the blob is not in the archive tier.";

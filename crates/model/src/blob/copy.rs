@@ -3,6 +3,7 @@
 use crate::blob::condition::Conditions;
 use crate::blob::name::{BlobName, ContainerName};
 use crate::blob::operation::Revision;
+use crate::blob::protection::CustomerKey;
 use crate::blob::range::ByteRange;
 use crate::blob::write::Digested;
 use crate::{DateTime, ErrorCode, Failure, Guid};
@@ -16,6 +17,8 @@ pub struct CopySource {
     pub blob: Option<SourceBlob>,
     /// `x-ms-copy-source-authorization`, without `Bearer`.
     pub bearer: Option<String>,
+    /// `x-ms-source-encryption-key`: the key that the source was written with.
+    pub key: Option<CustomerKey>,
     /// `x-ms-source-if-*`.
     pub conditions: Conditions,
     /// `x-ms-source-range`.

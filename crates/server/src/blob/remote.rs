@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::blob::copy::{CopySource, source_failure};
 use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::blob::protection::CustomerKey;
 use lazuli_model::blob::write::TagOption;
 use lazuli_model::blob::{BlobKind, ByteRange, ContentHeaders, Operation, Tags};
 use lazuli_model::{DateTime, ErrorCode, Failure, Metadata, OperationKind};
@@ -45,6 +46,7 @@ struct Away {
     outbound: Arc<Outbound>,
     url: Url,
     bearer: Option<String>,
+    key: Option<CustomerKey>,
     conditions: Vec<(&'static str, String)>,
     range: Option<ByteRange>,
     /// The operation whose limit applies to the length.
@@ -65,8 +67,9 @@ impl Work<'_> {
         source: &CopySource,
     ) -> Result<Supply<'static>, Failure> {
         let url: Url = source.url.parse().map_err(|_| ErrorCode::CopySourceNotAllowed)?;
-        if source.bearer.is_some() && !url.is_https && !url.is_loopback() {
-            let why = "A bearer token is sent to a copy source over https only.";
+        let has_secret = source.bearer.is_some() || source.key.is_some();
+        if has_secret && !url.is_https && !url.is_loopback() {
+            let why = "A bearer token or a key is sent to a copy source over https only.";
             return Err(Failure::new(ErrorCode::CopySourceForbidden, why));
         }
         let version = self.request.context.version;
@@ -84,6 +87,7 @@ impl Work<'_> {
             outbound: self.state.copy_sources.clone(),
             url,
             bearer: source.bearer.clone(),
+            key: source.key.clone(),
             conditions: conditions_of(&self.request.head),
             range: source.range,
             limit: limit.map(|kind| (kind, version)),
@@ -122,6 +126,7 @@ impl Fetch for Background {
                 outbound: self.0.clone(),
                 url: url.parse().map_err(|_| ErrorCode::CopySourceNotAllowed)?,
                 bearer: None,
+                key: None,
                 conditions: etag.map(|etag| (IF_MATCH, etag.to_owned())).into_iter().collect(),
                 range: None,
                 limit: None,
@@ -160,7 +165,14 @@ impl Away {
 
     fn credentials(&self) -> Vec<(&'static str, String)> {
         let bearer = self.bearer.as_ref().map(|token| ("Authorization", format!("Bearer {token}")));
-        std::iter::once(("x-ms-version", VERSION.to_owned())).chain(bearer).collect()
+        let key = self.key.iter().flat_map(|CustomerKey { key, sha256 }| {
+            [
+                ("x-ms-encryption-key", STANDARD.encode(key)),
+                ("x-ms-encryption-key-sha256", STANDARD.encode(sha256)),
+                ("x-ms-encryption-algorithm", "AES256".to_owned()),
+            ]
+        });
+        std::iter::once(("x-ms-version", VERSION.to_owned())).chain(bearer).chain(key).collect()
     }
 
     async fn send(&self, url: &Url, fields: Vec<(&'static str, String)>) -> Result<Response, Failure> {

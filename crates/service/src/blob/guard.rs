@@ -128,10 +128,7 @@ impl Guard {
 
     /// The client's key must be the one that the blob was written with.
     pub fn has_key(&self, blob: &Revision) -> Result<()> {
-        if blob.encryption.key_sha256 == self.key_sha256 {
-            return Ok(());
-        }
-        Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into())
+        Ok(same_key(blob.encryption.key_sha256, self.key_sha256)?)
     }
 
     /// A write must have the key and the encryption scope that the blob was written with.
@@ -149,9 +146,10 @@ impl Guard {
     }
 
     fn has_scope(&self, blob: &Revision) -> Result<()> {
-        match &blob.encryption.scope {
-            Some(scope) if self.scope.as_ref() != Some(scope) => {
-                Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into())
+        match (&blob.encryption.scope, &self.scope) {
+            (Some(_), None) => Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption.into()),
+            (Some(own), Some(sent)) if own != sent => {
+                Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into())
             }
             _ => Ok(()),
         }
@@ -184,6 +182,15 @@ impl Guard {
         }
         let facts = Facts { stamp: blob.stamp(), tags: &blob.tags, holds_lease };
         Ok(self.conditions.check(purpose, Some(facts)).map_err(lazuli_model::Failure::from)?)
+    }
+}
+
+/// The key that a request sends must be the one that the blob was written with.
+pub fn same_key(own: Option<[u8; 32]>, sent: Option<[u8; 32]>) -> std::result::Result<(), ErrorCode> {
+    match (own, sent) {
+        _ if own == sent => Ok(()),
+        (Some(_), Some(_)) => Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch),
+        _ => Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption),
     }
 }
 

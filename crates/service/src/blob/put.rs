@@ -186,7 +186,7 @@ fn editing(
         let mut blob = guard.change(head.blob.clone())?;
         not_pending(&blob)?;
         if super::guard::renews(kind) {
-            guard.has_key(&blob)?;
+            // Set Blob Properties takes no key.
             if kind == OperationKind::SetBlobMetadata {
                 guard.may_write(&blob)?;
             }

@@ -52,6 +52,7 @@ pub fn source(name: &str, revision: Revision) -> CopySource {
             query: String::new(),
         }),
         bearer: None,
+        key: None,
         conditions: Conditions::default(),
         range: None,
         expected: Default::default(),

@@ -186,6 +186,7 @@ fn copy_from(version: DateTime) -> BlobAction {
         url: "http://host/account/things/a".into(),
         blob: Some(blob),
         bearer: None,
+        key: None,
         conditions: Default::default(),
         range: None,
         expected: Default::default(),

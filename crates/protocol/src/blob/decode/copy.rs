@@ -93,6 +93,7 @@ pub(super) fn source(ask: &Ask<'_>) -> Result<CopySource, Failure> {
         url: url.to_owned(),
         blob: source_blob(ask, url)?,
         bearer,
+        key: super::protection::source_key(head)?,
         conditions: condition::source(head)?,
         range,
         expected: source_checksums(head)?,

@@ -14,30 +14,52 @@ use super::blob::Plan;
 use crate::Head;
 use crate::blob::{condition, header};
 
-const KEY: &str = "x-ms-encryption-key";
-const KEY_SHA256: &str = "x-ms-encryption-key-sha256";
-const ALGORITHM: &str = "x-ms-encryption-algorithm";
+/// The headers of a key: the key itself, its hash and the algorithm.
+struct KeyHeaders {
+    key: &'static str,
+    sha256: &'static str,
+    algorithm: &'static str,
+}
+
+const OWN: KeyHeaders = KeyHeaders {
+    key: "x-ms-encryption-key",
+    sha256: "x-ms-encryption-key-sha256",
+    algorithm: "x-ms-encryption-algorithm",
+};
+const SOURCE: KeyHeaders = KeyHeaders {
+    key: "x-ms-source-encryption-key",
+    sha256: "x-ms-source-encryption-key-sha256",
+    algorithm: "x-ms-source-encryption-algorithm",
+};
 const UNTIL: &str = "x-ms-immutability-policy-until-date";
 
-/// The encryption that the request names. The algorithm without a key means nothing: one client sent it for years.
+/// The encryption that the request names.
 pub(super) fn encryption(head: &Head<'_>) -> Result<Encryption, Failure> {
-    let scope = header::text(head, "x-ms-encryption-scope");
-    let Some(key) = bytes(head, KEY)? else {
-        return if head.get_filled(KEY_SHA256).is_some() {
-            Err(header::missing(KEY))
-        } else {
-            Ok(Encryption { key: None, scope })
+    Ok(Encryption { key: customer_key(head, &OWN)?, scope: header::text(head, "x-ms-encryption-scope") })
+}
+
+/// The key of the source of a copy.
+pub(super) fn source_key(head: &Head<'_>) -> Result<Option<CustomerKey>, Failure> {
+    customer_key(head, &SOURCE)
+}
+
+/// A key with its hash. The algorithm without a key means nothing: one client sent it for years.
+fn customer_key(head: &Head<'_>, names: &KeyHeaders) -> Result<Option<CustomerKey>, Failure> {
+    let Some(key) = bytes(head, names.key)? else {
+        return match head.get_filled(names.sha256) {
+            Some(_) => Err(header::missing(names.key)),
+            None => Ok(None),
         };
     };
-    let sha256 = bytes(head, KEY_SHA256)?.ok_or_else(|| header::missing(KEY_SHA256))?;
-    let algorithm = head.get_filled(ALGORITHM).ok_or_else(|| header::missing(ALGORITHM))?;
+    let sha256 = bytes(head, names.sha256)?.ok_or_else(|| header::missing(names.sha256))?;
+    let algorithm = head.get_filled(names.algorithm).ok_or_else(|| header::missing(names.algorithm))?;
     if !algorithm.eq_ignore_ascii_case("AES256") {
-        return Err(header::invalid(ALGORITHM, algorithm));
+        return Err(header::invalid(names.algorithm, algorithm));
     }
     if <[u8; 32]>::from(Sha256::digest(key)) != sha256 {
-        return Err(header::invalid(KEY_SHA256, head.get(KEY_SHA256).unwrap_or_default()));
+        return Err(header::invalid(names.sha256, head.get(names.sha256).unwrap_or_default()));
     }
-    Ok(Encryption { key: Some(CustomerKey { key, sha256 }), scope })
+    Ok(Some(CustomerKey { key, sha256 }))
 }
 
 /// 32 bytes in Base64. The failure does not repeat the value, which may be a secret.

@@ -16,7 +16,7 @@ use lazuli_model::blob::{BlobKind, Conditions, Stamp, Tags};
 use lazuli_model::{ErrorCode, Failure};
 
 use super::core::{At, Core};
-use super::guard::not_archived;
+use super::guard::{not_archived, same_key};
 use super::pins::Pin;
 use super::reader::Reader;
 use super::record::{Revision, Stored};
@@ -73,7 +73,10 @@ impl Core {
             }
             error => error,
         })?;
-        let Revision { tags, .. } = &opened.revision;
+        let Revision { tags, encryption, .. } = &opened.revision;
+        let key = source.key.as_ref().map(|key| key.sha256);
+        same_key(encryption.key_sha256, key)
+            .map_err(|code| unreadable_source(ErrorCode::CopySourceConflict, &code.into()))?;
         meets(&source.conditions, opened.revision.stamp(), tags, style)?;
         self.note_read(grant, &opened.at, blob.revision, &opened.revision);
         Ok(opened)

@@ -54,7 +54,6 @@ fn properties_rule(
         of_kind(&blob, BlobKind::Page)?;
         not_incremental(&blob)?;
         not_pending(&blob)?;
-        guard.has_key(&blob)?;
         not_archived(&blob)?;
         not_immutable(&blob, guard.now())?;
         if let Some(size) = change.size {

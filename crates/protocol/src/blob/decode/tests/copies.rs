@@ -132,7 +132,14 @@ fn secrets_do_not_show() {
     let failure = decode_at(NEW, "GET /abc/b", &[(key.0, "secret")]).unwrap_err();
     assert!(!format!("{failure:?}").contains("secret"));
     let url = "http://127.0.0.1:10000/dev/src/b?sig=secret";
-    let shown = format!("{:?}", action("PUT /abc/b", &[("x-ms-copy-source", url)]).unwrap());
+    let source = [
+        ("x-ms-copy-source", url),
+        ("x-ms-source-encryption-key", key.1),
+        ("x-ms-source-encryption-key-sha256", "Zmh6rfhivXdsj8GLjp+OIAiXFIVu4jOzkCpZHQ1fKSU="),
+        ("x-ms-source-encryption-algorithm", "AES256"),
+    ];
+    let shown = format!("{:?}", action("PUT /abc/b", &source).unwrap());
+    assert!(!shown.contains("AAAAAAAA"), "{shown}");
     assert!(!shown.contains("secret"), "{shown}");
 }
 
