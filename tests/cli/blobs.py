@@ -317,6 +317,12 @@ def test_events_are_delivered_to_a_queue(binary, directory):
         messages = [shell.rows("message", "get", "changes", "--base64")[0]["MessageText"] for _ in range(3)]
         types = [json.loads(text)["eventType"] for text in messages]
         equal(types, [f"Microsoft.Storage.Blob{what}" for what in ("Created", "TierChanged", "Deleted")])
+    both = ("--events", "queue:others", "--events", "devstoreaccount1=queue:own")
+    with serve(binary, directory, *both) as server:
+        shell = Shell(binary, directory, server)
+        shell("blob", "upload", "x", "files")
+        shell("events", "drain", "--location", "data")
+        equal(len(shell.rows("message", "get", "own", "--base64")), 1)
     port = free_port()
     with serve_memory(binary, directory, "--admin-port", str(port)) as server:
         shell = Shell(binary, directory, server)

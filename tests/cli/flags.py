@@ -27,11 +27,14 @@ def test_mistakes_are_reported(binary, directory):
     for args in (["--no-such-flag"], ["serve", "--table-port", "65536"], ["serve", "--host", "nowhere"],
                  ["serve", "--engine", "redis://x"], ["serve", "--durability", "none"], ["no-such-command"],
                  ["account", "add"], ["account", "rotate-key", "abc"], ["account", "add", "ABC"],
-                 ["account", "rotate-key", "abc", "--key", "3"], ["serve", "-l", "a", "--engine", "memory:"]):
+                 ["account", "rotate-key", "abc", "--key", "3"], ["serve", "-l", "a", "--engine", "memory:"],
+                 ["serve", "--events", "Shop=queue:changes"]):
         code, output, errors = run(binary, directory, *args)
         equal((code, output), (2, ""), args)
         contains(errors, "error: ")
     equal(run(binary, directory, "account")[:2], (2, ""))
+    twice = ("serve", "--events", "shop=queue:one", "--events", "shop=queue:two")
+    contains(run(binary, directory, *twice)[2], "--events: account shop has two targets")
     contains(run(binary, directory, "tabel", "list")[2], "unrecognized subcommand 'tabel'", "'table'")
     errors = run(binary, directory, "postgres://me:hunter2@db/x")[2]
     assert "hunter2" not in errors, errors

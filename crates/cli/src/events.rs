@@ -15,6 +15,7 @@ const CALL_SECONDS: u32 = 20;
 #[command(after_help = "\
 Examples:
   lazuli serve --events queue:changes
+  lazuli serve --events shop=queue:changes --events blog=https://example.org/hook
   lazuli events drain                 returns when all events so far are delivered")]
 pub struct Events {
     #[command(subcommand)]

@@ -184,8 +184,8 @@ pub struct Config {
     pub analytics_bytes_max: u64,
     /// Other servers that blobs may be copied from.
     pub copy_sources: Vec<AllowedHost>,
-    /// Where events of blobs go; without it there are no events.
-    pub events: Option<events::Target>,
+    /// Where events of blobs go. An account that none is for has no events.
+    pub events: Vec<events::Route>,
     /// Settings of the Blob service that Azure keeps in its management plane.
     pub blob: BlobSettings,
     /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot stands for all names
@@ -241,7 +241,7 @@ impl Config {
             old_logs: None,
             analytics_bytes_max: 1024 * 1024 * 1024,
             copy_sources: Vec::new(),
-            events: None,
+            events: Vec::new(),
             blob: BlobSettings::default(),
             allowed_hosts: Vec::new(),
             clock: Clock::system(),

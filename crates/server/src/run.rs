@@ -138,7 +138,7 @@ pub async fn start_on(
         )));
     }
     let blob_endpoint = addresses.get(Service::Blob).map(|address| endpoint(tls.is_some(), address));
-    if let Some(courier) = Courier::new(&state, blob_endpoint.unwrap_or_default()) {
+    for courier in Courier::all(&state, &blob_endpoint.unwrap_or_default()) {
         tasks.push(tokio::spawn(courier.run(stopped.clone())));
     }
     if let Some(blobs) = state.blobs() {

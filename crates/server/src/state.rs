@@ -17,6 +17,7 @@ use crate::blob::Background;
 use crate::clock::Stopwatch;
 use crate::config::Config;
 use crate::entropy::{Ids, random};
+use crate::events;
 use crate::health::Health;
 use crate::http::Budget;
 use crate::metrics::Metrics;
@@ -81,7 +82,7 @@ impl State {
                 rehydration: config.blob.rehydration,
                 copy_at_once_max: COPY_AT_ONCE_BYTES_MAX,
                 fetch: Some(Arc::new(Background(copy_sources.clone()))),
-                events: config.events.is_some(),
+                events: events::ordered(&config.events).iter().map(events::Route::accounts).collect(),
             };
             Blobs::new(service.clone(), content, options)
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use lazuli_server::Config;
 use lazuli_server::config::{BlobSettings, EnabledFor};
-use lazuli_server::events::Target;
+use lazuli_server::events::{Route, repeated};
 use lazuli_server::outbound::AllowedHost;
 
 #[derive(Args)]
@@ -32,9 +32,9 @@ pub(super) struct BlobArgs {
     copy_source_allow: Vec<AllowedHost>,
 
     /// Deliver events of blobs (created, deleted, tier changed) to a queue of the account, or to a webhook: queue:NAME or
-    /// a URL [default: no events]
-    #[arg(long, value_name = "TARGET")]
-    events: Option<Target>,
+    /// a URL, for all accounts or, after ACCOUNT=, for one; may be repeated [default: no events]
+    #[arg(long, value_name = "[ACCOUNT=]TARGET")]
+    events: Vec<Route>,
 }
 
 impl BlobArgs {
@@ -48,6 +48,16 @@ impl BlobArgs {
             container_retention_days: self.container_retention_days,
             rehydration: Duration::from_secs(self.rehydrate_seconds.into()),
         };
+    }
+}
+
+impl BlobArgs {
+    /// The error for two targets of the same accounts.
+    pub(super) fn repeated_target(&self) -> Option<String> {
+        repeated(&self.events).map(|route| match &route.account {
+            Some(account) => format!("account {account} has two targets; name one"),
+            None => "all accounts have two targets; name one, or put ACCOUNT= before the other".into(),
+        })
     }
 }
 

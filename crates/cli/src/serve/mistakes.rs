@@ -57,6 +57,7 @@ impl Serve {
         if self.content.is_some() && !matches!(self.engine_url(), EngineUrl::Postgres(_)) {
             mistakes.push(Mistake::of("content", ONLY_DATABASES));
         }
+        mistakes.extend(self.blobs.repeated_target().map(|what| Mistake::of("events", what)));
         if let Some(files) = self.named_certificate()
             && let Err(error) = Tls::open(files.clone())
         {

@@ -1,6 +1,7 @@
 //! Delivers the events of blobs to a queue of the same account or to a webhook.
 //!
-//! One task delivers one event after the other, so those of one blob arrive in order. An event that cannot be delivered
+//! Each target has a task, which delivers one event after the other, so those of one blob arrive in order, and a target that
+//! is away delays no other. An event that cannot be delivered
 //! is tried again with growing pauses, and dropped when it is a day old.
 
 mod target;
@@ -15,13 +16,13 @@ use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Metadata};
 use lazuli_protocol::blob::event::encode;
-use lazuli_service::blob::{Batch, Events};
+use lazuli_service::blob::{Batch, EnabledFor, Events};
 use lazuli_service::{Error, Grant};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-pub use target::{Target, Webhook};
+pub use target::{Route, Target, Webhook, ordered, repeated};
 
 use crate::outbound::{AllowedHost, Outbound, Problem, Request, Url};
 use crate::state::State;
@@ -37,10 +38,11 @@ const AGE_TICKS_MAX: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
 /// Seconds after which a message with an event expires.
 const MESSAGE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
-/// Delivers events to one target.
+/// Delivers the events of some accounts to one target.
 pub(crate) struct Courier {
     state: Arc<State>,
     events: Events,
+    accounts: EnabledFor,
     way: Way,
     /// The URL of the Blob service without an account.
     endpoint: String,
@@ -52,18 +54,23 @@ enum Way {
 }
 
 impl Courier {
-    /// A courier to the configured target; `None` if there are no events.
-    pub fn new(state: &Arc<State>, endpoint: String) -> Option<Self> {
-        let target = state.config.events.clone()?;
-        let events = state.blobs()?.events()?;
-        let way = match target {
+    /// A courier to each configured target.
+    pub fn all(state: &Arc<State>, endpoint: &str) -> Vec<Self> {
+        let Some(events) = state.blobs().and_then(|blobs| blobs.events()) else { return Vec::new() };
+        let routes = ordered(&state.config.events).into_iter().enumerate();
+        routes.map(|(lane, route)| Self::new(state, events.lane(lane), route, endpoint.to_owned())).collect()
+    }
+
+    fn new(state: &Arc<State>, events: Events, route: Route, endpoint: String) -> Self {
+        let accounts = route.accounts();
+        let way = match route.target {
             Target::Queue(name) => Way::Queue(name),
             Target::Webhook(Webhook(url)) => {
                 let allowed = vec![AllowedHost::of(&url)];
                 Way::Webhook(url, Outbound::new(allowed, state.config.limits.body_time_max))
             }
         };
-        Some(Self { state: state.clone(), events, way, endpoint })
+        Self { state: state.clone(), events, accounts, way, endpoint }
     }
 
     /// Delivers events until `stop` turns true.
@@ -114,6 +121,14 @@ impl Courier {
             tracing::info!(container = event.container, "dropped an event of an account that is gone");
             return Ok(());
         };
+        if !self.accounts.applies_to(&account) {
+            tracing::warn!(
+                account,
+                container = event.container,
+                "dropped an event of an account without a target"
+            );
+            return Ok(());
+        }
         let encoded = encode(event, &account, &format!("{}/{account}", self.endpoint));
         let sent = match &self.way {
             Way::Queue(name) => self.put_message(name, event, &encoded).await,

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_engine::Engine;
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
 use lazuli_probe::blocking::Connection;
 use lazuli_probe::{Request, Response, Signer};
+use lazuli_protocol::auth::AccountKey;
+use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
 use lazuli_server::clock;
 use lazuli_server::config::AdminPort;
 use lazuli_store::{Options, Store};
@@ -17,25 +20,33 @@ use serde_json::Value;
 
 use crate::support::{HANG, Server};
 
+const ACCOUNT: &str = "devstoreaccount1";
+
 fn start(engine: Option<Arc<dyn Engine>>, target: &str) -> Server {
-    let target = target.parse().unwrap();
-    let change = |config: &mut lazuli_server::Config| {
+    start_with(engine.unwrap_or_else(|| Arc::new(Memory::new(Clock::system()))), &[target])
+}
+
+/// A server with three accounts, which all have the key of the development account.
+fn start_with(engine: Arc<dyn Engine>, targets: &[&str]) -> Server {
+    let named = |name: &str| GivenAccount { name: name.into(), ..GivenAccount::development() };
+    Server::serving([ACCOUNT, "blog", "quiet"].map(named).into(), engine, |config| {
         for service in [Service::Blob, Service::Queue] {
             config.listen = config.listen.on(service, (Ipv4Addr::LOCALHOST, 0).into());
         }
         config.admin = AdminPort::Exactly(0);
-        config.events = Some(target);
-    };
-    match engine {
-        Some(engine) => Server::over(engine, change),
-        None => Server::with_config(change),
-    }
+        config.events = targets.iter().map(|target| target.parse().unwrap()).collect();
+    })
 }
 
 fn ask(server: &Server, service: Service, request: Request) -> Response {
+    ask_as(ACCOUNT, server, service, request)
+}
+
+fn ask_as(account: &str, server: &Server, service: Service, request: Request) -> Response {
     let host = server.running().listen.get(service).unwrap().to_string();
     let mut request = request.with("Host", host.clone()).with("x-ms-version", "2023-11-03");
-    Signer::development(service).sign(&mut request, clock::now());
+    let key = AccountKey::from_base64(DEVELOPMENT_KEY).unwrap();
+    Signer::new(service, account, key).sign(&mut request, clock::now());
     Connection::open(&host, HANG).unwrap().exchange(&request).unwrap()
 }
 
@@ -146,6 +157,73 @@ fn read_head(stream: &mut TcpStream) -> String {
         head.push(byte[0]);
     }
     String::from_utf8(head).unwrap()
+}
+
+fn put_as(account: &str, server: &Server) {
+    let create = Request::new("PUT", format!("/{account}/files?restype=container"));
+    assert!([201, 409].contains(&ask_as(account, server, Service::Blob, create).status));
+    let put = Request::new("PUT", format!("/{account}/files/a")).with("x-ms-blob-type", "BlockBlob");
+    assert_eq!(ask_as(account, server, Service::Blob, put.body("x")).status, 201);
+}
+
+/// A target that does not respond delays only the events of its account. An account without a target has no events, and
+/// those that wait for a target that is gone are dropped.
+#[test]
+fn accounts_have_targets_of_their_own() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let webhook = format!("blog=http://{}/hook", listener.local_addr().unwrap());
+    let own = format!("{ACCOUNT}=queue:changes");
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Arc::new(Store::open(directory.path(), Options::default()).unwrap()) as Arc<dyn Engine>;
+    let mut server = start_with(open(), &[&webhook, &own]);
+    for account in ["blog", "quiet", ACCOUNT] {
+        put_as(account, &server);
+    }
+    let found = loop {
+        let found = messages(&server);
+        if !found.is_empty() {
+            break found;
+        }
+    };
+    assert_eq!((types(&found), &found[0]["data"]["contentLength"]), (vec![CREATED], &1.into()));
+    let url = found[0]["data"]["url"].as_str().unwrap();
+    assert!(url.ends_with("/devstoreaccount1/files/a"), "{url}");
+    let (_, posted) = receive(&listener, "500 No");
+    let url = posted[0]["data"]["url"].as_str().unwrap();
+    assert!(url.ends_with("/blog/files/a"), "{url}");
+    let stop = server.begin_stop();
+    server.wait(stop);
+    drop(server);
+    let mut server = start_with(open(), &[&own, &webhook]);
+    assert_eq!(receive(&listener, "200 OK").1[0]["id"], posted[0]["id"], "it is delivered after a restart");
+    drain(&server);
+    put_as("blog", &server);
+    receive(&listener, "500 No");
+    let stop = server.begin_stop();
+    server.wait(stop);
+    drop(server);
+    let server = start_with(open(), &[&own]);
+    drain(&server);
+    assert_eq!(messages(&server), Vec::<Value>::new());
+    let queues = Request::new("GET", "/blog/?comp=list");
+    assert!(!ask_as("blog", &server, Service::Queue, queues).text().contains("changes"));
+}
+
+/// A target for all accounts is for those that have none of their own.
+#[test]
+fn a_target_of_an_account_takes_precedence() {
+    let engine: Arc<dyn Engine> = Arc::new(Memory::new(Clock::system()));
+    let server = start_with(engine, &["queue:others", "devstoreaccount1=queue:changes"]);
+    for account in ["blog", ACCOUNT] {
+        put_as(account, &server);
+    }
+    drain(&server);
+    assert_eq!(types(&messages(&server)), [CREATED]);
+    for (account, queue, count) in [("blog", "others", "1"), (ACCOUNT, "changes", "1")] {
+        let metadata = Request::new("GET", format!("/{account}/{queue}?comp=metadata"));
+        let found = ask_as(account, &server, Service::Queue, metadata);
+        assert_eq!(found.header("x-ms-approximate-messages-count"), Some(count), "{account}");
+    }
 }
 
 #[test]

@@ -47,11 +47,20 @@ impl Server {
 
     /// A server on another engine.
     pub fn over(engine: Arc<dyn Engine>, change: impl FnOnce(&mut Config)) -> Self {
+        Self::serving(vec![GivenAccount::development()], engine, change)
+    }
+
+    /// A server of these accounts.
+    pub fn serving(
+        accounts: Vec<GivenAccount>,
+        engine: Arc<dyn Engine>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         change(&mut config);
-        let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
+        let started = lazuli_server::start(config, engine, accounts);
         let running = runtime.block_on(started).unwrap();
         Self {
             address: running.listen.get(Service::Table).unwrap(),

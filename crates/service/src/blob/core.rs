@@ -41,8 +41,9 @@ pub struct BlobOptions {
     pub copy_at_once_max: u64,
     /// Opens the sources of pending copies from other servers.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// Changes of blobs leave events, which a task is to deliver.
-    pub events: bool,
+    /// The accounts in which changes of blobs leave events. A task is to deliver those of each set; an account belongs to the
+    /// first set that it matches.
+    pub events: Vec<EnabledFor>,
 }
 
 /// The accounts that have a feature.

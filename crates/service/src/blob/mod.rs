@@ -79,6 +79,7 @@ pub use todo::TODO_BYTES_MAX;
 
 use crate::{Grant, Result, Services, access};
 use core::Core;
+use event::Outbox;
 
 /// Checks a row of the first table of a container, and returns the number of blobs that it is: the head of a blob that is
 /// committed is one.
@@ -108,7 +109,7 @@ impl Blobs {
             folds: Default::default(),
             appends: Default::default(),
             reads: Default::default(),
-            outbox: options.events.then(Default::default),
+            outbox: Outbox::new(options.events.clone()),
             options,
         }))
     }
@@ -271,7 +272,7 @@ impl Blobs {
         Accesses::new(self.0.clone())
     }
 
-    /// The events waiting for delivery, if events are enabled.
+    /// The events waiting for delivery in the first lane, if events are enabled.
     pub fn events(&self) -> Option<Events> {
         Events::new(self.0.clone())
     }

@@ -11,11 +11,12 @@ use lazuli_model::blob::event::{Event, EventKind};
 use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::blob::{AccessTier, BlobKind};
+use lazuli_service::Grant;
 use lazuli_service::blob::{Events, Supply};
 
 use crate::appends::{copy_of, source};
 use crate::fused::{Fault, Fuse, FusedContent, FusedEngine};
-use crate::world::{CONTAINER, Features, REHYDRATION, START_TICKS, World, blob, clock};
+use crate::world::{ACCOUNT, CONTAINER, Features, OTHER, REHYDRATION, START_TICKS, World, blob, clock};
 
 const WITH_EVENTS: Features = Features { versions: false, events: true, last_access: false };
 
@@ -133,6 +134,34 @@ async fn events_survive_a_restart_and_failed_deliveries() {
     assert_eq!((found.len(), &found[0]), (100, &first));
     assert!(found.is_sorted_by(|a, b| a.time < b.time));
     events.drained().await;
+}
+
+/// Events of two accounts are delivered independently of each other, and a third account has none.
+#[tokio::test]
+async fn accounts_have_lanes_of_their_own() {
+    let mut world = world().await;
+    let none = world.rows().await;
+    for account in [OTHER, "third", ACCOUNT] {
+        world.grant = Grant::everything(account);
+        if account != ACCOUNT {
+            world.create_container(CONTAINER).await.unwrap();
+        }
+        world.put("a", account).await.unwrap();
+    }
+    assert_eq!(world.rows().await, none + 3 + 2, "the third account has no event");
+    let first = world.blobs.events().unwrap();
+    let stuck = first.next().await.unwrap().unwrap();
+    assert_eq!(stuck.events.iter().map(|event| &*event.home).collect::<Vec<_>>(), [ACCOUNT]);
+    let second = first.lane(1);
+    let found = deliver(&second).await;
+    assert_eq!(found.iter().map(|event| &*event.home).collect::<Vec<_>>(), [OTHER]);
+    assert_eq!(first.waiting(), 1);
+    first.failed(&stuck);
+    assert!(second.next().await.unwrap().is_none());
+    assert_eq!(deliver(&first).await, stuck.events);
+    let mut world = world.restarted();
+    world.reclaim.round().await.unwrap();
+    world.blobs.events().unwrap().drained().await;
 }
 
 /// The rows of a deleted container stay until its events are delivered.

@@ -32,6 +32,8 @@ pub use crate::requests::*;
 /// 2020-01-01.
 pub const START_TICKS: u64 = 637_134_336_000_000_000;
 pub const ACCOUNT: &str = "account";
+/// Another account, whose events are in the second lane.
+pub const OTHER: &str = "other";
 pub const CONTAINER: &str = "things";
 /// How long a blob takes to leave the archive.
 pub const REHYDRATION: Duration = Duration::from_secs(100);
@@ -171,7 +173,11 @@ impl World {
             container_days: u16::from(features.versions) * 3,
             copy_at_once_max,
             fetch: Some(Arc::new(crate::remote::Elsewhere)),
-            events: features.events,
+            events: if features.events {
+                [ACCOUNT, OTHER].map(|account| EnabledFor::Accounts(vec![account.into()])).into()
+            } else {
+                Vec::new()
+            },
         };
         let blobs = Blobs::new(service.clone(), Arc::new(Tiny(content, inline_max)), options);
         let (reclaim, sweep) = (blobs.reclaim(), service.sweep().with_release(Arc::new(blobs.clone())));

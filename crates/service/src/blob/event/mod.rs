@@ -5,7 +5,7 @@
 //!
 //! What must stay true:
 //! - A row goes away only after its event was delivered, or when it is known not to happen.
-//! - Events of one blob are delivered in the order of their commits: one task delivers them, sorted by time.
+//! - Events of one blob are delivered in the order of their commits: one task delivers those of an account, sorted by time.
 //! - Without events, nothing here costs anything: there is no outbox.
 
 mod outbox;
@@ -156,10 +156,14 @@ impl Core {
         rule: impl Fn(Option<Head>, u64) -> Result<(Step, T)> + Send + Sync + 'static,
         more: Vec<Write>,
     ) -> Result<Decided<T>> {
-        let origin = at.origin.as_ref().filter(|origin| has_events(kind) && origin.container != LOGS);
-        let (Some(outbox), Some(origin)) = (&self.outbox, origin) else {
+        let outbox = self.outbox.as_ref().filter(|_| has_events(kind));
+        let origin = at.origin.as_ref().filter(|origin| origin.container != LOGS);
+        let (Some(outbox), Some(origin)) = (outbox, origin) else {
             return self.decide(at, rule, more).await;
         };
+        if !outbox.applies_to(&origin.home) {
+            return self.decide(at, rule, more).await;
+        }
         let notice = Arc::new(Notice {
             id: self.fresh_id(),
             kind,
@@ -203,20 +207,30 @@ pub struct Batch {
     pub events: Vec<Event>,
 }
 
-/// The events waiting for delivery. Only one task at a time may take them.
+/// The events waiting for delivery, in a lane of their own for each set of accounts. Only one task at a time may take those
+/// of a lane.
 #[derive(Clone)]
-pub struct Events(Arc<Core>);
+pub struct Events {
+    core: Arc<Core>,
+    lane: usize,
+}
 
 impl Events {
     pub(super) fn new(core: Arc<Core>) -> Option<Self> {
-        core.outbox.is_some().then_some(Self(core))
+        core.outbox.is_some().then_some(Self { core, lane: 0 })
     }
 
-    /// The events of the blob that has waited longest; `None` if no blob waits. [`Events::delivered`] or [`Events::failed`]
-    /// must follow.
+    /// The events of another lane, by its number.
+    pub fn lane(&self, lane: usize) -> Self {
+        Self { core: self.core.clone(), lane }
+    }
+
+    /// The events of the blob of this lane that has waited longest; `None` if no blob waits. [`Events::delivered`] or
+    /// [`Events::failed`] must follow.
     pub async fn next(&self) -> Result<Option<Batch>> {
-        let core = &self.0;
-        let Some(at) = core.outbox.as_ref().and_then(|outbox| outbox.next(core.clock().ticks())) else {
+        let core = &self.core;
+        let now = core.clock().ticks();
+        let Some(at) = core.outbox.as_ref().and_then(|outbox| outbox.next(self.lane, now)) else {
             return Ok(None);
         };
         match core.batch(&at).await {
@@ -235,7 +249,7 @@ impl Events {
         let removed = if writes.is_empty() {
             Ok(())
         } else {
-            match self.0.engine().apply(at.tables.blobs, &at.name, writes).await {
+            match self.core.engine().apply(at.tables.blobs, &at.name, writes).await {
                 Ok(Applied::Done { .. }) => Ok(()),
                 Ok(Applied::Refused { .. }) => Err(lazuli_engine::Error::Conflict),
                 Err(error) => Err(error),
@@ -243,8 +257,8 @@ impl Events {
         };
         if has_more || removed.is_err() {
             self.put_back(&at);
-        } else if let Some(outbox) = &self.0.outbox {
-            outbox.end();
+        } else if let Some(outbox) = &self.core.outbox {
+            outbox.end(self.lane);
         }
         Ok(removed?)
     }
@@ -254,31 +268,31 @@ impl Events {
         self.put_back(&batch.at);
     }
 
-    /// Waits for an event.
+    /// Waits for an event of this lane.
     pub async fn wait(&self) {
-        if let Some(outbox) = &self.0.outbox {
-            outbox.wait().await;
+        if let Some(outbox) = &self.core.outbox {
+            outbox.wait(self.lane).await;
         }
     }
 
-    /// Waits until all events were delivered.
+    /// Waits until all events of all lanes were delivered.
     pub async fn drained(&self) {
-        if let Some(outbox) = &self.0.outbox {
+        if let Some(outbox) = &self.core.outbox {
             outbox.drained().await;
         }
     }
 
-    /// Number of blobs whose events wait.
+    /// Number of blobs whose events wait, in all lanes.
     pub fn waiting(&self) -> usize {
-        self.0.outbox.as_ref().map_or(0, Outbox::len)
+        self.core.outbox.as_ref().map_or(0, Outbox::len)
     }
 
     fn put_back(&self, at: &At) {
-        if let Some(outbox) = &self.0.outbox {
+        if let Some(outbox) = &self.core.outbox {
             if !outbox.add(at) {
-                self.0.todo.overflow();
+                self.core.todo.overflow();
             }
-            outbox.end();
+            outbox.end(self.lane);
         }
     }
 }
