@@ -219,7 +219,12 @@ async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
             () = accesses.wait() => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        if let Err(error) = accesses.round().await {
+        let recorded = tokio::select! {
+            recorded = accesses.round() => recorded,
+            // What is left is recorded when it is read again.
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        if let Err(error) = recorded {
             tracing::warn!(?error, "failed to record when a blob was read; a later read is recorded instead");
             let _ = tokio::time::timeout(SWEEP_EVERY, stop.wait_for(|stop| *stop)).await;
         }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
-use lazuli_model::ErrorCode;
 use lazuli_model::blob::condition::AppendConditions;
+use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{Conditions, ETag, Outcome};
+use lazuli_model::{ErrorCode, Metadata};
 
 use crate::world::{Ran, World, bytes_of, if_match};
 
@@ -119,4 +121,39 @@ async fn an_append_whose_caller_has_left_is_whole_or_absent() {
         rest = rest.strip_prefix(&bytes_of(n, length)[..]).unwrap_or(rest);
     }
     assert_eq!(rest, bytes_of(9, 10), "nothing but whole appends, in order");
+}
+
+/// A caller that leaves before anything was sent has appended nothing, so a client that tries again appends once.
+#[tokio::test]
+async fn an_append_that_was_given_up_is_not_committed() {
+    let world = World::new().await;
+    world.create_append("log").await.unwrap();
+    world.pass(1);
+    {
+        let mut given_up = std::pin::pin!(world.append("log", bytes_of(1, 10)));
+        // Until it waits for its commit. No other task runs meanwhile.
+        std::future::poll_fn(|context| {
+            assert!((0..100).all(|_| given_up.as_mut().poll(context).is_pending()));
+            Poll::Ready(())
+        })
+        .await;
+    }
+    assert_eq!(offset_and_etag(&world.append("log", bytes_of(2, 10)).await).0, 0);
+    assert_eq!(world.read("log").await, Ok(bytes_of(2, 10).to_vec()));
+}
+
+/// A snapshot with metadata of its own has an ETag of its own, which no append gets.
+#[tokio::test]
+async fn appends_after_a_snapshot_do_not_reuse_its_etag() {
+    let world = Arc::new(World::new().await);
+    world.create_append("log").await.unwrap();
+    let before = world.stamp("log").await.etag;
+    let mut metadata = Metadata::default();
+    metadata.insert("a", "b").unwrap();
+    let taken = world.on("log", BlobAction::Snapshot(Some(metadata))).await.unwrap();
+    let Outcome::SnapshotMade { written, .. } = taken else { panic!("{taken:?}") };
+    let etag = written.stamp.etag;
+    assert_ne!(etag, before);
+    let done = append_all(&world, |_| AppendConditions::default()).await;
+    assert!(done.iter().all(|outcome| offset_and_etag(outcome).1 != etag));
 }

@@ -178,6 +178,22 @@ async fn a_deleted_container_keeps_its_events() {
     assert_eq!(world.rows().await, 0, "now they are erased");
 }
 
+/// After a restart, the events of a deleted container still go to the target of its account.
+#[tokio::test]
+async fn events_of_a_deleted_container_keep_their_lane() {
+    let mut world = world().await;
+    world.grant = Grant::everything(OTHER);
+    world.create_container(CONTAINER).await.unwrap();
+    world.put("a", "x").await.unwrap();
+    world.on_container(CONTAINER, ContainerAction::Delete).await.unwrap();
+    let mut world = world.restarted();
+    world.reclaim.round().await.unwrap();
+    let first = world.blobs.events().unwrap();
+    assert!(first.next().await.unwrap().is_none());
+    let found = deliver(&first.lane(1)).await;
+    assert_eq!(found.iter().map(|event| &*event.home).collect::<Vec<_>>(), [OTHER]);
+}
+
 /// Every acknowledged change has its event, wherever the process crashes; a change without a response has one if it was
 /// applied.
 #[tokio::test]

@@ -11,6 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lazuli_model::ErrorCode;
 use lazuli_model::blob::Outcome;
 use lazuli_model::blob::outcome::Written;
 use lazuli_model::blob::protection::EncryptionView;
@@ -69,6 +70,10 @@ impl Appends {
     fn push(&self, at: &At, waiting: Waiting) -> bool {
         let mut queues = self.lock();
         if let Some(queue) = queues.get_mut(at) {
+            // While a commit takes long, callers may give up and try again: what they left is dropped now and then.
+            if queue.len().is_power_of_two() {
+                queue.retain(|waiting| !waiting.answer.is_closed());
+            }
             queue.push_back(waiting);
             return false;
         }
@@ -94,15 +99,16 @@ impl Appends {
     }
 }
 
-/// Lets a later append start a new task if this one panics.
+/// Lets a later append start a new task if this one panics or is dropped.
 struct Task<'a> {
     appends: &'a Appends,
     at: &'a At,
+    has_ended: bool,
 }
 
 impl Drop for Task<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if !self.has_ended {
             self.appends.lock().remove(self.at);
         }
     }
@@ -114,10 +120,9 @@ impl Core {
         self: &Arc<Self>,
         at: &At,
         append: Append,
-        mut received: Received,
+        received: Received,
     ) -> Result<Outcome> {
         let parts = parts_of(&received.body);
-        received.body.committing(self.clock().ticks());
         let (answer, answered) = oneshot::channel();
         if self.appends.push(at, Waiting { append, received, parts, answer }) {
             let (core, at) = (Arc::clone(self), at.clone());
@@ -129,22 +134,33 @@ impl Core {
     }
 
     async fn append_waiting(&self, at: &At) {
-        let _task = Task { appends: &self.appends, at };
+        let mut task = Task { appends: &self.appends, at, has_ended: false };
         while let Some(batch) = self.appends.take(at) {
             self.append_batch(at, batch).await;
         }
+        task.has_ended = true;
     }
 
     /// Commits appends and tells their callers the outcome.
     async fn append_batch(&self, at: &At, mut batch: VecDeque<Waiting>) {
         let mut attempts = 0;
-        while !batch.is_empty() {
+        loop {
+            // Nothing of them was sent yet, so what its caller no longer waits for is not appended.
+            let (left, waiting): (VecDeque<_>, VecDeque<_>) =
+                batch.into_iter().partition(|waiting| waiting.answer.is_closed());
+            fail(left, &ErrorCode::OperationTimedOut.into());
+            batch = waiting;
+            if batch.is_empty() {
+                return;
+            }
             let target = match self.target(at).await {
                 Ok(target) => target,
                 Err(error) => return fail(batch, &error),
             };
             // The first append to a blob without runs creates them.
             let count = if target.is_new { 1 } else { batch.len() };
+            let now = self.clock().ticks();
+            batch.iter_mut().take(count).for_each(|waiting| waiting.received.body.committing(now));
             match self.append_once(at, target, batch.iter().take(count)).await {
                 Ok(Some((decided, fill))) => {
                     attempts = 0;
@@ -214,8 +230,9 @@ fn batch_rule(
 ) -> impl Fn(Option<Head>, u64) -> Result<(Step, Decisions)> + Send + Sync + 'static {
     move |head, version| {
         let mut head = head.unwrap_or_default();
-        // Each append needs a version of its own, after that of the last change and up to that of the commit.
-        let changed = head.blob.as_ref().map_or(0, |blob| blob.changed);
+        // Each append needs a version of its own, after those of the last change and the last snapshot, up to that of the
+        // commit.
+        let changed = head.blob.as_ref().map_or(0, |blob| blob.changed).max(head.marks.shape);
         let count = version.saturating_sub(changed).clamp(1, candidates.len() as u64);
         let (mut decided, mut parts) = (Vec::with_capacity(candidates.len()), Vec::new());
         for (candidate, version) in candidates.iter().zip(version + 1 - count..=version) {

@@ -49,7 +49,8 @@ impl Core {
             permitted.clone()?;
         }
         let fetched = self.fetch(&at, &source, digests, supply).await;
-        let fetched = fetched.map_err(|error| unmet_by_tag(error, source.conditions.if_match.is_some()))?;
+        let has_tag = source.conditions.if_match.is_some();
+        let fetched = fetched.map_err(|error| unmet_in_source(error, has_tag))?;
         permitted?;
         self.still_there(&grant.home, &request.container, &at).await?;
         if settings.metadata.is_empty() {
@@ -177,10 +178,20 @@ impl Core {
 
 /// Put Blob From URL reports an unmet `If-Match` with the codes of Copy Blob, unlike conditions on dates.
 fn unmet_by_tag(error: Error, has_tag: bool) -> Error {
-    let Error::Refused(failure) = &error else { return error };
-    match failure.code {
-        ErrorCode::ConditionNotMet if has_tag => ErrorCode::TargetConditionNotMet.into(),
-        ErrorCode::CopySourceConditionNotMet if has_tag => ErrorCode::SourceConditionNotMet.into(),
+    match &error {
+        Error::Refused(failure) if has_tag && failure.code == ErrorCode::ConditionNotMet => {
+            ErrorCode::TargetConditionNotMet.into()
+        }
+        _ => error,
+    }
+}
+
+/// The same for `x-ms-source-if-match`.
+fn unmet_in_source(error: Error, has_tag: bool) -> Error {
+    match &error {
+        Error::Refused(failure) if has_tag && failure.code == ErrorCode::CopySourceConditionNotMet => {
+            ErrorCode::SourceConditionNotMet.into()
+        }
         _ => error,
     }
 }

@@ -31,6 +31,8 @@ struct Found {
     is_live: bool,
     /// Its name, if it is not deleted and events need it.
     origin: Option<Arc<Origin>>,
+    /// The same for deleted containers too, without their names: which account its events belong to.
+    owner: Option<Arc<Origin>>,
 }
 
 impl Reclaim {
@@ -82,7 +84,11 @@ async fn containers(core: &Core) -> Result<Vec<Found>> {
             return Ok(());
         };
         if let Some(tables) = Tables::of(&ids) {
-            let found = Found { tables, is_live, origin: origin.map(Arc::new) };
+            let origin = origin.map(Arc::new);
+            let home = || keyspace::home_of(row.partition).to_owned();
+            let deleted = || Arc::new(Origin { home: home(), container: String::new() });
+            let owner = has_events.then(|| origin.clone().unwrap_or_else(deleted));
+            let found = Found { tables, is_live, origin, owner };
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(found);
         }
         Ok(())
@@ -149,7 +155,7 @@ impl State {
                 Segment::decode(value())?.pieces().for_each(|piece| self.keep(piece));
                 self.is_dirty |= found.is_live;
             }
-            Some(RowKind::Event(_)) => self.see_event(),
+            Some(RowKind::Event(_)) => self.see_event(found),
             // Pages name no content, and are deleted with their generation.
             Some(RowKind::Cell(..)) | None => {}
         }
@@ -171,9 +177,9 @@ impl State {
     }
 
     /// Events of a deleted container are delivered, too.
-    fn see_event(&mut self) {
+    fn see_event(&mut self, found: &Found) {
         if let (Some(outbox), Some(at)) = (&self.core.outbox, &self.current)
-            && !outbox.add(at)
+            && !outbox.add(&At { origin: found.owner.clone(), ..at.clone() })
         {
             self.core.todo.overflow();
         }
