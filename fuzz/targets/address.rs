@@ -3,8 +3,8 @@
 #![no_main]
 
 use lazuli_protocol::address::{Address, split_target};
-use lazuli_protocol::table::path::parse_path;
 use lazuli_protocol::http::head::{Field, Head};
+use lazuli_protocol::table::path::parse_path;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -4,10 +4,10 @@
 
 use lazuli_fuzz::{check_round_trip, context};
 use lazuli_model::table::entity::is_property_name;
-use lazuli_protocol::table::media::Format;
-use lazuli_protocol::table::shape::Shape;
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::table::atom;
+use lazuli_protocol::table::media::Format;
+use lazuli_protocol::table::response_format::ResponseFormat;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
@@ -18,12 +18,12 @@ fuzz_target!(|body: &[u8]| {
     {
         return;
     }
-    let shape = Shape { format: Format::Atom, prefer: None, select: None };
+    let wanted = ResponseFormat { format: Format::Atom, prefer: None, select: None };
     for version in [ApiVersion::V2011_08_18, ApiVersion::V2013_08_15] {
         check_round_trip(
             draft.clone(),
             |row| {
-                atom::write::entity(&context(version), &shape, "Posts", row)
+                atom::write::entity(&context(version), &wanted, "Posts", row)
                     .expect("a row just packed is whole")
             },
             |written| atom::read::entity(written).expect("we read what we write"),

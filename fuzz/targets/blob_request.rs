@@ -27,11 +27,11 @@ fuzz_target!(|input: &[u8]| {
         check_range(range);
     }
     let failure = match decode(&head, &address, version, &is_account) {
-        Ok((intent, mut shape)) => {
+        Ok((intent, mut wanted)) => {
             assert_ne!(intent.kind(), OperationKind::Unknown);
             assert!(!(intent.needs_body() && intent.streams().is_some()));
             let kind = intent.kind();
-            match intent.with_body(&head, version, body.as_bytes(), &mut shape) {
+            match intent.with_body(&head, version, body.as_bytes(), &mut wanted) {
                 Ok(operation) => return assert_eq!(operation.kind(), kind),
                 Err(failure) => failure,
             }

@@ -7,8 +7,8 @@ use lazuli_model::table::operation::Stored;
 use lazuli_model::{DateTime, PackedRow, Property, Value};
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::http::response::Context;
-use lazuli_protocol::table::draft::Draft;
 use lazuli_protocol::http::url::Base;
+use lazuli_protocol::table::draft::EntityDraft;
 
 /// Versions of each era.
 pub const VERSIONS: [ApiVersion; 4] =
@@ -26,7 +26,11 @@ pub fn context(version: ApiVersion) -> Context {
 }
 
 /// Writes an accepted entity and reads it again: it must be unchanged.
-pub fn check_round_trip(draft: Draft, write: impl Fn(&Stored) -> Vec<u8>, read: impl Fn(&[u8]) -> Draft) {
+pub fn check_round_trip(
+    draft: EntityDraft,
+    write: impl Fn(&Stored) -> Vec<u8>,
+    read: impl Fn(&[u8]) -> EntityDraft,
+) {
     let Ok((key, properties)) = draft.into_insert() else { return };
     let stored = Stored {
         partition: key.partition.as_str().into(),

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use lazuli_fuzz::{VERSIONS, context};
 use lazuli_model::table::limits::BATCH_OPERATIONS_MAX;
 use lazuli_model::table::operation::{Change, Page, Stored, Write, Written};
-use lazuli_model::{DateTime, Guid, PackedRow, Properties};
 use lazuli_model::table::{Operation, Outcome};
+use lazuli_model::{DateTime, Guid, PackedRow, Properties};
+use lazuli_protocol::http::head::Field;
 use lazuli_protocol::table::batch;
 use lazuli_protocol::table::batch::{Batch, Plan};
-use lazuli_protocol::http::head::Field;
 use lazuli_protocol::{Address, Head};
 use libfuzzer_sys::fuzz_target;
 
@@ -28,7 +28,8 @@ fuzz_target!(|input: &[u8]| {
         Field { name: "Content-Type", value: "multipart/mixed; boundary=batch_1" },
     ];
     let head = Head { method: "POST", target, fields: &fields };
-    let address = Address::parse(&head, lazuli_model::Service::Table, |name| name == "dev").expect("the address is fixed");
+    let address = Address::parse(&head, lazuli_model::Service::Table, |name| name == "dev")
+        .expect("the address is fixed");
     let Ok(batch) = batch::decode(&head, &address, version, body) else { return };
     let outcome = match &batch.plan {
         Plan::Nothing => Ok(Outcome::Batch(Vec::new())),

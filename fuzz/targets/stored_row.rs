@@ -7,10 +7,10 @@ use lazuli_fuzz::context;
 use lazuli_model::table::operation::Stored;
 use lazuli_model::table::row::RowRef;
 use lazuli_model::{DateTime, PackedRow};
-use lazuli_protocol::table::media::{Format, Metadata};
-use lazuli_protocol::table::shape::Shape;
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::table::json;
+use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::response_format::ResponseFormat;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,6 +26,6 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(properties) = PackedRow::from_bytes(bytes.to_vec().into()) else { return };
     let stored =
         Stored { partition: "p".into(), row: "r".into(), timestamp: DateTime::STORABLE_MIN, properties };
-    let shape = Shape { format: Format::Json(Metadata::Full), prefer: None, select: None };
-    let _ = json::write::entity(&context(ApiVersion::V2019_02_02), &shape, Metadata::Full, "Posts", &stored);
+    let wanted = ResponseFormat { format: Format::Json(Metadata::Full), prefer: None, select: None };
+    let _ = json::write::entity(&context(ApiVersion::V2019_02_02), &wanted, Metadata::Full, "Posts", &stored);
 });

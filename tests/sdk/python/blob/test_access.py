@@ -91,7 +91,8 @@ BLOB_CALLS = {
     "overwrite": (lambda blob: blob.upload_blob(b"new", overwrite=True), "w"),
     "metadata": (lambda blob: blob.set_blob_metadata({"a": "b"}), "w"),
     "headers": (lambda blob: blob.set_http_headers(), "w"),
-    "stage": (lambda blob: blob.stage_block("AAAA", b"x"), "cw"),
+    # The right to create is enough for the blocks of a new blob, not for those of one that exists.
+    "stage": (lambda blob: blob.stage_block("AAAA", b"x"), "w"),
     "commit": (lambda blob: blob.commit_block_list([BlobBlock("AAAB")]), "w"),
     "snapshot": (lambda blob: blob.create_snapshot(), "cw"),
     "lease": (lambda blob: blob.acquire_lease(15).release(), "w"),
