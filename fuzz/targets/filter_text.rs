@@ -1,4 +1,4 @@
-//! Filter strings: parsing never panics, and a filter that was printed parses to the same filter.
+//! Filter strings: parsing never panics, and printing and parsing a filter returns the same filter.
 
 #![no_main]
 

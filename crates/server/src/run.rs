@@ -221,7 +221,7 @@ async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
         }
         let recorded = tokio::select! {
             recorded = accesses.round() => recorded,
-            // What is left is recorded when it is read again.
+            // The remaining blobs are recorded at their next read.
             _ = stop.wait_for(|stop| *stop) => return,
         };
         if let Err(error) = recorded {

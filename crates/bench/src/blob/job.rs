@@ -149,8 +149,8 @@ impl Job {
         Ok(Step::Done(1))
     }
 
-    /// Appends to the blob of the moment. Azure allows 50,000 appends to a blob, so the first connection that is rejected
-    /// creates the next blob for all.
+    /// Appends to the blob that all connections share. Azure allows 50,000 appends to a blob, so the first connection that is
+    /// rejected creates the next blob for all of them.
     async fn append(&self, session: &mut Session) -> Result<Step, String> {
         loop {
             let number = self.log.load(Ordering::Relaxed);

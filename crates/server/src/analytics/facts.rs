@@ -1,4 +1,4 @@
-//! What the metadata of a log says about its lines: their kinds, the times of the first and the last, their version.
+//! The metadata of a log blob: the kinds of its lines, the times of the first and the last line, and their version.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use lazuli_service::blob::Annotate;
 /// The kinds of requests in the order of `LogType`.
 const KINDS: [&str; 3] = ["read", "write", "delete"];
 
-/// What the metadata of a log says about its lines.
+/// The metadata of a log blob.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     kinds: [bool; KINDS.len()],

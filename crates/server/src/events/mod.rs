@@ -1,8 +1,7 @@
 //! Delivers the events of blobs to a queue of the same account or to a webhook.
 //!
-//! Each target has a task, which delivers one event after the other, so those of one blob arrive in order, and a target that
-//! is away delays no other. An event that cannot be delivered
-//! is tried again with growing pauses, and dropped when it is a day old.
+//! Each target has its own task. It delivers events one at a time, so the events of a blob arrive in order, and a target that is
+//! unavailable delays no other. A failed delivery is retried with growing pauses; an event is dropped when it is a day old.
 
 mod target;
 

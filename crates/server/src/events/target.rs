@@ -41,7 +41,7 @@ pub fn ordered(routes: &[Route]) -> Vec<Route> {
     ordered
 }
 
-/// The route that another one of these makes useless: it is for the same accounts.
+/// The first route for accounts that an earlier route covers already.
 pub fn repeated(routes: &[Route]) -> Option<&Route> {
     let is_known = |(index, route): &(usize, &Route)| {
         routes[..*index].iter().any(|before| before.account == route.account)

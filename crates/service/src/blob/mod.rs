@@ -272,7 +272,7 @@ impl Blobs {
         Accesses::new(self.0.clone())
     }
 
-    /// The events waiting for delivery in the first lane, if events are enabled.
+    /// The events that wait for delivery, starting with the first lane; `None` if events are disabled.
     pub fn events(&self) -> Option<Events> {
         Events::new(self.0.clone())
     }

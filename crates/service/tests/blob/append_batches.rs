@@ -123,7 +123,7 @@ async fn an_append_whose_caller_has_left_is_whole_or_absent() {
     assert_eq!(rest, bytes_of(9, 10), "nothing but whole appends, in order");
 }
 
-/// A caller that leaves before anything was sent has appended nothing, so a client that tries again appends once.
+/// An append is discarded if its caller leaves before the commit is sent. So a client that retries appends once.
 #[tokio::test]
 async fn an_append_that_was_given_up_is_not_committed() {
     let world = World::new().await;

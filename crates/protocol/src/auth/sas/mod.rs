@@ -26,7 +26,7 @@ use crate::ApiVersion;
 use crate::http::percent;
 use crate::http::query::Query;
 
-/// The kinds of tokens, by the resources that they grant access to.
+/// A kind of token: the resources that it grants access to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Services, containers and objects of an account.

@@ -43,7 +43,7 @@ pub(super) fn source_key(head: &Head<'_>) -> Result<Option<CustomerKey>, Failure
     customer_key(head, &SOURCE)
 }
 
-/// A key with its hash. The algorithm without a key means nothing: one client sent it for years.
+/// A key with its hash. An algorithm without a key is ignored, because old clients send it.
 fn customer_key(head: &Head<'_>, names: &KeyHeaders) -> Result<Option<CustomerKey>, Failure> {
     let Some(key) = bytes(head, names.key)? else {
         return match head.get_filled(names.sha256) {

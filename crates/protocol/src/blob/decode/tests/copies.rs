@@ -117,7 +117,7 @@ fn customer_keys() {
     let encryption =
         |headers: &[(&str, &str)]| request("GET /abc/b", headers).map(|request| request.encryption);
     assert!(encryption(&[key, sha, aes]).unwrap().key.is_some());
-    assert_eq!(encryption(&[aes]).map(|found| found.key), Ok(None), "one client sent it for years");
+    assert_eq!(encryption(&[aes]).map(|found| found.key), Ok(None), "old clients send it");
     assert_eq!(encryption(&[key, aes]), Err(ErrorCode::MissingRequiredHeader));
     assert_eq!(encryption(&[key, sha]), Err(ErrorCode::MissingRequiredHeader));
     assert_eq!(encryption(&[sha]), Err(ErrorCode::MissingRequiredHeader));
