@@ -16,6 +16,7 @@ mod properties;
 mod queue;
 mod record;
 pub mod shard;
+pub mod slots;
 pub mod stream;
 mod sweep;
 mod table;
@@ -141,7 +142,7 @@ impl Services {
         Sweep::new(engine, clock, self.catalog.dropped(), self.accounts(), queues)
     }
 
-    /// Counters of tables and partitions.
+    /// Counters of tables, partitions and queues.
     pub fn usage(&self) -> &UsageMetrics {
         &self.usage
     }

@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::record::ContainerRecord;
-    use crate::usage::Slot;
+    use crate::slots::Slot;
 
     fn live(name: &str, bytes: usize) -> Arc<Live> {
         let record = ContainerRecord {

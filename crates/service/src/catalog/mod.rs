@@ -20,8 +20,9 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Service};
 
 use crate::record::{ContainerRecord, DroppedRecord};
+use crate::slots::Slot;
 use crate::sweep::Dropped;
-use crate::usage::{Slot, UsageMetrics};
+use crate::usage::UsageMetrics;
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 pub use cache::CACHE_BYTES_MAX;
 use cache::Cache;
@@ -147,8 +148,11 @@ impl Catalog {
         let Some(Row { version, value, .. }) = found.into_iter().next().flatten() else { return Ok(None) };
         let record = ContainerRecord::decode(&value)?;
         let slot = match name.service {
-            Service::Table => self.usage.slot(keyspace::account_of(name.home), name.folded, &record.name),
-            Service::Blob | Service::Queue => Slot::OTHER,
+            Service::Table => {
+                self.usage.table_slot(keyspace::account_of(name.home), name.folded, &record.name)
+            }
+            Service::Queue => self.usage.queue_slot(keyspace::account_of(name.home), name.folded),
+            Service::Blob => Slot::OTHER,
         };
         Ok(Some(Live { record, version, slot }))
     }
@@ -218,8 +222,11 @@ impl Catalog {
             self.dropped.announce();
             match applied? {
                 Applied::Done { .. } => {
-                    if name.service == Service::Table {
-                        self.usage.release(keyspace::account_of(name.home), name.folded);
+                    let account = keyspace::account_of(name.home);
+                    match name.service {
+                        Service::Table => self.usage.release_table(account, name.folded),
+                        Service::Queue => self.usage.release_queue(account, name.folded),
+                        Service::Blob => {}
                     }
                     return Ok(true);
                 }

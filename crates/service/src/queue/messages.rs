@@ -16,6 +16,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, time, visible};
 use super::update::{Removal, count};
 use super::window::{Reading, Window};
+use crate::usage::QueueCounts;
 use crate::{ATTEMPTS_MAX, Result, Services};
 
 /// Maximum bytes of messages that Peek Messages reads.
@@ -51,6 +52,7 @@ impl Services {
             // The time is unique in this process. Another front end may have chosen the same.
             let writes = vec![put(now + delay, now, &record), count(now, 1)];
             if self.apply_messages(live.record.id, now, writes).await? {
+                self.usage.handled(live.slot, QueueCounts { put: 1, ..QueueCounts::default() });
                 let receipt = record.receipt(now + delay, now)?;
                 let (inserted, expires) = (time(now)?, time(record.expires)?);
                 return Ok(Outcome::MessagePut(Enqueued { id: record.id, inserted, expires, receipt }));
@@ -84,6 +86,8 @@ impl Services {
             // Otherwise a client with a receipt, or another front end, was faster: read again.
             if self.apply_messages(table, now, writes).await? {
                 taken.settled = true;
+                let count = dequeued.len() as u64;
+                self.usage.handled(live.slot, QueueCounts { dequeued: count, ..QueueCounts::default() });
                 return Ok(Outcome::Messages(dequeued));
             }
         }
@@ -218,6 +222,7 @@ impl Services {
         match self.engine.apply(live.record.id, PARTITION, writes).await? {
             Applied::Done { version, .. } => {
                 self.queues.tickets.observe(version);
+                self.usage.handled(live.slot, QueueCounts { deleted: 1, ..QueueCounts::default() });
                 Ok(Outcome::MessageDeleted)
             }
             Applied::Refused { reason: Reason::Missing | Reason::Rejected(_), .. } => {

@@ -28,6 +28,7 @@ use super::messages::{put, remove};
 use super::record::{MessageRecord, PARTITION, corrupt, parse_key};
 use crate::catalog::{Catalog, Name};
 use crate::record::{Reader, Writer};
+use crate::usage::QueueCounts;
 use crate::{ATTEMPTS_MAX, Grant, Result, Services, access, sweep};
 
 /// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
@@ -109,12 +110,14 @@ impl Services {
         if from == to {
             return Err(ErrorCode::InvalidInput.into());
         }
-        let source = self.find_queue(&grant.home, from).await?.record.id;
+        let emptied = self.find_queue(&grant.home, from).await?;
+        let source = emptied.record.id;
         let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
         steps.finish_all(source).await?;
         let mut moved = 0;
         while moved < max {
-            let target = self.find_queue(&grant.home, to).await?.record.id;
+            let filled = self.find_queue(&grant.home, to).await?;
+            let target = filled.record.id;
             self.window(target).await?;
             let count = u64::from(MESSAGES_PER_GET_MAX).min(max - moved);
             let started = (self.options.elapsed)();
@@ -122,7 +125,10 @@ impl Services {
             if (self.options.elapsed)().saturating_sub(started) > STEP_TIME_MAX {
                 return Err(ErrorCode::OperationTimedOut.into());
             }
-            moved += steps.finish(source, &row, &transfer).await?;
+            let count = steps.finish(source, &row, &transfer).await?;
+            self.usage.handled(emptied.slot, QueueCounts { deleted: count, ..QueueCounts::default() });
+            self.usage.handled(filled.slot, QueueCounts { put: count, ..QueueCounts::default() });
+            moved += count;
         }
         Ok(moved)
     }

@@ -253,3 +253,34 @@ async fn consumers_never_share_a_message() {
     assert_eq!(all, (0..1000).collect::<Vec<_>>());
     assert_eq!(world.messages().await, 0);
 }
+
+/// The web console shows the rates of a queue: messages are counted, not requests, and only those that were changed.
+#[tokio::test]
+async fn messages_are_counted_by_queue() {
+    let world = World::with_queue().await;
+    world.on_queue(Operation::CreateQueue(queue("other"), Metadata::default())).await.unwrap();
+    for text in ["one", "two", "three"] {
+        world.put(text, 0, None).await;
+    }
+    world.peek(32).await;
+    let got = world.get(2, 60).await;
+    world.delete(got[0].message.id, got[0].receipt).await.unwrap();
+    world.delete(got[0].message.id, got[0].receipt).await.unwrap_err();
+    let (from, to) = (queue("jobs"), queue("other"));
+    let moved = world.on_queue(Operation::MoveMessages { from, to, max: 32 }).await;
+    assert_eq!(moved, Ok(Outcome::MessagesMoved(1)));
+    let counted = || -> Vec<(String, [u64; 3])> {
+        let queues = world.service.usage().queues().into_iter();
+        queues
+            .map(|found| (found.queue, [found.counts.put, found.counts.dequeued, found.counts.deleted]))
+            .collect()
+    };
+    let named = |name: &str, counts| (name.to_owned(), counts);
+    assert_eq!(counted(), [named("jobs", [3, 2, 2]), named("other", [1, 0, 0]), named("", [0, 0, 0])]);
+    world.on_queue(Operation::DeleteQueue(queue("jobs"))).await.unwrap();
+    assert_eq!(
+        counted(),
+        [named("other", [1, 0, 0]), named("", [0, 0, 0])],
+        "a deleted queue frees its slot"
+    );
+}
