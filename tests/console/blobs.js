@@ -200,6 +200,13 @@ test('blobs: folders, search in three ways, the newest blob, sizes', { isMain: t
   await names(3);
   await page.getByRole('columnheader', { name: 'Modified' }).getByRole('button').click();
   await until('the newest first', async () => (await page.locator('.grid-row a').first().innerText()) === 'newest.txt');
+  // Folders have no date: the newest blob may be inside one of them.
+  await page.getByRole('button', { name: 'Sort the blobs inside folders' }).click();
+  await until('no folders', async () => (await page.locator('.grid-row a').allInnerTexts()).sort().join() === 'a/b/three.txt,a/b/two.json,a/one.txt,newest.txt,root.md');
+  equal(await page.locator('.grid-row a').first().innerText(), 'newest.txt');
+  ok(page.url().includes('nested=1') && page.url().includes('sort=-modified'), 'the list has a link');
+  await page.getByLabel('Blobs inside folders').uncheck();
+  await page.getByRole('link', { name: 'a/', exact: true }).waitFor();
   await more(page);
   await page.getByRole('menuitem', { name: 'Sizes of all folders' }).click();
   await page.locator('.grid-row', { hasText: 'a/' }).getByText('34 B').waitFor();
@@ -337,6 +344,8 @@ test('blobs: a link for a colleague, for one hour', { isMain: true }, async ({ p
   equal(await (await fetch(link)).text(), 'hello colleague');
   const end = Date.parse(new URL(link).searchParams.get('se'));
   ok(end > Date.now() && end < Date.now() + 3_700_000, 'it is valid for an hour');
+  await page.locator('dialog').getByText(/It works until \d{4}-/).waitFor();
+  await page.locator('dialog').getByText('it works on this machine only').waitFor();
   await page.getByRole('tab', { name: 'What it means' }).click();
   await page.getByText('One blob').waitFor();
   ok(!(await (await fetch(link.replace('sig=', 'sig=A'))).ok), 'a forged signature is rejected');

@@ -162,7 +162,7 @@ test('pages: the console works below a prefix of a proxy', async ({ page, server
   await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   try {
     await page.goto(`http://127.0.0.1:${proxy.address().port}${prefix}#/${ACCOUNT}/tables/Proxied`);
-    await page.locator('.grid-row').getByText('through the proxy').click();
+    await page.locator('.grid-row').getByText('through the proxy').waitFor();
     await page.getByRole('button', { name: 'Insert' }).click();
     await page.locator('dialog').getByLabel('PartitionKey').fill('q');
     await page.locator('dialog').getByLabel('RowKey').fill('s');

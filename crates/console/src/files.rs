@@ -51,6 +51,7 @@ pub const FILES: &[File] = files![
     "pages/preview.js",
     "pages/query.js",
     "pages/queue.js",
+    "pages/queue_actions.js",
     "pages/queues.js",
     "pages/replace.js",
     "pages/sas.js",

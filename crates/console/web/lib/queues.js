@@ -2,6 +2,7 @@
 
 import { children, escapeXml, text } from './xml.js';
 import { fromBase64, textOf, toBase64, utf8 } from './bytes.js';
+import { parseMetrics } from './metrics.js';
 
 /** @typedef {import('./client.js').Account} Account */
 /** @typedef {{id: string, body: string, inserted: string, expires: string, count: number, receipt: string, visible: string}} Message */
@@ -23,6 +24,24 @@ export async function listQueues(account, signal) {
     marker = text(root, 'NextMarker');
   } while (marker);
   return names;
+}
+
+/** What the server counts in a queue since its start, in the order in which it is shown. */
+export const COUNTERS = ['put', 'dequeued', 'deleted'];
+
+/**
+ * Messages that were put, dequeued and deleted since the server started, by the counters of the health page.
+ * @param {Account} account
+ * @param {string} name
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<number[] | undefined>} `undefined` without a key of the account, and for queues that have no counters of their own
+ */
+export async function queueCounters(account, name, signal) {
+  if (!account.key) return undefined;
+  const response = await account.request('health', 'GET', '', { query: { only: 'queues' }, ...(signal ? { signal } : {}) });
+  const families = parseMetrics(/** @type {{metrics: string}} */ (await response.json()).metrics);
+  const samples = COUNTERS.map((counter) => families.get(`lazuli_queue_messages_${counter}_total`)?.find((sample) => sample.labels.queue === name));
+  return samples.every((sample) => sample !== undefined) ? samples.map((sample) => sample?.value ?? 0) : undefined;
 }
 
 /**
@@ -107,6 +126,19 @@ export async function peek(account, name, count = MESSAGES_MAX) {
 export async function dequeue(account, name, count, seconds, signal) {
   const query = { numofmessages: count, visibilitytimeout: seconds };
   return messagesOf(await account.xml('queue', 'GET', `/${name}/messages`, { query, ...(signal ? { signal } : {}) }));
+}
+
+/**
+ * Moves messages to the back of another queue, each exactly once; an extension of this server.
+ * @param {Account} account
+ * @param {string} name
+ * @param {string} to
+ * @param {number} count
+ * @returns {Promise<number>} how many were moved
+ */
+export async function moveMessages(account, name, to, count) {
+  const response = await account.request('queue', 'PUT', `/${name}/messages`, { query: { comp: 'move', to, numofmessages: count } });
+  return Number(response.headers.get('x-lazuli-moved-count') ?? 0);
 }
 
 /**

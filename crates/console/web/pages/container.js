@@ -1,6 +1,6 @@
 // One container: folders and blobs, search, and what can be done with several of them.
 
-import { button, checkbox, h, icon, select } from '../lib/dom.js';
+import { button, checkbox, fill, h, icon, select } from '../lib/dom.js';
 import { inFolders, listBlobs, withoutVersions } from '../lib/blobs.js';
 import { glob, number, plural, shortTime, size, time } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
@@ -43,6 +43,7 @@ export class ContainerView {
   /** @type {Item[]} */ #items = [];
   /** @type {AbortController | undefined} */ #loading;
   /** The search whose results are shown. */ #applied = '';
+  /** The blobs inside folders are shown instead of the folders. */ #isNested = false;
   #isLeft = false;
   /** Sizes of folders that were asked for. @type {Map<string, number>} */
   sizes = new Map();
@@ -64,8 +65,10 @@ export class ContainerView {
     // The form handles Enter; this is the cross in the field.
     this.search.input.addEventListener('search', () => { if (!this.search.input.value && this.#applied) reload(); });
     this.mode.addEventListener('change', () => { if (this.search.input.value) reload(); });
+    this.nested = checkbox('Blobs inside folders', link.get('nested') === '1', reload);
     this.toggles = ['deleted', 'snapshots', 'versions'].map((name) => ({ name, ...checkbox(name[0]?.toUpperCase() + name.slice(1), shown.has(name), reload) }));
     this.count = h('span', { class: 'faint', role: 'status' });
+    this.hint = h('span', { role: 'status' });
     this.halt = button({ icon: 'stop', label: 'Stop', kind: 'quiet', onclick: () => this.#loading?.abort() });
     this.grid = this.#makeGrid(link);
     this.remove = button({ icon: 'trash', label: 'Delete', kind: 'danger', disabled: true, onclick: () => removeItems(this, this.grid.selected) });
@@ -79,9 +82,9 @@ export class ContainerView {
         button({ icon: 'refresh', name: 'Refresh', onclick: reload }), this.download, isReadOnly ? null : [this.remove, upload], more),
       h('form', { class: 'toolbar', role: 'search', onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); reload(); } },
         h('div', { class: 'row search-row' }, this.mode, this.search.element),
-        h('span', { class: 'grow' }), h('span', { class: 'faint small' }, 'Show'), this.toggles.map((toggle) => toggle.element)),
+        h('span', { class: 'grow' }), h('span', { class: 'faint small' }, 'Show'), this.nested.element, this.toggles.map((toggle) => toggle.element)),
       this.grid.element,
-      isReadOnly ? null : h('div', { class: 'statusbar faint small' }, 'Drop files or folders here to upload them.'));
+      h('div', { class: 'statusbar faint small' }, this.hint, isReadOnly ? null : 'Drop files or folders here to upload them.'));
     if (!isReadOnly) dropZone(this.element, this);
   }
 
@@ -104,7 +107,7 @@ export class ContainerView {
         this.remove.disabled = rows.length === 0;
         this.download.disabled = !rows.some((item) => !item.isDeleted);
       },
-      onsort: (key, isDescending) => { this.sort = sortText(key, isDescending); this.#relink(); },
+      onsort: (key, isDescending) => { this.sort = sortText(key, isDescending); this.#relink(); this.#showHint(); },
     });
     return grid;
   }
@@ -116,7 +119,7 @@ export class ContainerView {
 
   /** @param {Item} item */
   #name(item) {
-    const base = this.#applied ? this.prefix : this.prefix.slice(0, this.prefix.lastIndexOf('/') + 1);
+    const base = this.#isNested ? this.prefix : this.prefix.slice(0, this.prefix.lastIndexOf('/') + 1);
     return [icon(item.kind === 'folder' ? 'folder' : 'file'), h('a', { href: this.link(item), tabIndex: -1, class: 'grow' }, item.name.slice(base.length))];
   }
 
@@ -170,7 +173,7 @@ export class ContainerView {
 
   #relink() {
     const wanted = this.search.input.value.trim();
-    relink([this.account.name, 'blobs', this.container], { prefix: this.prefix, search: wanted, mode: wanted ? this.mode.value : '', show: this.include.join(','), sort: this.sort });
+    relink([this.account.name, 'blobs', this.container], { prefix: this.prefix, search: wanted, mode: wanted ? this.mode.value : '', nested: this.nested.input.checked ? '1' : '', show: this.include.join(','), sort: this.sort });
   }
 
   get include() {
@@ -191,10 +194,11 @@ export class ContainerView {
     const matches = matcher(mode, wanted, this.prefix);
     // A blob that was deleted under versioning is gone but for its versions: to show it, they must be listed.
     const isFolded = this.include.includes('deleted') && !this.include.includes('versions');
-    const isFlat = !wanted && this.include.includes('snapshots');
+    const isNested = wanted !== '' || this.nested.input.checked;
+    const isFlat = !isNested && this.include.includes('snapshots');
     const listed = listBlobs(this.account, this.container, {
       prefix: mode === 'prefix' && wanted ? this.prefix + wanted : this.prefix,
-      ...(wanted || isFlat ? {} : { delimiter: '/' }), include: isFolded ? [...this.include, 'versions'] : this.include, signal: loading.signal,
+      ...(isNested || isFlat ? {} : { delimiter: '/' }), include: isFolded ? [...this.include, 'versions'] : this.include, signal: loading.signal,
     });
     const reduced = isFolded ? withoutVersions(listed) : listed;
     const pages = isFlat ? inFolders(reduced, this.prefix) : reduced;
@@ -210,8 +214,9 @@ export class ContainerView {
     };
     try {
       const first = await pages.next();
-      if (this.#applied !== wanted) this.grid.toTop();
+      if (this.#applied !== wanted || this.#isNested !== isNested) this.grid.toTop();
       this.#applied = wanted;
+      this.#isNested = isNested;
       take(first.value ?? [], !first.done);
     } finally {
       if (this.#loading === loading) this.grid.setBusy(false);
@@ -236,6 +241,15 @@ export class ContainerView {
     const found = plural(this.#items.length, 'item');
     this.count.textContent = wanted ? `${found} of ${number(seen)} searched` : `${found}${isLoading ? '…' : ''}`;
     this.halt.hidden = !isLoading;
+    this.#showHint();
+  }
+
+  /** Folders have neither size nor date: who sorts by one of them looks for a blob inside. */
+  #showHint() {
+    const [, key = ''] = /^-?(size|modified)$/.exec(this.sort) ?? [];
+    const isShown = key !== '' && !this.#isNested && this.#items.some((item) => item.kind === 'folder');
+    if (isShown === this.hint.hasChildNodes()) return;
+    fill(this.hint, isShown ? button({ label: 'Sort the blobs inside folders, too', onclick: () => { this.nested.input.checked = true; return attempt(() => this.load()); } }) : null);
   }
 
   /** Draws the rows again, after sizes were computed. */

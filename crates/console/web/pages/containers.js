@@ -37,7 +37,6 @@ export async function containersPage({ account, route }) {
     onopen: (row) => (row.isDeleted ? restore([row]) : go([account.name, 'blobs', row.name])),
     onselect: (rows) => { remove.disabled = rows.length === 0 || rows.some((row) => row.isDeleted); },
     onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
-    empty: 'No containers yet. Create one, or let your application do it.',
   });
   let sort = route.query.get('sort') ?? '';
   const search = searchBox('Search containers', () => { link(); draw(); }, route.query.get('search') ?? '');
@@ -46,6 +45,7 @@ export async function containersPage({ account, route }) {
   const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = containers.filter((container) => container.name.includes(search.input.value.trim().toLowerCase()));
+    grid.options.empty = containers.length ? 'No container has this in its name. To find a blob, open a container and search there.' : 'No containers yet. Create one, or let your application do it.';
     grid.setRows(found);
     count.textContent = plural(found.length, 'container');
   };

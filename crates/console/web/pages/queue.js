@@ -1,16 +1,16 @@
 // One queue: its depth over time, its first messages, and what can be done with them.
 
 import { button, checkbox, field, h, select } from '../lib/dom.js';
-import { MESSAGES_MAX, clearQueue, createQueue, decoded, dequeue, encoded, mentions, peek, put, queueState, removeMessage, setQueueMetadata, update } from '../lib/queues.js';
-import { ServiceError } from '../lib/client.js';
+import { COUNTERS, MESSAGES_MAX, clearQueue, decoded, dequeue, encoded, mentions, peek, put, queueCounters, queueState, removeMessage, setQueueMetadata, update } from '../lib/queues.js';
 import { number, plural, time } from '../lib/format.js';
 import { currentSettings } from '../lib/state.js';
 import { relink } from '../lib/router.js';
 import { Grid } from '../ui/grid.js';
 import { confirm, dialog, form, menu } from '../ui/dialog.js';
-import { attempt, run, toast } from '../ui/feedback.js';
+import { attempt, toast } from '../ui/feedback.js';
 import { codeBlock, facts, pairs, searchBox } from '../ui/parts.js';
-import { Sparkline, poll } from '../ui/live.js';
+import { Rates, Sparkline, poll } from '../ui/live.js';
+import { moveAll, moveChosen, removeChosen } from './queue_actions.js';
 import { sasDialog } from './sas.js';
 import { policiesDialog } from './policies.js';
 
@@ -46,21 +46,23 @@ class QueueView {
     this.name = name;
     const isReadOnly = currentSettings().readOnly;
     this.depth = h('strong', {});
-    this.rate = h('span', { class: 'faint' });
+    this.rate = h('span', { class: 'faint rates' });
+    this.rates = new Rates();
     this.spark = new Sparkline('Messages over the last minutes');
     this.search = searchBox('Find in these messages', () => { relink([account.name, 'queues', name], { find: this.search.input.value.trim() }); this.#draw(); }, find);
     /** @type {Grid<Message>} */
     this.grid = new Grid({
-      label: `Messages of ${name}`, keyOf: (message) => message.id,
+      label: `Messages of ${name}`, keyOf: (message) => message.id, selectable: !isReadOnly,
       columns: [
         { key: 'state', title: '', width: 90, narrow: 72, render: (message) => (this.#held.has(message.id) ? h('span', { class: 'badge' }, 'held') : h('span', { class: 'faint small' }, 'waiting')) },
         { key: 'inserted', title: 'Inserted', width: 160, narrow: 0, sort: (message) => Date.parse(message.inserted), render: (message) => time(message.inserted) },
-        { key: 'count', title: 'Dequeued', width: 90, narrow: 0, align: 'right', sort: (message) => message.count, render: (message) => number(message.count) },
+        { key: 'count', title: 'Dequeued', width: 110, narrow: 0, align: 'right', sort: (message) => message.count, render: (message) => number(message.count) },
         { key: 'body', title: 'Message', width: 360, narrow: 260, render: (message) => h('span', { class: 'value opens' }, decoded(message.body).text.replace(/\s+/g, ' ').slice(0, 300)) },
       ],
       onopen: (message) => this.open(message),
-      empty: 'No visible messages. Messages that a client has dequeued are hidden until their time is over.',
+      onselect: (rows) => { this.remove.disabled = rows.length === 0; },
     });
+    this.remove = button({ icon: 'trash', label: 'Delete', kind: 'danger', disabled: true, onclick: () => this.#removeSelected() });
     const more = button({ icon: 'more', name: 'More', onclick: () => menu(more, this.#menuItems()) });
     const target = name.endsWith(POISON) ? name.slice(0, -POISON.length) : '';
     this.element = h('div', { class: 'page fill' },
@@ -68,6 +70,7 @@ class QueueView {
         button({ icon: 'refresh', name: 'Refresh', onclick: () => attempt(() => this.refresh()) }),
         isReadOnly ? null : [
           target ? button({ icon: 'undo', label: `Move to ${target}`, onclick: () => this.move(target) }) : null,
+          this.remove,
           button({ icon: 'download', label: 'Dequeue', onclick: () => this.dequeue() }),
           button({ icon: 'plus', label: 'Put message', kind: 'primary', onclick: () => this.put() }),
         ], more),
@@ -89,10 +92,11 @@ class QueueView {
     ];
   }
 
-  /** @param {AbortSignal} signal */
+  /** @param {AbortSignal} [signal] */
   async #measure(signal) {
     const { depth } = await queueState(this.account, this.name, signal);
-    this.#showDepth(depth);
+    // The server counts a queue from its first use on, which this may have been.
+    this.#showDepth(depth, await queueCounters(this.account, this.name, signal));
   }
 
   /** @param {unknown} error */
@@ -101,17 +105,27 @@ class QueueView {
     if (error !== undefined) this.rate.textContent = `not up to date: ${error instanceof Error ? error.message : error}`;
   }
 
-  /** @param {number} depth */
-  #showDepth(depth) {
+  /**
+   * Shows how many messages there are, and how many are put, dequeued and deleted; without counters, the change of their number.
+   * @param {number} depth
+   * @param {number[] | undefined} counters
+   */
+  #showDepth(depth, counters) {
     const change = this.spark.add(depth);
     this.depth.textContent = plural(depth, 'message');
-    const sign = change > 0 ? '+' : '';
-    this.rate.textContent = change === 0 ? 'steady' : `${sign}${number(Math.round(change * 10) / 10)} per second`;
+    const perSecond = (/** @type {number} */ rate) => `${number(Math.abs(rate) < 1 ? rate : Math.round(rate * 10) / 10)}/s`;
+    if (counters) {
+      const rates = this.rates.add(counters);
+      this.rate.title = 'Messages per second over the last ten seconds, by all clients of this server';
+      this.rate.textContent = COUNTERS.map((counter, index) => `${counter} ${rates ? perSecond(rates[index] ?? 0) : '–'}`).join(' · ');
+    } else {
+      this.rate.title = 'The change of the number of messages. Messages put, dequeued and deleted are shown to holders of an account key, for the first 100 queues in use.';
+      this.rate.textContent = change === 0 ? 'steady' : `${change > 0 ? '+' : ''}${perSecond(change)}`;
+    }
   }
 
   async refresh() {
-    const [state, messages] = await Promise.all([queueState(this.account, this.name), peek(this.account, this.name)]);
-    this.#showDepth(state.depth);
+    const [messages] = await Promise.all([peek(this.account, this.name), this.#measure()]);
     const now = Date.now();
     for (const [id, message] of this.#held) if (Date.parse(message.visible) < now) this.#held.delete(id);
     this.#messages = [...this.#held.values(), ...messages.filter((message) => !this.#held.has(message.id))];
@@ -120,6 +134,9 @@ class QueueView {
 
   #draw() {
     const wanted = this.search.input.value.trim();
+    this.grid.options.empty = wanted && this.#messages.length
+      ? `None of ${plural(this.#messages.length, 'message')} shown here contains “${wanted}”.`
+      : 'No visible messages. Messages that a client has dequeued are hidden until their time is over.';
     this.grid.setRows(this.#messages.filter((message) => mentions(message, wanted)));
   }
 
@@ -216,66 +233,18 @@ class QueueView {
   }
 
   /**
-   * Moves messages: each is put into the other queue before it is deleted here, so none is lost.
+   * Moves the selected messages, or all.
    * @param {string} suggested
    */
   async move(suggested) {
-    const { depth } = await queueState(this.account, this.name);
-    const target = h('input', { type: 'text', value: suggested, spellcheck: 'false' });
-    const limit = h('input', { type: 'number', min: 1, value: String(Math.max(1, depth)), class: 'short' });
-    const isConfirmed = await form('Move messages', {
-      label: 'Move', body: [
-        h('p', {}, `About ${plural(depth, 'message')} in ${this.name}. A message is deleted here after it is in the other queue; if the move is interrupted, a message may be in both.`),
-        field('To queue', target), field('At most', limit)],
-      submit: () => { if (!target.value.trim() || target.value.trim() === this.name) throw new Error('Name another queue.'); },
-    });
-    if (!isConfirmed) return;
-    await this.#moveAll(target.value.trim(), Number(limit.value));
+    const chosen = this.grid.selected;
+    const release = (/** @type {string} */ id) => { this.#held.delete(id); };
+    await (chosen.length ? moveChosen(this.account, this.name, chosen, suggested, release) : moveAll(this.account, this.name, suggested));
     await this.refresh();
   }
 
-  /**
-   * @param {string} target
-   * @param {number} limit
-   */
-  #moveAll(target, limit) {
-    return run(`Move messages to ${target}`, async (job) => {
-      await ensureQueue(this.account, target);
-      let moved = 0;
-      while (moved < limit) {
-        const messages = await dequeue(this.account, this.name, Math.min(MESSAGES_MAX, limit - moved), 60, job.signal);
-        if (messages.length === 0) break;
-        const left = [...messages];
-        try {
-          for (const message of messages) {
-            job.signal.throwIfAborted();
-            await put(this.account, target, message.body, { signal: job.signal });
-            await removeMessage(this.account, this.name, message);
-            left.shift();
-            moved += 1;
-            job.update(`${number(moved)} of ${number(limit)}`, moved, limit);
-          }
-        } catch (error) {
-          // Those that were not moved are visible again at once.
-          await Promise.allSettled(left.map((message) => update(this.account, this.name, message, message.body, 0)));
-          throw error;
-        }
-      }
-      toast(`Moved ${plural(moved, 'message')} to ${target}`);
-    });
+  async #removeSelected() {
+    await removeChosen(this.account, this.name, this.grid.selected, (id) => { this.#held.delete(id); });
+    await this.refresh();
   }
 }
-
-/**
- * @param {Account} account
- * @param {string} name
- */
-async function ensureQueue(account, name) {
-  try {
-    await queueState(account, name);
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.status !== 404) throw error;
-    await createQueue(account, name);
-  }
-}
-

@@ -35,7 +35,6 @@ export async function queuesPage({ account, route }) {
     onopen: (row) => go([account.name, 'queues', row.name]),
     onselect: (chosen) => { remove.disabled = chosen.length === 0; },
     onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
-    empty: 'No queues yet. Create one, or let your application do it.',
   });
   let sort = route.query.get('sort') ?? '';
   const search = searchBox('Search queues', () => { link(); draw(); }, route.query.get('search') ?? '');
@@ -43,6 +42,7 @@ export async function queuesPage({ account, route }) {
   const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = rows.filter((row) => row.name.includes(search.input.value.trim().toLowerCase()));
+    grid.options.empty = rows.length ? 'No queue has this in its name. To find a message by its text, use “Find a message…”.' : 'No queues yet. Create one, or let your application do it.';
     grid.setRows(found);
     count.textContent = plural(found.length, 'queue');
   };

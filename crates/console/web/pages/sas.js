@@ -4,6 +4,7 @@ import { button, checkbox, field, fill, h, select } from '../lib/dom.js';
 import { explainSas, makeSas, permissionsOf } from '../lib/sas.js';
 import { getPolicies } from '../lib/properties.js';
 import { blobPath } from '../lib/client.js';
+import { time } from '../lib/format.js';
 import { endpointOf } from '../lib/state.js';
 import { dialog } from '../ui/dialog.js';
 import { codeBlock, copyable, facts, tabs } from '../ui/parts.js';
@@ -56,7 +57,9 @@ export async function sasDialog(account, resource) {
   const hours = select(HOURS, '1');
   const end = h('input', { type: 'datetime-local', disabled: true });
   const start = h('input', { type: 'datetime-local' });
-  hours.addEventListener('change', () => { end.disabled = hours.value !== ''; });
+  const ends = field('Ends at', end);
+  ends.hidden = true;
+  hours.addEventListener('change', () => { end.disabled = hours.value !== ''; ends.hidden = end.disabled; });
   const policy = select([['', 'none'], ...policies.map((id) => /** @type {[string, string]} */ ([id, id]))], '');
   const addresses = h('input', { type: 'text', placeholder: 'any, or 10.0.0.1 or 10.0.0.1-10.0.0.9' });
   const httpsOnly = checkbox('https only', false);
@@ -76,14 +79,14 @@ export async function sasDialog(account, resource) {
       services: chosen(services), resourceTypes: chosen(types), startPartition, startRow, endPartition, endRow,
     };
     if (!hasPolicy && !options.permissions) throw new Error('Choose at least one permission.');
-    fill(result, resultOf(account.name, resource, await makeSas(account.name, key, resource, options)));
+    fill(result, resultOf(account.name, resource, await makeSas(account.name, key, resource, options), hasPolicy ? undefined : until));
   };
   await dialog(`Share ${describe(resource)}`, () => ({
     wide: true,
     body: [
       h('fieldset', {}, h('legend', {}, 'Whoever has the link may'), h('div', { class: 'checks' }, letters.map((box) => box.element))),
       resource.service === 'account' ? [h('fieldset', {}, h('legend', {}, 'In'), h('div', { class: 'checks' }, [...services, ...types].map((box) => box.element)))] : null,
-      h('div', { class: 'row wrap align-top' }, field('Valid for', hours), field('Ends at', end), resource.service === 'account' ? null : field('Stored policy', policy, 'A policy decides permissions and times, and can be revoked')),
+      h('div', { class: 'row wrap align-top' }, field('Valid for', hours), ends, resource.service === 'account' ? null : field('Stored policy', policy, 'A policy decides permissions and times, and can be revoked')),
       h('details', {}, h('summary', {}, 'More limits'), h('div', { class: 'row wrap align-top' }, field('Not before', start), field('Client addresses', addresses)), httpsOnly.element,
         resource.service === 'table' ? h('div', { class: 'row wrap' }, range.map((entry) => field(entry.label, entry.input))) : null),
       result,
@@ -110,13 +113,14 @@ async function policyNames(account, resource) {
  * @param {string} account
  * @param {Resource} resource
  * @param {string} sas
+ * @param {Date | undefined} until when it ends, unless a stored policy decides that
  */
-function resultOf(account, resource, sas) {
+function resultOf(account, resource, sas, until) {
   const revision = resource.service === 'blob' ? [['snapshot', resource.snapshot], ['versionid', resource.version]] : [];
   const named = revision.filter((entry) => entry[1]).map(([name, value]) => `${name}=${encodeURIComponent(value ?? '')}&`).join('');
   const url = `${urlOf(account, resource)}?${named}${sas}`;
   return [
-    copyable('Link', url),
+    copyable('Link', url), h('p', { class: 'hint' }, until ? `It works until ${time(until)}.` : 'It works as long as the stored policy allows.'), reachOf(url),
     tabs('Use it', [
       { key: 'curl', title: 'curl', build: () => codeBlock(curlOf(url, resource), 'curl') },
       { key: 'python', title: 'Python', build: () => codeBlock(pythonOf(url, resource), 'Python') },
@@ -124,6 +128,16 @@ function resultOf(account, resource, sas) {
       { key: 'means', title: 'What it means', build: () => explanation(sas) },
     ]).element,
   ];
+}
+
+/**
+ * Says so if a link leads nowhere on any other machine.
+ * @param {string} url
+ */
+function reachOf(url) {
+  const { hostname } = new URL(url);
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+  return isLoopback ? h('div', { class: 'note' }, `The link names ${hostname}: it works on this machine only. For others, start the server with --host and --console-host, and open the console by the name or address of this machine.`) : null;
 }
 
 /**

@@ -235,7 +235,7 @@ class TableView {
   /** @param {string} [empty] what the grid says without rows */
   #draw(empty) {
     const { find, filter } = this.query.read();
-    this.grid.options.empty = empty ?? (find || filter ? 'No entities match.' : 'No entities yet. Insert one, or import a file.');
+    this.grid.options.empty = empty ?? (find ? `No entity${filter ? ' that matches the filter' : ''} contains “${find}”.` : filter ? 'No entities match the filter.' : 'No entities yet. Insert one, or import a file.');
     if (this.grid.options.columns.length === 0) this.#drawColumns();
     this.grid.setRows(this.#entities);
     this.grid.setBusy(false);
@@ -403,5 +403,5 @@ function sortable(value) {
 function cell(value) {
   if (!value) return h('span', { class: 'absent', 'aria-label': 'absent' }, '—');
   const text = value.text.length > 300 ? `${value.text.slice(0, 300)}…` : value.text;
-  return h('span', { class: `value type-${shortType(value.type).toLowerCase()}` }, text);
+  return h('span', { class: `value opens type-${shortType(value.type).toLowerCase()}` }, text);
 }

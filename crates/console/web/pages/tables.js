@@ -26,7 +26,6 @@ export async function tablesPage({ account, route }) {
     onopen: (name) => go([account.name, 'tables', name]),
     onselect: (rows) => { remove.disabled = rows.length === 0; },
     onsort: (key, isDescending) => { sort = sortText(key, isDescending); link(); },
-    empty: 'No tables yet. Create one, or let your application do it.',
   });
   let sort = route.query.get('sort') ?? '';
   const search = searchBox('Search tables', () => { link(); draw(); }, route.query.get('search') ?? '');
@@ -34,6 +33,7 @@ export async function tablesPage({ account, route }) {
   const count = h('span', { class: 'faint', role: 'status' });
   const draw = () => {
     const found = names.filter((name) => name.toLowerCase().includes(search.input.value.trim().toLowerCase()));
+    grid.options.empty = names.length ? 'No table has this in its name. To find a value, open a table and use “Find a value in any property”.' : 'No tables yet. Create one, or let your application do it.';
     grid.setRows(found);
     count.textContent = plural(found.length, 'table');
   };

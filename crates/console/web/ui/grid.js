@@ -226,7 +226,7 @@ export class Grid {
         this.#drawHead();
         this.setRows(this.#rows);
       },
-    }, title, isSorted ? h('span', { 'aria-hidden': 'true' }, this.#descending ? '↓' : '↑') : null));
+    }, title, h('span', { 'aria-hidden': 'true', class: isSorted ? 'arrow' : 'arrow unsorted' }, isSorted ? (this.#descending ? '↓' : '↑') : '')));
   }
 
   #schedule() {
@@ -300,8 +300,8 @@ export class Grid {
     this.#anchor = index;
     if (isOpener(event)) {
       event.preventDefault();
-      // The second click of two would open the row once more.
-      if (event.detail < 2) this.options.onopen?.(row);
+      // The second click of two would open the row once more; and who selects text wants to copy it.
+      if (event.detail < 2 && (document.getSelection()?.isCollapsed ?? true)) this.options.onopen?.(row);
       return undefined;
     }
     return this.#schedule();

@@ -33,6 +33,34 @@ export function poll(milliseconds, work, report) {
   };
 }
 
+/** Readings that a rate is computed from: a few, so that it neither jumps nor lags. */
+const RATE_READINGS = 6;
+const RATE_SECONDS_MIN = 0.5;
+
+/** Rates of counters that only grow, over their last readings. */
+export class Rates {
+  /** @type {Array<{at: number, values: number[]}>} */
+  #readings = [];
+
+  /**
+   * Adds a reading; returns the changes per second, or `undefined` as long as there is nothing to compare with.
+   * @param {number[]} values
+   * @returns {number[] | undefined}
+   */
+  add(values) {
+    const last = this.#readings.at(-1);
+    // Counters start from zero when the server does, or when the counted object is created again.
+    if (last?.values.some((value, index) => value > (values[index] ?? 0))) this.#readings = [];
+    const now = performance.now();
+    this.#readings.push({ at: now, values });
+    if (this.#readings.length > RATE_READINGS) this.#readings.shift();
+    const [first] = this.#readings;
+    const seconds = first ? (now - first.at) / 1000 : 0;
+    if (!first || seconds < RATE_SECONDS_MIN) return undefined;
+    return values.map((value, index) => (value - (first.values[index] ?? 0)) / seconds);
+  }
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 const POINTS_MAX = 90;
 const WIDTH = 240;
@@ -50,8 +78,10 @@ export class Sparkline {
     this.svg.setAttribute('class', 'spark');
     this.svg.setAttribute('role', 'img');
     this.svg.setAttribute('aria-label', label);
+    this.area = document.createElementNS(SVG, 'path');
+    this.area.setAttribute('class', 'area');
     this.line = document.createElementNS(SVG, 'path');
-    this.svg.appendChild(this.line);
+    this.svg.append(this.area, this.line);
     this.element = h('span', {}, this.svg);
   }
 
@@ -76,5 +106,6 @@ export class Sparkline {
     const start = WIDTH - (values.length - 1) * step;
     const path = values.map((value, index) => `${index ? 'L' : 'M'}${(start + index * step).toFixed(1)} ${(HEIGHT - 2 - (value / most) * (HEIGHT - 4)).toFixed(1)}`);
     this.line.setAttribute('d', path.join(''));
+    this.area.setAttribute('d', `${path.join('')}L${WIDTH} ${HEIGHT}L${start.toFixed(1)} ${HEIGHT}Z`);
   }
 }
