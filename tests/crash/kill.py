@@ -4,7 +4,8 @@
     tests/crash/kill.py --binary target/release/lazuli --cycles 200 --writers 16
 
 CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
-what was on its way when the server died is there or not, and nothing else; versions of an entity never go back.
+what was on its way when the server died is there or not, and nothing else; versions of an entity never go back. The same for
+messages, with their order and receipts (messages.py).
 With `--shim` (see tests/faults), most kills are a loss of power too: what was not synced is taken back, contents and names.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
@@ -24,6 +25,7 @@ for folder in ("support", "faults"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
 from undo import lose_power  # noqa: E402
+from messages import Messages  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
 # A cycle ends after at most this many acknowledgements; the number is drawn so that early kills are as likely as late ones.
@@ -37,6 +39,8 @@ START_MAX_SECONDS = 0.06
 GRACEFUL = 0.1
 # The share of kills with the library below that leave the power on: the next start finds what was not synced, and builds on it.
 POWER_STAYS = 0.25
+# Writers for each client of queues.
+WRITERS_PER_QUEUE_CLIENT = 4
 # The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
 CHECKED = 0.2
 
@@ -54,6 +58,8 @@ class Run:
         self.tally = threading.Condition()
         self.acknowledged = 0
         self.writers = [Writer(index, args.seed, self.count) for index in range(args.writers)]
+        self.clients = [Messages(index, args.seed, self.count)
+                        for index in range(args.writers // WRITERS_PER_QUEUE_CLIENT)]
         self.kills = self.early_kills = self.stops = self.checks = 0
         self.losses = self.lost_writes = self.lost_names = 0
         self.problems = []
@@ -102,7 +108,7 @@ class Run:
             self.number += 1
             graceful = self.random.random() < GRACEFUL if self.number > 3 else self.number == 2
             enough = self.acknowledged + int(ACKNOWLEDGED_MAX ** self.random.random())
-            threads = [threading.Thread(target=writer.run, args=(server,)) for writer in self.writers]
+            threads = [threading.Thread(target=worker.run, args=(server,)) for worker in self.writers + self.clients]
             for thread in threads:
                 thread.start()
             with self.tally:
@@ -121,8 +127,8 @@ class Run:
             self.lose_power(wholly=self.number <= 3)
             for thread in threads:
                 thread.join()
-            for writer in self.writers:
-                problems += writer.take_problems()
+            for worker in self.writers + self.clients:
+                problems += worker.take_problems()
             if "panicked" in server.said():
                 problems.append(f"wrong: the server panicked: {server.said()}")
         if self.random.random() < CHECKED:
@@ -139,6 +145,12 @@ class Run:
         return [] if done.returncode == 0 or is_hole else [f"wrong: check ended with {done.returncode}: {said}"]
 
     def verify(self, server, everything=False):
+        problems = self.verify_tables(server, everything)
+        for client in self.clients:
+            problems += client.verify(server)
+        return problems
+
+    def verify_tables(self, server, everything):
         with Client(server) as client:
             created = client.ask("POST", "/Tables", {"TableName": TABLE})
             if created.status not in (204, 409):
@@ -198,15 +210,17 @@ def main():
             print(f"cycle {number + 1}: {run.acknowledged} acknowledged", flush=True)
         if failed > 3:
             break
-    unknown = sum(writer.unknown for writer in run.writers)
+    unknown = sum(worker.unknown for worker in run.writers + run.clients)
+    of_messages = sum(client.number for client in run.clients)
     applied = sum(writer.applied for writer in run.writers)
     batches = sum(writer.batches for writer in run.writers)
     count = lambda word: sum(problem.startswith(word) for problem in run.problems)  # noqa: E731
     print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}, checks {run.checks}")
-    print(f"acknowledged {run.acknowledged} (batches {batches}), unknown {unknown} (of these applied {applied}), "
+    print(f"acknowledged {run.acknowledged} (batches {batches}; texts of messages {of_messages}), "
+          f"unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
     # A run in which no kill hit a request, or no request got a response, proves nothing.
-    if not run.acknowledged or not batches or run.kills and not unknown:
+    if not run.acknowledged or not batches or run.clients and not of_messages or run.kills and not unknown:
         run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
         print(run.problems[-1])
         failed += 1

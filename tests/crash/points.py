@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Ends the server at every crash point that a change of tables or rows passes, and checks that nothing is lost or partial.
+"""Ends the server at every crash point that changes of tables and messages pass, and checks that nothing is lost or partial.
 
     tests/crash/points.py --binary target/release/lazuli
 
-Each run has a store of its own: with tables and rows, stopped or killed. The server is started with `LAZULI_CRASH_AT` for the n-th
-pass of one place (see crates/store/src/crash_point.rs) and makes, fills and deletes tables until it ends there, for every n. Then
-`lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the
-one on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
+Each run has a store of its own: with tables, rows and messages, stopped or killed. The server is started with `LAZULI_CRASH_AT`
+for the n-th pass of one place (see crates/store/src/crash_point.rs). It makes, fills and deletes tables, and puts, gets, changes,
+moves and deletes messages, until it ends there, for every n. Then `lazuli check` finds nothing wrong, and the next start has every
+change that was acknowledged, none that was not sent, and of the one on its way all or nothing. A table that was deleted and made
+anew never has a row of the old one.
 
 Crash points of background work or of several concurrent writers are in crates/store/tests/store/crash.rs, backups in backup.py.
 """
@@ -23,6 +24,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from messages import Messages  # noqa: E402
 from writer import envelope  # noqa: E402
 
 KEPT, DOOMED, MADE = "kept", "doomed", "made"
@@ -42,6 +44,7 @@ class Run:
         self.data = tempfile.mkdtemp(prefix="lazuli-points-")
         # What each table may hold, its rows with their numbers, or None if it is not there: one state, or two.
         self.tables = {KEPT: [None], DOOMED: [None], MADE: [None]}
+        self.messages = Messages(0, 1)
 
     def server(self, **options):
         return Server(self.binary, "--location", self.data, **options)
@@ -83,14 +86,16 @@ class Run:
         """The state before."""
         with self.server() as server, Client(server) as client:
             done = (self.create(client, KEPT) and self.batch(client, KEPT, "abc", 1) and self.create(client, DOOMED)
-                    and self.batch(client, DOOMED, "abcdefgh", 2) and self.put(client, DOOMED, "i", 3))
+                    and self.batch(client, DOOMED, "abcdefgh", 2) and self.put(client, DOOMED, "i", 3)
+                    and self.messages.work(server, [self.messages.put] * 4 + [self.messages.get]))
             if not done or self.was_stopped and server.stop() != 0:
                 raise RuntimeError(f"the beginning failed: {server.said()}")
             server.kill()
 
-    def work(self, client):
-        """All changes, until one gets no response."""
-        return (self.put(client, KEPT, "a", 10) and self.batch(client, KEPT, "abd", 11) and self.create(client, MADE)
+    def work(self, server, client):
+        """All changes, until one gets no response. Messages come first: tables are deleted at the end."""
+        return (self.messages.work(server, self.messages.each())
+                and self.put(client, KEPT, "a", 10) and self.batch(client, KEPT, "abd", 11) and self.create(client, MADE)
                 and self.batch(client, MADE, "xy", 12) and self.drop(client, DOOMED) and self.create(client, DOOMED)
                 and self.put(client, DOOMED, "z", 13) and self.drop(client, MADE))
 
@@ -99,7 +104,7 @@ class Run:
     def crash(self):
         """Whether the place was passed."""
         with self.server(env={"LAZULI_CRASH_AT": self.place}) as server, Client(server) as client:
-            is_over = self.work(client)
+            is_over = self.work(server, client)
             if self.place.startswith(OF_THE_END):
                 server.process.send_signal(signal.SIGTERM)
             if not is_over or self.place.startswith(OF_ERASING + OF_THE_END):
@@ -120,6 +125,7 @@ class Run:
                     problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
                 if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
                     problems.append(f"{table} cannot be made anew, or is not empty then")
+            problems += self.messages.verify(server) + self.messages.take_problems()
             if server.stop() != 0 or "panicked" in server.said():
                 problems.append(f"the server did not stop in order: {server.said()}")
         return problems

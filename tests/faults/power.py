@@ -17,7 +17,7 @@ import concurrent.futures
 import shutil
 import sys
 
-from run import CALLS_MAX, Run, build_shim, write_all
+from run import CALLS_MAX, Run, build_shim
 from lazuli import Client
 
 # Number of concurrent runs.
@@ -36,7 +36,7 @@ def stopped_store(binary, shim):
     """Returns the problems."""
     run = Run(binary, shim)
     with run.server() as server, Client(server) as client:
-        write_all(client, run.known, [])
+        run.write(server, client, [])
         server.stop()
     happened, problems = run.faulty("write-short@1,write-kill@2", when_ready=True, writes_stay=True)
     return problems + end(run) + ([] if happened else ["wrong: nothing was written"])
