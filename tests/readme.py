@@ -82,7 +82,8 @@ def main():
             ("python", python("TableServiceClient"), "Ada"),
             ("python queue", python("QueueClient"), "water the plants"),
             ("python blob", python("BlobServiceClient"), "hello.txt 12"),
-            ("curl blob and queue", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'files-curl'))}"], "water the plants"),
+            ("curl queue", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'jobs-curl'))}"], "water the plants"),
+            ("curl blob", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'files-curl'))}"], "hello, curl"),
         ]
         (pathlib.Path(folder) / "node_modules").symlink_to(os.path.abspath(options.modules))
         for word, expected in [("TableClient", "Ada"), ("QueueServiceClient", "water"), ("BlobServiceClient", "hello")]:
