@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Issue 18: a stalled engine made every health check hang, and each one left another call behind.
+    /// A stalled engine made every health check hang, and each one left another call behind.
     #[tokio::test(start_paused = true)]
     async fn checks_of_a_stalled_engine_return_in_time_and_share_one_probe() {
         let memory = Memory::new(Clock::system());

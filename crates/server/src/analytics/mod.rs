@@ -404,7 +404,7 @@ mod tests {
         }
     }
 
-    /// Issue 18: 4,096 waiting records of 48 KiB took 192 MiB.
+    /// 4,096 waiting records of 48 KiB took 192 MiB.
     #[test]
     fn waiting_records_are_bounded_by_bytes() {
         let analytics = Analytics::default();

@@ -27,7 +27,7 @@ fn with_memory(service: Service, mib: usize) -> (Arc<Stuck>, Arc<Endpoint>) {
     (engine.clone(), Arc::new(endpoint_of(service, engine, limits)))
 }
 
-/// Issue 18: listings and block lists had no bound by bytes.
+/// Listings and block lists had no bound by bytes.
 #[tokio::test(start_paused = true)]
 async fn listings_of_blobs_share_the_memory_for_responses_being_built() {
     let (engine, endpoint) = with_memory(Service::Blob, 16);
@@ -57,7 +57,7 @@ async fn listings_of_blobs_share_the_memory_for_responses_being_built() {
     assert_eq!(ask(&endpoint, "GET", "/things/blob?comp=blocklist").await.0, 404);
 }
 
-/// Issue 18: so had Get Messages and Peek Messages.
+/// Get Messages and Peek Messages had no bound by bytes either.
 #[tokio::test(start_paused = true)]
 async fn messages_share_the_memory_for_responses_being_built() {
     let (engine, endpoint) = with_memory(Service::Queue, 4);

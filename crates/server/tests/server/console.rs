@@ -89,7 +89,7 @@ fn the_services_accept_only_signed_requests() {
     assert_eq!(unknown.status, 404);
 }
 
-/// Issue 20: other origins and DNS rebinding get nothing.
+/// Other origins and DNS rebinding get nothing.
 #[test]
 fn other_pages_get_nothing() {
     let server = server(false);
@@ -114,7 +114,7 @@ fn other_pages_get_nothing() {
     assert_eq!((preflight.status, preflight.field("Access-Control-Allow-Origin")), (403, None));
 }
 
-/// Issue 20: read-only mode is enforced by the server, also for reads that change something.
+/// Read-only mode is enforced by the server, also for reads that change something.
 #[test]
 fn a_read_only_console_changes_nothing() {
     let server = server(true);

@@ -15,7 +15,7 @@ fn health(server: &Server) -> (u16, String) {
     (answer.status, answer.text().trim().to_owned())
 }
 
-/// Issue 18: health checks waited for the engine for ever.
+/// Health checks waited for the engine for ever.
 #[test]
 fn a_stalled_engine_does_not_hang_health_checks() {
     let engine = Stuck::new();

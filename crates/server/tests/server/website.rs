@@ -84,7 +84,7 @@ fn exchange(address: SocketAddr, request: &Request) -> Response {
     Connection::open(&address.to_string(), HANG).unwrap().exchange(request).unwrap()
 }
 
-/// Issue 17: index and error documents, by host name and by path.
+/// Index and error documents, by host name and by path.
 #[test]
 fn pages_are_served_to_everyone() {
     let site = Site::start();

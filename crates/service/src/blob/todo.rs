@@ -272,7 +272,7 @@ mod tests {
         [blobs, due, copies, remote, list.doubts_room.0, list.tags_room.0]
     }
 
-    /// Issue 18: the list counted blobs, so long names could make it take half a gigabyte.
+    /// The list counted blobs, so long names could make it take half a gigabyte.
     #[test]
     fn the_list_is_bounded_by_bytes_and_gives_them_back() {
         let todo = Todo::default();

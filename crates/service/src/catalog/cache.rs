@@ -125,7 +125,7 @@ mod tests {
         Arc::new(Live { record, version: Version(1), slot: Slot::OTHER })
     }
 
-    /// Issue 18: the cache counted containers, so containers with large metadata could take a gigabyte.
+    /// The cache counted containers, so containers with large metadata could take a gigabyte.
     #[test]
     fn cached_containers_with_large_metadata_stay_within_the_bound() {
         let mut cache = Cache::default();

@@ -124,7 +124,7 @@ async fn appends_come_one_after_the_other() {
     assert_eq!((world.rows().await, world.pieces().await), (0, 0));
 }
 
-/// Issue 17: concurrent appenders get distinct offsets, and every append is present.
+/// Concurrent appenders get distinct offsets, and every append is present.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_appends_are_all_kept() {
     let world = Arc::new(World::with_inline(64).await);

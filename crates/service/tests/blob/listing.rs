@@ -258,7 +258,7 @@ async fn listings_step_over_prefixes_and_content() {
     assert!(rows < 500, "{rows} rows were read");
 }
 
-/// Issue 18: a page was bounded by the number of its entries only, so metadata could make it take hundreds of megabytes.
+/// A page was bounded by the number of its entries only, so metadata could make it take hundreds of megabytes.
 #[tokio::test]
 async fn a_page_of_large_entries_ends_early_and_loses_nothing() {
     let world = World::with_inline(16).await;
