@@ -79,8 +79,8 @@ class Messages:
         return True
 
     def each(self):
-        """Every operation once."""
-        return [self.put, self.get, self.update, self.move, self.release, self.delete]
+        """Every operation; the second message is there to be moved."""
+        return [self.put, self.get, self.update, self.put, self.move, self.release, self.delete]
 
     def choose(self):
         world = self.worlds[0]

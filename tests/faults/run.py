@@ -30,7 +30,7 @@ from writer import envelope  # noqa: E402
 TABLE = "faults"
 WRITES = 12
 # Changes of messages that precede the writes to the table. Some are more than one commit.
-MESSAGE_CHANGES = 6
+MESSAGE_CHANGES = 7
 BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
