@@ -79,7 +79,7 @@ async fn run(
             return state.service.execute_queue(grant, operation).await;
         }
         let (service, grant) = (Arc::clone(&state.service), grant.clone());
-        state.detached(async move { service.execute_queue(&grant, operation).await }).await
+        Box::pin(state.detached(async move { service.execute_queue(&grant, operation).await })).await
     };
     let outcome = state.within(context, time, work).await?;
     let _turn = state.turn_to_encode(is_large(&outcome)).await;

@@ -73,7 +73,7 @@ pub(crate) async fn process(
 ) -> Response {
     let work = Work { state, request };
     if xml::is_asked_for(&request.address) {
-        return work.run_xml(body, note).await;
+        return Box::pin(work.run_xml(body, note)).await;
     }
     match work.decode().await {
         Ok(decoded) => work.respond(decoded, body, note).await,
@@ -119,7 +119,8 @@ impl Work<'_> {
         note.kind = kind;
         let done = match intent {
             Ok(Intent::ServiceDocument) => Ok(table::encode::service_document(context)),
-            Ok(Intent::Batch) => self.run_batch(body, note).await,
+            // In memory of its own, so that other requests do not move space for it.
+            Ok(Intent::Batch) => Box::pin(self.run_batch(body, note)).await,
             Ok(intent) => self.run(intent, &wanted, table.as_ref(), body, note).await,
             Err(failure) => Err(failure),
         };
@@ -239,7 +240,7 @@ impl Work<'_> {
             return self.state.service.execute_table_within(grant, operation, time * 3 / 4).await;
         }
         let (service, grant) = (self.state.service.clone(), grant.clone());
-        self.state.detached(async move { service.execute_table(&grant, operation).await }).await
+        Box::pin(self.state.detached(async move { service.execute_table(&grant, operation).await })).await
     }
 
     /// Reports a missing table before a fault in the body or the options.

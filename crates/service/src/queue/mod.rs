@@ -110,35 +110,44 @@ impl Services {
         access::queue::authorize(grant, operation.kind(), operation.queue())?;
         let home = grant.home.as_str();
         let service = lazuli_model::Service::Queue;
+        // All but the most frequent operations in memory of their own: otherwise those would move space for the others.
         match operation {
-            Operation::ListQueues(query) => self.list_queues(home, query).await,
-            Operation::CreateQueue(queue, metadata) => self.create_queue(home, &queue, metadata).await,
-            Operation::DeleteQueue(queue) => self.delete_queue(home, &queue).await,
-            Operation::GetMetadata(queue) => self.get_queue_metadata(home, &queue).await,
-            Operation::SetMetadata(queue, metadata) => self.set_queue_metadata(home, &queue, metadata).await,
+            Operation::ListQueues(query) => Box::pin(self.list_queues(home, query)).await,
+            Operation::CreateQueue(queue, metadata) => {
+                Box::pin(self.create_queue(home, &queue, metadata)).await
+            }
+            Operation::DeleteQueue(queue) => Box::pin(self.delete_queue(home, &queue)).await,
+            Operation::GetMetadata(queue) => Box::pin(self.get_queue_metadata(home, &queue)).await,
+            Operation::SetMetadata(queue, metadata) => {
+                Box::pin(self.set_queue_metadata(home, &queue, metadata)).await
+            }
             Operation::GetAcl(queue) => {
                 let live = self.find_queue(home, &queue).await?;
                 Ok(Outcome::Acl(live.record.policies.to_vec()))
             }
-            Operation::SetAcl(queue, policies) => self.set_queue_acl(home, &queue, policies).await,
+            Operation::SetAcl(queue, policies) => Box::pin(self.set_queue_acl(home, &queue, policies)).await,
             Operation::PutMessage { queue, text, visibility, ttl } => {
                 self.put_message(home, &queue, text, visibility, ttl).await
             }
             Operation::GetMessages { queue, count, visibility } => {
-                self.get_messages(home, &queue, count, visibility).await
+                Box::pin(self.get_messages(home, &queue, count, visibility)).await
             }
-            Operation::PeekMessages { queue, count } => self.peek_messages(home, &queue, count).await,
+            Operation::PeekMessages { queue, count } => {
+                Box::pin(self.peek_messages(home, &queue, count)).await
+            }
             Operation::UpdateMessage { target, visibility, text } => {
-                self.update_message(home, &target, visibility, text).await
+                Box::pin(self.update_message(home, &target, visibility, text)).await
             }
             Operation::DeleteMessage(target) => self.delete_message(home, &target).await,
-            Operation::ClearMessages(queue) => self.clear_messages(home, &queue).await,
+            Operation::ClearMessages(queue) => Box::pin(self.clear_messages(home, &queue)).await,
             Operation::MoveMessages { from, to, max } => {
-                self.move_messages(grant, &from, &to, max.into()).await.map(Outcome::MessagesMoved)
+                Box::pin(self.move_messages(grant, &from, &to, max.into())).await.map(Outcome::MessagesMoved)
             }
-            Operation::GetProperties => Ok(Outcome::Properties(self.properties(service, home).await?)),
+            Operation::GetProperties => {
+                Ok(Outcome::Properties(Box::pin(self.properties(service, home)).await?))
+            }
             Operation::SetProperties(update) => {
-                self.properties.update(service, home, *update).await?;
+                Box::pin(self.properties.update(service, home, *update)).await?;
                 Ok(Outcome::PropertiesSet)
             }
             Operation::GetStats => Ok(Outcome::Stats),

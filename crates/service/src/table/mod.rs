@@ -40,22 +40,25 @@ impl Services {
         let time = query_time_max.min(self.options.query_time_max);
         access::table::authorize(grant, &operation)?;
         let service = lazuli_model::Service::Table;
+        // All but the operations on one entity in memory of their own: otherwise those would move space for the others.
         match operation {
-            Operation::QueryTables(query) => self.query_tables(grant, query, time).await,
-            Operation::GetTable(name) => self.get_table(grant, &name).await,
-            Operation::CreateTable(name) => self.create_table(&grant.home, &name).await,
-            Operation::DeleteTable(name) => self.delete_table(&grant.home, &name).await,
+            Operation::QueryTables(query) => Box::pin(self.query_tables(grant, query, time)).await,
+            Operation::GetTable(name) => Box::pin(self.get_table(grant, &name)).await,
+            Operation::CreateTable(name) => Box::pin(self.create_table(&grant.home, &name)).await,
+            Operation::DeleteTable(name) => Box::pin(self.delete_table(&grant.home, &name)).await,
             Operation::GetEntity { table, key } => self.get_entity(grant, &table, &key).await,
             Operation::QueryEntities { table, query } => {
-                self.query_entities(grant, &table, query, time).await
+                Box::pin(self.query_entities(grant, &table, query, time)).await
             }
             Operation::Write { table, write } => self.write(&grant.home, &table, write).await,
-            Operation::Batch { table, writes } => self.batch(&grant.home, &table, writes).await,
-            Operation::GetAcl(table) => self.get_acl(grant, &table).await,
-            Operation::SetAcl(table, policies) => self.set_acl(grant, &table, policies).await,
-            Operation::GetProperties => Ok(Outcome::Properties(self.properties(service, &grant.home).await?)),
+            Operation::Batch { table, writes } => Box::pin(self.batch(&grant.home, &table, writes)).await,
+            Operation::GetAcl(table) => Box::pin(self.get_acl(grant, &table)).await,
+            Operation::SetAcl(table, policies) => Box::pin(self.set_acl(grant, &table, policies)).await,
+            Operation::GetProperties => {
+                Ok(Outcome::Properties(Box::pin(self.properties(service, &grant.home)).await?))
+            }
             Operation::SetProperties(update) => {
-                self.properties.update(service, &grant.home, *update).await?;
+                Box::pin(self.properties.update(service, &grant.home, *update)).await?;
                 Ok(Outcome::PropertiesSet)
             }
             Operation::GetStats => Ok(Outcome::Stats),
