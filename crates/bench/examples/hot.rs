@@ -7,8 +7,8 @@
 //! perf record -g target/release/examples/hot egt 2000
 //! ```
 //!
-//! The kinds of requests are `bare`, `get`, `insert`, `egt`, `page` and `scan` of tables, `queue-put`, `queue-get` (which
-//! includes a put), `queue-peek`, `blob-put` and `blob-get`. `bare` is answered by a handler that does nothing, so it shows
+//! The kinds of requests are `bare`, `get`, `insert`, `upsert`, `egt`, `page` and `scan` of tables, `queue-put`, `queue-get`
+//! (which includes a put), `queue-drain` (32 puts, a get of 32, a delete of each), `queue-peek`, `blob-put` and `blob-get`. `bare` is answered by a handler that does nothing, so it shows
 //! the cost of the loop around the others.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
@@ -17,9 +17,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lazuli_bench::bare::BareHandler;
+use lazuli_bench::queue::request as queue;
 use lazuli_bench::session::Account;
 use lazuli_bench::table::request;
-use lazuli_probe::Request;
+use lazuli_probe::{Request, Response};
 use lazuli_server::accounts::GivenAccount;
 use lazuli_server::http::{Handler, Peer, Shared, serve};
 use lazuli_server::{Config, Directory, Endpoint, Limits, Service, State};
@@ -30,6 +31,7 @@ use tokio::sync::watch;
 const AUTHORITY: &str = "127.0.0.1:10002";
 const TABLE: &str = "Bench";
 const ROWS: usize = 5000;
+const DRAINED: u64 = 32;
 const PIPE_BYTES: usize = 1 << 20;
 
 fn main() {
@@ -71,7 +73,7 @@ async fn prepare(pipe: &mut DuplexStream, account: &Account, kind: &str) {
         Service::Table => {
             exchange(pipe, &account.bytes(request::create_table(account, TABLE))).await;
             let rows: Vec<_> = (0..ROWS).map(|row| ("p".to_owned(), format!("{row:09}"))).collect();
-            for chunk in rows.chunks(100).filter(|_| matches!(kind, "get" | "page" | "scan")) {
+            for chunk in rows.chunks(100).filter(|_| matches!(kind, "get" | "upsert" | "page" | "scan")) {
                 exchange(pipe, &account.bytes(request::transaction(account, TABLE, chunk))).await;
             }
         }
@@ -111,6 +113,9 @@ fn connect<H: Handler>(handler: Arc<H>) -> DuplexStream {
 }
 
 async fn repeat(pipe: &mut DuplexStream, account: &Account, kind: &str, count: usize) {
+    if kind == "queue-drain" {
+        return drain(pipe, account, count).await;
+    }
     // Built before the loop, so that building them does not count.
     let requests: Vec<Vec<u8>> =
         (0..count).flat_map(|number| requests(account, kind, number)).map(|one| account.bytes(one)).collect();
@@ -123,10 +128,28 @@ async fn repeat(pipe: &mut DuplexStream, account: &Account, kind: &str, count: u
     println!("{kind}: {each:.2} us each, {} bytes of response", bytes / count);
 }
 
+/// The receipts are in responses, so the requests are built and signed in the loop.
+async fn drain(pipe: &mut DuplexStream, account: &Account, count: usize) {
+    let start = Instant::now();
+    for _ in 0..count {
+        for _ in 0..DRAINED {
+            exchange(pipe, &account.bytes(message(account))).await;
+        }
+        let get = queue::get(account, "bench", DRAINED, 600);
+        let body = respond(pipe, &account.bytes(get)).await;
+        for receipt in queue::receipts(&Response { body, ..Response::default() }) {
+            exchange(pipe, &account.bytes(queue::delete(account, "bench", &receipt))).await;
+        }
+    }
+    let each = start.elapsed().as_secs_f64() * 1e6 / count as f64;
+    println!("queue-drain: {each:.2} us each");
+}
+
 fn requests(account: &Account, kind: &str, number: usize) -> Vec<Request> {
     let row = format!("{number:09}");
     let one = match kind {
         "insert" => request::insert(account, TABLE, "p", &row),
+        "upsert" => request::upsert(account, TABLE, "p", &format!("{:09}", number % ROWS)),
         "egt" => {
             let rows: Vec<_> = (0..100).map(|row| (format!("p{number}"), format!("{row:09}"))).collect();
             request::transaction(account, TABLE, &rows)
@@ -145,6 +168,11 @@ fn requests(account: &Account, kind: &str, number: usize) -> Vec<Request> {
 
 /// Sends a request and reads the response. Returns the length of its body.
 async fn exchange(pipe: &mut DuplexStream, request: &[u8]) -> usize {
+    respond(pipe, request).await.len()
+}
+
+/// Sends a request and reads the response. Returns its body.
+async fn respond(pipe: &mut DuplexStream, request: &[u8]) -> Vec<u8> {
     pipe.write_all(request).await.unwrap();
     let mut input = Vec::with_capacity(16 * 1024);
     loop {
@@ -158,6 +186,6 @@ async fn exchange(pipe: &mut DuplexStream, request: &[u8]) -> usize {
             input.reserve(64 * 1024);
             pipe.read_buf(&mut input).await.unwrap();
         }
-        return length;
+        return input.split_off(end + 4);
     }
 }

@@ -15,7 +15,7 @@ mod histogram;
 mod load;
 mod nginx;
 mod process;
-mod queue;
+pub mod queue;
 mod report;
 pub mod session;
 pub mod table;

@@ -1,7 +1,7 @@
 //! Workloads of the Queue service.
 
 mod job;
-mod request;
+pub mod request;
 
 pub use job::Job;
 
