@@ -14,7 +14,7 @@ pub fn encode(account: &str, name: &str) -> String {
 pub fn decode(account: &str, marker: &str) -> Result<String, Failure> {
     let name = marker.strip_prefix('/').and_then(|rest| rest.strip_prefix(account)?.strip_prefix('/'));
     let name = name.filter(|name| !name.is_empty() && !name.contains('/') && name.len() <= LABEL_CHARS_MAX);
-    name.map(str::to_owned).ok_or_else(|| ErrorCode::InvalidMarker.into())
+    name.map(str::to_owned).ok_or_else(|| ErrorCode::OutOfRangeInput.into())
 }
 
 #[cfg(test)]
@@ -27,7 +27,7 @@ mod tests {
         for bad in ["", "my-queue", "/dev", "/dev/", "/dev/a/b", "/other/abc", "/devabc", "/dev//"] {
             assert_eq!(
                 decode("dev", bad).map_err(|failure| failure.code),
-                Err(ErrorCode::InvalidMarker),
+                Err(ErrorCode::OutOfRangeInput),
                 "{bad}"
             );
         }

@@ -15,13 +15,11 @@ pub enum Resource {
     Queue(QueueName),
     /// The messages of a queue.
     Messages(QueueName),
-    /// One message.
-    Message(QueueName, Guid),
+    /// One message. Ids are GUIDs: a message with another id, `None`, does not exist.
+    Message(QueueName, Option<Guid>),
 }
 
 /// Reads the path below the account. A final slash means nothing.
-///
-/// Ids of messages are GUIDs, so a message with another id does not exist.
 pub fn parse_path(path: &str) -> Result<Resource, Failure> {
     let routing = |failure: Failure| failure.found_in(Origin::Routing);
     let path = path.strip_prefix('/').unwrap_or(path);
@@ -41,10 +39,7 @@ pub fn parse_path(path: &str) -> Result<Resource, Failure> {
     match (next()?.as_deref(), next()?, next()?) {
         (None, ..) => Ok(Resource::Queue(queue)),
         (Some("messages"), None, _) => Ok(Resource::Messages(queue)),
-        (Some("messages"), Some(id), None) => {
-            let id = id.parse().map_err(|_| routing(ErrorCode::MessageNotFound.into()))?;
-            Ok(Resource::Message(queue, id))
-        }
+        (Some("messages"), Some(id), None) => Ok(Resource::Message(queue, id.parse().ok())),
         _ => Err(routing(ErrorCode::InvalidUri.into())),
     }
 }
@@ -65,10 +60,10 @@ mod tests {
             ("/%6dy-queue", Resource::Queue(queue("my-queue"))),
             ("/my-queue/messages", Resource::Messages(queue("my-queue"))),
             ("/my-queue/messages/", Resource::Messages(queue("my-queue"))),
-            (&format!("/q-1/messages/{id}"), Resource::Message(queue("q-1"), id.parse().unwrap())),
+            (&format!("/q-1/messages/{id}"), Resource::Message(queue("q-1"), id.parse().ok())),
             (
                 &format!("/q-1/messages/{}", id.to_uppercase()),
-                Resource::Message(queue("q-1"), id.parse().unwrap()),
+                Resource::Message(queue("q-1"), id.parse().ok()),
             ),
         ] {
             assert_eq!(parse_path(path), Ok(expected), "{path}");
@@ -88,7 +83,6 @@ mod tests {
             ("/my-queue/other", ErrorCode::InvalidUri),
             ("/my-queue//", ErrorCode::InvalidUri),
             ("/my-queue/messages/f24068a1-6ca0-4ae9-b3cc-133d4df349e1/x", ErrorCode::InvalidUri),
-            ("/my-queue/messages/1", ErrorCode::MessageNotFound),
             ("/%zz", ErrorCode::InvalidUri),
             ("/my-queue/%ff", ErrorCode::InvalidUri),
         ] {

@@ -173,11 +173,13 @@ fn peeks(params: &Params<'_>) -> Result<bool, Failure> {
     }
 }
 
-/// Update Message came with 2011-08-18.
-fn of_message(ask: &Ask<'_>, queue: QueueName, id: Guid) -> Result<Intent, Failure> {
+/// Update Message came with 2011-08-18. Azure reports a malformed receipt before it looks for the message.
+fn of_message(ask: &Ask<'_>, queue: QueueName, id: Option<Guid>) -> Result<Intent, Failure> {
     let target = || -> Result<Target, Failure> {
         let text = ask.params.get("popreceipt").ok_or_else(|| missing("popreceipt"))?;
-        Ok(Target { queue, id, receipt: receipt::decode(text)? })
+        let receipt = receipt::decode(text)?;
+        let unknown = || Failure::from(ErrorCode::MessageNotFound).found_in(Origin::Routing);
+        Ok(Target { queue, id: id.ok_or_else(unknown)?, receipt })
     };
     match ask.head.method {
         "PUT" if ask.version >= ApiVersion::V2011_08_18 => {

@@ -183,7 +183,7 @@ fn listings() {
         ("maxresults=-5", ErrorCode::OutOfRangeQueryParameterValue),
         ("maxresults=many", ErrorCode::InvalidQueryParameterValue),
         ("include=acl", ErrorCode::InvalidQueryParameterValue),
-        ("marker=nonsense", ErrorCode::InvalidMarker),
+        ("marker=nonsense", ErrorCode::OutOfRangeInput),
         ("prefix=%zz", ErrorCode::InvalidQueryParameterValue),
     ] {
         assert_eq!(refused(&format!("GET /?comp=list&{query}"), NEW).code, code, "{query}");
