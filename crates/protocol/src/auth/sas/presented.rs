@@ -87,7 +87,9 @@ impl<'a> Presented<'a> {
     pub(super) fn snapshot(&self, resource: SignedResource) -> Cow<'a, str> {
         match resource {
             SignedResource::Container | SignedResource::Directory(_) => Cow::Borrowed(""),
-            SignedResource::Blob | SignedResource::Snapshot | SignedResource::Version => {
+            // Recorded: a token for a blob covers its versions.
+            SignedResource::Blob => self.query.find("snapshot").unwrap_or_default(),
+            SignedResource::Snapshot | SignedResource::Version => {
                 self.query.find("snapshot").or_else(|| self.query.find("versionid")).unwrap_or_default()
             }
         }
