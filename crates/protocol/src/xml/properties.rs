@@ -271,7 +271,7 @@ fn encode_days(out: &mut Vec<u8>, days: Option<u16>) {
 
 fn encode_delete_retention(out: &mut Vec<u8>, retention: DeleteRetention, allow: bool) {
     encode_days(out, retention.days);
-    if allow && retention.days.is_some() {
+    if allow {
         leaf(out, "AllowPermanentDelete", flag_text(retention.allow_permanent_delete));
     }
 }

@@ -279,6 +279,8 @@ fn properties_of_blobs() {
     assert_eq!(parts("2017-04-17", &fresh), last);
     assert_eq!(parts("2017-07-29", &fresh), format!("{off}{last}"));
     assert_eq!(parts("2018-03-28", &fresh), format!("{off}{none}{last}"));
+    let off = "<DeleteRetentionPolicy><Enabled>false</Enabled><AllowPermanentDelete>false</AllowPermanentDelete></DeleteRetentionPolicy>";
+    assert_eq!(parts("2020-02-10", &fresh), format!("{off}{none}{last}"));
     let given = root(
         "<StaticWebsite><Enabled>True</Enabled><ErrorDocument404Path>e.html</ErrorDocument404Path><IndexDocument>i.html</IndexDocument></StaticWebsite><DeleteRetentionPolicy><Enabled>true</Enabled><Days>365</Days></DeleteRetentionPolicy>",
     );
