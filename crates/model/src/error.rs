@@ -137,6 +137,8 @@ error_codes! {
     BlobArchived, "BlobArchived", 409, Never, No, "This operation is not permitted on an archived blob.";
     BlobBeingRehydrated, "BlobBeingRehydrated", 409, Never, No, "This operation is not permitted because the blob is being rehydrated.";
     BlobCustomerSpecifiedEncryptionMismatch, "BlobCustomerSpecifiedEncryptionMismatch", 409, Never, No, "The given customer specified encryption does not match the encryption used to encrypt the blob.";
+    BlobDoesNotUseCustomerSpecifiedEncryption, "BlobDoesNotUseCustomerSpecifiedEncryption", 409, Never, No, "The blob is not encrypted with customer specified encryption, but one was provided in the request.";
+    BlobImmutableDueToLegalHold, "BlobImmutableDueToLegalHold", 409, Never, No, "This operation is not permitted as the blob is immutable due to one or more legal holds.";
     BlobImmutableDueToPolicy, "BlobImmutableDueToPolicy", 409, Never, No, "This operation is not permitted as the blob is immutable due to a policy.";
     BlobIsSealed, "BlobIsSealed", 409, Never, No, "The blob is sealed and its contents cannot be modified.";
     BlobNotArchived, "BlobNotArchived", 409, Never, No, "This operation is not permitted because the blob is not in the archive tier.";
@@ -148,7 +150,8 @@ error_codes! {
     BlockCountExceedsLimit, "BlockCountExceedsLimit", 409, Never, No, "The committed block count cannot exceed the maximum limit of 50,000 blocks.";
     BlockListTooLong, "BlockListTooLong", 400, Never, No, "The block list may not contain more than 50,000 blocks.";
     BothCrc64AndMd5HeaderPresent, "BothCrc64AndMd5HeaderPresent", 400, Never, No, "Both x-ms-content-crc64 header and Content-MD5 header are present.";
-    OperationNotAllowedOnRootBlob, "OperationNotAllowedOnRootBlob", 403, Never, No, "The operation is not allowed on the current version of the blob.";
+    BothCrc64AndMd5RangeHeaderPresent, "BothCrc64AndMd5RangeHeaderPresent", 400, Never, No, "Both x-ms-range-get-content-crc64 header and x-ms-range-get-content-md5 header are present.";
+    OperationNotAllowedOnRootBlob, "OperationNotAllowedOnRootBlob", 403, Never, No, "The specified operation is not allowed on root blob.";
     CannotChangeToLowerTier, "CannotChangeToLowerTier", 409, Never, No, "A higher blob tier has already been explicitly set.";
     CommandsInBatchActOnDifferentPartitions, "CommandsInBatchActOnDifferentPartitions", 400, Never, No, "All commands in a batch must operate on same entity group.";
     ConditionHeadersNotSupported, "ConditionHeadersNotSupported", 400, Never, No, "Condition headers are not supported.";
@@ -234,7 +237,6 @@ error_codes! {
     InvalidHeaderValue, "InvalidHeaderValue", 400, Never, No, "The value for one of the HTTP headers is not in the correct format.";
     InvalidHttpVerb, "InvalidHttpVerb", 400, Never, No, "The HTTP verb specified was not recognized by the server.";
     InvalidInput, "InvalidInput", 400, Never, No, "One of the request inputs is not valid.";
-    InvalidMarker, "InvalidMarker", 400, Never, No, "The specified marker is invalid.";
     InvalidMd5, "InvalidMd5", 400, Never, No, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     InvalidMetadata, "InvalidMetadata", 400, Never, No, "The metadata specified is invalid. It has characters that are not permitted.";
     InvalidQueryParameterValue, "InvalidQueryParameterValue", 400, Never, No, "Value for one of the query parameters specified in the request URI is invalid.";
@@ -258,6 +260,7 @@ error_codes! {
     MissingRequiredHeader, "MissingRequiredHeader", 400, Never, No, "A required HTTP header was not specified.";
     MissingRequiredQueryParameter, "MissingRequiredQueryParameter", 400, Never, No, "A query parameter that's mandatory for this request is not specified.";
     MissingRequiredXmlNode, "MissingRequiredXmlNode", 400, Never, No, "Required XML node is not specified in the request body.";
+    MutuallyExclusiveQueryParameters, "MutuallyExclusiveQueryParameters", 400, Never, No, "Mutually exclusive query parameters are specified.";
     MultipleConditionHeadersNotSupported, "MultipleConditionHeadersNotSupported", 400, Never, No, "Multiple condition headers are not supported.";
     NoAuthenticationInformation, "NoAuthenticationInformation", 401, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     NotImplemented, "NotImplemented", 501, Never, No, "The requested operation is not implemented on the specified resource.";
@@ -265,6 +268,7 @@ error_codes! {
     OperationTimedOut, "OperationTimedOut", 500, Later, Unknown, "Operation could not be completed within the specified time.";
     OutOfRangeInput, "OutOfRangeInput", 400, Never, No, "One of the request inputs is out of range.";
     OutOfRangeQueryParameterValue, "OutOfRangeQueryParameterValue", 400, Never, No, "One of the query parameters specified in the request URI is outside the permissible range.";
+    PermanentDeleteIsOff, "PermanentDeleteIsOff", 409, Never, No, "Permanent delete is off on the storage account.";
     PendingCopyOperation, "PendingCopyOperation", 409, Never, No, "There is currently a pending copy operation.";
     PopReceiptMismatch, "PopReceiptMismatch", 400, Never, No, "The specified pop receipt did not match the pop receipt for a dequeued message.";
     PreviousSnapshotCannotBeNewer, "PreviousSnapshotCannotBeNewer", 400, Never, No, "The prevsnapshot query parameter value cannot be newer than snapshot query parameter value.";

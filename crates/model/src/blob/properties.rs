@@ -44,6 +44,37 @@ pub const CONTENT_TYPE_DEFAULT: &str = "application/octet-stream";
 /// An MD5 hash.
 pub type Md5 = [u8; 16];
 
+/// The `Content-MD5` of a blob. Set Blob Properties stores any bytes, as Azure does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentMd5 {
+    /// A hash.
+    Hash(Md5),
+    /// Bytes that cannot be a hash.
+    Other(Box<[u8]>),
+}
+
+impl ContentMd5 {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            ContentMd5::Hash(md5) => md5,
+            ContentMd5::Other(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Md5> for ContentMd5 {
+    fn from(md5: Md5) -> Self {
+        ContentMd5::Hash(md5)
+    }
+}
+
+impl From<&[u8]> for ContentMd5 {
+    fn from(bytes: &[u8]) -> Self {
+        Md5::try_from(bytes).map_or_else(|_| ContentMd5::Other(bytes.into()), ContentMd5::Hash)
+    }
+}
+
 /// The HTTP headers that a blob stores. All six are always set together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentHeaders {
@@ -54,7 +85,7 @@ pub struct ContentHeaders {
     /// `Content-Language`.
     pub content_language: Option<String>,
     /// `Content-MD5` of the whole blob. Only Put Blob checks it.
-    pub content_md5: Option<Md5>,
+    pub content_md5: Option<ContentMd5>,
     /// `Content-Disposition`.
     pub content_disposition: Option<String>,
     /// `Cache-Control`.

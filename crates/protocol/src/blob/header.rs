@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_digest::structured::STRUCTURED;
-use lazuli_model::blob::properties::Md5;
+use lazuli_model::blob::properties::{ContentMd5, Md5};
 use lazuli_model::blob::write::Crc64;
 use lazuli_model::{DateTime, ErrorCode, Failure, Guid};
 
@@ -84,6 +84,13 @@ pub fn md5(head: &Head<'_>, name: &'static str) -> Result<Option<Md5>, Failure> 
     let Some(text) = head.get_filled(name) else { return Ok(None) };
     let bytes = STANDARD.decode(text).ok().and_then(|bytes| bytes.try_into().ok());
     bytes.map(Some).ok_or_else(|| ErrorCode::InvalidMd5.into())
+}
+
+/// Bytes in Base64 that are stored as an MD5, whatever their number.
+pub fn any_md5(head: &Head<'_>, name: &'static str) -> Result<Option<ContentMd5>, Failure> {
+    let Some(text) = head.get_filled(name) else { return Ok(None) };
+    let bytes = STANDARD.decode(text).map_err(|_| ErrorCode::InvalidMd5)?;
+    Ok(Some(ContentMd5::from(&*bytes)))
 }
 
 /// A CRC-64 in Base64. One of another length matches no content.

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::blob::copy::{CopySource, source_failure};
 use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::blob::properties::Md5;
 use lazuli_model::blob::protection::CustomerKey;
 use lazuli_model::blob::write::TagOption;
 use lazuli_model::blob::{BlobKind, ByteRange, ContentHeaders, Operation, Tags};
@@ -91,7 +92,7 @@ impl Work<'_> {
             conditions: conditions_of(&self.request.head),
             range: source.range,
             limit: limit.map(|kind| (kind, version)),
-            is_copy: matches!(request.action, BlobAction::Copy(_)),
+            is_copy: matches!(&request.action, BlobAction::Copy(copy) if !copy.is_sync),
             copies_tags: tags == TagOption::Copy,
         })))
     }
@@ -267,7 +268,7 @@ fn remote(response: Response, length: u64, is_whole: bool, tags: Tags) -> Remote
         content_type: text("content-type"),
         content_encoding: text("content-encoding"),
         content_language: text("content-language"),
-        content_md5: md5.and_then(|md5| md5.try_into().ok()),
+        content_md5: md5.and_then(|md5| Md5::try_from(md5).ok()).map(Into::into),
         content_disposition: text("content-disposition"),
         cache_control: text("cache-control"),
     };

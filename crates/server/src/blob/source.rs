@@ -107,7 +107,12 @@ impl Work<'_> {
             _ => unreadable_source(ErrorCode::CopySourceForbidden, &failure),
         };
         if let Some(token) = &source.bearer {
-            return state.admit_bearer(Service::Blob, token, &arrival, context).await.map_err(forbidden);
+            let admitted = state.admit_bearer(Service::Blob, token, &arrival, context).await;
+            // Recorded: a token that is not valid is 401, in versions too in which it would be 403 elsewhere.
+            return admitted.map_err(|failure| match failure.code.status() {
+                500.. => failure,
+                _ => unreadable_source(ErrorCode::CopySourceUnauthorized, &failure),
+            });
         }
         if let Some(token) = Token::parse(arrival.address.query) {
             let caller = Caller {

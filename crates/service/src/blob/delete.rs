@@ -137,7 +137,7 @@ impl Core {
     /// Permanently deletes a soft-deleted snapshot or version.
     async fn delete_kept(&self, at: &At, guard: Guard, which: Which) -> Result<Gone> {
         if !at.keeps.deleted.allow_permanent_delete {
-            return Err(Failure::from(ErrorCode::InvalidOperation).into());
+            return Err(ErrorCode::PermanentDeleteIsOff.into());
         }
         self.revise(at, which, move |Revised { head, row, life, version }| {
             let found = row.as_ref().ok_or(ErrorCode::BlobNotFound)?;

@@ -128,6 +128,9 @@ impl Guard {
 
     /// The client's key must be the one that the blob was written with.
     pub fn has_key(&self, blob: &Revision) -> Result<()> {
+        if blob.encryption.scope.is_some() && self.key_sha256.is_some() {
+            return Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into());
+        }
         Ok(same_key(blob.encryption.key_sha256, self.key_sha256)?)
     }
 
@@ -190,7 +193,8 @@ pub fn same_key(own: Option<[u8; 32]>, sent: Option<[u8; 32]>) -> std::result::R
     match (own, sent) {
         _ if own == sent => Ok(()),
         (Some(_), Some(_)) => Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch),
-        _ => Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption),
+        (None, _) => Err(ErrorCode::BlobDoesNotUseCustomerSpecifiedEncryption),
+        (_, None) => Err(ErrorCode::BlobUsesCustomerSpecifiedEncryption),
     }
 }
 
@@ -218,7 +222,10 @@ pub fn not_archived(blob: &Revision) -> Result<()> {
 
 /// A policy or a legal hold may protect the blob.
 pub fn not_immutable(blob: &Revision, now: DateTime) -> Result<()> {
-    let is_protected = blob.legal_hold || blob.immutability.is_some_and(|policy| policy.until > now);
+    if blob.legal_hold {
+        return Err(ErrorCode::BlobImmutableDueToLegalHold.into());
+    }
+    let is_protected = blob.immutability.is_some_and(|policy| policy.until > now);
     if is_protected { Err(ErrorCode::BlobImmutableDueToPolicy.into()) } else { Ok(()) }
 }
 

@@ -28,13 +28,15 @@ impl Core {
         // A snapshot or an old version stays in the archive; it can be copied to another tier.
         let is_past = self.other_than_current(at, which).await?.is_some();
         self.amend(at, guard, which, OperationKind::SetBlobTier, move |blob, version| {
-            let fits = match blob.kind {
-                BlobKind::Block => tier.is_for_block_blobs(),
-                BlobKind::Page => !tier.is_for_block_blobs(),
-                BlobKind::Append => false,
-            };
-            if !fits {
-                return Err(ErrorCode::AccessTierNotSupportedForBlobType.into());
+            match blob.kind {
+                BlobKind::Page if tier.is_for_block_blobs() => {
+                    return Err(ErrorCode::InvalidBlobTier.into());
+                }
+                BlobKind::Block if tier.is_for_block_blobs() => {}
+                BlobKind::Page => {}
+                BlobKind::Block | BlobKind::Append => {
+                    return Err(ErrorCode::AccessTierNotSupportedForBlobType.into());
+                }
             }
             let leaves_archive = blob.tier.tier == AccessTier::Archive && tier != AccessTier::Archive;
             if leaves_archive && is_past {

@@ -49,7 +49,7 @@ impl Core {
         let received = self.receive(&at, source, &needed).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let mut revision = settled(BlobKind::Block, settings, &request);
-        revision.headers.content_md5 = revision.headers.content_md5.or(received.digested.md5);
+        revision.headers.content_md5 = revision.headers.content_md5.or(received.digested.md5.map(Into::into));
         let digested = received.digested;
         let written = self.put_received(&at, guard, OperationKind::PutBlob, revision, received).await?;
         Ok(Outcome::Created(Box::new(Written { digested, ..written })))

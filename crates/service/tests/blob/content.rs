@@ -83,7 +83,7 @@ async fn checksums_of_bodies_and_ranges() {
         let Outcome::Created(written) = outcome else { panic!() };
         assert_eq!(written.digested, found);
         let properties = world.properties("b").await.unwrap();
-        assert_eq!(properties.headers.content_md5, found.md5, "Put Blob stores the MD5");
+        assert_eq!(properties.headers.content_md5, found.md5.map(Into::into), "Put Blob stores the MD5");
         for (wrong, expected) in [
             (Digested { md5: Some([0; 16]), crc64: None }, ErrorCode::Md5Mismatch),
             (Digested { md5: None, crc64: Some([0; 8]) }, ErrorCode::Crc64Mismatch),

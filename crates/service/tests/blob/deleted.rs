@@ -251,8 +251,8 @@ async fn a_legal_hold_prevents_deletion_and_overwriting() {
         world.retain(days).await;
         world.put("a", "1").await.unwrap();
         world.on("a", BlobAction::SetLegalHold(true)).await.unwrap();
-        assert_eq!(world.on("a", DELETE).await, Err(ErrorCode::BlobImmutableDueToPolicy));
-        assert_eq!(world.put("a", "2").await, Err(ErrorCode::BlobImmutableDueToPolicy));
+        assert_eq!(world.on("a", DELETE).await, Err(ErrorCode::BlobImmutableDueToLegalHold));
+        assert_eq!(world.put("a", "2").await, Err(ErrorCode::BlobImmutableDueToLegalHold));
         assert!(world.on("a", BlobAction::SetTier(AccessTier::Cool, Default::default())).await.is_ok());
         world.on("a", BlobAction::SetLegalHold(false)).await.unwrap();
         assert!(world.on("a", DELETE).await.is_ok());

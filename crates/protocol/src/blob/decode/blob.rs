@@ -149,7 +149,7 @@ pub(super) fn revision(params: &Params<'_>) -> Result<Revision, Failure> {
         (Some(snapshot), None) => Ok(Revision::Snapshot(snapshot)),
         (None, Some(version)) => Ok(Revision::Version(version)),
         (Some(_), Some(_)) => {
-            Err(invalid("versionid", params.get("versionid").unwrap_or_default()).found_in(Origin::Routing))
+            Err(Failure::from(ErrorCode::MutuallyExclusiveQueryParameters).found_in(Origin::Routing))
         }
     }
 }

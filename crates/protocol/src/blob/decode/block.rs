@@ -37,7 +37,7 @@ fn decode_id(text: &str) -> Option<BlockId> {
 
 /// Put Block List. The list is the body; its MD5 does not become a property of the blob.
 pub(super) fn commit(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    let settings = Box::new(write::settings(ask, Source::BlobOnly)?);
+    let settings = Box::new(write::block_settings(ask, Source::BlobOnly)?);
     let action = BlobAction::PutBlockList(Vec::new(), settings);
     let conditions = condition::write(ask.head)?;
     Ok(Plan { action, conditions, document: Some(Document::BlockList) })

@@ -49,11 +49,11 @@ pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<Plan, Failure> {
     write::check_empty(head)?;
     let source = source(ask)?;
     let copies_headers = header::flag(head, "x-ms-copy-source-blob-properties")?.unwrap_or(true);
-    let mut settings = write::settings(ask, Source::BlobOnly)?;
+    let mut settings = write::block_settings(ask, Source::BlobOnly)?;
     let digests = write::response_digests(ask, source.expected.md5.is_some());
     if copies_headers {
         // The defaults must not hide the headers of the source.
-        settings.headers = write::blob_headers(head)?;
+        settings.headers = write::checked_headers(head)?;
     }
     let put = PutFromUrl { source, settings, copies_headers, tags: tag_option(head)?, digests };
     Ok(Plan::new(BlobAction::PutBlobFromUrl(Box::new(put)), condition::write(head)?))

@@ -17,8 +17,9 @@ use crate::http::query::Query;
 pub(super) fn write(ask: &Ask<'_>) -> Result<Plan, Failure> {
     let head = ask.head;
     let mode = head.get_filled("x-ms-page-write").ok_or_else(|| header::missing("x-ms-page-write"))?;
-    let span = span(head)?;
-    let sequence = sequence_conditions(head)?;
+    let is_plain = mode.eq_ignore_ascii_case("update") && head.get_filled("x-ms-copy-source").is_none();
+    let span = span(head, mode.eq_ignore_ascii_case("clear"))?;
+    let sequence = sequence_conditions(head, is_plain)?;
     let conditions = condition::write(head)?;
     let action = match mode.to_ascii_lowercase().as_str() {
         "update" if head.get_filled("x-ms-copy-source").is_some() => {
@@ -48,8 +49,9 @@ pub(super) fn write(ask: &Ask<'_>) -> Result<Plan, Failure> {
     Ok(Plan::new(action, conditions))
 }
 
-/// The pages to write: a range with an end, both ends on the borders of pages.
-fn span(head: &Head<'_>) -> Result<PageSpan, Failure> {
+/// The pages to write: a range with an end, both ends on the borders of pages. Azure checks the borders of a range to
+/// clear when it reads the header.
+fn span(head: &Head<'_>, is_clear: bool) -> Result<PageSpan, Failure> {
     let text = head.get_filled("x-ms-range").or_else(|| head.get_filled("range"));
     let text = text.ok_or_else(|| header::missing("x-ms-range"))?;
     let (first, last) = match ByteRange::parse(text) {
@@ -58,15 +60,16 @@ fn span(head: &Head<'_>) -> Result<PageSpan, Failure> {
     };
     let length = (last - first).saturating_add(1);
     if !first.is_multiple_of(PAGE_BYTES) || !length.is_multiple_of(PAGE_BYTES) {
-        return Err(ErrorCode::InvalidPageRange.into());
+        let code = ErrorCode::InvalidPageRange.into();
+        return Err(if is_clear { header::invalid("Range", text) } else { code });
     }
     Ok(PageSpan { offset: first, length })
 }
 
-fn sequence_conditions(head: &Head<'_>) -> Result<SequenceConditions, Failure> {
-    // Azure reports a negative number as bad input, and other text as a bad header.
+fn sequence_conditions(head: &Head<'_>, is_plain: bool) -> Result<SequenceConditions, Failure> {
+    // Put Page reports a negative number as bad input, and other text as a bad header, which it is for the others.
     let number = |name| match head.get_filled(name) {
-        Some(text) if text.parse::<i64>().is_ok_and(|number| number < 0) => {
+        Some(text) if is_plain && text.parse::<i64>().is_ok_and(|number| number < 0) => {
             Err(Failure::from(ErrorCode::InvalidInput))
         }
         _ => header::number(head, name),

@@ -39,7 +39,7 @@ pub(super) fn range(head: &Head<'_>) -> Option<ByteRange> {
 fn check_digests(range: Option<ByteRange>, digests: Digests) -> Result<(), Failure> {
     match (digests, range) {
         (Digests { md5: false, crc64: false }, _) => Ok(()),
-        (Digests { md5: true, crc64: true }, _) => Err(header::invalid(RANGE_CRC64, "true")),
+        (Digests { md5: true, crc64: true }, _) => Err(ErrorCode::BothCrc64AndMd5RangeHeaderPresent.into()),
         (Digests { md5, .. }, None) => {
             Err(header::invalid(if md5 { RANGE_MD5 } else { RANGE_CRC64 }, "true"))
         }

@@ -6,6 +6,7 @@ use lazuli_model::blob::operation::{AccountScope, KeyPeriod};
 use lazuli_model::{DateTime, PropertiesUpdate};
 
 use super::{Ask, Document, Intent, list, unknown_comp, verb};
+use crate::blob::header;
 use crate::blob::params::invalid_because;
 use crate::blob::response_format::ResponseFormat;
 
@@ -36,6 +37,8 @@ pub(super) fn decode(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Inten
         ("", "blobs") if method == "GET" => list::found(ask, None, wanted),
         // The JavaScript SDK takes the account in a path-style address for a container.
         ("" | "container", "batch") if method == "POST" => Ok(Intent::Batch(None)),
+        // A client that restores a container without a name sends its request here.
+        ("container", "undelete") if method == "PUT" => Err(header::missing("x-ms-deleted-container-name")),
         ("", "list" | "blobs" | "batch") => Err(verb()),
         _ => Err(unknown_comp(params)),
     }

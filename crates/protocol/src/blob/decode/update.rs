@@ -8,7 +8,7 @@ use lazuli_model::{ErrorCode, Failure, Metadata};
 use super::blob::Plan;
 use super::{Ask, Document, copy, read, write};
 use crate::Head;
-use crate::blob::params::invalid;
+use crate::blob::params::{invalid, invalid_because};
 use crate::blob::{condition, header};
 
 /// The headers of which each one sets all six.
@@ -85,9 +85,15 @@ pub(super) fn delete(ask: &Ask<'_>) -> Result<Plan, Failure> {
         _ if text.eq_ignore_ascii_case("only") => Some(DeleteSnapshots::Only),
         _ => None,
     })?;
-    let names_one = ["snapshot", "versionid"].iter().any(|name| ask.params.filled(name).is_some());
-    if snapshots.is_some() && names_one {
-        return Err(ErrorCode::InvalidOperation.into());
+    if snapshots.is_some() {
+        if let Some(version) = ask.params.filled("versionid") {
+            let reason =
+                "This operation is only allowed on the root blob. Version id should not be provided.";
+            return Err(invalid_because("versionid", version, reason));
+        }
+        if ask.params.filled("snapshot").is_some() {
+            return Err(ErrorCode::InvalidOperation.into());
+        }
     }
     let is_permanent = match ask.params.filled("deletetype") {
         None => false,

@@ -12,6 +12,7 @@ use super::{Ask, copy, protection};
 use crate::blob::{condition, header, tags};
 use crate::{ApiVersion, Head};
 
+const BLOB_MD5: &str = "x-ms-blob-content-md5";
 const LENGTH: &str = "x-ms-blob-content-length";
 const SEQUENCE: &str = "x-ms-blob-sequence-number";
 
@@ -43,12 +44,12 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<Plan, Failure> {
 
 /// The MD5 is computed for every blob that is put at once, and becomes one of its properties.
 fn put_block_blob(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    let mut settings = settings(ask, Source::Plain)?;
+    let mut settings = block_settings(ask, Source::Plain)?;
     let mut expected = transfer_checksums(ask.head)?;
     // The one that is to be stored wins over that of the transfer.
-    let stored = header::md5(ask.head, "x-ms-blob-content-md5")?;
+    let stored = header::md5(ask.head, BLOB_MD5)?;
     expected.md5 = stored.or(expected.md5);
-    settings.headers.content_md5 = expected.md5;
+    settings.headers.content_md5 = expected.md5.map(Into::into);
     let needed = Digests { md5: true, crc64: ask.version >= ApiVersion::V2019_02_02 };
     let body = Body { length: header::content_length(ask.head)?, expected, needed };
     Ok(Plan::new(BlobAction::PutBlob(body, Box::new(settings)), condition::write(ask.head)?))
@@ -138,7 +139,7 @@ pub(super) enum Source {
 /// The settings that a write gives a blob.
 pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failure> {
     let head = ask.head;
-    let mut headers = blob_headers(head)?;
+    let mut headers = checked_headers(head)?;
     if source == Source::Plain {
         let plain = |name| header::text(head, name);
         headers.content_type = headers.content_type.or_else(|| plain("Content-Type"));
@@ -157,13 +158,28 @@ pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failur
     })
 }
 
-/// The `x-ms-blob-*` headers as they are, without defaults.
+/// The settings of a block blob, which has no premium tier.
+pub(super) fn block_settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failure> {
+    let settings = settings(ask, source)?;
+    match settings.tier {
+        Some(tier) if !tier.is_for_block_blobs() => Err(header::invalid("x-ms-access-tier", tier.name())),
+        _ => Ok(settings),
+    }
+}
+
+/// The `x-ms-blob-*` headers as they are, without defaults. The MD5 must have the length of one.
+pub(super) fn checked_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure> {
+    header::md5(head, BLOB_MD5)?;
+    blob_headers(head)
+}
+
+/// The same with any bytes in place of the MD5.
 pub(super) fn blob_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure> {
     Ok(ContentHeaders {
         content_type: header::text(head, "x-ms-blob-content-type"),
         content_encoding: header::text(head, "x-ms-blob-content-encoding"),
         content_language: header::text(head, "x-ms-blob-content-language"),
-        content_md5: header::md5(head, "x-ms-blob-content-md5")?,
+        content_md5: header::any_md5(head, BLOB_MD5)?,
         content_disposition: header::text(head, "x-ms-blob-content-disposition"),
         cache_control: header::text(head, "x-ms-blob-cache-control"),
     })

@@ -1,6 +1,7 @@
 //! The properties of a blob as header fields, of Get Blob and of Get Blob Properties.
 
-use lazuli_digest::md5_text;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lazuli_model::blob::BlobProperties;
 use lazuli_model::blob::copy::{CopyInfo, CopyStatus};
 use lazuli_model::blob::tier::{AccessTier, TierInfo};
@@ -72,7 +73,7 @@ fn headers(
 ) -> Response {
     let own = &found.headers;
     let either = |first: &Option<String>, second: &Option<String>| first.clone().or_else(|| second.clone());
-    let md5 = own.content_md5.as_ref().map(md5_text);
+    let md5 = own.content_md5.as_ref().map(|md5| STANDARD.encode(md5.as_bytes()));
     let response = response
         .with_some("Content-Type", either(&overrides.content_type, &own.content_type))
         .with_some("Content-Encoding", either(&overrides.content_encoding, &own.content_encoding))

@@ -7,9 +7,9 @@ use lazuli_model::blob::operation::{BlobRequest, CopyBlob, Revision as Which};
 use lazuli_model::blob::outcome::Written;
 use lazuli_model::blob::write::{Body, TagOption};
 use lazuli_model::blob::{AccessTier, BlobKind, Outcome};
-use lazuli_model::{ErrorCode, Guid, OperationKind};
+use lazuli_model::{ErrorCode, Failure, Guid, OperationKind};
 
-use super::{Opened, Style, Supply, unsupplied};
+use super::{Opened, Style, Supply, unmet_by_target, unsupplied};
 use crate::blob::commit::demand;
 use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, not_archived, of_kind};
@@ -43,7 +43,8 @@ impl Core {
         let guard = Guard::creating(grant, &request, OperationKind::CopyBlob, self.clock());
         let head = self.head(&at).await?;
         let target = head.as_ref().and_then(|head| head.blob.as_ref());
-        guard.create(target)?;
+        let unmet = |error| unmet_by_target(error, &request.conditions, !copy.is_sync);
+        guard.create(target).map_err(unmet)?;
         if !copy.is_sync {
             needs_infinite_lease(target, &guard)?;
         }
@@ -66,7 +67,8 @@ impl Core {
         source: &Grant,
         target: Option<&Revision>,
     ) -> Result<(Written, Guid, CopyStatus)> {
-        let opened = self.open_source(source, &copy.source, Style::Copy).await?;
+        let style = if copy.is_sync { Style::FromUrlByTag } else { Style::Copy };
+        let opened = self.open_source(source, &copy.source, style).await?;
         check_source(&opened.revision, copy, target)?;
         let which = copy.source.blob.as_ref().map_or(Which::Current, |blob| blob.revision);
         let which = self.other_than_current(&opened.at, which).await?.unwrap_or_default();
@@ -170,7 +172,7 @@ impl Core {
         let received = self.receive(&at, &mut reader, &body).await?;
         let digested = received.digested;
         if copy.is_sync {
-            revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5);
+            revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5.map(Into::into));
         }
         let mut draft = received.body;
         let Installed { stored, writes, pin } =
@@ -234,6 +236,9 @@ pub(super) fn check_source(source: &Revision, copy: &CopyBlob, target: Option<&R
         _ if copy.is_sync => return Err(ErrorCode::InvalidSourceBlobType.into()),
         BlobKind::Append | BlobKind::Page => {}
     }
+    if let Some(tier) = copy.tier {
+        fits_source(tier, source.kind)?;
+    }
     if copy.is_sync && source.size > SYNC_COPY_BYTES_MAX {
         return Err(ErrorCode::CopySourceTooLarge.into());
     }
@@ -241,6 +246,18 @@ pub(super) fn check_source(source: &Revision, copy: &CopyBlob, target: Option<&R
     match copy.tier {
         Some(tier) if tier != AccessTier::Archive && !copy.is_sync => Ok(()),
         _ => not_archived(source),
+    }
+}
+
+/// A tier of the other kind of blob: Azure does not know the name in one direction, and rejects the tier in the other.
+fn fits_source(tier: AccessTier, kind: BlobKind) -> Result<()> {
+    match kind {
+        BlobKind::Block if !tier.is_for_block_blobs() => Err(Failure::from(ErrorCode::InvalidHeaderValue)
+            .detail("HeaderName", "x-ms-access-tier")
+            .detail("HeaderValue", tier.name())
+            .into()),
+        BlobKind::Page if tier.is_for_block_blobs() => Err(ErrorCode::InvalidBlobTier.into()),
+        BlobKind::Block | BlobKind::Page | BlobKind::Append => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use lazuli_model::blob::write::{Body, Digested, Digests, TagOption};
 use lazuli_model::blob::{BlobKind, BlockId, ContentHeaders, Outcome, Tags};
 use lazuli_model::{ErrorCode, Metadata, OperationKind};
 
-use super::{Remote, Style, Supply, unsupplied};
+use super::{Remote, Style, Supply, unmet_by_target, unmet_in_source, unsupplied};
 use crate::blob::append::Append;
 use crate::blob::core::At;
 use crate::blob::core::Core;
@@ -18,7 +18,7 @@ use crate::blob::guard::Guard;
 use crate::blob::page::PageWrite;
 use crate::blob::put::settled;
 use crate::blob::upload::{Received, collect};
-use crate::{Error, Grant, Result};
+use crate::{Grant, Result};
 
 /// A source that was received, with its description.
 struct Fetched {
@@ -40,17 +40,17 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::creating(grant, &request, OperationKind::PutBlobFromUrl, self.clock());
         let head = self.head(&at).await?;
-        let has_tag = request.conditions.if_match.is_some();
         let permitted = guard.create(head.as_ref().and_then(|head| head.blob.as_ref()));
-        let permitted = permitted.map_err(|error| unmet_by_tag(error, has_tag));
+        let unmet = |error| unmet_by_target(error, &request.conditions, false);
+        let permitted = permitted.map_err(unmet);
         let PutFromUrl { source, mut settings, copies_headers, tags, digests } = put;
         // Azure compares the checksum of the source before it checks the destination.
         if source.expected == Digested::default() {
             permitted.clone()?;
         }
-        let fetched = self.fetch(&at, &source, digests, supply).await;
-        let has_tag = source.conditions.if_match.is_some();
-        let fetched = fetched.map_err(|error| unmet_in_source(error, has_tag))?;
+        // A blob that is put at once has its MD5 as a property, whether or not the response has it.
+        let needed = Digests { md5: true, ..digests };
+        let fetched = self.fetch(&at, &source, needed, supply, Style::FromUrlByTag).await?;
         permitted?;
         self.still_there(&grant.home, &request.container, &at).await?;
         if settings.metadata.is_empty() {
@@ -62,12 +62,13 @@ impl Core {
         if copies_headers {
             settings.headers = merged(settings.headers, fetched.headers);
         }
-        let digested = fetched.received.digested;
+        let mut digested = fetched.received.digested;
         let mut revision = settled(BlobKind::Block, settings, &request);
-        revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5);
+        revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5.map(Into::into));
+        digested.md5 = digested.md5.filter(|_| digests.md5);
         let kind = OperationKind::PutBlobFromUrl;
         let written = self.put_received(&at, guard, kind, revision, fetched.received).await;
-        let written = written.map_err(|error| unmet_by_tag(error, has_tag))?;
+        let written = written.map_err(unmet)?;
         Ok(Outcome::Created(Box::new(Written { digested, ..written })))
     }
 
@@ -83,7 +84,7 @@ impl Core {
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         self.may_stage(&at, grant, &request, &id).await?;
-        let fetched = self.fetch(&at, &source, digests, supply).await?;
+        let fetched = self.fetch(&at, &source, digests, supply, Style::FromUrlByTag).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let digested = fetched.received.digested;
         self.stage(&at, &id, fetched.received).await?;
@@ -104,7 +105,7 @@ impl Core {
         let kind = OperationKind::AppendBlockFromUrl;
         let append = Append { kind, guard: Guard::of(&request, self.clock()), conditions };
         self.may_append(&at, &append, 0).await?;
-        let fetched = self.fetch(&at, &source, digests, supply).await?;
+        let fetched = self.fetch(&at, &source, digests, supply, Style::FromUrl).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         self.append_received(&at, append, fetched.received).await
     }
@@ -122,7 +123,8 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let kind = OperationKind::PutPageFromUrl;
         let write = PageWrite { kind, guard: Guard::of(&request, self.clock()), span, sequence };
-        self.may_write(&at, &write).await?;
+        let unmet = |error| unmet_by_target(error, &request.conditions, false);
+        self.may_write(&at, &write).await.map_err(unmet)?;
         let fits = |length: u64| {
             if length == span.length { Ok(()) } else { Err(ErrorCode::InvalidPageRange) }
         };
@@ -142,7 +144,7 @@ impl Core {
         };
         self.still_there(&grant.home, &request.container, &at).await?;
         let body = Body { length: span.length, expected: source.expected, needed: digests };
-        self.put_pages(&at, write, &body, bytes).await
+        self.put_pages(&at, write, &body, bytes).await.map_err(unmet)
     }
 
     /// Receives the bytes of a source.
@@ -152,11 +154,12 @@ impl Core {
         source: &CopySource,
         needed: Digests,
         supply: Supply<'_>,
+        style: Style,
     ) -> Result<Fetched> {
         let body = |length| Body { length, expected: source.expected, needed };
         match supply {
             Supply::Local(grant) => {
-                let opened = self.open_source(&grant, source, Style::FromUrl).await?;
+                let opened = self.open_source(&grant, source, style).await?;
                 let (headers, metadata, tags) = (
                     opened.revision.headers.clone(),
                     opened.revision.metadata.clone(),
@@ -167,32 +170,14 @@ impl Core {
                 Ok(Fetched { received, headers, metadata, tags })
             }
             Supply::Remote(opener) => {
-                let Remote { body: mut stream, length, headers, metadata, tags, .. } = opener.open().await?;
+                let opened = opener.open().await;
+                let opened = opened.map_err(|failure| unmet_in_source(failure, style, &source.conditions))?;
+                let Remote { body: mut stream, length, headers, metadata, tags, .. } = opened;
                 let received = self.receive(at, &mut *stream, &body(length)).await?;
                 Ok(Fetched { received, headers, metadata, tags })
             }
             Supply::Nothing | Supply::Body(_) => Err(unsupplied()),
         }
-    }
-}
-
-/// Put Blob From URL reports an unmet `If-Match` with the codes of Copy Blob, unlike conditions on dates.
-fn unmet_by_tag(error: Error, has_tag: bool) -> Error {
-    match &error {
-        Error::Refused(failure) if has_tag && failure.code == ErrorCode::ConditionNotMet => {
-            ErrorCode::TargetConditionNotMet.into()
-        }
-        _ => error,
-    }
-}
-
-/// The same for `x-ms-source-if-match`.
-fn unmet_in_source(error: Error, has_tag: bool) -> Error {
-    match &error {
-        Error::Refused(failure) if has_tag && failure.code == ErrorCode::CopySourceConditionNotMet => {
-            ErrorCode::SourceConditionNotMet.into()
-        }
-        _ => error,
     }
 }
 

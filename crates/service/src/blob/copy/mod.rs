@@ -49,13 +49,16 @@ pub struct Opened {
     pub pin: Pin,
 }
 
-/// How failures of the source's conditions are reported.
+/// How failures of the source are reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Copy Blob.
     Copy,
-    /// The operations that end in `FromURL`.
+    /// The operations that end in `FromURL`, and Incremental Copy Blob where the source is missing.
     FromUrl,
+    /// The same, but an unmet `x-ms-source-if-match` has the code of Copy Blob: Copy Blob From URL, Put Blob From URL
+    /// and Put Block From URL.
+    FromUrlByTag,
 }
 
 impl Core {
@@ -68,6 +71,9 @@ impl Core {
             Ok(Opened { at, revision, pin })
         };
         let opened = opened.await.map_err(|error| match error {
+            Error::Refused(failure) if failure.code == ErrorCode::BlobNotFound && style == Style::Copy => {
+                failure.into()
+            }
             Error::Refused(failure) if failure.code.status() == 404 => {
                 unreadable_source(ErrorCode::CopySourceNotFound, &failure).into()
             }
@@ -123,9 +129,31 @@ fn meets(conditions: &Conditions, stamp: Stamp, tags: &Tags, style: Style) -> Re
     Err(Error::from(match (style, unmet) {
         (_, Unmet::Failed) if fails_by_tags => ErrorCode::ConditionNotMet,
         (Style::Copy, _) => ErrorCode::SourceConditionNotMet,
-        (Style::FromUrl, Unmet::NotModified) => ErrorCode::CopySourceNotModified,
-        (Style::FromUrl, _) => ErrorCode::CopySourceConditionNotMet,
+        (Style::FromUrl | Style::FromUrlByTag, Unmet::NotModified) => ErrorCode::CopySourceNotModified,
+        (Style::FromUrlByTag, _) if conditions.if_match.is_some() => ErrorCode::SourceConditionNotMet,
+        (Style::FromUrl | Style::FromUrlByTag, _) => ErrorCode::CopySourceConditionNotMet,
     }))
+}
+
+/// The same for a source on another server, whose conditions that server has checked.
+fn unmet_in_source(failure: Failure, style: Style, conditions: &Conditions) -> Failure {
+    let is_by_tag = style == Style::FromUrlByTag && conditions.if_match.is_some();
+    match failure.code {
+        ErrorCode::CopySourceConditionNotMet if is_by_tag => ErrorCode::SourceConditionNotMet.into(),
+        _ => failure,
+    }
+}
+
+/// An unmet condition of the destination. Copy Blob has a code of its own for all conditions but that on tags, the other
+/// copies only for `If-Match`.
+pub(super) fn unmet_by_target(error: Error, conditions: &Conditions, is_async: bool) -> Error {
+    let is_by_target = if is_async { conditions.if_tags.is_none() } else { conditions.if_match.is_some() };
+    match &error {
+        Error::Refused(failure) if is_by_target && failure.code == ErrorCode::ConditionNotMet => {
+            ErrorCode::TargetConditionNotMet.into()
+        }
+        _ => error,
+    }
 }
 
 /// The supply does not match the operation: the server could not open the source.

@@ -12,7 +12,7 @@ use lazuli_model::{Failure, Guid, Metadata};
 
 use super::blob::{Plan, check_source};
 use super::pending::Progress;
-use super::{Counted, unsupplied};
+use super::{Counted, Style, unmet_in_source, unsupplied};
 use crate::blob::core::{At, Core};
 use crate::blob::guard::Guard;
 use crate::blob::put::Replacement;
@@ -94,7 +94,9 @@ impl Core {
         copy: &CopyBlob,
         (opener, target): (Box<dyn Opener + '_>, Option<&Revision>),
     ) -> Result<(Written, Guid, CopyStatus)> {
-        let remote = opener.open().await?;
+        let style = if copy.is_sync { Style::FromUrlByTag } else { Style::Copy };
+        let remote = opener.open().await;
+        let remote = remote.map_err(|failure| unmet_in_source(failure, style, &copy.source.conditions))?;
         let source = remote.revision();
         check_source(&source, copy, target)?;
         let plan = self.plan(at, guard, request, copy, &source);
@@ -109,7 +111,7 @@ impl Core {
         let Plan { at, guard, id, kind, mut revision } = plan;
         let Landed { mut draft, digested, installed: Installed { stored, writes, pin } } = landed;
         if copy.is_sync {
-            revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5);
+            revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5.map(Into::into));
         }
         revision.content = stored;
         draft.iter_mut().for_each(|draft| draft.committing(self.clock().ticks()));

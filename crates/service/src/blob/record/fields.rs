@@ -3,6 +3,7 @@
 use lazuli_engine::Result;
 use lazuli_model::blob::copy::{CopyInfo, CopyStatus};
 use lazuli_model::blob::lease::Term;
+use lazuli_model::blob::properties::ContentMd5;
 use lazuli_model::blob::protection::{ImmutabilityMode, ImmutabilityPolicy};
 use lazuli_model::blob::tier::{RehydratePriority, TierInfo};
 use lazuli_model::blob::{AccessTier, BlobKind, BlockId, Lease, Tags};
@@ -142,7 +143,7 @@ pub fn encode_revision(encoder: &mut Encoder, blob: &Revision) {
         .text_field(CACHE_CONTROL, headers.cache_control.as_deref());
     if let Some(md5) = &headers.content_md5 {
         encoder.field(CONTENT_MD5, |value| {
-            value.raw(md5);
+            value.raw(md5.as_bytes());
         });
     }
     encode_rest(encoder, blob);
@@ -232,7 +233,7 @@ fn decode_revision(blob: &mut Revision, tag: u8, value: &mut Decoder) -> Result<
         CONTENT_LANGUAGE => headers.content_language = Some(whole_text(value)?),
         CONTENT_DISPOSITION => headers.content_disposition = Some(whole_text(value)?),
         CACHE_CONTROL => headers.cache_control = Some(whole_text(value)?),
-        CONTENT_MD5 => headers.content_md5 = Some(value.array()?),
+        CONTENT_MD5 => headers.content_md5 = Some(ContentMd5::from(&*value.rest())),
         METADATA => blob.metadata = decode_metadata(value)?,
         LEASE => blob.lease = Some(decode_lease(value)?),
         COPY => blob.copy = Some(decode_copy(value)?),

@@ -46,7 +46,7 @@ fn full() -> Head {
             content_type: text("text/plain"),
             content_encoding: text("gzip"),
             content_language: text("de"),
-            content_md5: Some([9; 16]),
+            content_md5: Some([9; 16].into()),
             content_disposition: text("attachment"),
             cache_control: text("no-cache"),
         },

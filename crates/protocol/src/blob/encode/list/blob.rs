@@ -1,6 +1,7 @@
 //! A blob in a listing. The order of the elements is that of Azure, and their presence depends on the version.
 
-use lazuli_digest::md5_text;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lazuli_model::blob::copy::CopyInfo;
 use lazuli_model::blob::lease::LeaseView;
 use lazuli_model::blob::list::{BlobItem, Include, ListedState};
@@ -120,7 +121,8 @@ fn content(out: &mut Vec<u8>, version: ApiVersion, found: &BlobProperties) {
     if version >= ApiVersion::V2019_02_02 {
         empty(out, "Content-CRC64");
     }
-    leaf(out, "Content-MD5", &own.content_md5.as_ref().map(md5_text).unwrap_or_default());
+    let md5 = own.content_md5.as_ref().map(|md5| STANDARD.encode(md5.as_bytes()));
+    leaf(out, "Content-MD5", &md5.unwrap_or_default());
     text(out, "Cache-Control", &own.cache_control);
     if version >= ApiVersion::V2013_08_15 {
         text(out, "Content-Disposition", &own.content_disposition);
@@ -134,6 +136,9 @@ fn content(out: &mut Vec<u8>, version: ApiVersion, found: &BlobProperties) {
 fn protection(out: &mut Vec<u8>, include: &Include, found: &BlobProperties) {
     if found.is_sealed {
         leaf(out, "Sealed", "true");
+    }
+    if let Some(sha256) = &found.encryption.key_sha256 {
+        leaf(out, "CustomerProvidedKeySha256", &STANDARD.encode(sha256));
     }
     if let Some(scope) = &found.encryption.scope {
         leaf(out, "EncryptionScope", scope);

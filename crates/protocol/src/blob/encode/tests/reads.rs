@@ -17,7 +17,7 @@ use crate::blob::response_format::Overrides;
 fn blob() -> BlobProperties {
     let mut found = BlobProperties::new(BlobKind::Block, 11, stamp());
     found.headers.content_type = Some("text/plain".into());
-    found.headers.content_md5 = Some([0; 16]);
+    found.headers.content_md5 = Some([0; 16].into());
     found.metadata.insert("Owner", "Ada").unwrap();
     found.tier = Some(TierInfo::default());
     found
