@@ -2,6 +2,7 @@
 """Clients that want all of the server's memory: it stays within the bound of docs/operate.md, and good clients are served.
 
     tests/hostile/run.py --binary target/release/lazuli [--connections 10000] [ATTACK...]
+    tests/hostile/run.py --binary target/release/lazuli --engine memory: [ATTACK...]
 
 Each attack is held up while a good client writes and reads; then the largest amount of memory that the process ever had during
 it (VmHWM) is compared with the bound. The responses to single requests of these kinds are tested in crates/server/tests/server.
@@ -9,10 +10,7 @@ it (VmHWM) is compared with the bound. The responses to single requests of these
 
 import argparse
 import base64
-import email.utils
 import gzip
-import hashlib
-import hmac
 import http.client
 import json
 import os
@@ -26,7 +24,10 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from lazuli import ACCOUNT, HANG_SECONDS, KEY, Client, Server, entity_path  # noqa: E402
+from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
+
+from clients import BlobClient, memory, reported_bound, resident, signed_head  # noqa: E402
+from writes import WRITE_ATTACKS, Writes  # noqa: E402
 
 MIB = 1024 * 1024
 TABLE = "hostile"
@@ -42,6 +43,10 @@ CONTENT_MIB = 64
 ALONE_MIB = 64
 # Blobs of large_listings: their metadata is more than a page holds.
 LISTED_BLOBS = 1600
+# Connections of an attack that is not about their number: its bound stays small.
+CLIENTS_MAX = 2000
+# The memory engine takes a row for this many times the bytes of its values: the old one is freed only when the new one is there.
+STORED_FACTOR = 2
 # Clients besides the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300
 # Long enough that nobody is sent away while an attack lasts.
@@ -113,9 +118,11 @@ class Crowd:
             sock.close()
 
 
-class Story:
+class Story(Writes):
     def __init__(self, args):
         self.args, self.failed = args, 0
+        # Bytes that an attack has stored: the memory engine holds them besides what its bound counts.
+        self.stored = 0
 
     def check(self, what, fine, detail=""):
         print(f"{'ok' if fine else 'FAILED'}: {what}" + (f": {detail}" if detail else ""), flush=True)
@@ -306,11 +313,14 @@ class Story:
 
     def run(self, attack):
         print(f"-- {attack}: {getattr(self, attack).__doc__.split(chr(10))[0]}", flush=True)
+        self.stored = LARGE_ROWS * 2 * len(LARGE_TEXT)
         with tempfile.TemporaryDirectory(prefix="lazuli-hostile-") as directory:
             in_flight = LARGE_RESPONSES_IN_FLIGHT_MIB if attack == "large_responses" else IN_FLIGHT_MIB
-            limits = ("--max-connections", self.args.connections + GUESTS, "--max-in-flight-mib", in_flight)
-            server = Server(self.args.binary, "--location", directory, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
+            most_clients = self.args.connections if attack in CROWDED else min(CLIENTS_MAX, self.args.connections)
+            limits = ("--max-connections", most_clients + GUESTS, "--max-in-flight-mib", in_flight)
+            server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
             with server, Client(server) as client:
+                server.admin = admin_address(server, directory)
                 assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204
                 for row in range(LARGE_ROWS):
                     body = {"PartitionKey": "large", "RowKey": str(row), "A": LARGE_TEXT, "B": LARGE_TEXT}
@@ -319,99 +329,49 @@ class Story:
                 crowd = getattr(self, attack)(server, client)
                 client.close()
                 self.good_client(server, attack)
-                most = memory(server)
-                connections = GUESTS + (len(crowd.sockets) if crowd else 0)
-                # Bodies, pages that are being built and responses on their way each have their share: docs/operate.md.
-                # Clients that read slowly can fill all three, since a response may take as long as it makes progress.
-                bound = (PROGRAM_MIB + CACHE_MIB + CONTENT_MIB + 3 * in_flight) * MIB + connections * CONNECTION_KIB * 1024
-                if attack in ALONE:
-                    bound += 2 * (ALONE_MIB - in_flight) * MIB
-                reported = reported_bound(directory)
-                self.check(f"the server's own bound of {reported // MIB} MiB is no less", bound <= reported)
-                self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
+                self.check_memory(server, attack, in_flight, before, len(crowd.sockets) if crowd else 0)
                 if crowd:
                     crowd.close()
                 self.good_client(server, attack)
                 fine = server.stop() == 0 and "panicked" not in server.said()
                 self.check("it stops in order, without a panic", fine, "" if fine else server.said()[-2000:])
 
+    def place(self, directory):
+        """The flags that choose the engine."""
+        return ("--engine", self.args.engine) if self.args.engine else ("--location", directory)
+
+    def check_memory(self, server, attack, in_flight, before, connections):
+        """Compares the memory of the process with a bound that is tighter than the server's own, except for changes."""
+        most, reported = memory(server), reported_bound(server)
+        if attack in WRITE_ATTACKS:
+            bound = reported
+        else:
+            # Bodies, pages that are being built and responses on their way each have their share: docs/operate.md.
+            # Clients that read slowly can fill all three, since a response may take as long as it makes progress.
+            bound = (PROGRAM_MIB + CACHE_MIB + CONTENT_MIB + 3 * in_flight) * MIB + (GUESTS + connections) * CONNECTION_KIB * 1024
+        if attack in ALONE:
+            bound += 2 * (ALONE_MIB - in_flight) * MIB
+        self.check(f"the server's own bound of {reported // MIB} MiB is no less", bound <= reported)
+        if self.args.engine == "memory:":
+            bound += STORED_FACTOR * self.stored
+        self.check(f"memory {before // MIB} to {most // MIB} MiB, the bound is {bound // MIB}", most <= bound)
+
 
 ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "unread_responses", "large_responses", "bad_bodies",
-           "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages"]
+           "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages", *WRITE_ATTACKS]
+# Where the number of connections is the attack.
+CROWDED = {"idle", "free_heads"}
 # Where a response can be larger than all the memory for responses: alone, it is built and sent all the same.
 ALONE = {"large_listings", "large_messages"}
 
 
-class BlobClient:
-    """Signs requests to the Blob or Queue service, and streams bodies in both directions."""
-
-    def __init__(self, server, service="Blob"):
-        self.service = service
-        address = re.search(service + r"Endpoint=http://([^/;]+)/", server.output).group(1)
-        self.host, port = address.rsplit(":", 1)
-        self.port = int(port)
-
-    def head(self, method, path, length=None, fields=None):
-        fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02", **(fields or {})}
-        if method == "PUT" and "?" not in path and self.service == "Blob":
-            fields["x-ms-blob-type"] = "BlockBlob"
-        name, _, query = path.partition("?")
-        pairs = sorted(urllib.parse.unquote(pair).replace("=", ":", 1) for pair in query.split("&") if pair)
-        resource_lines = [f"/{ACCOUNT}/{ACCOUNT}{name}", *pairs]
-        canonical = [f"{key}:{fields[key]}" for key in sorted(fields)]
-        text = "\n".join([method, "", "", str(length or ""), *[""] * 8, *canonical, *resource_lines])
-        signature = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
-        fields["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(signature).decode()}"
-        fields |= {"Host": f"{self.host}:{self.port}", "Content-Length": str(length or 0)}
-        lines = [f"{method} /{ACCOUNT}{path} HTTP/1.1", *(f"{key}: {value}" for key, value in fields.items())]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-    def ask(self, method, path, length=None, pieces=(), fields=None):
-        """Sends a request piece by piece. Returns the status and the number of bytes of the response's body."""
-        with socket.create_connection((self.host, self.port), timeout=HANG_SECONDS) as sock:
-            sock.sendall(self.head(method, path, length, fields))
-            for piece in pieces:
-                sock.sendall(piece)
-            response = http.client.HTTPResponse(sock, method=method)
-            response.begin()
-            received = 0
-            while piece := response.read(256 * 1024):
-                received += len(piece)
-            return response.status, received
-
-
-def reported_bound(directory):
-    """The bound that the server computes by the formula of docs/operate.md."""
-    with open(os.path.join(directory, "admin.json")) as file:
-        host, port = json.load(file)["address"].rsplit(":", 1)
-    connection = http.client.HTTPConnection(host, int(port), timeout=HANG_SECONDS)
-    try:
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-    finally:
-        connection.close()
-    return int(re.search(r"^lazuli_memory_max_bytes (\d+)$", text, re.MULTILINE).group(1))
-
-
-def resident(server):
-    """The memory that the process has now."""
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
-
-
-def memory(server):
-    """The most that the process has had."""
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
-
-
-def signed_head(client, method, path, length):
-    """A head with a good signature; a body of this length, or in chunks."""
-    date, target = email.utils.formatdate(usegmt=True), f"/{client.account}{path}"
-    framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-    return (f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nx-ms-date: {date}\r\nx-ms-version: 2019-02-02\r\n"
-            f"Authorization: {client.sign(target, date)}\r\nAccept: application/json;odata=nometadata\r\n"
-            f"Content-Type: application/json\r\n{framing}\r\n\r\n").encode()
+def admin_address(server, directory):
+    """The admin listener: in a file if there is a data directory, otherwise in the greeting."""
+    path = os.path.join(directory, "admin.json")
+    if os.path.exists(path):
+        with open(path) as file:
+            return json.load(file)["address"]
+    return re.search(r"health and metrics: http://([^/]+)/", server.output).group(1)
 
 
 def main():
@@ -420,6 +380,7 @@ def main():
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--large-mib", type=int, default=128, help="size of large_transfers; the long form is 1024")
     parser.add_argument("--stalled", type=int, default=200, help="connections of stalled_transfers; the long form is 1000")
+    parser.add_argument("--engine", help="an engine's URL instead of a store in a new directory: memory:, postgres://...")
     parser.add_argument("attack", nargs="*", default=ATTACKS)
     args = parser.parse_args()
     wanted, most = args.connections + GUESTS + HANDLES_SPARE, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
