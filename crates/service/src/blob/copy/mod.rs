@@ -54,7 +54,7 @@ pub struct Opened {
 pub enum Style {
     /// Copy Blob.
     Copy,
-    /// The operations that end in `FromURL`, and Incremental Copy Blob where the source is missing.
+    /// The operations that end in `FromURL`.
     FromUrl,
     /// The same, but an unmet `x-ms-source-if-match` has the code of Copy Blob: Copy Blob From URL, Put Blob From URL
     /// and Put Block From URL.
@@ -71,9 +71,6 @@ impl Core {
             Ok(Opened { at, revision, pin })
         };
         let opened = opened.await.map_err(|error| match error {
-            Error::Refused(failure) if failure.code == ErrorCode::BlobNotFound && style == Style::Copy => {
-                failure.into()
-            }
             Error::Refused(failure) if failure.code.status() == 404 => {
                 unreadable_source(ErrorCode::CopySourceNotFound, &failure).into()
             }

@@ -46,7 +46,7 @@ impl Core {
         let Which::Snapshot(snapshot) = blob.revision else {
             return Err(ErrorCode::IncrementalCopySourceMustBeSnapshot.into());
         };
-        let opened = self.open_source(&from, &source, Style::FromUrl).await?;
+        let opened = self.open_source(&from, &source, Style::Copy).await?;
         if opened.revision.kind != BlobKind::Page {
             return Err(ErrorCode::InvalidSourceBlobType.into());
         }
