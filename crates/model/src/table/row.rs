@@ -220,6 +220,12 @@ impl<'a> RawProperty<'a> {
         self.name
     }
 
+    /// The UTF-8 of a string, unchecked: rows are packed from strings, and the engine vouches for the bytes it returns. An
+    /// encoder copies them without looking for anything but escapes. `None` if the value is not a string.
+    pub fn string(&self) -> Option<&'a [u8]> {
+        (self.kind == EdmType::String as u8).then_some(self.value)
+    }
+
     /// Decodes the value.
     pub fn value(&self) -> Result<ValueRef<'a>, CorruptRow> {
         decode(self.kind, self.value)

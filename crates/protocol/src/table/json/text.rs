@@ -2,26 +2,49 @@
 //!
 //! Ours rather than a library's: it is the innermost loop of every page that is sent.
 
-/// Number of bytes that are examined and copied at once.
+/// Number of bytes that are examined and copied at once: a string with an escape is copied byte by byte only near it.
 const CHUNK_BYTES: usize = 128;
 
-/// Appends `text` as a JSON string with its quotes.
-pub fn push_string(out: &mut Vec<u8>, text: &str) {
+/// Appends the UTF-8 of a string as a JSON string with its quotes.
+pub fn push_string(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     out.push(b'"');
     push_escaped(out, text);
     out.push(b'"');
 }
 
-/// Appends `text` with what JSON needs escaped.
-pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
-    // Most strings need no escapes, which can be checked many bytes at a time.
-    for chunk in text.as_bytes().chunks(CHUNK_BYTES) {
-        if chunk.iter().fold(false, |any, &byte| any | needs_escape(byte)) {
-            push_bytewise(out, chunk);
-        } else {
+/// Appends the UTF-8 of a string with what JSON needs escaped.
+pub fn push_escaped(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
+    for chunk in text.as_ref().chunks(CHUNK_BYTES) {
+        if is_plain(chunk) {
             out.extend_from_slice(chunk);
+        } else {
+            push_bytewise(out, chunk);
         }
     }
+}
+
+/// Does nothing need an escape? Most strings are plain. Blocks of a fixed size are examined with a few vector
+/// instructions; the last block may overlap the one before it, so that no byte is examined on its own.
+fn is_plain(bytes: &[u8]) -> bool {
+    if let Some(last) = bytes.last_chunk::<16>() {
+        let mut is_plain = is_plain_block(last);
+        for block in bytes.as_chunks::<16>().0 {
+            is_plain &= is_plain_block(block);
+        }
+        return is_plain;
+    }
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => is_plain_block(first) & is_plain_block(last),
+        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            (Some(first), Some(last)) => is_plain_block(first) & is_plain_block(last),
+            _ => bytes.iter().all(|&byte| !needs_escape(byte)),
+        },
+    }
+}
+
+#[inline]
+fn is_plain_block<const N: usize>(block: &[u8; N]) -> bool {
+    !block.iter().fold(false, |any, &byte| any | needs_escape(byte))
 }
 
 fn push_bytewise(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -34,6 +57,7 @@ fn push_bytewise(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+#[inline]
 fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
