@@ -82,20 +82,41 @@ fn fits(c: char, at: usize) -> bool {
 
 fn push_escaped(out: &mut Vec<u8>, text: &str, escape: impl Fn(char) -> Option<&'static str>) {
     let mut start = 0;
-    for (at, c) in text.char_indices() {
+    let mut at = 0;
+    while let Some(found) = find_suspect(&text.as_bytes()[at..]) {
+        at += found;
+        let Some(c) = text[at..].chars().next() else { break };
         let named = escape(c);
-        if named.is_none() && (is_xml_char(c) && c != '\r') {
-            continue;
+        if named.is_some() || !is_xml_char(c) || c == '\r' {
+            out.extend_from_slice(&text.as_bytes()[start..at]);
+            match named {
+                Some(reference) => out.extend_from_slice(reference.as_bytes()),
+                // A bare carriage return would be read as a line feed.
+                None => out.extend_from_slice(format!("&#x{:X};", u32::from(c)).as_bytes()),
+            }
+            start = at + c.len_utf8();
         }
-        out.extend_from_slice(&text.as_bytes()[start..at]);
-        match named {
-            Some(reference) => out.extend_from_slice(reference.as_bytes()),
-            // A bare carriage return would be read as a line feed.
-            None => out.extend_from_slice(format!("&#x{:X};", u32::from(c)).as_bytes()),
-        }
-        start = at + c.len_utf8();
+        at += c.len_utf8();
     }
     out.extend_from_slice(&text.as_bytes()[start..]);
+}
+
+/// The first byte of a character that may need an escape. Most text has none, so it is examined in blocks, which takes a
+/// few vector instructions each.
+fn find_suspect(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(block) = bytes[at..].first_chunk::<16>()
+        && !block.iter().fold(false, |any, &byte| any | is_suspect(byte))
+    {
+        at += block.len();
+    }
+    bytes[at..].iter().position(|&byte| is_suspect(byte)).map(|found| at + found)
+}
+
+/// Can the byte start a character that needs an escape? U+FFFE and U+FFFF start with 0xEF.
+#[inline]
+fn is_suspect(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'&') | (byte == b'<') | (byte == b'>') | (byte == b'"') | (byte == 0xef)
 }
 
 /// Is the character allowed in XML 1.0?
@@ -135,8 +156,15 @@ mod tests {
             ("\u{0}\u{1}\u{1f}\u{7f}", "&#x0;&#x1;&#x1F;\u{7f}"),
             ("\u{fffe}\u{ffff}\u{10ffff}", "&#xFFFE;&#xFFFF;\u{10ffff}"),
             ("ꀕ", "ꀕ"),
+            ("\u{feff}\u{f000}", "\u{feff}\u{f000}"),
         ] {
             assert_eq!(written(push_text, text), expected);
+            // At every position of a block.
+            for more in 0..40 {
+                let plain = "é".repeat(more);
+                let [text, expected] = [text, expected].map(|part| format!("{plain}{part}{plain}"));
+                assert_eq!(written(push_text, &text), expected);
+            }
         }
     }
 
