@@ -54,15 +54,12 @@ impl Guid {
     /// ```
     pub fn text(&self) -> [u8; TEXT_BYTES] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
+        // Where the digits of each byte stand.
+        const AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut out = [b'-'; TEXT_BYTES];
-        let mut at = 0;
-        for byte in self.0 {
-            if DASHES.contains(&at) {
-                at += 1;
-            }
+        for (byte, at) in self.0.into_iter().zip(AT) {
             out[at] = HEX[usize::from(byte >> 4)];
             out[at + 1] = HEX[usize::from(byte & 15)];
-            at += 2;
         }
         out
     }

@@ -50,11 +50,14 @@ impl Text {
     }
 
     /// The last `width` digits of a number, with zeros in front.
-    pub(crate) fn push_number(&mut self, number: u64, width: u32) {
-        for place in (0..width).rev() {
-            let digit = number / 10_u64.pow(place) % 10;
-            self.push(b'0' + u8::try_from(digit).unwrap_or(0));
+    pub(crate) fn push_number(&mut self, mut number: u64, width: usize) {
+        let end = self.length + width;
+        // From the last digit to the first, so that each step divides by the same constant.
+        for digit in self.bytes[self.length..end].iter_mut().rev() {
+            *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+            number /= 10;
         }
+        self.length = end;
     }
 }
 

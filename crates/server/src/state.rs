@@ -171,7 +171,7 @@ impl State {
             account: String::new(),
             base: Base::default(),
             now: self.service.now(),
-            request_id: self.ids.next().to_string(),
+            request_id: String::from_utf8_lossy(&self.ids.next().text()).into_owned(),
             version: ApiVersion::NONE,
         }
     }

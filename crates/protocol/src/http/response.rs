@@ -8,7 +8,7 @@ use crate::ApiVersion;
 use crate::http::url::Base;
 
 /// Number of header fields for which a response has room without growing.
-const FIELDS_USUAL: usize = 12;
+const FIELDS_USUAL: usize = 20;
 
 /// A header field of a response. Names go out as they are written here: old .NET clients look for the documented case.
 pub type Field = (Cow<'static, str>, Cow<'static, str>);

@@ -108,8 +108,18 @@ impl ApiVersion {
         ];
         match OFTEN.iter().find(|(version, _)| *version == self) {
             Some((_, text)) => Cow::Borrowed(text),
-            None => Cow::Owned(self.to_string()),
+            None => Cow::Owned(String::from_utf8_lossy(&self.digits()).into_owned()),
         }
+    }
+
+    fn digits(self) -> [u8; 10] {
+        let mut out = *b"0000-00-00";
+        let mut rest = self.0;
+        for at in [9, 8, 6, 5, 3, 2, 1, 0] {
+            out[at] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+            rest /= 10;
+        }
+        out
     }
 
     /// Does an update without `If-Match` insert what does not exist?
@@ -142,7 +152,7 @@ fn days_in(year: u32, month: u32) -> u32 {
 
 impl fmt::Display for ApiVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.0 / 10_000, self.0 / 100 % 100, self.0 % 100)
+        f.write_str(&self.text())
     }
 }
 

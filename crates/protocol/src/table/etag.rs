@@ -12,8 +12,11 @@ pub fn write(out: &mut Vec<u8>, timestamp: DateTime, quote: &str) {
     out.extend_from_slice(b"W/");
     out.extend_from_slice(quote.as_bytes());
     out.extend_from_slice(b"datetime'");
-    for &byte in timestamp.iso().as_bytes() {
-        if byte == b':' { out.extend_from_slice(b"%3A") } else { out.push(byte) }
+    for (index, part) in timestamp.iso().as_bytes().split(|&byte| byte == b':').enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b"%3A");
+        }
+        out.extend_from_slice(part);
     }
     out.push(b'\'');
     out.extend_from_slice(quote.as_bytes());
