@@ -59,8 +59,8 @@ pub struct SocketBody<'a, S> {
     /// The client waits for `100 Continue`.
     waiting: bool,
     read: Read,
-    limits: Limits,
-    budget: Budget,
+    limits: &'a Limits,
+    budget: &'a Budget,
     deadline: Option<Deadline>,
     /// Held until the response is complete.
     claim: Option<Claim>,
@@ -70,7 +70,7 @@ pub struct SocketBody<'a, S> {
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     /// The body that follows a head.
-    pub fn new(connection: &'a mut Connection<S>, head: &RequestHead<'_>, shared: &Shared) -> Self {
+    pub fn new(connection: &'a mut Connection<S>, head: &RequestHead<'_>, shared: &'a Shared) -> Self {
         // A client that has sent part of the body already does not wait.
         let waiting = head.expects_continue && connection.input.is_empty();
         Self {
@@ -78,8 +78,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             framing: head.framing,
             waiting,
             read: Read::Nothing,
-            limits: shared.limits,
-            budget: shared.requests.clone(),
+            limits: &shared.limits,
+            budget: &shared.requests,
             deadline: None,
             claim: None,
             held: Vec::new(),

@@ -1,10 +1,11 @@
 //! One connection: requests one after the other, each within its bounds, until either side closes.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -18,8 +19,9 @@ use tokio::time::{Instant, timeout_at};
 use super::body::{CHUNK_BYTES, Left, SocketBody};
 use super::budget::{Budget, Claim};
 use super::head::{HeadError, RequestHead, find_head_end};
+use super::idle::{Idle, Interruption, within};
 use super::progress::Deadline;
-use super::read::read_ahead;
+use super::read::poll_read_ahead;
 use super::write::{self, BODY_BYTES_COPIED_MAX, Ending};
 use crate::Limits;
 use crate::metrics::{Counted, Traffic};
@@ -124,7 +126,7 @@ impl Shared {
 }
 
 /// Serves a connection to its end.
-pub async fn serve<S, H>(stream: S, peer: Peer, handler: &H, mut shared: Shared)
+pub async fn serve<S, H>(stream: S, peer: Peer, handler: &H, shared: Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
@@ -132,13 +134,14 @@ where
     let stream = Counted::new(stream, shared.traffic.clone());
     let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
     let mut patience = shared.limits.head_time_max;
-    while let Ok(bytes) = connection.read_head(&mut shared, patience).await {
+    let mut idle = Idle::new(&shared.stop, Instant::now() + patience);
+    while let Ok(bytes) = connection.read_head(&mut idle, &shared, patience).await {
         let (bytes, _claim) = match bytes {
             Ok(head) => head,
             Err(code) => return connection.refuse(handler, code, peer, &shared.limits).await,
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
-            Ok(head) => connection.exchange(&head, peer, handler, &shared).await,
+            Ok(head) => connection.exchange(&head, peer, handler, &shared, &mut idle).await,
             Err(error) => return connection.refuse(handler, rejection(error), peer, &shared.limits).await,
         };
         if !again {
@@ -184,21 +187,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Reads the next head. `Err(Gone)` if no head will come; an error code if it is rejected.
     async fn read_head(
         &mut self,
-        shared: &mut Shared,
+        idle: &mut Idle,
+        shared: &Shared,
         patience: Duration,
     ) -> Result<Result<(Bytes, Option<Claim>), ErrorCode>, Gone> {
-        let limits = shared.limits;
+        let limits = &shared.limits;
         let mut deadline = Instant::now() + patience;
         let mut waiting = true;
         let mut searched = 0;
         let mut claim = None;
         loop {
             self.skip_empty_lines();
-            // The deadline of a head runs from its first byte; empty lines do not count.
-            if waiting && !self.input.is_empty() {
-                deadline = Instant::now() + limits.head_time_max;
-                waiting = false;
-            }
             if self.input.first().is_some_and(|&byte| byte != b'\r' && !byte.is_ascii_graphic()) {
                 // No method starts with this byte. A TLS ClientHello does, and its sender would wait until this
                 // deadline.
@@ -211,6 +210,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 return Ok(Ok((self.input.split_to(end).freeze(), claim)));
             }
             searched = self.input.len();
+            // The deadline of a head runs from its first byte; empty lines do not count.
+            if waiting && searched > 0 {
+                deadline = Instant::now() + limits.head_time_max;
+                waiting = false;
+            }
             if searched >= limits.head_bytes_max {
                 return Ok(Err(ErrorCode::RequestHeaderTooLarge));
             }
@@ -222,23 +226,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
             }
             if waiting {
-                if *shared.stop.borrow_and_update() {
+                if idle.is_stopping() {
                     return Err(Gone);
                 }
                 self.shrink();
             }
-            let read = tokio::select! {
-                read = timeout_at(deadline, read_ahead(&mut self.stream, &mut self.input)) => read,
-                changed = shared.stop.changed(), if waiting => match changed {
-                    Ok(()) => continue,
-                    Err(_) => return Err(Gone),
-                },
-            };
-            match read {
-                Ok(Ok(0)) | Ok(Err(_)) => return Err(Gone),
+            let read = poll_fn(|context| match poll_read_ahead(&mut self.stream, &mut self.input, context) {
+                Poll::Ready(read) => Poll::Ready(Ok(read)),
+                Poll::Pending => idle.poll(context, deadline, !waiting).map(Err),
+            });
+            match read.await {
+                Ok(Ok(0) | Err(_)) | Err(Interruption::Stop) => return Err(Gone),
                 Ok(Ok(_)) => {}
-                Err(_) if waiting => return Err(Gone),
-                Err(_) => return Ok(Err(ErrorCode::RequestTimeout)),
+                Err(Interruption::Timeout) if waiting => return Err(Gone),
+                Err(Interruption::Timeout) => return Ok(Err(ErrorCode::RequestTimeout)),
             }
         }
     }
@@ -273,6 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         peer: Peer,
         handler: &impl Handler,
         shared: &Shared,
+        idle: &mut Idle,
     ) -> bool {
         let mut body = SocketBody::new(self, head, shared);
         let Reply { mut response, mut content } = handler.handle(head, peer, &mut body).await;
@@ -297,7 +299,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             content = None;
             response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd), peer);
         }
-        let close = !head.keep_alive || *shared.stop.borrow() || matches!(left, Left::Broken);
+        let close = !head.keep_alive || idle.is_stopping() || matches!(left, Left::Broken);
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
         let ending =
             Ending { close, says_keep_alive: head.says_keep_alive, without_body: head.method == "HEAD" };
@@ -382,21 +384,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             self.output.extend_from_slice(body);
             body = &[];
         }
-        let mut deadline = Deadline::new(patience);
+        // Of a response that the socket takes at once, nobody needs to know the time.
+        let mut deadline = None;
         let mut head: &[u8] = &self.output;
         while !(head.is_empty() && body.is_empty()) {
             let slices = [IoSlice::new(head), IoSlice::new(body)];
-            let sent = timeout_at(deadline.end(), self.stream.write_vectored(&slices)).await??;
+            let write = self.stream.write_vectored(&slices);
+            let sent =
+                within(|| deadline.get_or_insert_with(|| Deadline::new(patience)).end(), write).await?;
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            deadline.advance(sent);
+            if let Some(deadline) = &mut deadline {
+                deadline.advance(sent);
+            }
             let of_head = sent.min(head.len());
             head = &head[of_head..];
             body = &body[sent - of_head..];
         }
         // TLS may still buffer a part of it.
-        timeout_at(deadline.end(), self.stream.flush()).await?
+        within(|| deadline.unwrap_or_else(|| Deadline::new(patience)).end(), self.stream.flush()).await
     }
 
     /// Reads a body that nobody wants.

@@ -9,6 +9,7 @@ mod budget;
 mod chunked;
 mod connection;
 mod head;
+mod idle;
 mod progress;
 mod read;
 mod ready;

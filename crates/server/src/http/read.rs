@@ -1,10 +1,9 @@
 //! Reads the start of a request: its head, and often all of its body, in one system call.
 
-use std::future::poll_fn;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -14,13 +13,14 @@ const READ_AHEAD_BYTES: usize = 8 * 1024;
 
 /// Reads what has arrived and appends it to `input`. It goes through a buffer on the stack, so that an idle connection keeps
 /// no buffer of this size.
-pub async fn read_ahead<S: AsyncRead + Unpin>(stream: &mut S, input: &mut BytesMut) -> io::Result<usize> {
-    poll_fn(|context| {
-        let mut space = [const { MaybeUninit::uninit() }; READ_AHEAD_BYTES];
-        let mut read = ReadBuf::uninit(&mut space);
-        ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
-        input.extend_from_slice(read.filled());
-        Poll::Ready(Ok(read.filled().len()))
-    })
-    .await
+pub fn poll_read_ahead<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    input: &mut BytesMut,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut space = [const { MaybeUninit::uninit() }; READ_AHEAD_BYTES];
+    let mut read = ReadBuf::uninit(&mut space);
+    ready!(Pin::new(stream).poll_read(context, &mut read))?;
+    input.extend_from_slice(read.filled());
+    Poll::Ready(Ok(read.filled().len()))
 }
