@@ -1,6 +1,9 @@
 //! Responses as bytes: head and body in one buffer where the body is small, so that one system call sends both.
 
+use std::borrow::Cow;
+
 use lazuli_protocol::Response;
+use memchr::memchr2;
 
 /// Bodies up to this size are copied after their head; larger ones are sent from where they are, in the same system call.
 /// With a usual head, what is copied fits into the buffer that an idle connection keeps.
@@ -29,31 +32,38 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     out.extend_from_slice(reason(response.status).as_bytes());
     out.extend_from_slice(b"\r\n");
     for (name, value) in &response.fields {
-        field(out, name, value);
+        match value {
+            // A constant is one line.
+            Cow::Borrowed(value) => field(out, name, value.as_bytes()),
+            Cow::Owned(value) => field(out, name, &one_line(value)),
+        }
     }
     // A 304 has no body, and no length that a client could take for one.
     if response.status != 304 {
         let length = response.content_length.unwrap_or(response.body.len() as u64);
-        field(out, "Content-Length", itoa::Buffer::new().format(length));
+        field(out, "Content-Length", itoa::Buffer::new().format(length).as_bytes());
     }
     if ending.close {
-        field(out, "Connection", "close");
+        field(out, "Connection", b"close");
     } else if ending.says_keep_alive {
-        field(out, "Connection", "keep-alive");
+        field(out, "Connection", b"keep-alive");
     }
     out.extend_from_slice(b"\r\n");
 }
 
-fn field(out: &mut Vec<u8>, name: &str, value: &str) {
+fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
-    // A value never starts a line of its own, wherever it comes from.
-    if value.bytes().fold(false, |any, b| any | (b == b'\r') | (b == b'\n')) {
-        out.extend(value.bytes().map(|b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
-    } else {
-        out.extend_from_slice(value.as_bytes());
-    }
+    out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
+}
+
+/// A value never starts a line of its own, wherever it comes from.
+fn one_line(value: &str) -> Cow<'_, [u8]> {
+    if memchr2(b'\r', b'\n', value.as_bytes()).is_none() {
+        return value.as_bytes().into();
+    }
+    value.bytes().map(|b| if b == b'\r' || b == b'\n' { b' ' } else { b }).collect()
 }
 
 /// The reason phrase of a status.
@@ -93,8 +103,9 @@ mod tests {
 
     #[test]
     fn names_keep_their_case_and_values_their_line() {
-        let response =
-            Response::new(204).with("ETag", "a\r\nEvil: yes").with("x-ms-continuation-NextRowKey", "b");
+        let response = Response::new(204)
+            .with("ETag", "a\r\nEvil: yes".to_owned())
+            .with("x-ms-continuation-NextRowKey", "b");
         let mut out = Vec::new();
         head(&mut out, &response, Ending { close: true, ..Ending::default() });
         assert_eq!(
