@@ -66,9 +66,9 @@ impl<'a> Address<'a> {
         let of_path = split_secondary(segment);
         let of_host = host_label(authority).map(split_secondary).filter(|(account, _)| is_account(account));
         let names_service =
-            names_service(authority, service) || service == Service::Blob && names_website(authority);
+            || names_service(authority, service) || service == Service::Blob && names_website(authority);
         let ((account, secondary), style) = match of_host {
-            Some(of_host) if names_service || !is_account(of_path.0) => (of_host, Style::Host),
+            Some(of_host) if names_service() || !is_account(of_path.0) => (of_host, Style::Host),
             _ => (of_path, Style::Path),
         };
         let resource_path = if style == Style::Host { wire_path } else { below_segment };

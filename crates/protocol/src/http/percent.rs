@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 /// Decodes `%XX` once. `None` if an escape is broken or the result is not UTF-8.
 pub fn decode(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
+    let bytes = text.as_bytes();
+    if memchr(b'%', bytes).is_none() {
         return Some(Cow::Borrowed(text));
     }
-    let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {

@@ -86,6 +86,13 @@ pub fn negotiate<'a>(
 }
 
 fn classify(range: &str) -> Range {
+    // What most clients send, to the letter.
+    match range {
+        "application/json;odata=nometadata" => return Range::Json(Metadata::None),
+        "application/json;odata=minimalmetadata" => return Range::Json(Metadata::Minimal),
+        "application/json;odata=fullmetadata" => return Range::Json(Metadata::Full),
+        _ => {}
+    }
     let mut parts = range.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
     let is = |names: &[&str]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use lazuli_model::error::Origin;
 use lazuli_model::table::name::NameError;
 use lazuli_model::{ErrorCode, Failure, Key, TableName};
+use memchr::{memchr, memchr2_iter};
 
 use crate::http::percent;
 
@@ -169,15 +170,20 @@ fn split(path: &str) -> Result<Vec<Segment<'_>>, Failure> {
 /// Where the first segment ends: at a slash that is not inside quotes.
 fn segment_end(path: &str) -> usize {
     let mut quoted = false;
-    path.find(|c| {
-        quoted ^= c == '\'';
-        c == '/' && !quoted
-    })
-    .unwrap_or(path.len())
+    for at in memchr2_iter(b'\'', b'/', path.as_bytes()) {
+        match path.as_bytes()[at] {
+            b'\'' => quoted = !quoted,
+            _ if !quoted => return at,
+            _ => {}
+        }
+    }
+    path.len()
 }
 
 fn parse_segment(text: &str) -> Result<Segment<'_>, Failure> {
-    let Some(open) = text.find('(') else { return Ok(Segment { name: text, predicate: None }) };
+    let Some(open) = memchr(b'(', text.as_bytes()) else {
+        return Ok(Segment { name: text, predicate: None });
+    };
     let name = text[..open].trim_end();
     let inner =
         text[open + 1..].trim_end().strip_suffix(')').ok_or_else(|| routing(Failure::query_syntax()))?;
@@ -203,7 +209,7 @@ fn parse_predicate(text: &str) -> Result<Predicate<'_>, Failure> {
 /// Parses `[name =] 'value'`, with quotes in the value doubled. The name must be an identifier; anything else before
 /// a quote is not a key.
 fn parse_key(text: &str) -> Option<(Option<&str>, Cow<'_, str>, &str)> {
-    let quote = text.find('\'')?;
+    let quote = memchr(b'\'', text.as_bytes())?;
     let name = match text[..quote].trim_end() {
         "" => None,
         named => Some(identifier(named.strip_suffix('=')?.trim())?),
@@ -211,7 +217,7 @@ fn parse_key(text: &str) -> Option<(Option<&str>, Cow<'_, str>, &str)> {
     let mut value = Cow::Borrowed("");
     let mut rest = &text[quote + 1..];
     loop {
-        let end = rest.find('\'')?;
+        let end = memchr(b'\'', rest.as_bytes())?;
         value += &rest[..end];
         rest = &rest[end + 1..];
         match rest.strip_prefix('\'') {
