@@ -1,12 +1,12 @@
 //! The accounts that the server serves, with their keys ready for checking signatures.
 
-use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use lazuli_protocol::auth::AccountKey;
 pub use lazuli_protocol::auth::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use lazuli_service::accounts::KEY_BYTES_MIN;
 pub use lazuli_service::accounts::is_account_name;
+use lazuli_service::hash::NameMap;
 use lazuli_service::{Account, Accounts};
 
 /// An account that comes from the command line or the environment rather than from the engine.
@@ -75,7 +75,6 @@ fn bytes_in(text: &str) -> usize {
 }
 
 /// An account that is served.
-#[derive(Clone)]
 pub struct Entry {
     /// Where its records are: see [`lazuli_service::Grant::home`].
     pub home: Arc<str>,
@@ -90,7 +89,7 @@ pub struct Entry {
 /// All accounts that are served: static accounts and those stored in the engine.
 pub struct Directory {
     given: Vec<GivenAccount>,
-    entries: RwLock<HashMap<String, Entry>>,
+    entries: RwLock<NameMap<String, Arc<Entry>>>,
     /// The change of a shared engine up to which the entries are known to be right. Its lock is held while the accounts
     /// are listed and stored, so an older list never replaces a newer one.
     known: tokio::sync::Mutex<Option<u64>>,
@@ -122,12 +121,12 @@ impl Directory {
     }
 
     fn set(&self, kept: &[Account]) {
-        let mut entries = HashMap::new();
+        let mut entries = NameMap::default();
         for account in kept {
             let keys = account.keys.iter().map(|key| AccountKey::new(key)).collect();
             let home = account.home.as_str().into();
             let entry = Entry { home, keys, https_only: account.https_only, is_given: false };
-            entries.insert(account.name.clone(), entry);
+            entries.insert(account.name.clone(), Arc::new(entry));
         }
         for account in &self.given {
             if account.yields && entries.contains_key(&account.name) {
@@ -135,9 +134,10 @@ impl Directory {
             }
             let keys = account.keys.iter().cloned().collect();
             // Other keys for an account of the engine open the same account.
-            let kept = entries.get(&account.name);
+            let kept: Option<&Arc<Entry>> = entries.get(&account.name);
             let home = kept.map_or_else(|| account.name.as_str().into(), |kept| kept.home.clone());
-            entries.insert(account.name.clone(), Entry { home, keys, https_only: false, is_given: true });
+            let entry = Entry { home, keys, https_only: false, is_given: true };
+            entries.insert(account.name.clone(), Arc::new(entry));
         }
         *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = entries;
     }
@@ -148,7 +148,7 @@ impl Directory {
     }
 
     /// An account.
-    pub fn find(&self, account: &str) -> Option<Entry> {
+    pub fn find(&self, account: &str) -> Option<Arc<Entry>> {
         self.read().get(account).cloned()
     }
 
@@ -167,7 +167,7 @@ impl Directory {
         self.read().get(account).is_some_and(|entry| entry.is_given)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Entry>> {
+    fn read(&self) -> RwLockReadGuard<'_, NameMap<String, Arc<Entry>>> {
         self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

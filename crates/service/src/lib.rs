@@ -9,6 +9,7 @@ pub mod blob;
 mod catalog;
 mod deadline;
 mod error;
+pub mod hash;
 pub mod heat;
 pub mod inspect;
 mod keyspace;

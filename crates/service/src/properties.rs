@@ -2,13 +2,13 @@
 //!
 //! Every request needs them, so they are cached. A change never leaves the properties that it replaced in the cache.
 
-use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 use lazuli_engine::{Applied, Change, Condition, Engine, Row, TableId, Write};
 use lazuli_model::properties::PropertiesUpdate;
 use lazuli_model::{Service, ServiceProperties};
 
+use crate::hash::NameMap;
 use crate::record::{decode_properties, encode_properties};
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 
@@ -23,7 +23,7 @@ pub struct PropertyStore {
 
 #[derive(Default)]
 struct Cache {
-    known: [HashMap<Box<str>, Arc<ServiceProperties>>; Service::ALL.len()],
+    known: [NameMap<Box<str>, Arc<ServiceProperties>>; Service::ALL.len()],
     /// Counts changes, so that a look-up that overlaps one does not cache its result.
     changes: u64,
 }
@@ -59,7 +59,7 @@ impl PropertyStore {
     pub fn forget_all(&self) {
         let mut cache = self.locked();
         cache.changes += 1;
-        cache.known.iter_mut().for_each(HashMap::clear);
+        cache.known.iter_mut().for_each(NameMap::clear);
     }
 
     /// Changes some of them.

@@ -178,7 +178,7 @@ impl State {
 
     /// The account, if it accepts this kind of access. Its keys and its home are read together: read one after the
     /// other, they could be those of two accounts of the same name.
-    pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Entry, Failure> {
+    pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Arc<Entry>, Failure> {
         let Arrival { head, address, peer } = arrival;
         let entry =
             self.directory.find(address.account).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))?;

@@ -22,8 +22,8 @@ impl State {
     /// Rejects a request to a host name that the operator has not allowed.
     pub(super) fn check_host(&self, authority: &str) -> Result<(), Failure> {
         let allowed = &self.config.allowed_hosts;
-        let host = host_of(authority);
-        if allowed.is_empty() || is_address(host) || allowed.iter().any(|entry| names(entry, host)) {
+        let is_allowed = |host: &str| is_address(host) || allowed.iter().any(|entry| names(entry, host));
+        if allowed.is_empty() || is_allowed(host_of(authority)) {
             return Ok(());
         }
         let failure = Failure::from(ErrorCode::InvalidHeaderValue)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use lazuli_model::Service;
 
 use super::{Live, Name};
+use crate::hash::NameMap;
 
 /// Memory of the cached records. Beyond it the cache starts over.
 pub const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -18,7 +19,7 @@ const RECORD_BYTES: usize = 256;
 const POLICY_BYTES: usize = 256;
 
 /// Home to lower-case name to container.
-type Homes = HashMap<Box<str>, HashMap<Box<str>, Arc<Live>>>;
+type Homes = NameMap<Box<str>, NameMap<Box<str>, Arc<Live>>>;
 
 /// The cached records of containers.
 #[derive(Default)]
@@ -89,7 +90,7 @@ impl Cache {
     }
 
     fn clear(&mut self) {
-        self.services.iter_mut().for_each(HashMap::clear);
+        self.services.iter_mut().for_each(NameMap::clear);
         self.bytes = 0;
     }
 }
