@@ -12,21 +12,31 @@ use std::sync::mpsc;
 
 use lazuli_model::Failure;
 use lazuli_protocol::Response;
-use lazuli_server::http::{Body, Handler, Peer, Reply, RequestHead};
+use lazuli_server::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use tokio::sync::oneshot;
 
 /// Largest body that is appended.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Serves until the process is killed. `announce` gets the address.
-pub async fn serve(
+pub fn serve(
     body_bytes: usize,
     location: &Path,
-    announce: impl FnOnce(std::net::SocketAddr),
-) -> std::io::Result<()> {
-    let appender = Some(Appender::start(location)?);
-    let address = ([127, 0, 0, 1], 0).into();
-    lazuli_server::serve_bare(address, Arc::new(BareHandler { body_bytes, appender }), announce).await
+    announce: impl FnOnce(std::net::SocketAddr) + Send + 'static,
+) -> BoxFuture<'_, std::io::Result<()>> {
+    serve_from(body_bytes, location, Box::new(announce))
+}
+
+fn serve_from(
+    body_bytes: usize,
+    location: &Path,
+    announce: Box<dyn FnOnce(std::net::SocketAddr) + Send>,
+) -> BoxFuture<'_, std::io::Result<()>> {
+    Box::pin(async move {
+        let appender = Some(Appender::start(location)?);
+        let address = ([127, 0, 0, 1], 0).into();
+        lazuli_server::serve_bare(address, Arc::new(BareHandler { body_bytes, appender }), announce).await
+    })
 }
 
 /// Responds without looking at the request.
@@ -43,7 +53,7 @@ impl BareHandler {
 }
 
 impl Handler for BareHandler {
-    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl Body) -> Reply {
+    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut dyn Body) -> Reply {
         let appender = match &self.appender {
             Some(appender) if head.method != "GET" => appender,
             _ => {

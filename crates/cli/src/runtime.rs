@@ -1,10 +1,35 @@
 //! The tokio runtimes that commands run on.
 
-use tokio::runtime::{Builder, Runtime};
+use std::pin::Pin;
+
+use tokio::runtime::Builder;
 
 /// Stack of a worker thread. The futures of copies are deep: unoptimised builds need more than the default of 2 MiB. Memory that
 /// is never touched costs nothing.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// A runtime of tokio.
+pub struct Runtime(tokio::runtime::Runtime);
+
+impl Runtime {
+    /// Runs work to its end. It becomes a trait object, so that the code of tokio is compiled once and not for each command.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut done = None;
+        let work: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(async { done = Some(work.await) });
+        self.0.block_on(work);
+        done.expect("the work has ended")
+    }
+
+    /// The runtime itself, for work of other crates.
+    pub fn tokio(&self) -> &tokio::runtime::Runtime {
+        &self.0
+    }
+
+    /// Ends the runtime without waiting for its threads.
+    pub fn shutdown_background(self) {
+        self.0.shutdown_background();
+    }
+}
 
 /// For servers, and for commands with several connections.
 pub fn many_threads() -> Result<Runtime, String> {
@@ -17,5 +42,5 @@ pub fn one_thread() -> Result<Runtime, String> {
 }
 
 fn build(builder: &mut Builder) -> Result<Runtime, String> {
-    builder.enable_all().build().map_err(|error| error.to_string())
+    builder.enable_all().build().map(Runtime).map_err(|error| error.to_string())
 }

@@ -13,9 +13,8 @@ use lazuli_trial::subject::Process;
 use lazuli_trial::table::{history, invariant, sequence};
 use lazuli_trial::{blob, queue, soak};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
-use crate::runtime;
+use crate::runtime::{self, Runtime};
 
 /// Table that histories and invariants work on.
 const TABLE: &str = "trial";
@@ -162,7 +161,8 @@ impl Trial {
 impl Sequences {
     fn run(self, runtime: &Runtime) -> Result<ExitCode, String> {
         let (mut process, _folder) = start(&self.tried)?;
-        let outcome = sequence::search(runtime, &mut process, self.count, self.steps, self.tried.place.seed);
+        let outcome =
+            sequence::search(runtime.tokio(), &mut process, self.count, self.steps, self.tried.place.seed);
         let met = outcome.map_err(|found| format!("the server and the model disagree: {found}"))?;
         say!(
             "{} sequences of up to {} steps, {} of {} situations: all responses agreed",

@@ -10,7 +10,7 @@ use lazuli_engine::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::engine::{Core, OpenError, Postgres, incomplete};
+use crate::engine::{Core, OpenError, OpenFuture, Postgres, incomplete};
 use crate::key;
 use crate::outcome::{Failure, failure};
 use crate::read::Cursor;
@@ -122,17 +122,19 @@ pub struct Filler {
 
 impl Filler {
     /// Begins or resumes filling a database. The database must be empty or partly filled, and no server may use it.
-    pub async fn begin(url: PostgresUrl) -> std::result::Result<Self, OpenError> {
-        Postgres::migrate(url.clone()).await?;
-        let engine = Postgres::open_any(url, Clock::system(), COPIER).await?;
-        let begun = Self { engine };
-        match begun.claim().await {
-            Ok(()) => Ok(begun),
-            Err(error) => {
-                begun.engine.core().leave().await;
-                Err(OpenError::new(error.to_string()))
+    pub fn begin(url: PostgresUrl) -> OpenFuture<Self> {
+        Box::pin(async move {
+            Postgres::migrate(url.clone()).await?;
+            let engine = Postgres::open_any(url, Clock::system(), COPIER).await?;
+            let begun = Self { engine };
+            match begun.claim().await {
+                Ok(()) => Ok(begun),
+                Err(error) => {
+                    begun.engine.core().leave().await;
+                    Err(OpenError::new(error.to_string()))
+                }
             }
-        }
+        })
     }
 
     async fn claim(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 //! module of their own.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -58,6 +59,9 @@ pub struct Postgres {
     caretaker: AbortHandle,
 }
 
+/// Work on a database that is being opened. It is on the heap, so that this crate compiles it, and not each caller.
+pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, OpenError>> + Send>>;
+
 /// State that all parts of the engine share.
 pub struct Core {
     /// Connections.
@@ -73,31 +77,36 @@ pub struct Core {
 
 impl Postgres {
     /// Opens a database; sets it up if it is empty. One whose content is in an object store is an error.
-    pub async fn open(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
-        let engine = Self::open_rows(url, clock).await?;
-        let found = engine.ledger.object_store().await;
-        match found.and_then(|number| number.map_or(Ok(()), |_| Err(in_objects()))) {
-            Ok(()) => Ok(engine),
-            Err(error) => {
-                engine.core.leave().await;
-                Err(OpenError::new(error.to_string()))
+    pub fn open(url: PostgresUrl, clock: Clock) -> OpenFuture<Self> {
+        Box::pin(async move {
+            let engine = Self::open_rows(url, clock).await?;
+            let found = engine.ledger.object_store().await;
+            match found.and_then(|number| number.map_or(Ok(()), |_| Err(in_objects()))) {
+                Ok(()) => Ok(engine),
+                Err(error) => {
+                    engine.core.leave().await;
+                    Err(OpenError::new(error.to_string()))
+                }
             }
-        }
+        })
     }
 
     /// Opens a database for its rows; the caller knows where its content is. Sets it up if it is empty.
-    pub async fn open_rows(url: PostgresUrl, clock: Clock) -> std::result::Result<Self, OpenError> {
-        let engine = Self::open_any(url, clock, "").await?;
-        let filling = "SELECT 1 FROM lazuli_meta WHERE name = $1::text";
-        match engine.core.small(filling, &[&FILLING]).await {
-            Ok(rows) if rows.is_empty() => Ok(engine),
-            Ok(_) => {
-                let why = "a copy into this database was begun and is not complete: finish it with lazuli engine copy";
-                engine.core.leave().await;
-                Err(OpenError::new(why.into()))
+    pub fn open_rows(url: PostgresUrl, clock: Clock) -> OpenFuture<Self> {
+        Box::pin(async move {
+            let engine = Self::open_any(url, clock, "").await?;
+            let filling = "SELECT 1 FROM lazuli_meta WHERE name = $1::text";
+            match engine.core.small(filling, &[&FILLING]).await {
+                Ok(rows) if rows.is_empty() => Ok(engine),
+                Ok(_) => {
+                    let why = "a copy into this database was begun and is not complete: \
+                               finish it with lazuli engine copy";
+                    engine.core.leave().await;
+                    Err(OpenError::new(why.into()))
+                }
+                Err(error) => Err(OpenError::new(error.to_string())),
             }
-            Err(error) => Err(OpenError::new(error.to_string())),
-        }
+        })
     }
 
     /// Opens a database, even an incomplete one. `title` is the prefix of this process's name.
@@ -130,9 +139,11 @@ impl Postgres {
     }
 
     /// Migrates the schema of a database to the current version; returns the previous version, if there was a schema.
-    pub async fn migrate(url: PostgresUrl) -> std::result::Result<Option<i64>, OpenError> {
-        let link = Pool::new(url).find().await.map_err(OpenError)?;
-        schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
+    pub fn migrate(url: PostgresUrl) -> OpenFuture<Option<i64>> {
+        Box::pin(async move {
+            let link = Pool::new(url).find().await.map_err(OpenError)?;
+            schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::http::{Handler, Peer, Shared, serve, turn_away};
+use crate::http::{BoxFuture, Handler, Peer, Shared, serve, turn_away};
 use crate::tls::{self, Tls};
 
 /// How long to wait when the system cannot give us a connection, for instance because file handles ran out.
@@ -42,15 +42,15 @@ pub async fn listen<H: Handler>(
         match accepted {
             Ok((stream, address)) => {
                 let guest = Guest::new(stream, address, handler.clone(), shared.clone(), stop.clone());
-                // Plain and TLS are tasks of their own: the state of the one would make the other larger.
-                match (places.clone().try_acquire_owned(), &tls) {
-                    (Ok(place), None) => connections.spawn(async move {
+                // Plain and TLS are futures of their own: the state of the one would make the other larger.
+                let serve: BoxFuture<'static, ()> = match (places.clone().try_acquire_owned(), &tls) {
+                    (Ok(place), None) => Box::pin(async move {
                         guest.serve_plain().await;
                         drop(place);
                     }),
                     (Ok(place), Some(tls)) => {
                         let tls = tls.clone();
-                        connections.spawn(async move {
+                        Box::pin(async move {
                             guest.serve_tls(&tls).await;
                             drop(place);
                         })
@@ -60,12 +60,13 @@ pub async fn listen<H: Handler>(
                         shared.traffic.turned_away();
                         let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
                         let tls = tls.clone();
-                        connections.spawn(async move {
+                        Box::pin(async move {
                             let _ = timeout(TURN_AWAY_TIME_MAX, guest.turn_away(tls)).await;
                             drop(step);
                         })
                     }
                 };
+                connections.spawn(serve);
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");

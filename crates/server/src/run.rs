@@ -18,7 +18,7 @@ use crate::analytics;
 use crate::config::{Config, EnabledFor, Limits, Listen, Scheme};
 use crate::console::Console;
 use crate::events::Courier;
-use crate::http::{Handler, Shared};
+use crate::http::{BoxFuture, Handler, Shared};
 use crate::listen::listen;
 use crate::metrics;
 use crate::oauth::{self, Oauth};
@@ -62,13 +62,28 @@ pub struct Running {
 }
 
 /// Starts a server on an engine.
-pub async fn start(config: Config, engine: Arc<dyn Engine>, given: Vec<GivenAccount>) -> io::Result<Running> {
-    let ports = Ports::take(&config).map_err(io::Error::from)?;
-    start_on(ports, config, engine, given).await
+pub fn start(
+    config: Config,
+    engine: Arc<dyn Engine>,
+    given: Vec<GivenAccount>,
+) -> BoxFuture<'static, io::Result<Running>> {
+    Box::pin(async move {
+        let ports = Ports::take(&config).map_err(io::Error::from)?;
+        assemble(ports, config, engine, given).await
+    })
 }
 
 /// Starts a server on ports that were bound before with the same settings.
-pub async fn start_on(
+pub fn start_on(
+    ports: Ports,
+    config: Config,
+    engine: Arc<dyn Engine>,
+    given: Vec<GivenAccount>,
+) -> BoxFuture<'static, io::Result<Running>> {
+    Box::pin(assemble(ports, config, engine, given))
+}
+
+async fn assemble(
     ports: Ports,
     config: Config,
     engine: Arc<dyn Engine>,
@@ -97,17 +112,17 @@ pub async fn start_on(
     for (service, listener) in listeners.services {
         addresses = addresses.on(service, listener.local_addr()?);
         let endpoint = Arc::new(Endpoint::new(state.clone(), service));
-        tasks.push(tokio::spawn(listen(listener, tls.clone(), endpoint, shared.clone(), stopped.clone())));
+        tasks.push(spawn(listen(listener, tls.clone(), endpoint, shared.clone(), stopped.clone())));
     }
     let mut websites_address = None;
     if let Some(listener) = listeners.websites {
         websites_address = Some(listener.local_addr()?);
         let websites = Arc::new(Endpoint::of_websites(state.clone()));
-        tasks.push(tokio::spawn(listen(listener, tls.clone(), websites, shared.clone(), stopped.clone())));
+        tasks.push(spawn(listen(listener, tls.clone(), websites, shared.clone(), stopped.clone())));
     }
-    tasks.push(tokio::spawn(metrics::keep_turning(state.clone(), stopped.clone())));
+    tasks.push(spawn(metrics::keep_turning(state.clone(), stopped.clone())));
     if let Some(oauth) = oauth.clone() {
-        tasks.push(tokio::spawn(oauth::keep_fresh(oauth, stopped.clone())));
+        tasks.push(spawn(oauth::keep_fresh(oauth, stopped.clone())));
     }
     let analytics = match config.analytics {
         true => analytics::start(state.clone(), config.old_logs.clone(), config.analytics_bytes_max),
@@ -122,39 +137,33 @@ pub async fn start_on(
         }
         let limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..config.limits };
         let shared = Shared::new(limits, stopped.clone());
-        tasks.push(tokio::spawn(listen(listener, None, admin, shared, stopped.clone())));
+        tasks.push(spawn(listen(listener, None, admin, shared, stopped.clone())));
         admin_address = Some(address);
     }
     let mut console_address = None;
     if let Some(listener) = listeners.console {
         console_address = Some(listener.local_addr()?);
         let console = Console::new(state.clone(), addresses, |address| endpoint(tls.is_some(), address));
-        tasks.push(tokio::spawn(listen(
-            listener,
-            tls.clone(),
-            Arc::new(console),
-            shared.clone(),
-            stopped.clone(),
-        )));
+        tasks.push(spawn(listen(listener, tls.clone(), Arc::new(console), shared.clone(), stopped.clone())));
     }
     let blob_endpoint = addresses.get(Service::Blob).map(|address| endpoint(tls.is_some(), address));
     for courier in Courier::all(&state, &blob_endpoint.unwrap_or_default()) {
-        tasks.push(tokio::spawn(courier.run(stopped.clone())));
+        tasks.push(spawn(courier.run(stopped.clone())));
     }
     if let Some(blobs) = state.blobs() {
-        tasks.push(tokio::spawn(reclaim(blobs.reclaim(), stopped.clone())));
-        tasks.push(tokio::spawn(copy(blobs.copies(), stopped.clone())));
+        tasks.push(spawn(reclaim(blobs.reclaim(), stopped.clone())));
+        tasks.push(spawn(copy(blobs.copies(), stopped.clone())));
         if config.blob.last_access != EnabledFor::Off {
-            tasks.push(tokio::spawn(record_reads(blobs.accesses(), stopped.clone())));
+            tasks.push(spawn(record_reads(blobs.accesses(), stopped.clone())));
         }
         // Without an allowed source there may still be copies from before, which fail.
         let remote = if config.copy_sources.is_empty() { 1 } else { REMOTE_COPIES_MAX };
         for _ in 0..remote {
-            tasks.push(tokio::spawn(copy(blobs.remote_copies(), stopped.clone())));
+            tasks.push(spawn(copy(blobs.remote_copies(), stopped.clone())));
         }
     }
     let mut stopped = stopped;
-    tasks.push(tokio::spawn(async move {
+    tasks.push(spawn(async move {
         while tokio::time::timeout(SWEEP_EVERY, stopped.wait_for(|stop| *stop)).await.is_err() {
             if let Err(error) = sweep.round().await {
                 tracing::error!(%error, "failed to reclaim space of deleted tables");
@@ -175,6 +184,12 @@ pub async fn start_on(
         tls,
         oauth,
     })
+}
+
+/// Runs background work. Its state lives on the heap of its own, so that all such tasks are one type for the compiler.
+fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let work: BoxFuture<'static, ()> = Box::pin(work);
+    tokio::spawn(work)
 }
 
 /// Reclaims content that no row names any more, until `stop` turns true.
@@ -235,7 +250,7 @@ async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
 pub async fn serve_bare<H: Handler>(
     address: SocketAddr,
     handler: Arc<H>,
-    announce: impl FnOnce(SocketAddr),
+    announce: Box<dyn FnOnce(SocketAddr) + Send>,
 ) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
     announce(listener.local_addr()?);
@@ -274,9 +289,9 @@ impl Running {
     /// ones.
     ///
     /// The future borrows nothing, so that the caller can spawn it and keep waiting for signals.
-    pub fn reload(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub fn reload(&self) -> BoxFuture<'static, ()> {
         let (tls, oauth) = (self.tls.clone(), self.oauth.clone());
-        async move {
+        Box::pin(async move {
             if tls.is_none() && oauth.is_none() {
                 tracing::info!(
                     "nothing to reload: neither a certificate nor keys for bearer tokens are configured"
@@ -293,23 +308,25 @@ impl Running {
                     }
                 }
             }
-        }
+        })
     }
 
     /// Finishes requests in flight, then closes the engine.
-    pub async fn stop(self) -> lazuli_engine::Result<()> {
-        let _ = self.stop.send(true);
-        for task in self.tasks {
-            let _ = task.await;
-        }
-        self.state.analytics().close().await;
-        if let Some(task) = self.analytics {
-            let _ = task.await;
-        }
-        if let Some(path) = self.admin_file {
-            let _ = std::fs::remove_file(path);
-        }
-        self.engine.close().await
+    pub fn stop(self) -> BoxFuture<'static, lazuli_engine::Result<()>> {
+        Box::pin(async move {
+            let _ = self.stop.send(true);
+            for task in self.tasks {
+                let _ = task.await;
+            }
+            self.state.analytics().close().await;
+            if let Some(task) = self.analytics {
+                let _ = task.await;
+            }
+            if let Some(path) = self.admin_file {
+                let _ = std::fs::remove_file(path);
+            }
+            self.engine.close().await
+        })
     }
 }
 

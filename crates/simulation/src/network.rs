@@ -11,7 +11,7 @@ use lazuli_probe::{Request, Signer};
 use lazuli_protocol::Head;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::http::head::Field;
-use lazuli_server::http::{Body, Peer, Reply};
+use lazuli_server::http::{Body, Peer, Reading, Reply};
 use tokio::time::timeout;
 
 use crate::front::Front;
@@ -194,21 +194,25 @@ impl Body for Arriving {
         Some(self.rest.len() as u64)
     }
 
-    async fn collect(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
-        pass(self.rng.below(3)).await;
-        if self.rest.len() > max {
-            return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
-        }
-        Ok(std::mem::take(&mut self.rest).into())
+    fn collect(&mut self, max: usize) -> Reading<'_, Vec<u8>> {
+        Reading::waiting(async move {
+            pass(self.rng.below(3)).await;
+            if self.rest.len() > max {
+                return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
+            }
+            Ok(std::mem::take(&mut self.rest).into())
+        })
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        pass(self.rng.below(3)).await;
-        let bytes = (1 + self.rng.below(PIECE_BYTES_MAX)).min(self.rest.len() as u64);
-        Ok(Some(self.rest.split_to(bytes as usize)))
+    fn next(&mut self) -> Reading<'_, Option<Bytes>> {
+        Reading::waiting(async {
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            pass(self.rng.below(3)).await;
+            let bytes = (1 + self.rng.below(PIECE_BYTES_MAX)).min(self.rest.len() as u64);
+            Ok(Some(self.rest.split_to(bytes as usize)))
+        })
     }
 
     fn hold(&mut self, _bytes: usize) -> Result<(), Failure> {

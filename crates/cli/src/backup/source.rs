@@ -9,11 +9,10 @@ use lazuli_probe::Request;
 use lazuli_probe::blocking::Connection;
 use lazuli_service::naming;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
 use crate::admin;
 use crate::engine_url::{self, EngineError};
-use crate::runtime;
+use crate::runtime::{self, Runtime};
 
 /// How long the server may take for a block.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -6,11 +6,10 @@ use lazuli_archive::ContentBlock;
 use lazuli_engine::content::{ALIGN_BYTES, Auditor, Content, Naming, Piece, Units, units_of};
 use lazuli_engine::{RowView, TableId};
 use lazuli_service::naming;
-use tokio::runtime::Runtime;
 
 use super::Outcome;
 use crate::progress::{bytes_text, thousands};
-use crate::runtime;
+use crate::runtime::{self, Runtime};
 
 /// Findings that are listed. All are counted.
 const EXAMPLES_MAX: usize = 100;

@@ -25,7 +25,7 @@ pub fn run(
     engine: Arc<dyn Engine>,
     account: &str,
     service: Service,
-    work: impl FnOnce(&Storage) -> Result<ExitCode, Fault>,
+    work: Box<dyn FnOnce(&Storage) -> Result<ExitCode, Fault> + '_>,
 ) -> Result<ExitCode, String> {
     let runtime = runtime::many_threads()?;
     let key = new_key()?;

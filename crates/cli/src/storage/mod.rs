@@ -50,7 +50,7 @@ impl Target {
         work: impl FnOnce(&Storage) -> Result<ExitCode, Fault>,
     ) -> Result<ExitCode, String> {
         if let Some(engine) = self.engine()? {
-            return local::run(engine, self.direct_account(), service, work);
+            return local::run(engine, self.direct_account(), service, Box::new(work));
         }
         let storage = Storage::connect(service, &self.connection_string(), self.ca_file.as_deref())?;
         Ok(settle(work(&storage), storage.endpoint.as_str()))

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use crate::entropy;
 use crate::health::Readiness;
-use crate::http::{Body, Handler, Peer, Reply, RequestHead};
+use crate::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use crate::metrics::{self, View};
 use crate::state::State;
 
@@ -67,7 +67,7 @@ impl Admin {
         &self.token
     }
 
-    async fn route(&self, head: &RequestHead<'_>, body: &mut impl Body) -> (u16, Value) {
+    async fn route(&self, head: &RequestHead<'_>, body: &mut dyn Body) -> (u16, Value) {
         // Waiting for events reveals nothing and changes nothing.
         let drains = head.method == "POST" && head.target.starts_with("/events/drain/");
         let open = drains || (reads(head) && matches!(head.target, "/healthz" | "/readyz"));
@@ -81,7 +81,11 @@ impl Admin {
     }
 
     /// Carries out a call, without checking its sender.
-    pub async fn call(&self, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
+    pub fn call<'a>(&'a self, method: &'a str, path: &'a str, body: &'a [u8]) -> BoxFuture<'a, (u16, Value)> {
+        Box::pin(self.carry_out(method, path, body))
+    }
+
+    async fn carry_out(&self, method: &str, path: &str, body: &[u8]) -> (u16, Value) {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
         // Another front end may have added or removed the account.
         if segments[0] == "accounts"
@@ -299,7 +303,7 @@ fn internal(error: lazuli_service::Error) -> AdminError {
 }
 
 impl Handler for Admin {
-    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut impl Body) -> Reply {
+    async fn handle(&self, head: &RequestHead<'_>, _peer: Peer, body: &mut dyn Body) -> Reply {
         if !is_local(head) && !self.has_token(head) {
             let why = "the Host of the request is neither an IP address nor localhost; use http://127.0.0.1";
             return respond(421, &json!({ "error": why })).into();

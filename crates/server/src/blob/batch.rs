@@ -26,7 +26,7 @@ impl Work<'_> {
     pub(super) async fn run_batch(
         &self,
         container: Option<&ContainerName>,
-        body: &mut impl Body,
+        body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Reply, Failure> {
         let Request { head, grant, .. } = self.request;

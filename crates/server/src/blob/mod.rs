@@ -50,7 +50,7 @@ struct Work<'a> {
 pub(crate) async fn process(
     state: &State,
     request: &Request<'_>,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     note: &mut Note,
 ) -> Reply {
     let done = match &state.blobs {
@@ -61,7 +61,7 @@ pub(crate) async fn process(
 }
 
 impl Work<'_> {
-    async fn run(&self, body: &mut impl Body, note: &mut Note) -> Result<Reply, Failure> {
+    async fn run(&self, body: &mut dyn Body, note: &mut Note) -> Result<Reply, Failure> {
         let Request { head, address, grant, context, .. } = self.request;
         let is_account = |name: &str| self.state.directory.contains(name);
         let (intent, mut wanted) = decode(head, address, context.version, &is_account)?;
@@ -98,7 +98,7 @@ impl Work<'_> {
         mut operation: Operation,
         wanted: ResponseFormat,
         time: Option<Duration>,
-        body: &mut impl Body,
+        body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Reply, Failure> {
         let Request { head, grant, context, .. } = self.request;

@@ -20,8 +20,8 @@ use crate::pipeline::execute::logged;
 const STORED_PER_SECOND_MIN: usize = 4 * 1024 * 1024;
 
 /// A request body as a source.
-pub struct BodySource<'a, B> {
-    body: &'a mut B,
+pub struct BodySource<'a> {
+    body: &'a mut dyn Body,
     bytes: usize,
     turn: watch::Sender<Turn>,
 }
@@ -63,8 +63,8 @@ impl Overdue {
     }
 }
 
-impl<'a, B: Body> BodySource<'a, B> {
-    pub fn new(body: &'a mut B) -> Self {
+impl<'a> BodySource<'a> {
+    pub fn new(body: &'a mut dyn Body) -> Self {
         Self { body, bytes: 0, turn: watch::Sender::new(Turn::Server(Instant::now(), 0)) }
     }
 
@@ -79,7 +79,7 @@ impl<'a, B: Body> BodySource<'a, B> {
     }
 }
 
-impl<B: Body> Source for BodySource<'_, B> {
+impl Source for BodySource<'_> {
     fn next(&mut self) -> NextChunk<'_> {
         Box::pin(async {
             self.turn.send_replace(Turn::Client);

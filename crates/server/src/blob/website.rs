@@ -37,7 +37,7 @@ pub(crate) async fn process(
     state: &State,
     arrival: &Arrival<'_>,
     website: &StaticWebsite,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     context: &mut Context,
     note: &mut Note,
 ) -> Reply {
@@ -57,7 +57,7 @@ async fn serve(
     state: &State,
     arrival: &Arrival<'_>,
     website: &StaticWebsite,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     context: &Context,
     note: &mut Note,
 ) -> Result<Reply, Failure> {

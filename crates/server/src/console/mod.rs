@@ -62,7 +62,7 @@ impl Console {
         Self { state, backends, is_read_only }
     }
 
-    async fn route(&self, head: &Head<'_>, peer: Peer, body: &mut impl Body) -> Reply {
+    async fn route(&self, head: &Head<'_>, peer: Peer, body: &mut dyn Body) -> Reply {
         let (path, query) = split(head.target);
         let Some(call) = path.strip_prefix(API) else {
             return file(head.method, path).into();
@@ -89,7 +89,7 @@ impl Console {
         path: &str,
         query: Option<&str>,
         peer: Peer,
-        body: &mut impl Body,
+        body: &mut dyn Body,
     ) -> Reply {
         if self.is_read_only && !read_only::allows(backend.service, head.method, path, query) {
             return read_only::rejection(self.state.ids.next().to_string()).into();
@@ -100,8 +100,7 @@ impl Console {
         };
         let fields = forwarded(head, &backend.authority);
         let head = Head { method: head.method, target: &target, fields: &fields };
-        // The pipeline's state lives on the heap: this task would otherwise hold it in addition to its own.
-        Box::pin(backend.endpoint.respond(&head, peer, body)).await
+        backend.endpoint.respond(&head, peer, body).await
     }
 
     /// Public facts that the page needs before the first signed request.
@@ -125,7 +124,7 @@ impl Console {
 }
 
 impl Handler for Console {
-    async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut impl Body) -> Reply {
+    async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut dyn Body) -> Reply {
         let head = Head { method: head.method, target: head.target, fields: &head.fields };
         let mut reply = match guard::check_host(&head, &self.state.config.allowed_hosts) {
             Ok(()) => Box::pin(self.route(&head, peer, body)).await,

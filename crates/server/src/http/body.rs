@@ -5,7 +5,7 @@
 
 use std::io;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -14,7 +14,8 @@ use tokio::time::timeout_at;
 
 use super::budget::{Budget, Claim};
 use super::chunked::{ChunkError, Chunked, Progress};
-use super::connection::{Body, Connection, READ_BYTES, Shared};
+use super::connection::{Connection, READ_BYTES, Shared};
+use super::handler::{Body, Reading};
 use super::head::{Framing, RequestHead};
 use super::progress::Deadline;
 use crate::Limits;
@@ -84,6 +85,25 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             claim: None,
             held: Vec::new(),
         }
+    }
+
+    /// The bytes that are left of the body, if all of them are in the buffer, as small bodies are. They need no claim.
+    fn buffered(&self) -> Option<usize> {
+        let left = match (&self.read, self.framing) {
+            (Read::All, _) => 0,
+            (Read::Nothing, Framing::Length(length)) if !self.waiting => length,
+            (Read::Partly(Partly::Length(left)), _) => *left,
+            _ => return None,
+        };
+        let left = usize::try_from(left).ok()?;
+        (left <= self.connection.input.len().min(Limits::BODY_BYTES_FREE)).then_some(left)
+    }
+
+    /// Copies bytes out of the buffer: what is read may be kept longer than the buffer.
+    fn take<T>(&mut self, bytes: usize, copy: impl FnOnce(&[u8]) -> T) -> T {
+        let taken = copy(&self.connection.input[..bytes]);
+        self.connection.input.advance(bytes);
+        taken
     }
 
     /// What is left of it now.
@@ -283,26 +303,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
         }
     }
 
-    async fn collect(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
+    fn collect(&mut self, max: usize) -> Reading<'_, Vec<u8>> {
         // A body rejected by its announced length is still to come and can be dropped; any other failure loses our place.
         if matches!(self.framing, Framing::Length(length) if length > max as u64) {
-            return Err(refused(ErrorCode::RequestBodyTooLarge));
+            return Reading::ready(Err(refused(ErrorCode::RequestBodyTooLarge)));
         }
         // What is larger than all the memory for requests could never be read.
         let all = self.budget.bytes();
         if matches!(self.framing, Framing::Length(length) if length > all as u64) {
-            return Err(larger_than_memory(all));
+            return Reading::ready(Err(larger_than_memory(all)));
         }
-        let body = self.read_all(max.min(all)).await.map_err(|failure| match failure.code {
-            ErrorCode::RequestBodyTooLarge if all < max => larger_than_memory(all),
-            _ => failure,
-        });
-        self.read = if body.is_ok() { Read::All } else { Read::Failed };
-        body
+        if let Some(bytes) = self.buffered() {
+            self.read = Read::All;
+            return Reading::ready(Ok(self.take(bytes, <[u8]>::to_vec)));
+        }
+        Reading::waiting(async move {
+            let body = self.read_all(max.min(all)).await.map_err(|failure| match failure.code {
+                ErrorCode::RequestBodyTooLarge if all < max => larger_than_memory(all),
+                _ => failure,
+            });
+            self.read = if body.is_ok() { Read::All } else { Read::Failed };
+            body
+        })
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        self.next_piece().await
+    fn next(&mut self) -> Reading<'_, Option<Bytes>> {
+        let Some(bytes) = self.buffered() else { return Reading::waiting(self.next_piece()) };
+        self.read = Read::All;
+        let piece = self.take(bytes, Bytes::copy_from_slice);
+        Reading::ready(Ok(Some(piece).filter(|piece| !piece.is_empty())))
     }
 
     fn hold(&mut self, bytes: usize) -> Result<(), Failure> {

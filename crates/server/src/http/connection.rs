@@ -1,9 +1,7 @@
 //! One connection: requests one after the other, each within its bounds, until either side closes.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -18,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::{CHUNK_BYTES, Left, SocketBody};
 use super::budget::{Budget, Claim};
+use super::handler::{Content, Handler, Peer, Reply};
 use super::head::{HeadError, RequestHead, find_head_end};
 use super::idle::{Idle, Interruption, within};
 use super::progress::Deadline;
@@ -33,71 +32,6 @@ const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Maximum bytes that are read and dropped before a connection is closed, so that the client sees the response.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer {
-    /// Its address.
-    pub address: SocketAddr,
-    /// Did it come by TLS?
-    pub is_tls: bool,
-}
-
-/// The body of a request, read on demand: reading it is what sends `100 Continue` to a client that waits.
-pub trait Body: Send {
-    /// The announced length; `None` for a body in chunks.
-    fn length(&self) -> Option<u64>;
-
-    /// Reads the whole body; more than `max` bytes is `RequestBodyTooLarge`.
-    fn collect(&mut self, max: usize) -> impl Future<Output = Result<Vec<u8>, Failure>> + Send;
-
-    /// Reads the next piece of the body; `None` at its end. Holds no more than one window at a time.
-    fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, Failure>> + Send;
-
-    /// Claims memory for what the body is decoded into, until the response is complete.
-    fn hold(&mut self, bytes: usize) -> Result<(), Failure>;
-}
-
-/// Content of a response that is read piece by piece while it is sent.
-pub trait Content: Send {
-    /// The next piece; `None` at the end. An error breaks the connection: the status has been sent already.
-    fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>>;
-
-    /// Is the memory of its pieces bounded elsewhere, for all content together? Otherwise two pieces count against the
-    /// memory of responses in transit.
-    fn is_bounded(&self) -> bool {
-        false
-    }
-}
-
-/// A response, and the content that is streamed after its head.
-#[derive(Default)]
-pub struct Reply {
-    /// Status, header fields and, unless content is streamed, the body.
-    pub response: Response,
-    /// The streamed content, of [`Response::content_length`] bytes.
-    pub content: Option<Box<dyn Content>>,
-}
-
-impl From<Response> for Reply {
-    fn from(response: Response) -> Self {
-        Self { response, content: None }
-    }
-}
-
-/// Responds to requests.
-pub trait Handler: Send + Sync + 'static {
-    /// Handles one request. It may leave the body unread.
-    fn handle(
-        &self,
-        head: &RequestHead<'_>,
-        peer: Peer,
-        body: &mut impl Body,
-    ) -> impl Future<Output = Reply> + Send;
-
-    /// Responds to input that is not a request.
-    fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
-}
 
 /// What connections share.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
 
-use super::connection::Body;
+use super::handler::{Body, Reading};
 
 /// A request body that is in memory already.
 pub struct ReadyBody(pub Bytes);
@@ -14,15 +14,15 @@ impl Body for ReadyBody {
         Some(self.0.len() as u64)
     }
 
-    async fn collect(&mut self, max: usize) -> Result<Vec<u8>, Failure> {
-        if self.0.len() > max {
-            return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
-        }
-        Ok(std::mem::take(&mut self.0).into())
+    fn collect(&mut self, max: usize) -> Reading<'_, Vec<u8>> {
+        Reading::ready(match self.0.len() > max {
+            true => Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd)),
+            false => Ok(std::mem::take(&mut self.0).into()),
+        })
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        Ok(Some(std::mem::take(&mut self.0)).filter(|piece| !piece.is_empty()))
+    fn next(&mut self) -> Reading<'_, Option<Bytes>> {
+        Reading::ready(Ok(Some(std::mem::take(&mut self.0)).filter(|piece| !piece.is_empty())))
     }
 
     fn hold(&mut self, _bytes: usize) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use lazuli_model::{ErrorCode, Failure};
 use lazuli_protocol::http::response::Context;
 use tokio::time::timeout;
 
+use crate::http::BoxFuture;
 use crate::state::State;
 
 impl State {
@@ -39,10 +40,11 @@ impl State {
         work: impl Future<Output = lazuli_service::Result<T>> + Send + 'static,
     ) -> lazuli_service::Result<T> {
         let permit = self.change_permit().await?;
-        let task = tokio::spawn(async move {
+        let work: BoxFuture<'static, _> = Box::pin(async move {
             let _permit = permit;
             work.await
         });
+        let task = tokio::spawn(work);
         task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "catalog change ended without an outcome");
             Err(ErrorCode::InternalError.into())

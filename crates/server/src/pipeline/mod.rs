@@ -38,7 +38,7 @@ use lazuli_service::Grant;
 
 use crate::analytics::{self, Exchange, Record};
 use crate::clock::Stopwatch;
-use crate::http::{Body, Handler, Peer, Reply, RequestHead};
+use crate::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use crate::state::State;
 use crate::{blob, queue, table};
 use finish::{finish, reject};
@@ -94,7 +94,16 @@ impl Endpoint {
     }
 
     /// Responds to a request.
-    pub async fn respond(&self, head: &Head<'_>, peer: Peer, body: &mut impl Body) -> Reply {
+    pub fn respond<'a>(
+        &'a self,
+        head: &'a Head<'a>,
+        peer: Peer,
+        body: &'a mut dyn Body,
+    ) -> BoxFuture<'a, Reply> {
+        Box::pin(self.process(head, peer, body))
+    }
+
+    async fn process(&self, head: &Head<'_>, peer: Peer, body: &mut dyn Body) -> Reply {
         let watch = Stopwatch::start();
         let mut note = Note::new(head);
         let mut context = self.state.context();
@@ -152,7 +161,7 @@ impl Endpoint {
         &self,
         arrival: Arrival<'_>,
         properties: &ServiceProperties,
-        body: &mut impl Body,
+        body: &mut dyn Body,
         context: &mut Context,
         note: &mut Note,
     ) -> Reply {
@@ -292,12 +301,12 @@ impl Endpoint {
 }
 
 impl Handler for Endpoint {
-    async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut impl Body) -> Reply {
+    async fn handle(&self, head: &RequestHead<'_>, peer: Peer, body: &mut dyn Body) -> Reply {
         if matches!(head.method, "GET" | "HEAD") && head.target == HEALTH_PATH {
             return self.health().await.into();
         }
         let head = Head { method: head.method, target: head.target, fields: &head.fields };
-        self.respond(&head, peer, body).await
+        self.process(&head, peer, body).await
     }
 
     fn refuse(&self, failure: &Failure, peer: Peer) -> Response {

@@ -30,7 +30,7 @@ const SMALL_BYTES_MAX: usize = 128 * 1024;
 pub(crate) async fn process(
     state: &State,
     request: &Request<'_>,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     note: &mut Note,
 ) -> Response {
     match run(state, request, body, note).await {
@@ -42,7 +42,7 @@ pub(crate) async fn process(
 async fn run(
     state: &State,
     request: &Request<'_>,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     note: &mut Note,
 ) -> Result<Response, Failure> {
     let Request { head, address, grant, context, .. } = request;

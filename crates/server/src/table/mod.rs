@@ -68,7 +68,7 @@ struct Work<'a> {
 pub(crate) async fn process(
     state: &State,
     request: &Request<'_>,
-    body: &mut impl Body,
+    body: &mut dyn Body,
     note: &mut Note,
 ) -> Response {
     let work = Work { state, request };
@@ -113,7 +113,7 @@ impl Work<'_> {
         Ok(Decoded { kind, table, wanted, intent })
     }
 
-    async fn respond(&self, decoded: Decoded, body: &mut impl Body, note: &mut Note) -> Response {
+    async fn respond(&self, decoded: Decoded, body: &mut dyn Body, note: &mut Note) -> Response {
         let Request { head, context, .. } = self.request;
         let Decoded { kind, table, wanted, intent } = decoded;
         note.kind = kind;
@@ -139,7 +139,7 @@ impl Work<'_> {
         intent: Intent,
         wanted: &ResponseFormat,
         table: Option<&TableName>,
-        body: &mut impl Body,
+        body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Response, Failure> {
         if let Some((kind, key)) = intent.awaited() {
@@ -157,7 +157,7 @@ impl Work<'_> {
     }
 
     /// The operations that speak XML, regardless of the formats that the client accepts.
-    async fn run_xml(&self, body: &mut impl Body, note: &mut Note) -> Response {
+    async fn run_xml(&self, body: &mut dyn Body, note: &mut Note) -> Response {
         let Request { head, address, context, grant, .. } = self.request;
         note.kind = table::kind::of_query(head, address);
         let work = async {
@@ -185,7 +185,7 @@ impl Work<'_> {
     }
 
     /// A batch: a fault of one of its operations is reported inside the response.
-    async fn run_batch(&self, body: &mut impl Body, note: &mut Note) -> Result<Response, Failure> {
+    async fn run_batch(&self, body: &mut dyn Body, note: &mut Note) -> Result<Response, Failure> {
         let Request { head, address, context, grant, .. } = self.request;
         authorize_batch(grant)?;
         let bytes = note.receive(self.read_body(body)).await?;
@@ -262,7 +262,7 @@ impl Work<'_> {
 
     /// Reads a required body: its client must announce its length or use chunks. The server may be configured to accept
     /// more than the service does.
-    async fn read_body(&self, body: &mut impl Body) -> Result<Vec<u8>, Failure> {
+    async fn read_body(&self, body: &mut dyn Body) -> Result<Vec<u8>, Failure> {
         let head: &Head<'_> = &self.request.head;
         if head.get("content-length").is_none() && head.get("transfer-encoding").is_none() {
             return Err(Failure::from(ErrorCode::MissingContentLengthHeader).found_in(Origin::FrontEnd));

@@ -10,7 +10,7 @@ use lazuli_probe::{Request, Signer};
 use lazuli_protocol::Head;
 use lazuli_protocol::http::head::Field;
 use lazuli_server::accounts::GivenAccount;
-use lazuli_server::http::{Body, Peer, ReadyBody};
+use lazuli_server::http::{Body, Peer, Reading, ReadyBody};
 use lazuli_server::{Config, Directory, Endpoint, Limits, State, clock};
 use tokio::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ pub fn endpoint_of(service: Service, engine: Arc<Stuck>, limits: Limits) -> Endp
     Endpoint::new(Arc::new(State::over(engine, directory, config).unwrap()), service)
 }
 
-pub async fn send(endpoint: &Endpoint, request: Request, body: &mut impl Body) -> (u16, Option<ErrorCode>) {
+pub async fn send(endpoint: &Endpoint, request: Request, body: &mut dyn Body) -> (u16, Option<ErrorCode>) {
     let mut request = request.with("x-ms-version", "2021-08-06").with("Host", "127.0.0.1");
     Signer::development(endpoint.service()).sign(&mut request, clock::now());
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
@@ -60,14 +60,16 @@ impl Body for Slow {
         Some(self.0 as u64)
     }
 
-    async fn collect(&mut self, _: usize) -> Result<Vec<u8>, Failure> {
+    fn collect(&mut self, _: usize) -> Reading<'_, Vec<u8>> {
         unreachable!("uploads are streamed")
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
-        tokio::time::advance(Duration::from_secs(20)).await;
-        self.0 = self.0.saturating_sub(1);
-        Ok(Some(Bytes::from_static(b"x")).filter(|_| self.0 > 0))
+    fn next(&mut self) -> Reading<'_, Option<Bytes>> {
+        Reading::waiting(async {
+            tokio::time::advance(Duration::from_secs(20)).await;
+            self.0 = self.0.saturating_sub(1);
+            Ok(Some(Bytes::from_static(b"x")).filter(|_| self.0 > 0))
+        })
     }
 
     fn hold(&mut self, _: usize) -> Result<(), Failure> {

@@ -7,7 +7,7 @@
 //! gets there.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use lazuli_engine::content::{CHUNK_BYTES_MAX, Content, ContentReader};
@@ -24,8 +24,8 @@ use super::segment::{Part, Segment};
 use crate::Result;
 use crate::stream::{NextChunk, Source};
 
-/// Zeros for ranges that were never written.
-static ZEROS: [u8; CHUNK_BYTES_MAX] = [0; CHUNK_BYTES_MAX];
+/// Zeros for ranges that were never written. Allocated on first use: a constant would be part of the binary.
+static ZEROS: LazyLock<Bytes> = LazyLock::new(|| vec![0; CHUNK_BYTES_MAX].into());
 
 /// Runs of an append blob read together.
 const RUNS_MAX: usize = 8;
@@ -183,7 +183,7 @@ impl Reader {
                 if now < length {
                     self.runs.push_front(rest(Part::Zeros(all)));
                 }
-                Bytes::from_static(&ZEROS[..now as usize])
+                ZEROS.slice(..now as usize)
             }
         };
         (!bytes.is_empty()).then_some(bytes)
