@@ -32,6 +32,15 @@ def test_debug_information_is_in_a_file_that_the_binary_names(packages, director
     assert (directory / "link").read_bytes().startswith(b"lazuli.debug\0")
 
 
+def test_a_binary_that_is_too_large_is_rejected(packages, directory):
+    assert packages.binary.stat().st_size < 20_000_000
+    (directory / "padding").write_bytes(bytes(20_000_000))
+    run("objcopy", "--add-section", f".padding={directory / 'padding'}", "/bin/true", directory / "large")
+    shown = run(ROOT / "packaging" / "build-binary", directory / "out", "--from", directory / "large", code=1)
+    assert "must have less than 20000000" in shown, shown
+    assert not any((directory / "out").iterdir())
+
+
 def test_packages_have_the_same_bytes_when_they_are_built_twice(packages, directory):
     # Any binary will do, and a small one is fast.
     small = directory / "small"
