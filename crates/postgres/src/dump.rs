@@ -3,6 +3,7 @@
 //! A database that is being filled has a mark, which prevents servers from using it until it is complete.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use lazuli_engine::{
@@ -10,7 +11,7 @@ use lazuli_engine::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::engine::{Core, OpenError, OpenFuture, Postgres, incomplete};
+use crate::engine::{Core, OpenError, Postgres, incomplete};
 use crate::key;
 use crate::outcome::{Failure, failure};
 use crate::read::Cursor;
@@ -114,6 +115,9 @@ impl Dump for Snapshot {
         Box::pin(self.some(bytes_max))
     }
 }
+
+/// Work on a database that is being opened. It is on the heap, so that this crate compiles it, and not each caller.
+pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, OpenError>> + Send>>;
 
 /// A database that is being filled.
 pub struct Filler {

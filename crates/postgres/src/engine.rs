@@ -2,7 +2,6 @@
 //! module of their own.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use tokio_postgres::Row as PgRow;
 use tokio_postgres::types::ToSql;
 
 use crate::content::{ChunkContent, StreamLedger, in_objects};
-use crate::dump::FILLING;
+use crate::dump::{FILLING, OpenFuture};
 use crate::key;
 use crate::outcome::Failure;
 use crate::pool::{Pool, pause};
@@ -58,9 +57,6 @@ pub struct Postgres {
     content: ChunkContent,
     caretaker: AbortHandle,
 }
-
-/// Work on a database that is being opened. It is on the heap, so that this crate compiles it, and not each caller.
-pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, OpenError>> + Send>>;
 
 /// State that all parts of the engine share.
 pub struct Core {

@@ -26,7 +26,7 @@ mod turns;
 mod url;
 mod version;
 
-pub use dump::Filler;
-pub use engine::{OpenError, OpenFuture, Postgres};
+pub use dump::{Filler, OpenFuture};
+pub use engine::{OpenError, Postgres};
 pub use schema::{Flavour, SCHEMA_VERSION};
 pub use url::{PostgresUrl, Reads};
