@@ -4,7 +4,7 @@
 //! under another key is noticed too. The version comes last, so that all but the last few bytes can be prepared before
 //! the commit that decides it.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Error, Version};
 
 const VERSION_BYTES: usize = 8;
@@ -23,18 +23,26 @@ pub struct Cell {
 /// A value on its way into the store, before its version is known.
 #[derive(Debug)]
 pub struct CellBuilder {
-    bytes: Vec<u8>,
+    bytes: BytesMut,
     crc: crc32fast::Hasher,
 }
 
 impl CellBuilder {
     /// Prepares `value` to be stored under `key`.
     pub fn new(key: &[u8], value: &[u8]) -> Self {
-        let mut bytes = Vec::with_capacity(value.len() + SEAL_BYTES);
-        bytes.extend_from_slice(value);
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(key);
-        crc.update(value);
+        Self { bytes: with_room(value), crc: crc_of(key, value) }
+    }
+
+    /// The same, in the memory of the value if nobody else uses it and it has room for the rest, but not much more.
+    pub fn of(key: &[u8], value: Bytes) -> Self {
+        let crc = crc_of(key, &value);
+        let bytes = match value.try_into_mut() {
+            Ok(own) if (SEAL_BYTES..=SEAL_BYTES + own.len() / 8).contains(&(own.capacity() - own.len())) => {
+                own
+            }
+            Ok(own) => with_room(&own),
+            Err(shared) => with_room(&shared),
+        };
         Self { bytes, crc }
     }
 
@@ -45,8 +53,21 @@ impl CellBuilder {
         crc.update(&version);
         bytes.extend_from_slice(&version);
         bytes.extend_from_slice(&crc.finalize().to_be_bytes());
-        Bytes::from(bytes)
+        bytes.freeze()
     }
+}
+
+fn with_room(value: &[u8]) -> BytesMut {
+    let mut bytes = BytesMut::with_capacity(value.len() + SEAL_BYTES);
+    bytes.extend_from_slice(value);
+    bytes
+}
+
+fn crc_of(key: &[u8], value: &[u8]) -> crc32fast::Hasher {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(key);
+    crc.update(value);
+    crc
 }
 
 /// The bytes to store for `value` under `key`.
@@ -98,6 +119,25 @@ mod tests {
             assert_eq!((cell.version, &*cell.value), (Version(9), value));
             assert_eq!(cell.value.as_ptr(), stored.as_ptr(), "nothing is copied");
         }
+    }
+
+    #[test]
+    fn a_value_with_room_is_sealed_where_it_is() {
+        let value = |room| {
+            let mut value = Vec::with_capacity(4096 + room);
+            value.resize(4096, 7);
+            Bytes::from(value)
+        };
+        for (room, is_same) in [(0, false), (SEAL_BYTES, true), (SEAL_BYTES + 100, true), (4096, false)] {
+            let value = value(room);
+            let place = value.as_ptr();
+            let stored = CellBuilder::of(b"key", value).seal(Version(9));
+            assert_eq!(stored, seal(b"key", &[7; 4096], Version(9)));
+            assert_eq!(stored.as_ptr() == place, is_same, "{room}");
+        }
+        let shared = value(SEAL_BYTES);
+        let stored = CellBuilder::of(b"key", shared.clone()).seal(Version(9));
+        assert_eq!((stored, shared.len()), (seal(b"key", &[7; 4096], Version(9)), 4096));
     }
 
     #[test]

@@ -207,7 +207,8 @@ impl Intent {
         let state = match decision.next {
             Next::Put(value) => {
                 check_value(value.len())?;
-                let stored = self.draft.unwrap_or_else(|| CellBuilder::new(&self.key, &value)).seal(version);
+                let draft = self.draft.unwrap_or_else(|| CellBuilder::of(&self.key, value));
+                let stored = draft.seal(version);
                 let cell = Cell { version, value: cell::value_of(&stored) };
                 Some((stored, cell))
             }
