@@ -61,7 +61,7 @@ pub const ERASE_ROWS_MAX: usize = 1000;
 pub const ERASE_TABLES_MAX: usize = 1024;
 
 /// Ranges of a scan that are read like single rows, if each is one.
-pub const INLINE_POINTS_MAX: usize = 8;
+pub const INLINE_POINTS_MAX: usize = 32;
 
 /// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
 /// waits for the disk.

@@ -1,11 +1,12 @@
 //! Find Blobs by Tags, in one container or in all containers of an account.
 //!
-//! A search reads the rows of one tag in the index, and the head of each blob that they name. So its cost is
-//! proportional to the results of the most selective comparison, plus one look-up for each container.
+//! A search reads the rows of one tag in the index, and the heads of the blobs that they name, many at a time. So its cost
+//! is proportional to the results of the most selective comparison, plus one look-up for each container.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use lazuli_engine::{Row, Scan, Verdict};
+use lazuli_engine::{Bound, KeyPosition, KeyRange, Row, Scan, Verdict};
 use lazuli_model::Service;
 use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{FindBlobs, FoundBlob, FoundPage, FoundPosition};
@@ -13,7 +14,9 @@ use lazuli_model::blob::{ContainerName, Outcome, Tags};
 
 use super::key::{self, Span};
 use crate::blob::core::{At, Core, tables_in, tables_of};
-use crate::blob::keyspace::Tables;
+use crate::blob::keyspace::{HEAD, Tables};
+use crate::blob::order::compare;
+use crate::blob::record::Head;
 use crate::catalog::Name;
 use crate::{Result, keyspace};
 
@@ -21,6 +24,8 @@ use crate::{Result, keyspace};
 const ROWS_MAX: usize = 256;
 /// Maximum containers looked up at a time.
 const CONTAINERS_MAX: usize = 256;
+/// Maximum heads read at a time. They may hold small content.
+const HEADS_MAX: usize = 32;
 
 /// A search under way.
 struct Search<'a> {
@@ -107,10 +112,13 @@ impl Search<'_> {
                 judge: Box::new(|_| Ok(Verdict::Keep)),
             };
             let page = self.core.engine().scan(scan).await?;
-            for row in page.rows {
-                self.take(container, tables, &row).await?;
-                if self.is_done() {
-                    return Ok(());
+            for rows in page.rows.chunks(HEADS_MAX) {
+                let tags = self.tags_of(tables, rows).await?;
+                for row in rows {
+                    self.take(container, tables, row, &tags)?;
+                    if self.is_done() {
+                        return Ok(());
+                    }
                 }
             }
             let Some(next) = page.next else { return Ok(()) };
@@ -122,15 +130,54 @@ impl Search<'_> {
         }
     }
 
+    /// The tags of the blobs that rows of the index name, by the names of the blobs.
+    async fn tags_of(&self, tables: Tables, rows: &[Row]) -> Result<HashMap<Box<str>, Tags>> {
+        let mut blobs: Vec<&str> = rows.iter().filter_map(|row| Some(key::parse(&row.row)?.2)).collect();
+        // A blob can have several values of a tag in the index, one of which is current.
+        blobs.sort_unstable_by(|one, other| compare(one, other));
+        blobs.dedup();
+        let head = |blob: &str| {
+            let place = KeyPosition { partition: blob.into(), row: HEAD.into() };
+            KeyRange { start: Bound::Included(place.clone()), end: Bound::Included(place) }
+        };
+        let mut ranges: Vec<KeyRange> = blobs.into_iter().map(head).collect();
+        let mut found = HashMap::with_capacity(ranges.len());
+        while !ranges.is_empty() {
+            let scan = Scan {
+                table: tables.blobs,
+                ranges: ranges.clone(),
+                rows_max: HEADS_MAX,
+                bytes_max: usize::MAX,
+                judge: Box::new(|_| Ok(Verdict::Keep)),
+            };
+            let page = self.core.engine().scan(scan).await?;
+            for row in page.rows {
+                if let Some(blob) = Head::decode(&row.value)?.blob {
+                    found.insert(row.partition, blob.tags);
+                }
+            }
+            // An engine may return fewer rows than it was asked for.
+            let done = page.next.map_or(ranges.len(), |next| {
+                ranges.iter().take_while(|range| range.start != Bound::Included(next.clone())).count()
+            });
+            ranges.drain(..done);
+        }
+        Ok(found)
+    }
+
     /// Returns the blob that a row of the index names, if the blob still has the tag and matches.
-    async fn take(&mut self, container: &str, tables: Tables, row: &Row) -> Result<()> {
+    fn take(
+        &mut self,
+        container: &str,
+        tables: Tables,
+        row: &Row,
+        found: &HashMap<Box<str>, Tags>,
+    ) -> Result<()> {
         let Some((name, value, blob)) = key::parse(&row.row) else { return Ok(()) };
-        let at = At::new(tables, blob);
-        let tags = self.core.head(&at).await?.and_then(|head| head.blob).map(|blob| blob.tags);
-        match tags {
+        match found.get(blob) {
             Some(tags) if tags.get(name) == Some(value) => {
-                if self.find.query.matches(&tags) {
-                    let tags = self.shown(&tags)?;
+                if self.find.query.matches(tags) {
+                    let tags = self.shown(tags)?;
                     let found = FoundBlob { container: container.into(), blob: blob.into(), tags };
                     let value = Some(value.to_owned());
                     let position = FoundPosition { container: container.into(), value, blob: blob.into() };
@@ -143,7 +190,7 @@ impl Search<'_> {
                 }
             }
             // The row is out of date.
-            _ => self.core.retire(&at, vec![(name.into(), value.into())]),
+            _ => self.core.retire(&At::new(tables, blob), vec![(name.into(), value.into())]),
         }
         Ok(())
     }
