@@ -1,16 +1,20 @@
 //! The checksums of blob content: MD5 and CRC-64/NVME, folded while bytes stream by.
 //!
-//! Only the checksums that a request needs are computed: MD5 costs about twenty times as much as CRC-64. Nothing here does
-//! I/O or keeps bytes.
+//! Only the checksums that a request needs are computed: MD5 costs about twenty times as much as CRC-64. Uploads that
+//! compute it at the same time share the work through [`Lanes`]. Nothing here does I/O or keeps bytes.
 
+mod lanes;
+mod md5;
 pub mod structured;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use lazuli_model::blob::properties::Md5;
 use lazuli_model::blob::write::{Crc64, Digested, Digests};
 use lazuli_model::{ErrorCode, Failure};
-use md5::Digest as _;
+
+pub use lanes::Lanes;
 
 /// Incremental checksums: every chunk of bytes updates them.
 #[derive(Clone, Default)]
@@ -22,7 +26,10 @@ pub struct Fold {
 impl Fold {
     /// Begins the checksums that are needed.
     pub fn new(needed: Digests) -> Self {
-        Self { md5: needed.md5.then(md5::Md5::new), crc64: needed.crc64.then(crc64fast_nvme::Digest::new) }
+        Self {
+            md5: needed.md5.then(md5::Md5::default),
+            crc64: needed.crc64.then(crc64fast_nvme::Digest::new),
+        }
     }
 
     /// Is there nothing to compute?
@@ -40,10 +47,18 @@ impl Fold {
         }
     }
 
+    /// Takes the next bytes. Waits for a moment while other threads compute MD5, and shares the work with them.
+    pub fn update_shared(&mut self, chunks: &[Bytes], lanes: &Lanes) {
+        self.md5 = self.md5.take().map(|md5| lanes.update(md5, chunks));
+        if let Some(crc64) = &mut self.crc64 {
+            chunks.iter().for_each(|chunk| crc64.write(chunk));
+        }
+    }
+
     /// The checksums of all bytes so far.
     pub fn finish(self) -> Digested {
         Digested {
-            md5: self.md5.map(|md5| md5.finalize().into()),
+            md5: self.md5.map(md5::Md5::finish),
             crc64: self.crc64.map(|crc64| crc64.sum64().to_le_bytes()),
         }
     }
@@ -147,6 +162,10 @@ mod tests {
                 fold.update(chunk);
             }
             prop_assert_eq!(fold.finish(), digest(&bytes, BOTH));
+            let chunks: Vec<Bytes> = bytes.chunks(cut + 1).map(Bytes::copy_from_slice).collect();
+            let mut shared = Fold::new(BOTH);
+            shared.update_shared(&chunks, &Lanes::default());
+            prop_assert_eq!(shared.finish(), digest(&bytes, BOTH));
         }
     }
 }

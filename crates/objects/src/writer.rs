@@ -88,7 +88,7 @@ impl ObjectWriter {
     async fn see(&mut self, bytes: Bytes) -> Result<Bytes> {
         let Some(mut fold) = self.fold.take() else { return Ok(bytes) };
         let seen = spawn_blocking(move || {
-            fold(&bytes);
+            fold(std::slice::from_ref(&bytes));
             (fold, bytes)
         });
         let (fold, bytes) = seen.await.map_err(|e| Error::Unavailable(format!("a fold panicked: {e}")))?;

@@ -203,7 +203,7 @@ struct Writer {
 impl Writer {
     fn take(&mut self, mut bytes: Bytes) {
         if let Some(fold) = &mut self.fold {
-            fold(&bytes);
+            fold(std::slice::from_ref(&bytes));
         }
         while !bytes.is_empty() {
             if self.pieces.last().is_none_or(|open| open.bytes.len() == PIECE_BYTES_MAX as usize) {

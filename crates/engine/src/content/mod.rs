@@ -43,8 +43,9 @@ pub use units::{Units, units_of};
 
 use crate::EngineFuture;
 
-/// Sees all bytes of an upload, in order, on a thread that may compute: the place for hashes of the whole.
-pub type Fold = Box<dyn FnMut(&[u8]) + Send>;
+/// Sees all bytes of an upload, in order, some chunks at a time, on a thread that may compute: the place for hashes of the
+/// whole.
+pub type Fold = Box<dyn FnMut(&[Bytes]) + Send>;
 
 /// Where large content lives.
 pub trait Content: Send + Sync + 'static {

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lazuli_digest::Lanes;
 use lazuli_engine::content::Content;
 use lazuli_engine::{Clock, Engine, Row};
 use lazuli_model::blob::{BlobName, ContainerName};
@@ -78,6 +79,8 @@ pub struct Core {
     pub counters: Counters,
     pub folds: Folds,
     pub appends: Appends,
+    /// Where uploads compute MD5.
+    pub lanes: Arc<Lanes>,
     /// Reads to record.
     pub reads: Reads,
     /// Events to deliver, if events are enabled.
@@ -200,7 +203,8 @@ pub fn tables_of(live: &Live) -> Result<Tables> {
 
 /// The engine tables in the record of a container.
 pub fn tables_in(record: &ContainerRecord) -> Result<Tables> {
-    let ids: Vec<_> = record.ids().collect();
-    let wrong = || lazuli_engine::Error::Corrupt("a container has a wrong number of tables".into());
-    Ok(Tables::of(&ids).ok_or_else(wrong)?)
+    let [staged, tags] = record.more[..] else {
+        return Err(lazuli_engine::Error::Corrupt("a container has a wrong number of tables".into()).into());
+    };
+    Ok(Tables { blobs: record.id, staged, tags })
 }

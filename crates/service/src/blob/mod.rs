@@ -108,6 +108,7 @@ impl Blobs {
             counters: Default::default(),
             folds: Default::default(),
             appends: Default::default(),
+            lanes: Default::default(),
             reads: Default::default(),
             outbox: Outbox::new(options.events.clone()),
             options,

@@ -151,9 +151,10 @@ impl Core {
         fold: Fold,
     ) -> Result<(UploadedContent, Digested)> {
         let shared = Arc::new(Mutex::new(fold));
-        let folding = shared.clone();
-        let fold: lazuli_engine::content::Fold =
-            Box::new(move |bytes| folding.lock().unwrap_or_else(PoisonError::into_inner).update(bytes));
+        let (folding, lanes) = (shared.clone(), self.lanes.clone());
+        let fold: lazuli_engine::content::Fold = Box::new(move |chunks| {
+            folding.lock().unwrap_or_else(PoisonError::into_inner).update_shared(chunks, &lanes);
+        });
         let mut writer = self.content.begin(Some(length), Some(fold));
         let mut left = length;
         while let Some(bytes) = source.next().await? {

@@ -186,11 +186,9 @@ impl Worker {
             let bytes: u64 = now.iter().map(|chunk| chunk.len() as u64).sum();
             left -= bytes;
             self.expected = self.expected.map(|expected| expected.saturating_sub(bytes));
-            for chunk in &now {
-                open.summing.add(chunk);
-                if let Some(fold) = &mut self.fold {
-                    fold(chunk);
-                }
+            now.iter().for_each(|chunk| open.summing.add(chunk));
+            if let Some(fold) = &mut self.fold {
+                fold(&now);
             }
             if open.summing.bytes() == u64::from(open.capacity) || (is_last && left == 0) {
                 self.end_piece(open, &now)?;

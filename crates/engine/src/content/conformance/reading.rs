@@ -126,7 +126,7 @@ pub async fn a_fold_sees_every_byte_in_order(factory: &impl Factory) {
     for part in [10_000, 300_000, 2_000_000] {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&seen);
-        let fold = Box::new(move |bytes: &[u8]| sink.lock().expect("no panic").extend_from_slice(bytes));
+        let fold = Box::new(move |chunks: &[Bytes]| sink.lock().expect("no panic").extend(chunks.concat()));
         let mut writer = content.begin(None, Some(fold));
         for from in (0..bytes.len()).step_by(part) {
             writer
