@@ -81,7 +81,7 @@ impl Work<'_> {
             BlobAction::PutBlockFromUrl(..) => (Some(OperationKind::PutBlock), TagOption::Replace),
             BlobAction::AppendBlockFromUrl(..) => (Some(OperationKind::AppendBlock), TagOption::Replace),
             BlobAction::PutPageFromUrl(..) => (Some(OperationKind::PutPage), TagOption::Replace),
-            // It needs the differences between two snapshots of the source.
+            BlobAction::IncrementalCopy(_) => (None, TagOption::Replace),
             _ => return Err(ErrorCode::NotImplemented.into()),
         };
         Ok(Supply::Remote(Box::new(Away {
@@ -92,7 +92,10 @@ impl Work<'_> {
             conditions: conditions_of(&self.request.head),
             range: source.range,
             limit: limit.map(|kind| (kind, version)),
-            is_copy: matches!(&request.action, BlobAction::Copy(copy) if !copy.is_sync),
+            is_copy: match &request.action {
+                BlobAction::Copy(copy) => !copy.is_sync,
+                action => matches!(action, BlobAction::IncrementalCopy(_)),
+            },
             copies_tags: tags == TagOption::Copy,
         })))
     }

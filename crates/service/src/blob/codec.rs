@@ -17,10 +17,18 @@ pub fn corrupt(what: &str) -> Error {
 #[derive(Default)]
 pub struct Encoder(Vec<u8>);
 
+/// Room that an engine may need behind a record, so that it can store the record without copying it.
+const SPARE_BYTES: usize = 16;
+
 impl Encoder {
     /// A record that starts with these bytes.
     pub fn starting_with(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
+    }
+
+    /// A record of about this many bytes.
+    pub fn for_record(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes + SPARE_BYTES))
     }
 
     /// Seven bits per byte, the lowest first.
@@ -65,6 +73,16 @@ impl Encoder {
             encoded.number(length as u64);
             self.0.splice(start..=start, encoded.0);
         }
+        self
+    }
+
+    /// A field whose length is known: its value is written once and does not move.
+    pub fn field_of(&mut self, tag: u8, length: usize, write: impl FnOnce(&mut Encoder)) -> &mut Self {
+        self.0.push(tag);
+        self.number(length as u64);
+        let start = self.0.len();
+        write(self);
+        debug_assert_eq!(self.0.len() - start, length, "the length of field {tag}");
         self
     }
 

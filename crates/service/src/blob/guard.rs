@@ -56,6 +56,11 @@ impl Guard {
         Self { creates_only: access::blob::creates_only(grant, kind), ..Self::of(request, clock) }
     }
 
+    /// Does the request name nothing that the blob must be or have?
+    pub fn is_unconditional(&self) -> bool {
+        !self.creates_only && self.lease.is_none() && self.conditions == Conditions::default()
+    }
+
     /// The time for checking leases.
     pub fn now(&self) -> DateTime {
         time(self.clock.ticks())

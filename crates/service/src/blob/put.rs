@@ -41,18 +41,32 @@ impl Core {
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::creating(grant, &request, OperationKind::PutBlob, self.clock());
-        // A request that cannot succeed is rejected before its body is read.
-        let head = self.head(&at).await?;
-        guard.create(head.as_ref().and_then(|head| head.blob.as_ref()))?;
         let mut needed = body;
         needed.needed.md5 = true;
-        let received = self.receive(&at, source, &needed).await?;
+        let received = if guard.is_unconditional() && body.length <= self.content.inline_max() as u64 {
+            // The commit checks everything, and will hardly fail. Reading the head before it would cost more than the body.
+            match self.receive(&at, source, &needed).await {
+                Ok(received) => received,
+                // The state of the blob is checked first.
+                Err(error) => return Err(self.may_create(&at, &guard).await.err().unwrap_or(error)),
+            }
+        } else {
+            // A request that cannot succeed is rejected before its body is read.
+            self.may_create(&at, &guard).await?;
+            self.receive(&at, source, &needed).await?
+        };
         self.still_there(&grant.home, &request.container, &at).await?;
         let mut revision = settled(BlobKind::Block, settings, &request);
         revision.headers.content_md5 = revision.headers.content_md5.or(received.digested.md5.map(Into::into));
         let digested = received.digested;
         let written = self.put_received(&at, guard, OperationKind::PutBlob, revision, received).await?;
         Ok(Outcome::Created(Box::new(Written { digested, ..written })))
+    }
+
+    /// Checks a write that creates a blob or replaces it, on the blob as it is now.
+    async fn may_create(&self, at: &At, guard: &Guard) -> Result<()> {
+        let head = self.head(at).await?;
+        guard.create(head.as_ref().and_then(|head| head.blob.as_ref())).map(drop)
     }
 
     /// Names content that was received as the whole content of a blob.

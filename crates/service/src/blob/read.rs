@@ -141,7 +141,7 @@ pub fn shown(revision: Revision, which: Which, now: DateTime, tracks_access: boo
         metadata: revision.metadata,
         tier: (is_block || !revision.tier.is_inferred).then_some(revision.tier),
         lease: (which == Which::Current).then(|| Lease::view(revision.lease.as_ref(), now)),
-        copy: revision.copy,
+        copy: revision.copy.map(|copy| *copy),
         sequence_number: (revision.kind == BlobKind::Page).then_some(revision.sequence_number),
         committed_blocks: (revision.kind == BlobKind::Append).then_some(revision.appends),
         is_sealed: revision.is_sealed,

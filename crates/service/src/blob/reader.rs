@@ -16,10 +16,10 @@ use lazuli_model::blob::limits::PAGE_BYTES;
 
 use super::core::{At, Core};
 use super::keyspace::{self, Generation, Slot};
-use super::page::cell::{CELL_BYTES, CELL_PAGES, Cell};
+use super::page::cell::Cell;
 use super::page::scan::read_cells;
 use super::pins::Pin;
-use super::record::{Named, Pages, Stored};
+use super::record::{Grid, Named, Pages, Stored};
 use super::segment::{Part, Segment};
 use crate::Result;
 use crate::stream::{NextChunk, Source};
@@ -243,24 +243,28 @@ impl Reader {
 
     /// Loads some cells. Whatever has no row reads as zeros.
     async fn load_pages(&mut self, pages: &Pages) -> Result<()> {
-        let cell_of = |offset: u64| u32::try_from(offset / CELL_BYTES).unwrap_or(u32::MAX);
-        let (first, last) = (cell_of(self.offset), cell_of(self.end.saturating_sub(1)));
+        let grid = pages.grid;
+        let (first, last) = (grid.cell_of(self.offset), grid.cell_of(self.end.saturating_sub(1)));
         let found = read_cells(&*self.engine, &self.at, pages, first, last).await?;
-        let until = found.next.map_or(self.end, |next| u64::from(next) * CELL_BYTES);
-        self.take_cells(&found.cells, until);
+        let until = found.next.map_or(self.end, |next| grid.start_of(next));
+        self.take_cells(grid, &found.cells, until);
         Ok(())
     }
 
     /// Plans reads of cells, and zeros between them, up to an offset.
-    fn take_cells(&mut self, cells: &[(u32, Cell)], until: u64) {
+    fn take_cells(&mut self, grid: Grid, cells: &[(u32, Cell)], until: u64) {
         let mut planned = self.offset;
         for (cell, merged) in cells {
-            let start = u64::from(*cell) * CELL_BYTES;
+            let start = grid.start_of(*cell);
             if planned < start {
                 self.plan(&[Part::Zeros(start - planned)], planned);
             }
+            if merged.written() == grid.whole() {
+                planned = self.plan(&[Part::Bytes(merged.bytes())], start);
+                continue;
+            }
             let page = |n| merged.page_at(n).map_or(Part::Zeros(PAGE_BYTES), Part::Bytes);
-            let parts: Vec<Part> = (0..CELL_PAGES).map(page).collect();
+            let parts: Vec<Part> = (0..grid.cell_pages()).map(page).collect();
             planned = self.plan(&parts, start);
         }
         if planned < until {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lazuli_model::blob::copy::{CopySource, CopyStatus};
 use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::{BlobKind, Outcome};
-use lazuli_model::{ErrorCode, Guid};
+use lazuli_model::{DateTime, ErrorCode, Guid};
 use lazuli_service::blob::{Fetch, Opener, Opening, Remote, Supply};
 use lazuli_service::stream::{NextChunk, Source};
 
@@ -15,7 +15,7 @@ use crate::world::World;
 const PIECE: usize = 64 * 1024;
 
 /// Another server. A URL describes its resource: `http://h/KIND/LENGTH`, and `/changing` if it changes whenever it is
-/// opened again.
+/// opened again. A query `?N` stands for a snapshot.
 pub struct Elsewhere;
 
 /// A resource there.
@@ -40,11 +40,12 @@ impl Opener for There {
 }
 
 fn remote(url: &str) -> Remote {
-    let mut parts = url.split('/').skip(3);
+    let (path, snapshot) = url.split_once('?').unwrap_or((url, "1"));
+    let mut parts = path.split('/').skip(3);
     let kind = BlobKind::parse(parts.next().unwrap()).unwrap();
     let length = parts.next().unwrap().parse().unwrap();
     Remote {
-        body: Box::new(Pieces(content(kind, length).into())),
+        body: Box::new(Pieces(content_of(kind, length, snapshot.parse().unwrap()).into())),
         length: length as u64,
         kind,
         etag: Some("\"1\"".into()),
@@ -59,9 +60,13 @@ fn remote(url: &str) -> Remote {
 
 /// The content of a resource. Most of a page blob is zeros.
 fn content(kind: BlobKind, length: usize) -> Vec<u8> {
+    content_of(kind, length, 1)
+}
+
+fn content_of(kind: BlobKind, length: usize, snapshot: u64) -> Vec<u8> {
     match kind {
-        BlobKind::Page => [vec![0; length - 1024], bytes_of(1, 1024).to_vec()].concat(),
-        _ => bytes_of(1, length).to_vec(),
+        BlobKind::Page => [vec![0; length - 1024], bytes_of(snapshot, 1024).to_vec()].concat(),
+        _ => bytes_of(snapshot, length).to_vec(),
     }
 }
 
@@ -137,4 +142,47 @@ async fn copies_fail_with_their_source_and_can_be_aborted() {
     assert!(copies.round().await.unwrap());
     assert_eq!(status(&world, "aborted").await.0, CopyStatus::Aborted);
     assert_eq!(world.read("aborted").await.unwrap().len(), 0);
+}
+
+/// Snapshots of another server arrive as snapshots of the destination, in order and from one blob only.
+#[tokio::test]
+async fn incremental_copies_from_another_server() {
+    let kind = BlobKind::Page;
+    for length in [16 * 1024, 2 * 1024 * 1024] {
+        let mut world = World::new().await;
+        let mut made = Vec::new();
+        for snapshot in 1..=3 {
+            world.pass(1);
+            let url = format!("http://h/PageBlob/{length}?{snapshot}");
+            let time = DateTime::from_ticks(snapshot).unwrap();
+            let from = CopySource { url: url.clone(), ..source("ignored", Revision::Snapshot(time)) };
+            let action = BlobAction::IncrementalCopy(Box::new(from));
+            let done = world.run_with(blob("copy", action), Supply::Remote(Box::new(There(url)))).await;
+            assert!(matches!(done, Ok(Outcome::Copied { .. })), "{done:?}");
+            while world.blobs.remote_copies().round().await.unwrap() {}
+            let copy = world.properties("copy").await.unwrap().copy.unwrap();
+            assert_eq!(copy.status, CopyStatus::Success);
+            made.push(Revision::Snapshot(copy.destination_snapshot.unwrap()));
+        }
+        world.settle().await;
+        for (snapshot, made) in (1..).zip(&made) {
+            let found = world.read_of("copy", *made).await.unwrap();
+            assert!(found == content_of(kind, length, snapshot), "{length}: snapshot {snapshot}");
+        }
+        let earlier = CopySource {
+            url: format!("http://h/PageBlob/{length}?2"),
+            ..source("ignored", Revision::Snapshot(DateTime::from_ticks(2).unwrap()))
+        };
+        let other = CopySource { url: format!("http://h/PageBlob/{length}/x?9"), ..earlier.clone() };
+        let block = CopySource { url: "http://h/BlockBlob/512?9".into(), ..earlier.clone() };
+        for (from, expected) in [
+            (earlier, ErrorCode::IncrementalCopyOfEarlierSnapshotNotAllowed),
+            (other, ErrorCode::IncrementalCopyBlobMismatch),
+            (block, ErrorCode::InvalidSourceBlobType),
+        ] {
+            let supply = Supply::Remote(Box::new(There(from.url.clone())));
+            let action = BlobAction::IncrementalCopy(Box::new(from));
+            assert_eq!(world.run_with(blob("copy", action), supply).await, Err(expected));
+        }
+    }
 }

@@ -118,7 +118,7 @@ impl Core {
                 TagOption::Copy => source.tags.clone(),
             },
             tier: chosen(copy.tier),
-            copy: Some(info),
+            copy: Some(Box::new(info)),
             encryption: request.encryption.view(),
             immutability: copy.immutability.policy,
             legal_hold: copy.immutability.legal_hold.unwrap_or_default(),
@@ -195,7 +195,7 @@ impl Core {
         let Plan { at, guard, id, kind, mut revision } = plan;
         let is_remote = task.remote.is_some();
         revision.size = 0;
-        revision.copying = Some(task);
+        revision.copying = Some(Box::new(task));
         if let Some(info) = &mut revision.copy {
             info.status = CopyStatus::Pending;
             info.copied = 0;

@@ -124,7 +124,7 @@ impl Core {
         let kind = OperationKind::PutPageFromUrl;
         let write = PageWrite { kind, guard: Guard::of(&request, self.clock()), span, sequence };
         let unmet = |error| unmet_by_target(error, &request.conditions, false);
-        self.may_write(&at, &write).await.map_err(unmet)?;
+        let target = self.may_write(&at, &write).await.map_err(unmet)?;
         let fits = |length: u64| {
             if length == span.length { Ok(()) } else { Err(ErrorCode::InvalidPageRange) }
         };
@@ -144,7 +144,7 @@ impl Core {
         };
         self.still_there(&grant.home, &request.container, &at).await?;
         let body = Body { length: span.length, expected: source.expected, needed: digests };
-        self.put_pages(&at, write, &body, bytes).await.map_err(unmet)
+        self.put_pages(&at, write, target, &body, bytes).await.map_err(unmet)
     }
 
     /// Receives the bytes of a source.

@@ -70,7 +70,7 @@ struct Landed {
 
 impl Remote {
     /// The source as a state, without its content.
-    fn revision(&self) -> Revision {
+    pub(in crate::blob) fn revision(&self) -> Revision {
         Revision {
             size: self.length,
             headers: self.headers.clone(),
@@ -125,8 +125,13 @@ impl Core {
     pub(super) async fn copy_pending_remote(&self, at: &At, id: Guid, task: &RemoteTask) -> Result<()> {
         let fetch = self.options.fetch.clone().ok_or_else(unsupplied)?;
         let etag = Some(task.etag.as_str()).filter(|etag| !etag.is_empty());
-        let Remote { mut body, length, kind, .. } = fetch.open(&task.url, etag).await?;
+        let remote = fetch.open(&task.url, etag).await?;
+        let state = remote.revision();
+        let Remote { mut body, length, kind, .. } = remote;
         let mut progress = Progress::new(self, at, id, Counted::new(&mut *body));
+        if let Some(()) = self.increment_pending(at, id, &state, &mut progress).await? {
+            return Ok(());
+        }
         let whole = Body { length, ..Body::default() };
         let Landed { mut draft, installed, .. } = self.land(at, &mut progress, kind, &whole).await?;
         draft.iter_mut().for_each(|draft| draft.committing(self.clock().ticks()));

@@ -1,34 +1,23 @@
-//! A cell: 32 neighbouring pages of a page blob, as one epoch left them.
+//! A cell: neighbouring pages of a page blob, as one epoch left them.
 //!
 //! A cell holds the pages that were written in its epoch and knows those that were cleared in it. For all others the cells
-//! of earlier epochs count.
+//! of earlier epochs count. The [`Grid`] of a blob says how many pages its cells have.
 
 use bytes::{Bytes, BytesMut};
 use lazuli_engine::Result;
 use lazuli_model::blob::limits::PAGE_BYTES;
 
 use crate::blob::codec::{Decoder, Encoder, corrupt};
-use crate::blob::record::Clear;
+use crate::blob::record::{Clear, Grid};
 
-/// Pages of a cell.
-pub const CELL_PAGES: u32 = 32;
-/// Bytes of a cell.
-pub const CELL_BYTES: u64 = CELL_PAGES as u64 * PAGE_BYTES;
+/// Maximum pages of a cell, whatever its grid.
+const PAGES_MAX: u32 = Mask::BITS;
 const FORMAT: u8 = 1;
+const HEADER_BYTES: usize = 13;
 const PAGE: usize = PAGE_BYTES as usize;
 
 /// A set of pages of a cell: the lowest bit stands for the first page.
 pub type Mask = u32;
-
-/// The pages of a cell that overlap a range of bytes, both ends of which are multiples of the size of a page.
-pub fn mask_of(cell: u32, start: u64, end: u64) -> Mask {
-    let base = u64::from(cell) * CELL_BYTES;
-    let page = |offset: u64| (offset.clamp(base, base + CELL_BYTES) - base) / PAGE_BYTES;
-    let (first, last) = (page(start), page(end));
-    // At most 32, so the shifts cannot overflow in 64 bits.
-    let below = |pages: u64| (1_u64 << pages) - 1;
-    if first >= last { 0 } else { (below(last) & !below(first)) as Mask }
-}
 
 /// The pages of a cell as of the end of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,8 +40,8 @@ impl Cell {
 
     /// Its row.
     pub fn encode(&self) -> Bytes {
-        let mut encoder = Encoder::starting_with(&[FORMAT]);
-        encoder.raw(&self.serial.to_be_bytes());
+        let mut encoder = Encoder::for_record(HEADER_BYTES + self.bytes.len());
+        encoder.raw(&[FORMAT]).raw(&self.serial.to_be_bytes());
         encoder.raw(&self.written.to_be_bytes()).raw(&self.cleared.to_be_bytes()).raw(&self.bytes);
         encoder.finish()
     }
@@ -75,7 +64,6 @@ impl Cell {
 
     /// A cell without its bytes, from its row: enough to know which pages it has.
     pub fn decode_masks(row: &[u8]) -> Result<Self> {
-        const HEADER_BYTES: usize = 13;
         let header = row.get(..HEADER_BYTES).ok_or_else(|| corrupt("a cell of pages is too short"))?;
         let mut decoder = Decoder::new(Bytes::copy_from_slice(header));
         if decoder.byte()? != FORMAT {
@@ -103,18 +91,21 @@ impl Cell {
     }
 
     /// Reflects large clears that it does not know of yet.
-    pub fn refresh(&mut self, cell: u32, clears: &[Clear]) {
-        let unknown = clears.iter().filter(|clear| clear.serial > self.serial);
-        let mask = unknown.fold(0, |mask, clear| mask | mask_of(cell, clear.start, clear.end));
-        self.clear(mask);
+    pub fn refresh(&mut self, grid: Grid, cell: u32, clears: &[Clear]) {
+        self.clear(self.unknown(grid, cell, clears));
     }
 
     /// The same for a cell without its bytes.
-    pub fn refresh_masks(&mut self, cell: u32, clears: &[Clear]) {
-        let unknown = clears.iter().filter(|clear| clear.serial > self.serial);
-        let mask = unknown.fold(0, |mask, clear| mask | mask_of(cell, clear.start, clear.end));
+    pub fn refresh_masks(&mut self, grid: Grid, cell: u32, clears: &[Clear]) {
+        let mask = self.unknown(grid, cell, clears);
         self.written &= !mask;
         self.cleared |= mask;
+    }
+
+    /// The pages in large clears that it does not know of.
+    fn unknown(&self, grid: Grid, cell: u32, clears: &[Clear]) -> Mask {
+        let unknown = clears.iter().filter(|clear| clear.serial > self.serial);
+        unknown.fold(0, |mask, clear| mask | grid.mask_of(cell, clear.start, clear.end))
     }
 
     /// Clears pages.
@@ -134,10 +125,10 @@ impl Cell {
 
     /// Given the pages `stale`, which earlier epochs wrote before a large clear, returns those of them and of its own
     /// that stay stale.
-    pub fn still_stale(&self, stale: Mask, clear: &Clear, cell: u32) -> Mask {
+    pub fn still_stale(&self, stale: Mask, clear: &Clear, grid: Grid, cell: u32) -> Mask {
         let below = stale & !(self.written | self.cleared);
         let own = if self.serial < clear.serial { self.written } else { 0 };
-        below | (own & mask_of(cell, clear.start, clear.end))
+        below | (own & grid.mask_of(cell, clear.start, clear.end))
     }
 
     /// Writes pages: `bytes` holds those of `mask` in order.
@@ -149,13 +140,17 @@ impl Cell {
     /// Takes over what a later cell of the same pages has.
     pub fn overlay(&mut self, later: &Cell) {
         let own = self.written & !(later.written | later.cleared);
-        let all = own | later.written;
-        let mut bytes = BytesMut::with_capacity(all.count_ones() as usize * PAGE);
-        for page in bits(all) {
-            let from = if later.written & page != 0 { later } else { &*self };
-            bytes = joined(bytes, from.page(page));
+        if own == 0 {
+            self.bytes = later.bytes.clone();
+        } else if later.written != 0 || own != self.written {
+            let all = own | later.written;
+            let mut bytes = BytesMut::with_capacity(all.count_ones() as usize * PAGE);
+            for page in bits(all) {
+                let from = if later.written & page != 0 { later } else { &*self };
+                bytes = joined(bytes, from.page(page));
+            }
+            self.bytes = bytes.freeze();
         }
-        self.bytes = bytes.freeze();
         self.overlay_masks(later);
     }
 
@@ -169,7 +164,7 @@ impl Cell {
     /// What must be written and cleared to turn an old state into this one.
     pub fn difference(&self, old: &Cell) -> Cell {
         let mut change = Cell::default();
-        for n in 0..CELL_PAGES {
+        for n in 0..PAGES_MAX {
             match (self.page_at(n), old.page_at(n)) {
                 (new, old) if new == old => {}
                 (Some(page), _) => change.write(1 << n, &page),
@@ -213,7 +208,7 @@ fn joined(mut all: BytesMut, page: Bytes) -> BytesMut {
 
 /// The bits of a mask, one by one.
 fn bits(mask: Mask) -> impl Iterator<Item = Mask> {
-    (0..CELL_PAGES).map(|n| 1 << n).filter(move |bit| mask & bit != 0)
+    (0..PAGES_MAX).map(|n| 1 << n).filter(move |bit| mask & bit != 0)
 }
 
 #[cfg(test)]
@@ -226,18 +221,7 @@ mod tests {
 
     /// What a reader sees: the first byte of each page, 0 where nothing is written.
     fn seen(cell: &Cell) -> Vec<u8> {
-        (0..CELL_PAGES).map(|n| cell.page_at(n).map_or(0, |page| page[0])).collect()
-    }
-
-    #[test]
-    fn masks_cover_the_pages_of_a_range() {
-        assert_eq!(mask_of(0, 0, 512), 1);
-        assert_eq!(mask_of(0, 512, 1536), 0b110);
-        assert_eq!(mask_of(0, 0, u64::MAX), u32::MAX);
-        assert_eq!(mask_of(1, 0, CELL_BYTES + 512), 1);
-        assert_eq!(mask_of(1, 0, CELL_BYTES), 0);
-        assert_eq!(mask_of(1, CELL_BYTES * 2 - 512, CELL_BYTES * 3), 1 << 31);
-        assert_eq!(mask_of(0, 512, 512), 0);
+        (0..PAGES_MAX).map(|n| cell.page_at(n).map_or(0, |page| page[0])).collect()
     }
 
     #[test]
@@ -263,12 +247,12 @@ mod tests {
         };
         for _ in 0..2_000 {
             let (mut early, mut late) = (Cell::default(), Cell::default());
-            let mut model = [0_u8; CELL_PAGES as usize];
+            let mut model = [0_u8; PAGES_MAX as usize];
             let (steps, split) = (random(8), random(8));
             for step in 0..steps {
                 let (first, count) = (random(32), 1 + random(8));
                 let (first, last) = (first, (first + count).min(32));
-                let mask = mask_of(0, first * PAGE_BYTES, last * PAGE_BYTES);
+                let mask = Grid::COARSE.mask_of(0, first * PAGE_BYTES, last * PAGE_BYTES);
                 let cell = if step < split { &mut early } else { &mut late };
                 let byte = u8::try_from(step + 1).unwrap() * u8::from(random(3) > 0);
                 let bytes = vec![byte; (last - first) as usize * PAGE];
@@ -306,9 +290,9 @@ mod tests {
         let mut cell = Cell { serial: 2, ..Cell::default() };
         cell.write(0b1111, &[page(1), page(2), page(3), page(4)].concat().into());
         let mut newer = Cell { serial: 3, ..cell.clone() };
-        cell.refresh(0, &clears);
+        cell.refresh(Grid::COARSE, 0, &clears);
         assert_eq!((cell.written(), cell.cleared()), (0b1, 0b1110));
-        newer.refresh(0, &clears);
+        newer.refresh(Grid::COARSE, 0, &clears);
         assert_eq!((newer.written(), newer.cleared()), (0b1111, 0));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lazuli_engine::{Bound, KeyRange, Scan, Verdict};
 
-use super::cell::{CELL_BYTES, Cell, Mask};
+use super::cell::{Cell, Mask};
 use super::write::{CellUpdate, PageChange, SharedPages};
 use crate::blob::commit::{Decided, Step};
 use crate::blob::core::{At, Core};
@@ -70,12 +70,11 @@ impl Core {
     }
 
     async fn settle_clear(&self, at: &At, pages: &Pages, clear: Clear) -> Result<()> {
-        let cell_of = |offset: u64| u32::try_from(offset / CELL_BYTES).unwrap_or(u32::MAX);
-        let (first, last) = (cell_of(clear.start), cell_of(clear.end - 1));
+        let (first, last) = (pages.grid.cell_of(clear.start), pages.grid.cell_of(clear.end - 1));
         let mut next = Some(keyspace::cells(&at.name, pages.generation, first, last));
         while let Some(range) = next {
             let stale;
-            (stale, next) = self.stale_cells(at, range, pages.epoch, clear).await?;
+            (stale, next) = self.stale_cells(at, range, pages, clear).await?;
             if !stale.is_empty() {
                 self.refresh_cells(at, pages, stale).await?;
             }
@@ -99,12 +98,13 @@ impl Core {
         &self,
         at: &At,
         range: KeyRange,
-        epoch: u32,
+        pages: &Pages,
         clear: Clear,
     ) -> Result<(BTreeMap<u32, Mask>, Option<KeyRange>)> {
         let end = range.end.clone();
         let found: Arc<Mutex<BTreeMap<u32, Mask>>> = Arc::default();
         let seen = found.clone();
+        let (epoch, grid) = (pages.epoch, pages.grid);
         let mut rows = 0;
         let scan = Scan {
             table: at.tables.blobs,
@@ -121,7 +121,7 @@ impl Core {
                 rows += 1;
                 let stale = seen.entry(key.cell).or_default();
                 if key.epoch <= epoch {
-                    *stale = Cell::decode_masks(row.value)?.still_stale(*stale, &clear, key.cell);
+                    *stale = Cell::decode_masks(row.value)?.still_stale(*stale, &clear, grid, key.cell);
                 }
                 Ok(Verdict::Skip)
             }),

@@ -5,19 +5,19 @@ use lazuli_engine::{Applied, Change, Condition, Write};
 use lazuli_model::blob::limits::{PAGE_BLOB_BYTES_MAX, PAGE_BYTES};
 use lazuli_model::{ErrorCode, Failure};
 
-use super::cell::{CELL_BYTES, Cell, Mask};
+use super::cell::{Cell, Mask};
 use super::create::{root, root_row};
 use super::scan::read_cells;
 use crate::Result;
 use crate::blob::commit::demand;
 use crate::blob::core::{At, Core};
 use crate::blob::keyspace::{self, CellKey, Generation};
-use crate::blob::record::{Pages, Stored};
+use crate::blob::record::{Grid, Pages, Stored};
 use crate::blob::upload::Installed;
 use crate::stream::Source;
 
 /// Bytes of pages that one commit of a streamed copy writes.
-const COMMIT_BYTES: usize = 256 * 1024;
+pub(super) const COMMIT_BYTES: usize = 256 * 1024;
 
 impl Core {
     /// Copies the pages of a state, which must be pinned, to rows that nothing names yet.
@@ -27,7 +27,9 @@ impl Core {
         // From now on there is something that nothing may ever name.
         self.todo.blob(at);
         self.put_rows(at, vec![root(generation)]).await?;
+        let mut grid = Grid::FINE;
         if let Stored::Pages(pages) = source {
+            grid = pages.grid;
             let mut next = Some(0);
             while let Some(first) = next {
                 let found = read_cells(self.engine(), from, pages, first, u32::MAX).await?;
@@ -43,7 +45,7 @@ impl Core {
                 next = found.next;
             }
         }
-        let stored = Stored::Pages(Pages::new(generation));
+        let stored = Stored::Pages(Pages::on(grid, generation));
         Ok(Installed { stored, writes: vec![demand(root_row(generation))], pin: Some(pin) })
     }
 
@@ -68,17 +70,18 @@ impl Core {
             left = left.checked_sub(bytes.len() as u64).ok_or_else(Failure::unreadable_body)?;
             gathered.extend_from_slice(&bytes);
             if gathered.len() >= COMMIT_BYTES || left == 0 {
-                let writes = take_cells(&mut gathered, left == 0).into_iter().filter_map(|bytes| {
-                    let key = CellKey { cell: next, epoch: 0 };
-                    next += 1;
-                    let cell = written(&bytes)?;
-                    Some(put_cell(generation, key, &cell))
-                });
+                let writes =
+                    take_cells(Grid::FINE, &mut gathered, left == 0).into_iter().filter_map(|bytes| {
+                        let key = CellKey { cell: next, epoch: 0 };
+                        next += 1;
+                        let cell = written(&bytes)?;
+                        Some(put_cell(generation, key, &cell))
+                    });
                 let writes = writes.collect();
                 self.put_cells(at, generation, writes).await?;
             }
         }
-        let stored = Stored::Pages(Pages::new(generation));
+        let stored = Stored::Pages(Pages::on(Grid::FINE, generation));
         Ok(Installed { stored, writes: vec![demand(root_row(generation))], pin: Some(pin) })
     }
 
@@ -105,15 +108,15 @@ impl Core {
 }
 
 /// Takes the bytes of whole cells; at the end of the blob also those of the last one.
-fn take_cells(gathered: &mut BytesMut, is_end: bool) -> Vec<Bytes> {
-    let cell = CELL_BYTES as usize;
+pub(super) fn take_cells(grid: Grid, gathered: &mut BytesMut, is_end: bool) -> Vec<Bytes> {
+    let cell = grid.cell_bytes() as usize;
     let whole = if is_end { gathered.len() } else { gathered.len() / cell * cell };
     let taken = gathered.split_to(whole).freeze();
     (0..whole).step_by(cell).map(|start| taken.slice(start..(start + cell).min(whole))).collect()
 }
 
 /// A cell with those of its pages that are not zeros; `None` if all are.
-fn written(bytes: &Bytes) -> Option<Cell> {
+pub(super) fn written(bytes: &Bytes) -> Option<Cell> {
     let (mut mask, mut pages): (Mask, _) = (0, BytesMut::new());
     for (number, page) in bytes.chunks(PAGE_BYTES as usize).enumerate() {
         if page.iter().any(|byte| *byte != 0) {

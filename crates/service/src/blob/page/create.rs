@@ -52,10 +52,15 @@ impl Core {
     /// The pages of the blob as it is. A blob whose copy has failed has none.
     pub(super) async fn page_target(&self, at: &At) -> Result<Target> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
-        Ok(match blob.map(|blob| blob.content) {
-            Some(Stored::Pages(pages)) => Target { pages, is_new: false },
+        Ok(self.target_in(blob.map(|blob| blob.content).unwrap_or_default()))
+    }
+
+    /// The pages in the content of a blob.
+    pub(super) fn target_in(&self, content: Stored) -> Target {
+        match content {
+            Stored::Pages(pages) => Target { pages, is_new: false },
             _ => Target { pages: Pages::new(self.fresh_generation()), is_new: true },
-        })
+        }
     }
 }
 

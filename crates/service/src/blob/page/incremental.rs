@@ -16,6 +16,7 @@ use lazuli_model::{DateTime, ErrorCode, Guid, OperationKind};
 
 use super::cell::Cell;
 use super::create::Target;
+use super::regroup::{Regroup, Regrouped};
 use super::scan::read_cells;
 use super::write::{CellUpdate, PageChange, SharedPages};
 use crate::blob::commit::{Decided, Followed, Step};
@@ -41,16 +42,26 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let kind = OperationKind::IncrementalCopyBlob;
         let guard = Guard::creating(grant, &request, kind, self.clock());
-        let Supply::Local(from) = supply else { return Err(unsupplied()) };
         let blob = source.blob.clone().ok_or(ErrorCode::InvalidSourceBlobUrl)?;
         let Which::Snapshot(snapshot) = blob.revision else {
             return Err(ErrorCode::IncrementalCopySourceMustBeSnapshot.into());
+        };
+        let from = match supply {
+            Supply::Local(from) => from,
+            Supply::Remote(opener) => {
+                let written = self.incremental_remote(at, guard, &source, snapshot, opener).await?;
+                return Ok(written);
+            }
+            Supply::Nothing | Supply::Body(_) => return Err(unsupplied()),
         };
         let opened = self.open_source(&from, &source, Style::Copy).await?;
         if opened.revision.kind != BlobKind::Page {
             return Err(ErrorCode::InvalidSourceBlobType.into());
         }
-        let target = self.page_target(&at).await?;
+        let mut target = self.page_target(&at).await?;
+        if let (true, Stored::Pages(pages)) = (target.is_new, &opened.revision.content) {
+            target.pages.grid = pages.grid;
+        }
         let writes = target.writes();
         let id = self.fresh_id();
         let (size, source_state) = (opened.revision.size, opened.revision.clone());
@@ -58,7 +69,7 @@ impl Core {
             guard,
             target,
             task: task(&from.home, &blob, snapshot, &opened),
-            info: info(id, &without_signature(&source.url), opened.revision.size),
+            info: info(id, &without_signature(&source.url), size),
             source: source_state.clone(),
         };
         match self.decide(&at, move |head, version| begun.rule(head, version), writes).await? {
@@ -87,34 +98,36 @@ impl Core {
         if let Stored::Pages(pages) = &source.content {
             self.synchronize(at, &target, from, pages).await?;
         }
-        let mut ticks = self.clock().ticks();
-        for _ in 0..ATTEMPTS_MAX {
-            if self.finish_increment(at, id, source, &target, ticks).await? {
-                drop(pin);
-                return Ok(());
-            }
-            let last = self.head(at).await?.map_or(0, |head| head.marks.snapshots.last);
-            ticks = self.clock().ticks().max(last.saturating_add(1));
-        }
-        Err(lazuli_engine::Error::Conflict.into())
+        let sealed = self.seal_increment(at, id, source, &target).await;
+        drop(pin);
+        sealed
     }
 
     /// Writes the pages in which the destination differs.
     async fn synchronize(&self, at: &At, target: &Pages, from: &At, source: &Pages) -> Result<()> {
+        let mut regroup = Regroup::new(source.grid, target.grid);
         let mut next = Some(0);
         while let Some(first) = next {
             let new = read_cells(self.engine(), from, source, first, u32::MAX).await?;
-            let last = new.next.map_or(u32::MAX, |next| next - 1);
-            let old = self.old_cells(at, target, first, last).await?;
-            let writes = differences(target, new.cells, old);
-            self.put_cells(at, target.generation, writes).await?;
+            let Regrouped { cells, range } = regroup.take(new.cells, new.next);
+            if let Some((first, last)) = range {
+                let old = self.old_cells(at, target, first, last).await?;
+                let writes = differences(target, cells, old);
+                self.put_cells(at, target.generation, writes).await?;
+            }
             next = new.next;
         }
         Ok(())
     }
 
     /// The cells of the destination in a range.
-    async fn old_cells(&self, at: &At, target: &Pages, first: u32, last: u32) -> Result<Vec<(u32, Cell)>> {
+    pub(super) async fn old_cells(
+        &self,
+        at: &At,
+        target: &Pages,
+        first: u32,
+        last: u32,
+    ) -> Result<Vec<(u32, Cell)>> {
         let mut cells = Vec::new();
         let mut next = Some(first);
         while let Some(first) = next {
@@ -123,6 +136,25 @@ impl Core {
             next = found.next;
         }
         Ok(cells)
+    }
+
+    /// Makes the snapshot of a destination whose pages are those of the source.
+    pub(super) async fn seal_increment(
+        &self,
+        at: &At,
+        id: Guid,
+        source: &Revision,
+        target: &Pages,
+    ) -> Result<()> {
+        let mut ticks = self.clock().ticks();
+        for _ in 0..ATTEMPTS_MAX {
+            if self.finish_increment(at, id, source, target, ticks).await? {
+                return Ok(());
+            }
+            let last = self.head(at).await?.map_or(0, |head| head.marks.snapshots.last);
+            ticks = self.clock().ticks().max(last.saturating_add(1));
+        }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// The last commit; `false` if the time of the snapshot is not after that of the latest one.
@@ -149,6 +181,8 @@ impl Core {
             let blob = crate::blob::copy::pending(&mut head, id)?;
             (blob.size, blob.sequence_number) = (size, sequence);
             blob.incremental = blob.copying.take();
+            // The URL of a source on another server has a signature, which is not needed any more.
+            blob.incremental.iter_mut().for_each(|task| task.remote = None);
             blob.touch(OperationKind::IncrementalCopyBlob, version);
             if let Some(copy) = &mut blob.copy {
                 copy.status = CopyStatus::Success;
@@ -175,16 +209,16 @@ impl Core {
 }
 
 /// The first commit of a copy.
-struct Begin {
-    guard: Guard,
-    target: Target,
-    task: CopyTask,
-    info: CopyInfo,
-    source: Revision,
+pub(super) struct Begin {
+    pub guard: Guard,
+    pub target: Target,
+    pub task: CopyTask,
+    pub info: CopyInfo,
+    pub source: Revision,
 }
 
 impl Begin {
-    fn rule(&self, head: Option<Head>, version: u64) -> Result<(Step, Written)> {
+    pub fn rule(&self, head: Option<Head>, version: u64) -> Result<(Step, Written)> {
         let mut head = head.unwrap_or_default();
         let lease = self.guard.create(head.blob.as_ref())?;
         let mut blob = match head.blob.take() {
@@ -200,8 +234,8 @@ impl Begin {
         };
         self.target.pages_of(&mut blob, &mut head.marks, version)?;
         let last = blob.copy.take().and_then(|copy| copy.destination_snapshot);
-        blob.copy = Some(CopyInfo { destination_snapshot: last, ..self.info.clone() });
-        blob.copying = Some(self.task.clone());
+        blob.copy = Some(Box::new(CopyInfo { destination_snapshot: last, ..self.info.clone() }));
+        blob.copying = Some(Box::new(self.task.clone()));
         blob.size = self.source.size;
         blob.touch(OperationKind::IncrementalCopyBlob, version);
         head.marks.shape = version;
@@ -240,7 +274,7 @@ fn task(home: &str, blob: &SourceBlob, snapshot: DateTime, opened: &Opened) -> C
     }
 }
 
-fn info(id: Guid, source: &str, total: u64) -> CopyInfo {
+pub(super) fn info(id: Guid, source: &str, total: u64) -> CopyInfo {
     CopyInfo {
         id,
         source: source.to_owned(),
@@ -255,7 +289,7 @@ fn info(id: Guid, source: &str, total: u64) -> CopyInfo {
 }
 
 /// The writes that turn old cells into new ones. Both are in order.
-fn differences(target: &Pages, new: Vec<(u32, Cell)>, old: Vec<(u32, Cell)>) -> Vec<Write> {
+pub(super) fn differences(target: &Pages, new: Vec<(u32, Cell)>, old: Vec<(u32, Cell)>) -> Vec<Write> {
     let mut cells: BTreeMap<u32, (Cell, Cell)> = BTreeMap::new();
     for (number, cell) in new {
         cells.entry(number).or_default().0 = cell;

@@ -2,17 +2,18 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | rows: a cell of 32 pages per epoch | `cell`, `scan` |
+//! | rows: a cell of neighbouring pages per epoch | `cell`, `scan` |
 //! | create, write, clear, resize | `create`, `write`, `properties` |
 //! | large clears | `clears` |
 //! | written ranges, differences between snapshots | `ranges` |
-//! | copies | `copy`, `incremental` |
+//! | copies | `copy`, `incremental`, `incremental_remote`, `regroup` |
 //!
 //! Pages that were never written have no row and read as zeros. A snapshot raises the epoch, so it copies nothing, and
 //! writes after it go to rows of their own.
 //!
 //! What must stay true:
-//! - A write is one commit of the head and the cells that it touches. All are updates, so concurrent writes never conflict.
+//! - A write is one commit of the head and the cells that it touches. Cells that it replaces as a whole are put without
+//!   reading them; all others are updates. So concurrent writes never conflict.
 //! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no state
 //!   distinguishes.
 
@@ -21,8 +22,10 @@ mod clears;
 mod copy;
 mod create;
 mod incremental;
+mod incremental_remote;
 mod properties;
 mod ranges;
+mod regroup;
 pub mod scan;
 mod write;
 

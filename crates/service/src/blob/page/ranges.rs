@@ -11,7 +11,7 @@ use lazuli_model::blob::outcome::PageRanges;
 use lazuli_model::blob::{BlobKind, Extent, Outcome};
 use lazuli_model::{DateTime, ErrorCode};
 
-use super::cell::{CELL_BYTES, CELL_PAGES, Cell, mask_of};
+use super::cell::Cell;
 use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, of_kind};
 use crate::blob::keyspace::{self, RowKind};
@@ -78,8 +78,8 @@ impl Core {
         if collect.position >= collect.end {
             return Ok(Default::default());
         }
-        let cell_of = |offset: u64| u32::try_from(offset / CELL_BYTES).unwrap_or(u32::MAX);
-        let (first, last) = (cell_of(collect.position), cell_of(collect.end - 1));
+        let grid = collect.pages.grid;
+        let (first, last) = (grid.cell_of(collect.position), grid.cell_of(collect.end - 1));
         let mut next = Some(keyspace::cells(&at.name, collect.pages.generation, first, last));
         let collect = Arc::new(Mutex::new(collect));
         while let Some(range) = next {
@@ -149,7 +149,7 @@ impl Collect {
             return Ok(());
         }
         let mut cell = Cell::decode_masks(row.value)?;
-        cell.refresh_masks(key.cell, &self.pages.clears);
+        cell.refresh_masks(self.pages.grid, key.cell, &self.pages.clears);
         match &mut self.cell {
             Some((own, earlier)) if *own == key.cell => earlier.overlay_masks(&cell),
             _ => {
@@ -163,12 +163,13 @@ impl Collect {
     /// Adds the cell whose rows have all been read.
     fn flush(&mut self) {
         let Some((number, cell)) = self.cell.take() else { return };
-        let start = u64::from(number) * CELL_BYTES;
+        let grid = self.pages.grid;
+        let start = grid.start_of(number);
         self.gap(start);
         let cleared = self.clears.iter().fold(cell.cleared(), |mask, (start, end)| {
-            mask | (mask_of(number, *start, *end) & !cell.written())
+            mask | (grid.mask_of(number, *start, *end) & !cell.written())
         });
-        for n in 0..CELL_PAGES {
+        for n in 0..grid.cell_pages() {
             let (page, bit) = (start + u64::from(n) * PAGE_BYTES, 1 << n);
             if cell.written() & bit != 0 {
                 self.emit(page, page + PAGE_BYTES, false);
@@ -176,7 +177,7 @@ impl Collect {
                 self.emit(page, page + PAGE_BYTES, true);
             }
         }
-        self.position = self.position.max(start + CELL_BYTES);
+        self.position = self.position.max(start + grid.cell_bytes());
     }
 
     /// Handles a gap without rows up to an offset: only large clears count.

@@ -42,7 +42,7 @@ pub async fn read_cells(engine: &dyn Engine, at: &At, pages: &Pages, first: u32,
         for row in page.rows {
             if let Some(RowKind::Cell(_, key)) = RowKind::of(&row.row) {
                 let mut cell = Cell::decode(row.value)?;
-                cell.refresh(key.cell, &pages.clears);
+                cell.refresh(pages.grid, key.cell, &pages.clears);
                 add(&mut merged, key, cell);
             }
         }

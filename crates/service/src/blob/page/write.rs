@@ -13,7 +13,7 @@ use lazuli_model::blob::write::Body;
 use lazuli_model::blob::{BlobKind, Outcome};
 use lazuli_model::{ErrorCode, OperationKind};
 
-use super::cell::{CELL_BYTES, Cell, Mask, mask_of};
+use super::cell::{Cell, Mask};
 use super::create::Target;
 use crate::blob::commit::{Decided, Step};
 use crate::blob::core::{At, Core};
@@ -58,19 +58,26 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::of(&request, self.clock());
         let write = PageWrite { kind: OperationKind::PutPage, guard, span, sequence };
-        self.may_write(&at, &write).await?;
+        let target = self.may_write(&at, &write).await?;
         let bytes = collect(source, body.length).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
-        self.put_pages(&at, write, &body, bytes).await
+        self.put_pages(&at, write, target, &body, bytes).await
     }
 
     /// Checks the bytes of pages against their checksums and writes them.
-    pub async fn put_pages(&self, at: &At, write: PageWrite, body: &Body, bytes: Bytes) -> Result<Outcome> {
+    pub async fn put_pages(
+        &self,
+        at: &At,
+        write: PageWrite,
+        target: Target,
+        body: &Body,
+        bytes: Bytes,
+    ) -> Result<Outcome> {
         let mut fold = Fold::new(body.computed());
         fold.update(&bytes);
         let digested = fold.finish();
         lazuli_digest::verify(&body.expected, &digested)?;
-        let (written, sequence_number) = self.write_pages(at, &write, Some(bytes)).await?;
+        let (written, sequence_number) = self.write_pages(at, &write, Some(target), Some(bytes)).await?;
         let written = Box::new(Written { digested, ..written });
         Ok(Outcome::PagesWritten { written, sequence_number })
     }
@@ -84,21 +91,31 @@ impl Core {
         sequence: SequenceConditions,
     ) -> Result<Outcome> {
         let write = PageWrite { kind: OperationKind::ClearPage, guard, span, sequence };
-        let (written, sequence_number) = self.write_pages(at, &write, None).await?;
+        let (written, sequence_number) = self.write_pages(at, &write, None, None).await?;
         Ok(Outcome::PagesCleared { stamp: written.stamp, sequence_number })
     }
 
-    /// Rejects a write that cannot succeed before its body is read.
-    pub async fn may_write(&self, at: &At, write: &PageWrite) -> Result<()> {
+    /// Rejects a write that cannot succeed before its body is read. Returns the pages that it is about.
+    pub async fn may_write(&self, at: &At, write: &PageWrite) -> Result<Target> {
         let head = self.head(at).await?.unwrap_or_default();
         let blob = write.guard.change(head.blob)?;
-        write.check(&blob)
+        write.check(&blob)?;
+        Ok(self.target_in(blob.content))
     }
 
-    /// Writes or clears pages in one commit.
-    async fn write_pages(&self, at: &At, write: &PageWrite, bytes: Option<Bytes>) -> Result<(Written, u64)> {
+    /// Writes or clears pages in one commit. A target that was read before is tried first.
+    async fn write_pages(
+        &self,
+        at: &At,
+        write: &PageWrite,
+        mut known: Option<Target>,
+        bytes: Option<Bytes>,
+    ) -> Result<(Written, u64)> {
         for _ in 0..ATTEMPTS_MAX {
-            let target = self.page_target(at).await?;
+            let target = match known.take() {
+                Some(target) => target,
+                None => self.page_target(at).await?,
+            };
             let is_large = bytes.is_none() && write.span.length > PUT_PAGE_BYTES_MAX;
             if is_large && target.pages.is_full() {
                 self.settle_clears(at).await?;
@@ -156,6 +173,10 @@ fn page_rule(
         let mut blob = write.guard.change(head.blob.take())?;
         write.check(&blob)?;
         let pages = target.pages_of(&mut blob, &mut head.marks, version)?;
+        if pages.serial != target.pages.serial {
+            // Whole cells are laid out for the serial that was read.
+            return Err(lazuli_engine::Error::Conflict.into());
+        }
         if is_large {
             pages.clear(write.span.offset, write.span.offset + write.span.length)?;
         }
@@ -168,24 +189,37 @@ fn page_rule(
     }
 }
 
-/// One update for each cell that a span touches.
+/// One write for each cell that a span touches.
 fn cell_writes(target: &Target, span: PageSpan, bytes: Option<&Bytes>, shared: &SharedPages) -> Vec<Write> {
-    let end = span.offset + span.length;
-    let cells = span.offset / CELL_BYTES..end.div_ceil(CELL_BYTES);
+    if span.length == 0 {
+        return Vec::new();
+    }
+    let pages = &target.pages;
+    let (grid, end) = (pages.grid, span.offset + span.length);
+    let cells = grid.cell_of(span.offset)..=grid.cell_of(end - 1);
     let writes = cells.map(|cell| {
-        let (first, last) = ((cell * CELL_BYTES).max(span.offset), ((cell + 1) * CELL_BYTES).min(end));
+        let start = grid.start_of(cell);
+        let (first, last) = (start.max(span.offset), (start + grid.cell_bytes()).min(end));
+        let mask = grid.mask_of(cell, first, last);
         // Both lie within the span, which is in memory.
         let part = |bytes: &Bytes| bytes.slice((first - span.offset) as usize..(last - span.offset) as usize);
-        let cell = u32::try_from(cell).unwrap_or(u32::MAX);
-        let update = CellUpdate {
-            cell,
-            mask: mask_of(cell, first, last),
-            change: bytes.map_or(PageChange::Clear, |bytes| PageChange::Write(part(bytes))),
-            shared: shared.clone(),
+        let change = match bytes.map(part) {
+            // What the cell was before does not matter, so nobody needs to read it.
+            Some(part) if mask == grid.whole() => return put_whole(pages, cell, mask, &part),
+            Some(part) => PageChange::Write(part),
+            None => PageChange::Clear,
         };
-        update.write(&target.pages)
+        CellUpdate { cell, mask, change, shared: shared.clone() }.write(pages)
     });
     writes.collect()
+}
+
+/// Puts a cell of which every page is written.
+fn put_whole(pages: &Pages, cell: u32, mask: Mask, bytes: &Bytes) -> Write {
+    let mut whole = Cell::at(pages.serial);
+    whole.write(mask, bytes);
+    let row = keyspace::cell(pages.generation, CellKey { cell, epoch: pages.epoch });
+    Write { row: row.into(), condition: Condition::Any, change: Change::Put(whole.encode()) }
 }
 
 /// What becomes of pages.
@@ -227,7 +261,7 @@ impl Update for CellUpdate {
             Some(row) => Cell::decode(row.clone()).map_err(|_| Rejected(0))?,
             None => Cell::at(pages.epoch_serial),
         };
-        cell.refresh(self.cell, &pages.clears);
+        cell.refresh(pages.grid, self.cell, &pages.clears);
         match &self.change {
             PageChange::Write(bytes) => cell.write(self.mask, bytes),
             PageChange::Clear => cell.clear(self.mask),

@@ -118,6 +118,11 @@ pub fn encode_revision(encoder: &mut Encoder, blob: &Revision) {
         .number_field(CREATED, blob.created)
         .number_field(SIZE, blob.size);
     match &blob.content {
+        Stored::Inline { bytes, blocks } if blocks.is_empty() => {
+            encoder.field_of(INLINE, bytes.len() + 1, |value| {
+                value.number(0).raw(bytes);
+            })
+        }
         Stored::Inline { bytes, blocks } => encoder.field(INLINE, |value| {
             value.number(blocks.len() as u64);
             blocks.iter().for_each(|(id, length)| {
@@ -236,9 +241,9 @@ fn decode_revision(blob: &mut Revision, tag: u8, value: &mut Decoder) -> Result<
         CONTENT_MD5 => headers.content_md5 = Some(ContentMd5::from(&*value.rest())),
         METADATA => blob.metadata = decode_metadata(value)?,
         LEASE => blob.lease = Some(decode_lease(value)?),
-        COPY => blob.copy = Some(decode_copy(value)?),
-        INCREMENTAL => blob.incremental = Some(decode_task(value)?),
-        COPY_TASK => blob.copying = Some(decode_task(value)?),
+        COPY => blob.copy = Some(Box::new(decode_copy(value)?)),
+        INCREMENTAL => blob.incremental = Some(Box::new(decode_task(value)?)),
+        COPY_TASK => blob.copying = Some(Box::new(decode_task(value)?)),
         TAGS => blob.tags = decode_tags(value)?,
         TIER => blob.tier = decode_tier(value)?,
         KEY_SHA256 => blob.encryption.key_sha256 = Some(value.array()?),

@@ -19,7 +19,7 @@ use lazuli_model::blob::{BlobKind, BlockId, ContentHeaders, ETag, Lease, Stamp, 
 use lazuli_model::{DateTime, Metadata};
 
 pub use container::ContainerData;
-pub use pages::{Clear, Pages};
+pub use pages::{Clear, Grid, Pages};
 pub use staged::Staged;
 
 use super::codec::{Decoder, Encoder, corrupt};
@@ -31,6 +31,8 @@ const HAS_BLOB: u8 = 1;
 const IS_STAGED: u8 = 2;
 const HAS_DELETED: u8 = 4;
 const HAS_VERSIONS: u8 = 8;
+/// Most records are at most this long, not counting content. A longer one takes one more allocation.
+const DESCRIPTION_BYTES: usize = 240;
 
 /// The first row of a blob, and each of its snapshots: a committed state, and marks that outlive it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,7 +113,8 @@ pub struct Deleted {
     pub until: u64,
 }
 
-/// A committed state: of the blob, or of one of its snapshots or versions.
+/// A committed state: of the blob, or of one of its snapshots or versions. It is moved around a lot, so whatever few blobs
+/// have is boxed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
     /// Its kind.
@@ -131,11 +134,11 @@ pub struct Revision {
     /// Its lease.
     pub lease: Option<Lease>,
     /// The last copy to it.
-    pub copy: Option<CopyInfo>,
+    pub copy: Option<Box<CopyInfo>>,
     /// The source of a copy that is pending.
-    pub copying: Option<CopyTask>,
+    pub copying: Option<Box<CopyTask>>,
     /// The source of the last incremental copy that succeeded.
-    pub incremental: Option<CopyTask>,
+    pub incremental: Option<Box<CopyTask>>,
     /// Its tags.
     pub tags: Tags,
     /// Its tier.
@@ -208,7 +211,8 @@ pub struct CopyTask {
     pub version: u64,
     /// The ETag that the source must still have.
     pub etag: u64,
-    /// A source on another server. Nothing else is set then.
+    /// A source on another server. Nothing else is set then, except for incremental copies, which note the snapshot, and
+    /// the URL without its query as the blob.
     pub remote: Option<RemoteTask>,
 }
 
@@ -243,6 +247,11 @@ impl Stored {
             Stored::Pages(pages) => Some(pages.generation),
             Stored::Inline { .. } => None,
         }
+    }
+
+    /// Bytes of content in the record itself.
+    fn inline_bytes(&self) -> usize {
+        if let Stored::Inline { bytes, .. } = self { bytes.len() } else { 0 }
     }
 
     /// The content of a state that must be preserved while the blob changes, such as a snapshot. Writes of pages go to
@@ -341,7 +350,9 @@ impl Head {
             (self.marks.kept.last_version > 0, HAS_VERSIONS),
         ];
         let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
-        let mut encoder = Encoder::starting_with(&[FORMAT, flags]);
+        let inline = self.blob.as_ref().map_or(0, |blob| blob.content.inline_bytes());
+        let mut encoder = Encoder::for_record(DESCRIPTION_BYTES + inline);
+        encoder.raw(&[FORMAT, flags]);
         fields::encode_marks(&mut encoder, &self.marks);
         if let Some(deleted) = &self.deleted {
             fields::encode_deleted_blob(&mut encoder, deleted);

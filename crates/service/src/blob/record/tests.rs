@@ -52,7 +52,7 @@ fn full() -> Head {
         },
         metadata: metadata(),
         lease: Some(lease()),
-        copy: Some(CopyInfo {
+        copy: Some(Box::new(CopyInfo {
             id: Guid([8; 16]),
             source: "http://host/a/c/b".into(),
             status: CopyStatus::Failed,
@@ -62,8 +62,8 @@ fn full() -> Head {
             description: text("404 BlobNotFound"),
             is_incremental: true,
             destination_snapshot: Some(time(6)),
-        }),
-        copying: Some(CopyTask {
+        })),
+        copying: Some(Box::new(CopyTask {
             account: "a".into(),
             container: "c".into(),
             blob: "b".into(),
@@ -71,7 +71,7 @@ fn full() -> Head {
             version: 3,
             etag: 2,
             remote: Some(RemoteTask { url: "http://host/c/b?sig=x".into(), etag: "\"1\"".into() }),
-        }),
+        })),
         tags,
         tier: TierInfo {
             tier: AccessTier::Archive,

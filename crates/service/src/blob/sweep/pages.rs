@@ -174,7 +174,7 @@ impl Group {
         let mut writes = Vec::new();
         for row in rows {
             let mut cell = Cell::decode(row.value)?;
-            cell.refresh(self.cell, &self.state.clears);
+            cell.refresh(self.state.grid, self.cell, &self.state.clears);
             below.overlay(&cell);
             let condition = Condition::Version(row.version);
             writes.push(Write { row: row.row, condition, change: Change::Delete });
@@ -199,7 +199,7 @@ impl Update for Take {
     fn next(&self, current: Option<&Bytes>, _: Version) -> std::result::Result<Next, Rejected> {
         let current = current.cloned().ok_or(Rejected(0))?;
         let mut cell = Cell::decode(current).map_err(|_| Rejected(0))?;
-        cell.refresh(self.cell, &self.state.clears);
+        cell.refresh(self.state.grid, self.cell, &self.state.clears);
         let serial = cell.serial.max(self.state.serial);
         let mut merged = self.below.clone();
         merged.overlay(&cell);
