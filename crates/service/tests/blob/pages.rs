@@ -12,6 +12,7 @@ use lazuli_service::blob::Supply;
 use lazuli_service::stream::Whole;
 
 use crate::appends::{copy_of, source};
+use crate::page_model::coarsen;
 use crate::world::{Ran, World, blob, body, bytes_of, drain, with};
 
 const TIB: u64 = 1 << 40;
@@ -357,4 +358,39 @@ async fn incremental_copies_make_snapshots_that_can_be_compared() {
     }
     world.settle().await;
     assert!(world.read_of("copy", made[0]).await.unwrap() == world.read_of("p", first).await.unwrap());
+}
+
+/// The destination of incremental copies has cells of another size than the source, which was created again.
+#[tokio::test]
+async fn incremental_copies_regroup_pages() {
+    for coarse in ["first", "second"] {
+        let mut world = World::new().await;
+        let mut made = Vec::new();
+        for round in ["first", "second"] {
+            world.pass(1);
+            world.create_pages("p", 1 << 20).await.unwrap();
+            if round == coarse {
+                coarsen(&world, "p").await;
+            }
+            let byte = round.len() as u8;
+            for at in [0, 3 * 4096 + 512, 16 * 1024 - 512, 700 * 1024] {
+                world.put_page("p", at, vec![byte; 6 * 1024]).await.unwrap();
+            }
+            world.put_page("p", 500 * 1024, round.as_bytes().repeat(1024)[..512].to_vec()).await.unwrap();
+            let from = world.snapshot("p").await;
+            let content = world.read_of("p", from).await.unwrap();
+            let action = BlobAction::IncrementalCopy(Box::new(source("p", from)));
+            let done = world.run_with(blob("copy", action), Supply::Local(world.grant.clone())).await;
+            assert!(matches!(done, Ok(Outcome::Copied { .. })), "{done:?}");
+            while world.blobs.copies().round().await.unwrap() {}
+            let copy = world.properties("copy").await.unwrap().copy.unwrap();
+            made.push((Revision::Snapshot(copy.destination_snapshot.unwrap()), content));
+            let delete = BlobAction::Delete { snapshots: DeleteSnapshots::Include, is_permanent: false };
+            world.on("p", delete).await.unwrap();
+        }
+        world.settle().await;
+        for (snapshot, content) in made {
+            assert!(world.read_of("copy", snapshot).await.unwrap() == content, "{coarse}");
+        }
+    }
 }
