@@ -81,6 +81,20 @@ test('queues: metadata and live depth', async ({ page, server, open }) => {
   equal(state.headers.get('x-ms-meta-team'), 'blue');
 });
 
+test('queues: rates of messages put, dequeued and deleted', async ({ page, server, open }) => {
+  await send(server, 'queue', 'PUT', '/rated');
+  await open(`${ACCOUNT}/queues/rated`);
+  await page.locator('.rates').getByText('put 0/s · dequeued 0/s · deleted 0/s').waitFor();
+  for (let index = 0; index < 3; index += 1) await put(server, 'rated', `m ${index}`);
+  await page.locator('.rates').getByText(/put [0-9.]*[1-9]\/s · dequeued 0\/s · deleted 0\/s/).waitFor();
+  const taken = await (await send(server, 'queue', 'GET', '/rated/messages', { query: { numofmessages: '2' } })).text();
+  await page.locator('.rates').getByText(/dequeued [0-9.]*[1-9]\/s · deleted 0\/s/).waitFor();
+  const [id, receipt] = [/<MessageId>(.*?)</, /<PopReceipt>(.*?)</].map((part) => part.exec(taken)[1]);
+  await send(server, 'queue', 'DELETE', `/rated/messages/${id}`, { query: { popreceipt: receipt } });
+  await page.locator('.rates').getByText(/deleted [0-9.]*[1-9]\/s/).waitFor();
+  await page.getByText('2 messages', { exact: true }).waitFor();
+});
+
 test('queues: without a key of the account, the change of the depth is shown instead of rates', async ({ page, server, open }) => {
   await send(server, 'queue', 'PUT', '/scoped');
   await open(`${ACCOUNT}/queues/scoped`);

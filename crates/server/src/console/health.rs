@@ -1,9 +1,10 @@
 //! The numbers of the health page, for callers that hold a key of an account.
 //!
-//! Counters of the whole server contain no names from other accounts; tables, partitions and queries are those of the
-//! caller's own account. Operators who do not want that turn the console off.
+//! Counters of the whole server contain no names from other accounts; tables, partitions, queues and queries are those
+//! of the caller's own account. Operators who do not want that turn the console off.
 
 use lazuli_model::{Failure, Service};
+use lazuli_protocol::http::query::Query;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::{Head, Response};
 use lazuli_service::{Grant, Scope};
@@ -17,6 +18,8 @@ use crate::pipeline::finish::{finish, reject};
 
 /// The service whose form of signature a request for health uses.
 const SIGNED_AS: Service = Service::Blob;
+/// The option that limits the response to one subject, and the subject that there is.
+const ONLY: (&str, &str) = ("only", "queues");
 
 impl Console {
     /// Handles a request for health. `path` names the account.
@@ -37,7 +40,11 @@ impl Console {
         let admitted = self.admit(&head, peer, &mut context).await;
         match admitted {
             Ok(grant) if grant.scope == Scope::Everything => {
-                let text = metrics::render(state, View::Account(&grant.account)).await;
+                let view = View::Account(&grant.account);
+                if query.is_some_and(|query| Query(query).get(ONLY.0).is_some_and(|only| only == ONLY.1)) {
+                    return json_response(&json!({ "metrics": metrics::render_only_queues(state, view) }));
+                }
+                let text = metrics::render(state, view).await;
                 let slow = state.metrics.slow().of(&grant.home);
                 let slow: Vec<Value> = slow.iter().map(described).collect();
                 json_response(&json!({ "metrics": text, "slow": slow }))

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use crate::clock::{self, Stopwatch};
 use crate::state::State;
 
-pub use render::{View, render};
+pub use render::{View, render, render_only_queues};
 pub use slow::{SlowQueries, SlowQuery};
 pub use text::CONTENT_TYPE;
 pub use traffic::{Counted, Traffic};

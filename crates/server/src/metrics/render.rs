@@ -8,24 +8,24 @@ use lazuli_engine::{Distribution, Status};
 use lazuli_model::{Class, ErrorCode, OperationKind};
 use lazuli_protocol::auth::AccountKey;
 use lazuli_service::heat::Hot;
-use lazuli_service::usage::{TableCounts, TableUsage};
+use lazuli_service::usage::{QueueCounts, QueueUsage, TableCounts, TableUsage};
 
 use super::text::Text;
 use super::{Exceeded, Metrics, process};
 use crate::memory;
 use crate::state::State;
 
-/// The label for tables and partitions that are not listed separately.
+/// The label for tables, partitions and queues that are not listed separately.
 const OTHER: &str = "other";
 
-/// Who reads the metrics. PartitionKeys are data, and names of tables belong to their account.
+/// Who reads the metrics. PartitionKeys are data, and names of tables and queues belong to their account.
 #[derive(Clone, Copy)]
 pub enum View<'a> {
     /// An operator: everything.
     Operator,
     /// Everybody on this machine: partitions are listed separately, but their keys are disguised with this key.
     Disguised(&'a AccountKey),
-    /// The holder of a key of this account: its own tables and partitions, and the counters of the whole server.
+    /// The holder of a key of this account: its own tables, partitions and queues, and the counters of the whole server.
     Account(&'a str),
 }
 
@@ -60,6 +60,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     .sample(&[], dropped);
     render_tables(&mut text, &usage.tables(), view);
     render_partitions(&mut text, usage.hottest(), metrics.heat_time().as_secs_f64(), view);
+    render_queues(&mut text, &usage.queues(), view);
     for metric in state.blobs().map(|blobs| blobs.metrics()).unwrap_or_default() {
         text.metric("lazuli_", &metric);
     }
@@ -69,6 +70,13 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     // With the health checks, so that a stalled engine does not keep the other metrics back.
     render_engine(&mut text, state.health.check().await.into_status());
     process::render(&mut text, metrics.started_at);
+    text.finish()
+}
+
+/// Writes the counters of queues, and nothing else: for a page that reads them every few seconds.
+pub fn render_only_queues(state: &State, view: View<'_>) -> String {
+    let mut text = Text::default();
+    render_queues(&mut text, &state.service().usage().queues(), view);
     text.finish()
 }
 
@@ -178,6 +186,26 @@ fn render_tables(text: &mut Text, tables: &[TableUsage], view: View<'_>) {
         for found in tables.iter().filter(|found| view.includes(&found.account)) {
             let table = if found.table.is_empty() { OTHER } else { &found.table };
             text.sample(&[("account", &found.account), ("table", table)], of(&found.counts));
+        }
+    }
+}
+
+fn render_queues(text: &mut Text, queues: &[QueueUsage], view: View<'_>) {
+    type Of = fn(&QueueCounts) -> u64;
+    let families: [(&str, &str, Of); 3] = [
+        ("lazuli_queue_messages_put_total", "Messages put, by queue.", |counts| counts.put),
+        ("lazuli_queue_messages_dequeued_total", "Messages dequeued, by queue.", |counts| counts.dequeued),
+        (
+            "lazuli_queue_messages_deleted_total",
+            "Messages deleted by clients or moved away, by queue.",
+            |counts| counts.deleted,
+        ),
+    ];
+    for (name, help, of) in families {
+        text.counter(name, help);
+        for found in queues.iter().filter(|found| view.includes(&found.account)) {
+            let queue = if found.queue.is_empty() { OTHER } else { &found.queue };
+            text.sample(&[("account", &found.account), ("queue", queue)], of(&found.counts));
         }
     }
 }

@@ -147,3 +147,29 @@ fn health_is_for_holders_of_a_key() {
         .replace("SharedKey devstoreaccount1:", "SharedKey devstoreaccount1:AAAA");
     assert_eq!(get(&server, &target, &forged).status, 403);
 }
+
+/// The rates of a queue that the console shows: by the rules of the health page, and nothing else with them.
+#[test]
+fn counters_of_queues_are_for_holders_of_a_key() {
+    let server = server(false);
+    let queue = format!("/{DEVELOPMENT_ACCOUNT}/jobs");
+    let fields = storage_fields("PUT", &queue);
+    let create =
+        format!("PUT /api/queue{queue} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n{fields}\r\n");
+    assert_eq!(ask(&server, create).status, 201);
+    let messages = format!("{queue}/messages");
+    let read = get(&server, &format!("/api/queue{messages}"), &storage_fields("GET", &messages));
+    assert_eq!(read.status, 200, "{read:?}");
+    let path = format!("/{DEVELOPMENT_ACCOUNT}?only=queues");
+    let target = format!("/api/health{path}");
+    let counters = get(&server, &target, &storage_fields("GET", &path));
+    assert_eq!(counters.status, 200, "{counters:?}");
+    for family in ["put", "dequeued", "deleted"] {
+        let line = format!(
+            "lazuli_queue_messages_{family}_total{{account=\\\"{DEVELOPMENT_ACCOUNT}\\\",queue=\\\"jobs\\\"}} 0"
+        );
+        assert!(counters.text().contains(&line), "{line} in {}", counters.text());
+    }
+    assert!(!counters.text().contains("lazuli_requests_total") && !counters.text().contains("other"));
+    assert_ne!(get(&server, &target, "x-lazuli-console: 1\r\n").status, 200);
+}
