@@ -80,6 +80,9 @@ struct Front {
     cursor: String,
     /// Messages that were taken and are not committed yet.
     taken: HashSet<Box<str>>,
+    /// Messages that were taken until after the present reader started: it may still find them as they were before.
+    released: HashSet<Box<str>>,
+    is_being_read: bool,
     /// Times of messages that are being put, each with their number.
     placing: BTreeMap<u64, usize>,
     /// When reading last went back, and when it last went back to the start.
@@ -123,8 +126,10 @@ impl Drop for Taken {
             front.read_again();
             front.is_contended = true;
         }
+        let is_being_read = front.is_being_read;
         for row in &self.rows {
-            front.taken.remove(&row.row);
+            let released = front.taken.take(&row.row).filter(|_| is_being_read);
+            front.released.extend(released);
         }
     }
 }
@@ -198,6 +203,8 @@ impl Window {
 
     /// Reads more messages; `true` if there are no more than those that are in memory now.
     async fn read_more(&self, reading: Reading<'_>, next: &(dyn Fn() -> u64 + Send + Sync)) -> Result<bool> {
+        // Only one task at a time reads.
+        let _reader = Reader(self);
         loop {
             let start = self.lock().start_reading(reading, next());
             let (scan, expired) = visible_rows(reading.queue, &start.from, start.time);
@@ -257,14 +264,23 @@ impl Window {
     }
 }
 
+/// Reads more messages. Dropped when that is done, has failed or was cancelled.
+struct Reader<'a>(&'a Window);
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        let mut front = self.0.lock();
+        front.is_being_read = false;
+        front.released = HashSet::new();
+    }
+}
+
 /// The state of a front when a reader starts.
 struct Start {
     from: String,
     time: u64,
     /// The lowest time of a message that is being put.
     lowest: Option<u64>,
-    /// Messages that were taken: the reader may still see them.
-    taken: HashSet<Box<str>>,
     rewinds: u64,
 }
 
@@ -291,11 +307,12 @@ impl Front {
 
     fn start_reading(&mut self, reading: Reading<'_>, time: u64) -> Start {
         self.go_back(reading, time);
+        self.is_being_read = true;
+        self.released.clear();
         Start {
             from: self.cursor.clone(),
             time,
             lowest: self.placing.keys().next().copied(),
-            taken: self.taken.clone(),
             rewinds: self.rewinds,
         }
     }
@@ -308,7 +325,7 @@ impl Front {
             Some(lowest) if lowest < reached => lowest,
             _ => reached,
         };
-        let is_free = |row: &Row| !self.taken.contains(&row.row) && !start.taken.contains(&row.row);
+        let is_free = |row: &Row| !self.taken.contains(&row.row) && !self.released.contains(&row.row);
         let free: Vec<Row> = page.rows.into_iter().filter(is_free).collect();
         self.rows.extend(free);
     }
