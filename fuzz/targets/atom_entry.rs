@@ -14,8 +14,7 @@ fuzz_target!(|body: &[u8]| {
     let _ = atom::read::table(body);
     let Ok(draft) = atom::read::entity(body) else { return };
     // Names that are valid in C# but not in XML are escaped.
-    if draft.properties.iter().any(|property| !property.name.is_ascii() || !is_property_name(&property.name))
-    {
+    if draft.properties.iter().any(|(name, _)| !name.is_ascii() || !is_property_name(name)) {
         return;
     }
     let wanted = ResponseFormat { format: Format::Atom, prefer: None, select: None };

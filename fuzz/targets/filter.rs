@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use lazuli_filter::Row;
 use lazuli_model::table::filter::{Comparison, Expr, Operator};
-use lazuli_model::{DateTime, Guid, Properties, Property, Value};
+use lazuli_model::{DateTime, Guid, Properties, Value};
 
 const DEPTH_MAX: usize = 6;
 const TEXTS: [&str; 8] = ["", "a", "b", "ab", "it's", "\u{fb00}", "\u{10400}", "Z"];
@@ -74,10 +74,9 @@ pub fn expression(bytes: &mut Bytes<'_>, depth: usize) -> Expr {
 /// Properties of a row; `None` if two would have the same name.
 pub fn properties(bytes: &mut Bytes<'_>) -> Option<Properties> {
     let count = bytes.below(4);
-    let one =
-        |bytes: &mut Bytes<'_>| Property { name: NAMES[3 + bytes.below(4)].into(), value: bytes.value() };
-    let properties: Vec<Property> = (0..count).map(|_| one(bytes)).collect();
-    Properties::new(properties).ok().map(Properties::sorted)
+    let properties: Vec<(&str, Value)> =
+        (0..count).map(|_| (NAMES[3 + bytes.below(4)], bytes.value())).collect();
+    Properties::sorted(properties.iter().map(|(name, value)| (*name, value.as_ref())).collect()).ok()
 }
 
 /// The value of a filter for a row; `None` is unknown.

@@ -59,12 +59,13 @@ pub fn from_line(line: &[u8]) -> Result<Dynamic, String> {
     let partition = draft.partition.ok_or("there is no PartitionKey")?;
     let row = draft.row.ok_or("there is no RowKey")?;
     let mut entity = Dynamic::new(partition, row);
-    if draft.properties.iter().any(|property| property.value.kind() == EdmType::Double) {
+    if draft.properties.iter().any(|(_, value)| value.as_ref().kind() == EdmType::Double) {
         check_integers(line)?;
     }
-    for property in draft.properties {
-        lazuli_model::table::entity::check_property(&property.name, &property.value).map_err(said)?;
-        set(&mut entity, &property.name, property.value)?;
+    for (name, value) in draft.properties {
+        let value = value.as_ref().to_value();
+        lazuli_model::table::entity::check_property(&name, &value).map_err(said)?;
+        set(&mut entity, &name, value)?;
     }
     entity.timestamp = timestamp_of(line);
     Ok(entity)

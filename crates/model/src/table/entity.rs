@@ -32,42 +32,80 @@ pub struct Property {
     pub value: Value,
 }
 
-/// The properties of an entity, system properties excepted: names legal and unique, values within their limits.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Properties(Vec<Property>);
+/// The properties of an entity, system properties excepted: names legal and unique, values within their limits. They are
+/// packed as they are stored, so that reading a request allocates once for all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Properties(PackedRow);
+
+impl Default for Properties {
+    fn default() -> Self {
+        Self(PackedRow::of(&[]))
+    }
+}
 
 impl Properties {
     /// Checks the properties and keeps them in the order given.
     pub fn new(properties: Vec<Property>) -> Result<Self, Failure> {
-        for property in &properties {
-            check_property(&property.name, &property.value)?;
-        }
-        let mut names: Vec<&str> = properties.iter().map(|p| p.name.as_str()).collect();
+        let borrowed: Vec<_> = properties.iter().map(|p| (p.name.as_str(), p.value.as_ref())).collect();
+        Self::of(&borrowed)
+    }
+
+    /// The same for borrowed properties.
+    pub fn of(properties: &[(&str, ValueRef<'_>)]) -> Result<Self, Failure> {
+        check(properties)?;
+        Ok(Self(PackedRow::of(properties)))
+    }
+
+    /// Checks the properties and puts them in ordinal order of their names: replacing and merging store them so, inserting
+    /// keeps the order given.
+    pub fn sorted(mut properties: Vec<(&str, ValueRef<'_>)>) -> Result<Self, Failure> {
+        check(&properties)?;
+        properties.sort_by(|(a, _), (b, _)| crate::utf16_cmp(a, b));
+        Ok(Self(PackedRow::of(&properties)))
+    }
+
+    /// The properties as they are stored.
+    pub fn row(&self) -> &PackedRow {
+        &self.0
+    }
+
+    /// The properties in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
+        // They were packed here, so every one of them can be read.
+        self.0.iter().filter_map(Result::ok)
+    }
+}
+
+/// Checks names and values, each by itself and all together.
+fn check(properties: &[(&str, ValueRef<'_>)]) -> Result<(), Failure> {
+    for (name, value) in properties {
+        check_name(name)?;
+        check_value(name, value)?;
+    }
+    // Most clients send them in order.
+    let is_ascending = properties.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    if !is_ascending {
+        let mut names: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());
         }
-        if properties.len() > PROPERTIES_MAX {
-            return Err(ErrorCode::TooManyProperties.into());
-        }
-        Ok(Self(properties))
     }
-
-    /// Puts them in ordinal order of their names: replacing and merging store them so, inserting keeps the order given.
-    pub fn sorted(mut self) -> Self {
-        self.0.sort_by(|a, b| crate::utf16_cmp(&a.name, &b.name));
-        self
+    if properties.len() > PROPERTIES_MAX {
+        return Err(ErrorCode::TooManyProperties.into());
     }
-
-    /// The properties in order.
-    pub fn as_slice(&self) -> &[Property] {
-        &self.0
-    }
+    Ok(())
 }
 
 /// Is this a valid property name? The rule is that of C# identifiers, implemented with Unicode's identifiers: letters
 /// of every script, and after the first one also marks, digits and connectors.
 pub fn is_property_name(name: &str) -> bool {
+    if let [first, rest @ ..] = name.as_bytes()
+        && name.is_ascii()
+    {
+        let is_start = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+        return is_start(*first) && rest.iter().all(|&byte| byte.is_ascii_digit() || is_start(byte));
+    }
     let mut chars = name.chars();
     chars.next().is_some_and(|c| unicode_ident::is_xid_start(c) || c == '_')
         && chars.all(|c| unicode_ident::is_xid_continue(c) || is_joiner(c))
@@ -81,11 +119,12 @@ fn is_joiner(c: char) -> bool {
 /// Rejects a name that a property may not have, and a value that it cannot hold.
 pub fn check_property(name: &str, value: &Value) -> Result<(), Failure> {
     check_name(name)?;
-    check_value(name, value)
+    check_value(name, &value.as_ref())
 }
 
 fn check_name(name: &str) -> Result<(), Failure> {
-    if name.chars().count() > PROPERTY_NAME_CHARS_MAX {
+    // A name has at most as many characters as bytes.
+    if name.len() > PROPERTY_NAME_CHARS_MAX && name.chars().count() > PROPERTY_NAME_CHARS_MAX {
         return Err(ErrorCode::PropertyNameTooLong.into());
     }
     if !is_property_name(name) {
@@ -94,15 +133,16 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_value(name: &str, value: &Value) -> Result<(), Failure> {
+fn check_value(name: &str, value: &ValueRef<'_>) -> Result<(), Failure> {
     match value {
-        Value::String(text) if utf16_len(text) > STRING_UNITS_MAX => {
+        // A string has at most as many code units as bytes.
+        ValueRef::String(text) if text.len() > STRING_UNITS_MAX && utf16_len(text) > STRING_UNITS_MAX => {
             Err(ErrorCode::PropertyValueTooLarge.into())
         }
-        Value::Binary(bytes) if bytes.len() > BINARY_BYTES_MAX => {
+        ValueRef::Binary(bytes) if bytes.len() > BINARY_BYTES_MAX => {
             Err(ErrorCode::PropertyValueTooLarge.into())
         }
-        Value::DateTime(time) if *time < DateTime::STORABLE_MIN => {
+        ValueRef::DateTime(time) if *time < DateTime::STORABLE_MIN => {
             Err(Failure::out_of_range(name, &time.to_string()))
         }
         _ => Ok(()),

@@ -16,7 +16,7 @@
 
 use bytes::Bytes;
 
-use crate::{DateTime, EdmType, Guid, Properties, Property, ValueRef};
+use crate::{DateTime, EdmType, Guid, Properties, ValueRef};
 
 const FORMAT: u8 = 1;
 const HEAD_BYTES: usize = 7;
@@ -40,20 +40,23 @@ impl std::fmt::Display for CorruptRow {
 impl std::error::Error for CorruptRow {}
 
 impl PackedRow {
-    /// Packs checked properties in their order.
+    /// The packed form of checked properties.
     pub fn pack(properties: &Properties) -> Self {
-        let properties = properties.as_slice();
-        let names_bytes: usize = properties.iter().map(|property| property.name.len()).sum();
-        let value_bytes: usize =
-            properties.iter().map(|property| packed_bytes(property.value.as_ref())).sum();
+        properties.row().clone()
+    }
+
+    /// Packs properties in their order. Their names and values have been checked, so their lengths fit.
+    pub(super) fn of(properties: &[(&str, ValueRef<'_>)]) -> Self {
+        let names_bytes: usize = properties.iter().map(|(name, _)| name.len()).sum();
+        let value_bytes: usize = properties.iter().map(|(_, value)| packed_bytes(*value)).sum();
         let bytes = HEAD_BYTES + properties.len() * ENTRY_BYTES + names_bytes + value_bytes;
         let mut out = Vec::with_capacity(bytes);
         push_head(&mut out, u16::try_from(properties.len()).expect("at most 252 properties"), names_bytes);
-        for Property { name, value } in properties {
-            push_entry(&mut out, name, value.kind(), packed_bytes(value.as_ref()));
+        for (name, value) in properties {
+            push_entry(&mut out, name, value.kind(), packed_bytes(*value));
         }
-        properties.iter().for_each(|property| out.extend_from_slice(property.name.as_bytes()));
-        properties.iter().for_each(|property| push_value(&mut out, property.value.as_ref()));
+        properties.iter().for_each(|(name, _)| out.extend_from_slice(name.as_bytes()));
+        properties.iter().for_each(|(_, value)| push_value(&mut out, *value));
         Self(out.into())
     }
 
@@ -329,7 +332,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Value;
+    use crate::{Property, Value};
 
     fn value() -> impl Strategy<Value = Value> {
         prop_oneof![

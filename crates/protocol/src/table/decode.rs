@@ -185,7 +185,7 @@ fn create_table(format: BodyFormat, body: &[u8]) -> Result<Operation, Failure> {
     TableName::new(&name).map(Operation::CreateTable).map_err(path::name_failure)
 }
 
-fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::EntityDraft, Failure> {
+fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::EntityDraft<'_>, Failure> {
     match format {
         BodyFormat::Json => json::read::entity(body),
         BodyFormat::Atom => atom::read::entity(body),

@@ -1,28 +1,58 @@
 //! An entity as it was sent, before it is checked; shared by the JSON and the Atom parser.
 
+use std::borrow::Cow;
+
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::table::key::KeyError;
-use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Property};
+use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Value, ValueRef};
 
 /// More members than any valid entity has, including annotations and control information; parsing stops there.
 pub const MEMBERS_MAX: usize = 2048;
 
-/// An entity as it was sent.
+/// An entity as it was sent. Strings are borrowed from the request where they are sent as they are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct EntityDraft {
+pub struct EntityDraft<'a> {
     /// PartitionKey, if given.
-    pub partition: Option<String>,
+    pub partition: Option<Cow<'a, str>>,
     /// RowKey, if given.
-    pub row: Option<String>,
+    pub row: Option<Cow<'a, str>>,
     /// The other properties in the order given, nulls left out.
-    pub properties: Vec<Property>,
+    pub properties: Vec<(Cow<'a, str>, DraftValue<'a>)>,
     /// The names of properties that were given as null, keys included.
-    pub nulls: Vec<String>,
+    pub nulls: Vec<Cow<'a, str>>,
     /// Was a key given that is not a string?
     pub has_key_of_wrong_type: bool,
 }
 
-impl EntityDraft {
+/// The value of a property.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DraftValue<'a> {
+    /// A string.
+    Text(Cow<'a, str>),
+    /// Any other value.
+    Other(Value),
+}
+
+impl From<Value> for DraftValue<'_> {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::String(text) => DraftValue::Text(text.into()),
+            other => DraftValue::Other(other),
+        }
+    }
+}
+
+impl DraftValue<'_> {
+    /// The value, borrowed.
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            DraftValue::Text(text) => ValueRef::String(text),
+            DraftValue::Other(value) => value.as_ref(),
+        }
+    }
+}
+
+impl<'a> EntityDraft<'a> {
     /// Is this a property that the service handles separately?
     pub fn is_system(name: &str) -> bool {
         matches!(name, PARTITION_KEY | ROW_KEY | TIMESTAMP)
@@ -34,7 +64,7 @@ impl EntityDraft {
     }
 
     /// Takes a system property that was given as a string or null.
-    pub fn set_system(&mut self, name: &str, text: Option<String>) -> Result<(), Failure> {
+    pub fn set_system(&mut self, name: &str, text: Option<Cow<'a, str>>) -> Result<(), Failure> {
         let place = match name {
             PARTITION_KEY => &mut self.partition,
             ROW_KEY => &mut self.row,
@@ -43,7 +73,7 @@ impl EntityDraft {
         match (text, &place) {
             (Some(_), Some(_)) => return Err(ErrorCode::DuplicatePropertiesSpecified.into()),
             (Some(text), None) => *place = Some(text),
-            (None, _) => self.nulls.push(name.to_owned()),
+            (None, _) => self.nulls.push(name.to_owned().into()),
         }
         Ok(())
     }
@@ -60,18 +90,21 @@ impl EntityDraft {
             return Err(ErrorCode::InvalidInput.into());
         }
         self.check_nulls()?;
-        let (Some(partition), Some(row)) = (self.partition, self.row) else {
+        let (Some(partition), Some(row)) = (&self.partition, &self.row) else {
             return Err(ErrorCode::PropertiesNeedValue.into());
         };
-        let key =
-            EntityKey { partition: body_key(PARTITION_KEY, &partition)?, row: body_key(ROW_KEY, &row)? };
-        Ok((key, Properties::new(self.properties)?))
+        let key = EntityKey { partition: body_key(PARTITION_KEY, partition)?, row: body_key(ROW_KEY, row)? };
+        Ok((key, Properties::of(&self.borrowed())?))
     }
 
     /// The properties of an update, whose key is in the URL; keys in the body are ignored.
     pub fn into_update(self) -> Result<Properties, Failure> {
         self.check_nulls()?;
-        Ok(Properties::new(self.properties)?.sorted())
+        Properties::sorted(self.borrowed())
+    }
+
+    fn borrowed(&self) -> Vec<(&str, ValueRef<'_>)> {
+        self.properties.iter().map(|(name, value)| (&**name, value.as_ref())).collect()
     }
 
     /// A null is not stored, but it counts as a property: its name must not appear again, with or without a value.
@@ -82,8 +115,8 @@ impl EntityDraft {
         let keys = [(PARTITION_KEY, &self.partition), (ROW_KEY, &self.row)];
         let mut names: Vec<&str> =
             keys.iter().filter(|(_, key)| key.is_some()).map(|(name, _)| *name).collect();
-        names.extend(self.properties.iter().map(|property| property.name.as_str()));
-        names.extend(self.nulls.iter().map(String::as_str));
+        names.extend(self.properties.iter().map(|(name, _)| &**name));
+        names.extend(self.nulls.iter().map(|name| &**name));
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());

@@ -73,14 +73,14 @@ fn stored(partition: &str, row: &str, list: &[Property]) -> Stored {
 
 /// Is this the entity that was sent?
 fn check(
-    draft: EntityDraft,
+    draft: EntityDraft<'_>,
     (partition, row, list): (String, String, Vec<Property>),
 ) -> Result<(), TestCaseError> {
-    prop_assert_eq!((draft.partition, draft.row), (Some(partition), Some(row)));
+    prop_assert_eq!((draft.partition, draft.row), (Some(partition.into()), Some(row.into())));
     prop_assert_eq!(draft.properties.len(), list.len());
-    for (read, sent) in draft.properties.iter().zip(&list) {
-        prop_assert_eq!(&read.name, &sent.name);
-        prop_assert!(same(&read.value, &sent.value), "{:?} {:?}", read.value, sent.value);
+    for ((name, value), sent) in draft.properties.iter().zip(&list) {
+        prop_assert_eq!(name, &sent.name);
+        prop_assert!(same(&value.as_ref().to_value(), &sent.value), "{:?} {:?}", value, sent.value);
     }
     Ok(())
 }

@@ -175,8 +175,8 @@ fn show_write(write: &Write) -> String {
     };
     let properties: Vec<_> = properties
         .iter()
-        .flat_map(|properties| properties.as_slice())
-        .map(|property| format!(" {}={:?}", property.name, property.value))
+        .flat_map(|properties| properties.iter())
+        .map(|(name, value)| format!(" {name}={value:?}"))
         .collect();
     format!("{verb} {key}{condition}{}", properties.concat())
 }

@@ -55,6 +55,41 @@ fn operations_that_do_not_go_together() {
     check_second("POST /$batch HTTP/1.1\nContent-Type: multipart/mixed; boundary=x\n\n", INVALID);
 }
 
+/// The head of an operation is not parsed again if it is that of the operation before: each operation must mean what it
+/// means alone.
+#[test]
+fn operations_mean_the_same_after_any_other() {
+    let insert = |row: &str, fields: &str| {
+        let entity = format!("{{\"PartitionKey\":\"a\",\"RowKey\":\"{row}\",\"A\":1}}");
+        format!("POST /Posts HTTP/1.1\nContent-Type: application/json\n{fields}\n{entity}")
+    };
+    let merge = |row: &str, fields: &str| {
+        format!(
+            "MERGE /Posts(PartitionKey='a',RowKey='{row}') HTTP/1.1\nContent-Type: application/json\n{fields}\n{{\"B\":2}}"
+        )
+    };
+    let operations = [
+        insert("1", ""),
+        insert("2", ""),
+        insert("3", "Accept: application/json\n"),
+        insert("4", "Accept: application/json\nPrefer: return-no-content\n"),
+        insert("5", "Accept: application/json\nPrefer: return-no-content\n"),
+        insert("6", "Content-ID: 7\n"),
+        insert("7", ""),
+        delete("Posts", "a", "8"),
+        merge("9", ""),
+        merge("10", "If-Match: *\n"),
+        merge("11", "If-Match: *\n"),
+        insert("12", ""),
+    ];
+    let together = show(&Request::new(VERSION, change_set(&operations)));
+    assert_eq!(together.lines().count(), operations.len() + 1, "{together}");
+    for (operation, line) in operations.iter().zip(together.lines().skip(1)) {
+        let alone = show(&Request::new(VERSION, change_set(std::slice::from_ref(operation))));
+        assert_eq!(alone.lines().nth(1), Some(line));
+    }
+}
+
 /// The name of a table has no case, a key has.
 #[test]
 fn operations_that_do() {

@@ -179,10 +179,10 @@ mod tests {
     fn a_row_has_the_documented_columns() {
         let properties = totals().properties().unwrap();
         let value = |name: &str| {
-            let found = properties.as_slice().iter().find(|property| property.name == name);
-            format!("{:?}", found.unwrap_or_else(|| panic!("{name}")).value)
+            let found = properties.row().find(name).unwrap();
+            format!("{:?}", found.unwrap_or_else(|| panic!("{name}")))
         };
-        assert_eq!(properties.as_slice().len(), 14 + 24);
+        assert_eq!(properties.row().count(), 14 + 24);
         for (name, expected) in [
             ("TotalIngress", "Int64(800)"),
             ("TotalEgress", "Int64(8000)"),
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn an_idle_period() {
         let properties = Totals::default().properties().unwrap();
-        let value = |name: &str| properties.as_slice().iter().find(|p| p.name == name).unwrap().value.clone();
+        let value = |name: &str| properties.row().find(name).unwrap().unwrap().to_value();
         assert_eq!(
             (value("Availability"), value("PercentSuccess")),
             (Value::Double(100.0), Value::Double(0.0))

@@ -76,14 +76,13 @@ impl Update for Merge {
 
 #[cfg(test)]
 mod tests {
-    use lazuli_model::{Key, Property, Value};
+    use lazuli_model::{Key, ValueRef};
 
     use super::*;
 
     fn properties(list: &[(&str, i32)]) -> Properties {
-        let list =
-            list.iter().map(|(name, value)| Property { name: (*name).into(), value: Value::Int32(*value) });
-        Properties::new(list.collect()).unwrap().sorted()
+        Properties::sorted(list.iter().map(|(name, value)| (*name, ValueRef::Int32(*value))).collect())
+            .unwrap()
     }
 
     fn merge(current: Option<&[(&str, i32)]>, incoming: &[(&str, i32)]) -> String {

@@ -91,9 +91,8 @@ fn plan(write: &Write) -> std::result::Result<lazuli_engine::Write, Failure> {
 }
 
 fn packed(key: &EntityKey, properties: &Properties) -> std::result::Result<Bytes, Failure> {
-    let row = PackedRow::pack(properties);
-    check_size(key, &row)?;
-    Ok(row.as_bytes().clone())
+    check_size(key, properties.row())?;
+    Ok(properties.row().as_bytes().clone())
 }
 
 fn merge(key: &EntityKey, properties: &Properties) -> std::result::Result<Arc<Merge>, Failure> {

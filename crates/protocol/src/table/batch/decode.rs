@@ -10,7 +10,7 @@ use lazuli_model::table::limits::BATCH_OPERATIONS_MAX;
 use lazuli_model::table::operation::Write;
 use lazuli_model::{ErrorCode, Failure, Key, TableName};
 
-use super::inner::{Inner, Outer};
+use super::inner::{Inner, KnownHead, Outer};
 use super::{Batch, Plan};
 use crate::address::Address;
 use crate::http::multipart::{self, Malformed, Part, Parts};
@@ -73,11 +73,12 @@ fn lone(outer: &Outer<'_>, wanted: ResponseFormat, part: &Part<'_>) -> Batch {
 fn change_set(outer: &Outer<'_>, wanted: ResponseFormat, parts: Parts<'_>) -> Batch {
     let mut changes = ChangeSet::default();
     let mut shapes = Vec::new();
+    let mut last = None;
     let read = parts.enumerate().try_for_each(|(index, part)| {
         if index == BATCH_OPERATIONS_MAX {
             return Err(too_many().at(index - 1));
         }
-        let Inner { part, content } = operation(outer, part);
+        let Inner { part, content } = operation(outer, part, &mut last);
         shapes.push(part);
         content.and_then(|(table, write)| changes.add(table, write)).map_err(|failure| failure.at(index))
     });
@@ -89,9 +90,13 @@ fn change_set(outer: &Outer<'_>, wanted: ResponseFormat, parts: Parts<'_>) -> Ba
     Batch { plan, wanted, parts: shapes, is_query: false }
 }
 
-fn operation(outer: &Outer<'_>, part: Result<Part<'_>, Malformed>) -> Inner<(TableName, Write)> {
+fn operation<'p>(
+    outer: &Outer<'_>,
+    part: Result<Part<'p>, Malformed>,
+    last: &mut Option<KnownHead<'p>>,
+) -> Inner<(TableName, Write)> {
     match part {
-        Ok(part) if part.get("content-type").is_some_and(is_http) => outer.write(&part),
+        Ok(part) if part.get("content-type").is_some_and(is_http) => outer.write(&part, last),
         _ => Inner { part: outer.unread(), content: Err(ErrorCode::InvalidInput.into()) },
     }
 }

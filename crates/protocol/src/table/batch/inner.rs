@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::http::head::Field;
 use crate::http::multipart::{Malformed, Message, Part};
 use crate::http::query::Query;
-use crate::table::decode;
+use crate::table::decode::{self, Intent};
 use crate::table::path::{Resource, parse_path};
 use crate::table::response_format::ResponseFormat;
 use crate::{ApiVersion, Head};
@@ -28,6 +28,15 @@ pub struct Outer<'a> {
     segment: Option<String>,
     accept: Option<&'a str>,
     version: ApiVersion,
+}
+
+/// The head of an operation and what it means. Inserts into one table have the same head, and parsing it takes as long as
+/// parsing a small entity.
+pub struct KnownHead<'p> {
+    /// Up to the first byte of the body.
+    bytes: &'p [u8],
+    part: PartShape,
+    intent: Intent,
 }
 
 /// An operation, and the format of its response, whether it succeeds or not.
@@ -45,21 +54,47 @@ impl<'a> Outer<'a> {
         Self { account: address.account, segment, accept, version }
     }
 
-    /// Reads a change.
-    pub fn write(&self, part: &Part<'_>) -> Inner<(TableName, Write)> {
-        self.operation(part, |operation| match operation {
+    /// Reads a change. `last` is the head of the change before it.
+    pub fn write<'p>(&self, part: &Part<'p>, last: &mut Option<KnownHead<'p>>) -> Inner<(TableName, Write)> {
+        let pick = |operation| match operation {
             Operation::Write { table, write } => Some((table, write)),
             _ => None,
-        })
+        };
+        let content = part.content.trim_ascii_start();
+        if let Some(known) = last
+            && let Some(body) = content.strip_prefix(known.bytes)
+        {
+            return Inner {
+                part: known.part.clone(),
+                content: operation(Ok(known.intent.clone()), body, pick),
+            };
+        }
+        let Ok((message, method, target)) = request(content) else { return self.malformed() };
+        let body = message.body;
+        let Inner { part, content: intent } = self.intent(message.fields, method, target);
+        // A head without a body may lack its end, and then more lines may follow it elsewhere.
+        *last = intent.as_ref().ok().filter(|_| !body.is_empty()).map(|intent| KnownHead {
+            bytes: &content[..content.len() - body.len()],
+            part: part.clone(),
+            intent: intent.clone(),
+        });
+        Inner { part, content: operation(intent, body, pick) }
     }
 
     /// Reads a query, which must name one entity by both of its keys.
     pub fn query(&self, part: &Part<'_>) -> Inner<Operation> {
-        self.operation(part, |operation| match &operation {
+        let pick = |operation| match &operation {
             Operation::GetEntity { .. } => Some(operation),
             Operation::QueryEntities { query, .. } if names_one_entity(query) => Some(operation),
             _ => None,
-        })
+        };
+        let Ok((message, method, target)) = request(part.content) else { return self.malformed() };
+        let Inner { part, content: intent } = self.intent(message.fields, method, target);
+        Inner { part, content: operation(intent, message.body, pick) }
+    }
+
+    fn malformed<T>(&self) -> Inner<T> {
+        Inner { part: self.unread(), content: Err(ErrorCode::InvalidInput.into()) }
     }
 
     /// The response format of a part that could not be parsed.
@@ -67,14 +102,11 @@ impl<'a> Outer<'a> {
         PartShape { wanted: ResponseFormat::fallback(self.version), table: None, content_id: None }
     }
 
-    fn operation<T>(&self, part: &Part<'_>, pick: impl FnOnce(Operation) -> Option<T>) -> Inner<T> {
-        let (message, method, target) = match request(part) {
-            Ok(request) => request,
-            Err(Malformed) => {
-                return Inner { part: self.unread(), content: Err(ErrorCode::InvalidInput.into()) };
-            }
-        };
-        let mut fields = message.fields;
+    /// What the head of an operation asks for.
+    fn intent<'p>(&self, mut fields: Vec<Field<'p>>, method: &'p str, target: &'p str) -> Inner<Intent>
+    where
+        'a: 'p,
+    {
         self.complete(&mut fields);
         let head = Head { method, target, fields: &fields };
         let (path, query) = self.split_target(target);
@@ -94,15 +126,16 @@ impl<'a> Outer<'a> {
         let content = resource
             .map_err(|refused| refused.failure)
             .and_then(|resource| rejection.map_or(Ok(resource), Err))
-            .and_then(|resource| decode::intent(&head, query, self.version, resource))
-            .and_then(|intent| intent.with_body(message.body.trim_ascii()))
-            .and_then(|operation| pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into()));
+            .and_then(|resource| decode::intent(&head, query, self.version, resource));
         Inner { part, content }
     }
 
     /// Adds defaults that a part may omit. The sample of 2009 merges and deletes without a condition; at that time an
     /// update without one had no other meaning.
-    fn complete(&self, fields: &mut Vec<Field<'a>>) {
+    fn complete<'p>(&self, fields: &mut Vec<Field<'p>>)
+    where
+        'a: 'p,
+    {
         if let (Some(accept), false) = (self.accept, has(fields, "accept")) {
             fields.push(Field { name: "Accept", value: accept });
         }
@@ -130,8 +163,18 @@ impl<'a> Outer<'a> {
     }
 }
 
-fn request<'a>(part: &Part<'a>) -> Result<(Message<'a>, &'a str, &'a str), Malformed> {
-    let message = Message::parse(part.content)?;
+/// The operation, once its body has been read.
+fn operation<T>(
+    intent: Result<Intent, Failure>,
+    body: &[u8],
+    pick: impl FnOnce(Operation) -> Option<T>,
+) -> Result<T, Failure> {
+    let operation = intent?.with_body(body.trim_ascii())?;
+    pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into())
+}
+
+fn request(content: &[u8]) -> Result<(Message<'_>, &str, &str), Malformed> {
+    let message = Message::parse(content)?;
     let (method, target) = message.request_line()?;
     Ok((message, method, target))
 }

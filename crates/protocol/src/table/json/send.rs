@@ -67,11 +67,12 @@ mod tests {
         for (name, value) in &values {
             entity.property(name, value.as_ref());
         }
-        let draft = read::entity(&entity.finish()).unwrap();
+        let bytes = entity.finish();
+        let draft = read::entity(&bytes).unwrap();
         assert_eq!(draft.partition.as_deref(), Some("p'1"));
         assert_eq!(draft.row.as_deref(), Some(""));
-        let read: Vec<_> = draft.properties.into_iter().map(|p| (p.name, p.value)).collect();
-        assert_eq!(read, values.map(|(name, value)| (name.to_owned(), value)));
+        let read: Vec<_> = draft.properties.into_iter().collect();
+        assert_eq!(read, values.map(|(name, value)| (name.into(), value.into())));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::error::Origin;
-use lazuli_model::{EdmType, ErrorCode, Failure, Property, Value};
+use lazuli_model::{EdmType, ErrorCode, Failure, Value};
 
 use super::document::{self, RawProperty};
 use crate::table::draft::EntityDraft;
@@ -14,7 +14,7 @@ use crate::table::json;
 use crate::xml::text;
 
 /// Reads an entity from an entry.
-pub fn entity(body: &[u8]) -> Result<EntityDraft, Failure> {
+pub fn entity(body: &[u8]) -> Result<EntityDraft<'static>, Failure> {
     let mut draft = EntityDraft::default();
     document::each_property(body, |property| draft.take_atom(property))?;
     Ok(draft)
@@ -37,12 +37,12 @@ pub fn table(body: &[u8]) -> Result<Option<String>, Failure> {
     Ok(name)
 }
 
-impl EntityDraft {
+impl EntityDraft<'_> {
     fn take_atom(&mut self, property: RawProperty) -> Result<(), Failure> {
         if EntityDraft::is_system(&property.name) {
             return match property.kind() {
                 Ok(EdmType::String) => {
-                    let text = (!property.is_null).then_some(property.text);
+                    let text = (!property.is_null).then(|| property.text.into());
                     self.set_system(&property.name, text)
                 }
                 _ => {
@@ -52,11 +52,11 @@ impl EntityDraft {
             };
         }
         if property.is_null {
-            self.nulls.push(text::read_name(property.name));
+            self.nulls.push(text::read_name(property.name).into());
             return Ok(());
         }
         let value = value(property.kind()?, property.text).ok_or_else(invalid_value)?;
-        self.properties.push(Property { name: text::read_name(property.name), value });
+        self.properties.push((text::read_name(property.name).into(), value.into()));
         Ok(())
     }
 }
