@@ -58,11 +58,12 @@ def conditions(blob):
 
 @pytest.mark.parametrize("name", WRITES)
 def test_conditions_that_fail_stop_every_write(target, name):
-    """BL-02, BL-04, BL-06: 412, and nothing has changed."""
+    """BL-02, BL-04, BL-06: 412, and nothing has changed. A copy says that the condition is on its target."""
     before = target.get_blob_properties()
+    code, subject = ("TargetConditionNotMet", "target condition") if name == "copy" else ("ConditionNotMet", "condition")
     for condition in conditions(target)[1]:
-        found = refused(412, "ConditionNotMet", WRITES[name], target, **condition)
-        assert found["Message"] == "The condition specified using HTTP conditional header(s) is not met."
+        found = refused(412, code, WRITES[name], target, **condition)
+        assert found["Message"] == f"The {subject} specified using HTTP conditional header(s) is not met."
     assert (target.get_blob_properties().etag, content(target)) == (before.etag, b"0123456789")
 
 

@@ -138,5 +138,5 @@ def test_source_conditions_of_put_block_from_url(original, target):
     etag = original.get_blob_properties().etag
     same, other = {"x-ms-source-if-match": etag}, {"x-ms-source-if-match": FOREIGN_ETAG}
     target.stage_block_from_url("AAAA", source(original), headers=same)
-    assert outcome(target.stage_block_from_url, "AAAA", source(original), headers=other) == (412, "CannotVerifyCopySource")
+    assert outcome(target.stage_block_from_url, "AAAA", source(original), headers=other) == (412, "SourceConditionNotMet")
     assert outcome(target.stage_block_from_url, "AAAA", source(original), headers={"x-ms-source-if-none-match": etag}) == (304, "CannotVerifyCopySource")
