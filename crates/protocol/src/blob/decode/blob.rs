@@ -148,9 +148,7 @@ pub(super) fn revision(params: &Params<'_>) -> Result<Revision, Failure> {
         (None, None) => Ok(Revision::Current),
         (Some(snapshot), None) => Ok(Revision::Snapshot(snapshot)),
         (None, Some(version)) => Ok(Revision::Version(version)),
-        (Some(_), Some(_)) => {
-            Err(Failure::from(ErrorCode::MutuallyExclusiveQueryParameters).found_in(Origin::Routing))
-        }
+        (Some(_), Some(_)) => Err(ErrorCode::MutuallyExclusiveQueryParameters.into()),
     }
 }
 

@@ -247,6 +247,15 @@ fn pages() {
     for (headers, code) in [
         (vec![write("update"), ("Range", "bytes=0-511"), ONE], ErrorCode::InvalidHeaderValue),
         (
+            vec![
+                write("update"),
+                ("Range", "bytes=0-511"),
+                ("Content-Length", "512"),
+                ("x-ms-if-sequence-number-eq", "-1"),
+            ],
+            ErrorCode::InvalidInput,
+        ),
+        (
             vec![write("update"), ("Range", "bytes=1-512"), ("Content-Length", "512")],
             ErrorCode::InvalidPageRange,
         ),
