@@ -23,15 +23,11 @@ pub fn push_escaped(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     }
 }
 
-/// Does nothing need an escape? Most strings are plain. Blocks of a fixed size are examined with a few vector
-/// instructions; the last block may overlap the one before it, so that no byte is examined on its own.
+/// Does nothing need an escape? Most strings are plain. The compiler examines a long chunk many bytes at a time. A short
+/// string is examined as two blocks that may overlap, so that no byte is examined on its own.
 fn is_plain(bytes: &[u8]) -> bool {
-    if let Some(last) = bytes.last_chunk::<16>() {
-        let mut is_plain = is_plain_block(last);
-        for block in bytes.as_chunks::<16>().0 {
-            is_plain &= is_plain_block(block);
-        }
-        return is_plain;
+    if bytes.len() >= 16 {
+        return !bytes.iter().fold(false, |any, &byte| any | needs_escape(byte));
     }
     match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         (Some(first), Some(last)) => is_plain_block(first) & is_plain_block(last),
