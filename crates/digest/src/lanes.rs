@@ -5,7 +5,6 @@
 //! there are, the less each of them costs.
 
 use std::collections::VecDeque;
-use std::num::NonZero;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -65,16 +64,15 @@ impl Ticket {
     }
 }
 
-impl Default for Lanes {
-    /// Half of the processor's cores hash. The others receive and write meanwhile.
-    fn default() -> Self {
-        Self::new(std::thread::available_parallelism().map_or(1, NonZero::get) / 2)
-    }
-}
-
 impl Lanes {
+    /// For a machine with this many processor cores. Half of them hash, at least one; the others receive and write
+    /// meanwhile.
+    pub fn of(cores: usize) -> Self {
+        Self::new(cores / 2)
+    }
+
     /// At most this many threads hash at a time, and at least one.
-    pub fn new(threads_max: usize) -> Self {
+    fn new(threads_max: usize) -> Self {
         Self { waiting: Mutex::default(), threads_max: threads_max.max(1) }
     }
 

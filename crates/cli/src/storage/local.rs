@@ -20,12 +20,15 @@ use crate::runtime;
 /// Random words in the key.
 const KEY_WORDS: usize = 8;
 
+/// What a command does with the store that it opened.
+pub type Work<'a> = Box<dyn FnOnce(&Storage) -> Result<ExitCode, Fault> + 'a>;
+
 /// Serves `engine`, runs `work`, and closes the engine.
 pub fn run(
     engine: Arc<dyn Engine>,
     account: &str,
     service: Service,
-    work: Box<dyn FnOnce(&Storage) -> Result<ExitCode, Fault> + '_>,
+    work: Work<'_>,
 ) -> Result<ExitCode, String> {
     let runtime = runtime::many_threads()?;
     let key = new_key()?;

@@ -57,6 +57,7 @@ mod upload;
 
 use std::sync::Arc;
 
+use lazuli_digest::Lanes;
 use lazuli_engine::Metric;
 use lazuli_engine::content::Content;
 use lazuli_model::blob::container::PublicAccess;
@@ -108,7 +109,7 @@ impl Blobs {
             counters: Default::default(),
             folds: Default::default(),
             appends: Default::default(),
-            lanes: Default::default(),
+            lanes: Arc::new(Lanes::of(std::thread::available_parallelism().map_or(1, usize::from))),
             reads: Default::default(),
             outbox: Outbox::new(options.events.clone()),
             options,

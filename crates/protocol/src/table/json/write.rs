@@ -52,8 +52,8 @@ pub fn tables(context: &Context, level: Metadata, names: &[String]) -> Vec<u8> {
 
 fn table_members(out: &mut Object, context: &Context, level: Metadata, name: &str) {
     if level == Metadata::Full {
-        out.member("odata.type", |bytes| push_string(bytes, &format!("{}.Tables", context.account)));
-        out.member("odata.id", |bytes| push_string(bytes, &url::table_url(&context.base, name)));
+        out.member("odata.type", |bytes| push_string(bytes, format!("{}.Tables", context.account)));
+        out.member("odata.id", |bytes| push_string(bytes, url::table_url(&context.base, name)));
         out.member("odata.editLink", |bytes| quoted(bytes, |bytes| url::table_path(bytes, name)));
     }
     out.member("TableName", |bytes| push_string(bytes, name));
@@ -101,9 +101,9 @@ fn entity_members(
     row: &Stored,
 ) -> Result<(), CorruptRow> {
     if level == Metadata::Full {
-        out.member("odata.type", |bytes| push_string(bytes, &format!("{}.{table}", context.account)));
+        out.member("odata.type", |bytes| push_string(bytes, format!("{}.{table}", context.account)));
         out.member("odata.id", |bytes| {
-            push_string(bytes, &url::entity_url(&context.base, table, &row.partition, &row.row));
+            push_string(bytes, url::entity_url(&context.base, table, &row.partition, &row.row));
         });
     }
     if level != Metadata::None {
