@@ -39,7 +39,7 @@ struct Ticket {
     called: Condvar,
 }
 
-/// What a waiting thread gets.
+/// The message to a waiting thread.
 enum Call {
     /// Its job is done.
     Done(Md5),

@@ -20,7 +20,7 @@ use crate::runtime;
 /// Random words in the key.
 const KEY_WORDS: usize = 8;
 
-/// What a command does with the store that it opened.
+/// The work of a command on an open store.
 pub type Work<'a> = Box<dyn FnOnce(&Storage) -> Result<ExitCode, Fault> + 'a>;
 
 /// Serves `engine`, runs `work`, and closes the engine.

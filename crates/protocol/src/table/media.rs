@@ -86,7 +86,7 @@ pub fn negotiate<'a>(
 }
 
 fn classify(range: &str) -> Range {
-    // What most clients send, to the letter.
+    // The exact value that most clients send.
     match range {
         "application/json;odata=nometadata" => return Range::Json(Metadata::None),
         "application/json;odata=minimalmetadata" => return Range::Json(Metadata::Minimal),

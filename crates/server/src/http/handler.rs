@@ -1,4 +1,4 @@
-//! What a connection and the handler of its requests exchange: the body on the one side, the response on the other.
+//! The interface between a connection and its request handler: request bodies in, responses out.
 //!
 //! The body is a trait object. A handler is thus compiled once, and not once for each kind of socket.
 
@@ -18,7 +18,7 @@ use super::head::RequestHead;
 /// its callers.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Who is at the other end.
+/// The client of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// Its address.

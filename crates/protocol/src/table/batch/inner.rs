@@ -54,7 +54,7 @@ impl<'a> Outer<'a> {
         Self { account: address.account, segment, accept, version }
     }
 
-    /// Reads a change. `last` is the head of the change before it.
+    /// Reads a change. `last` is the head of the previous change.
     pub fn write<'p>(&self, part: &Part<'p>, last: &mut Option<KnownHead<'p>>) -> Inner<(TableName, Write)> {
         let pick = |operation| match operation {
             Operation::Write { table, write } => Some((table, write)),
@@ -102,7 +102,7 @@ impl<'a> Outer<'a> {
         PartShape { wanted: ResponseFormat::fallback(self.version), table: None, content_id: None }
     }
 
-    /// What the head of an operation asks for.
+    /// The request in the head of an operation.
     fn intent<'p>(&self, mut fields: Vec<Field<'p>>, method: &'p str, target: &'p str) -> Inner<Intent>
     where
         'a: 'p,
