@@ -7,6 +7,7 @@ The Python ones need the official SDKs in the venv, the JavaScript ones below th
 a package. Names select examples.
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import re
@@ -41,6 +42,57 @@ def run(name, command, expected, cwd):
     return False
 
 
+@contextlib.contextmanager
+def started(binary):
+    """A server, by its connection string. It stops whatever happens."""
+    with subprocess.Popen([os.path.abspath(binary), "serve", "--engine", "memory:", "--table-port", "0"], stdout=subprocess.PIPE,
+                          text=True) as server:
+        try:
+            yield next(line.strip() for line in server.stdout if "TableEndpoint=" in line)
+        finally:
+            server.terminate()
+
+
+def examples(options, connection, folder):
+    """The examples: a name, a command, and a part of what it must print."""
+    endpoints = {usual: re.search(rf"{service}Endpoint=http://([^/]+)/", connection).group(1)
+                 for service, usual in [("Blob", 10000), ("Queue", 10001), ("Table", 10002)]}
+    path = f"PATH={os.path.dirname(os.path.abspath(options.binary))}:$PATH\n"
+
+    def local(text):
+        for usual, address in endpoints.items():
+            text = text.replace(f"127.0.0.1:{usual}", address)
+        return text
+
+    def python(word):
+        return [f"{options.venv}/bin/python", "-c", local(block("python", word))]
+
+    def shell(text, flags="-c"):
+        return ["bash", flags, path + text]
+
+    # The second server runs until it has said where it listens.
+    line = next(line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith("LAZULI_ACCOUNTS="))
+    accounts = f"{line} > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
+    tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "kill %1; wait %1"
+    daily = f"export AZURE_STORAGE_CONNECTION_STRING='{connection}'\n" + block("sh", "lazuli table create")
+
+    yield "curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'
+    yield "daily work", shell(daily, "-ec"), '"Name":"Bubo"'
+    yield "accounts", shell(accounts, "-ec"), "endpoint of account blog"
+    yield "tokens", shell(tokens, "-ec"), "<Containers"
+    yield "sas", shell(block("sh", "lazuli sas table")), "allows     query"
+    yield "python", python("TableServiceClient"), "Ada"
+    yield "python queue", python("QueueClient"), "water the plants"
+    yield "python blob", python("BlobServiceClient"), "hello.txt 12"
+    yield "curl queue", shell(local(block("sh", "jobs-curl"))), "water the plants"
+    yield "curl blob", shell(local(block("sh", "files-curl"))), "hello, curl"
+    (pathlib.Path(folder) / "node_modules").symlink_to(os.path.abspath(options.modules))
+    for word, expected in [("TableClient", "Ada"), ("QueueServiceClient", "water"), ("BlobServiceClient", "hello")]:
+        script = pathlib.Path(folder) / f"{word}.mjs"
+        script.write_text(local(block("js", word)))
+        yield f"javascript {word}", ["node", str(script)], expected
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--binary", required=True)
@@ -48,52 +100,9 @@ def main():
     arguments.add_argument("--modules", default="none")
     arguments.add_argument("names", nargs="*")
     options = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        server = subprocess.Popen(
-            [os.path.abspath(options.binary), "serve", "--engine", "memory:", "--table-port", "0"],
-            stdout=subprocess.PIPE, text=True,
-        )
-        for line in server.stdout:
-            if "TableEndpoint=" in line:
-                connection = line.strip()
-                endpoints = {usual: re.search(rf"{service}Endpoint=http://([^/]+)/", line).group(1)
-                             for service, usual in [("Blob", 10000), ("Queue", 10001), ("Table", 10002)]}
-                break
-        binaries = os.path.dirname(os.path.abspath(options.binary))
-
-        def local(text):
-            for usual, address in endpoints.items():
-                text = text.replace(f"127.0.0.1:{usual}", address)
-            return text
-
-        # The second server runs until it has said where it listens.
-        line = next(line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith("LAZULI_ACCOUNTS="))
-        accounts = f"{line} > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
-        tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "kill %1; wait %1"
-
-        python = lambda word: [f"{options.venv}/bin/python", "-c", local(block("python", word))]
-        examples = [
-            ("curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'),
-            ("daily work", ["bash", "-ec", f"PATH={binaries}:$PATH\nexport AZURE_STORAGE_CONNECTION_STRING='{connection}'\n"
-                            + block("sh", "lazuli table create")], '"Name":"Bubo"'),
-            ("accounts", ["bash", "-ec", f"PATH={binaries}:$PATH\n" + accounts], "endpoint of account blog"),
-            ("tokens", ["bash", "-ec", f"PATH={binaries}:$PATH\n" + tokens], "<Containers"),
-            ("sas", ["bash", "-c", f"PATH={binaries}:$PATH\n{block('sh', 'lazuli sas table')}"], "allows     query"),
-            ("python", python("TableServiceClient"), "Ada"),
-            ("python queue", python("QueueClient"), "water the plants"),
-            ("python blob", python("BlobServiceClient"), "hello.txt 12"),
-            ("curl queue", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'jobs-curl'))}"], "water the plants"),
-            ("curl blob", ["bash", "-c", f"PATH={binaries}:$PATH\n{local(block('sh', 'files-curl'))}"], "hello, curl"),
-        ]
-        (pathlib.Path(folder) / "node_modules").symlink_to(os.path.abspath(options.modules))
-        for word, expected in [("TableClient", "Ada"), ("QueueServiceClient", "water"), ("BlobServiceClient", "hello")]:
-            script = pathlib.Path(folder) / f"{word}.mjs"
-            script.write_text(local(block("js", word)))
-            examples.append((f"javascript {word}", ["node", str(script)], expected))
-        chosen = [example for example in examples if not options.names or example[0] in options.names]
+    with tempfile.TemporaryDirectory() as folder, started(options.binary) as connection:
+        chosen = [example for example in examples(options, connection, folder) if not options.names or example[0] in options.names]
         results = [run(*example, cwd=folder) for example in chosen]
-        server.terminate()
-        server.wait()
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if results and all(results) else 1
 
