@@ -47,9 +47,11 @@ class Inside(Started):
         self.process.wait(HANG_SECONDS)
 
 
-def check(root, command):
+def check(root, command, directory):
+    """Starts the server with a command, and runs the README's commands with the one in a directory."""
     with Inside(root, f"{command} {' '.join(MEMORY)}") as server:
         server.check_services()
+        root.run_daily_work(directory, server.addresses)
         server.interrupt()
 
 
@@ -57,7 +59,8 @@ def test_the_binary_of_the_archive_runs_on_a_bare_system(packages, directory):
     root = bare(packages)
     (root.path / "opt").mkdir(exist_ok=True)
     run("tar", "xzf", packages.build("archive")[0], "-C", root.path / "opt")
-    check(root, f"exec /opt/lazuli-{packages.version}-linux-x64/lazuli serve")
+    top = f"/opt/lazuli-{packages.version}-linux-x64"
+    check(root, f"exec {top}/lazuli serve", top)
 
 
 def test_npx_runs_the_package_on_a_bare_system_with_node(packages, directory):
@@ -69,7 +72,7 @@ def test_npx_runs_the_package_on_a_bare_system_with_node(packages, directory):
     for package in packages.build("npm"):
         shutil.copy(package, project)
     root.run("/bin/sh", "-c", "cd /project && npm install --offline --no-audit --no-fund --silent ./*.tgz")
-    check(root, "cd /project && exec npx --offline lazuli")
+    check(root, "cd /project && exec npx --offline lazuli", "/project/node_modules/.bin")
 
 
 def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory):
@@ -83,4 +86,4 @@ def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory
         shutil.copy(file, root.path)
     root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
     root.run("/venv/bin/python", f"/{pip.name}/pip", "install", "--quiet", "--no-index", "--no-deps", f"/{wheel.name}")
-    check(root, "exec /venv/bin/lazuli-storage")
+    check(root, "exec /venv/bin/lazuli-storage", "/venv/bin")

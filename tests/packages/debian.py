@@ -56,6 +56,7 @@ def test_data_and_settings_survive_an_upgrade_and_a_removal(packages, directory)
     root.run("/usr/bin/lazuli", "config", "check")
     with root.serve() as server:
         insert(server)
+        root.run_daily_work("/usr/bin", server.addresses)
         assert server.stop() == 0, server.said()
     settings.write_text(settings.read_text() + "\nquery-time = 4\n")
 

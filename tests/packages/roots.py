@@ -6,7 +6,9 @@ import re
 import stat
 import subprocess
 
+import readme
 from common import Skip, environment, need, need_root, run
+from lazuli import ACCOUNT, KEY
 
 # Documentation and translations are most of the files, and no program reads them.
 LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/", "/usr/share/info/", "/usr/share/i18n/", "/usr/share/zoneinfo/")
@@ -24,6 +26,15 @@ class Root:
 
     def run(self, *command, **options):
         return run(*self.inside(*command), env=self.environment, **options)
+
+    def run_daily_work(self, directory, addresses):
+        """Runs what the README shows for daily work with the command in a directory, on the server at these addresses."""
+        names = {f"{service.title()}Endpoint": f"http://{host}:{port}/{ACCOUNT}" for service, (host, port) in addresses.items()}
+        words = {"DefaultEndpointsProtocol": "http", "AccountName": ACCOUNT, "AccountKey": KEY, **names}
+        connection = "".join(f"{name}={value};" for name, value in words.items())
+        shown = self.run("/bin/bash", "-ec", f"export PATH={directory}:$PATH AZURE_STORAGE_CONNECTION_STRING='{connection}'\n"
+                         f"cd $(mktemp -d)\n{readme.block('sh', 'lazuli table create')}")
+        assert '"Name":"Bubo"' in shown and "water the plants" in shown, shown
 
     def inside(self, *command):
         return ["chroot", self.path, *command]
