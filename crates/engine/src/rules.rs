@@ -43,7 +43,8 @@ pub fn decide(
     Ok(Decision { next, is_computed: matches!(write.change, Change::Update(_)) })
 }
 
-fn check(condition: Condition, current: Option<Version>) -> std::result::Result<(), Reason> {
+/// Checks the condition of a write on a row with the version `current`; `None` if there is no such row.
+pub fn check(condition: Condition, current: Option<Version>) -> std::result::Result<(), Reason> {
     match (condition, current) {
         (Condition::Any, _) | (Condition::Absent, None) | (Condition::Exists, Some(_)) => Ok(()),
         (Condition::Absent, Some(_)) => Err(Reason::Exists),

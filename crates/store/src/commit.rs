@@ -3,6 +3,9 @@
 //! Everything that does not depend on other commits is done by the caller before it queues: keys are encoded, values
 //! are serialised and hashed, rows that must be checked are read.
 //!
+//! A commit that cannot succeed any more ends here: its caller has read the rows that it must check, in a state that is
+//! durable and published.
+//!
 //! What must stay true: a commit holds no more memory than its permit for the queue covers. Of rows that it only checks
 //! it keeps the version; values that its updates need are left to the committer if the permit does not cover them.
 
@@ -100,6 +103,32 @@ impl Commit {
             }
         }
         Ok(Look::Found(()))
+    }
+
+    /// The rejection of a commit whose conditions do not hold in the state that its caller has read. That state is durable
+    /// and published, so the rejection depends on nothing else, and the commit need not wait for the committer. `None`
+    /// if only the committer can tell.
+    pub fn refusal(&self) -> Option<(usize, Reason)> {
+        if self.has_repeats {
+            return None;
+        }
+        let mut view = None;
+        for (index, intent) in self.intents.iter().enumerate().filter(|(_, intent)| intent.needs_current()) {
+            let seen = intent.seen.as_ref()?;
+            // The first write that fails is known only if all writes up to it were checked in the same state.
+            if *view.get_or_insert(seen.number) != seen.number {
+                return None;
+            }
+            let version = seen.cell.as_ref().map(|cell| cell.version);
+            if let Err(reason) = rules::check(intent.write.condition, version) {
+                return Some((index, reason));
+            }
+            // It may reject the current value.
+            if let Change::Update(_) = intent.write.change {
+                return None;
+            }
+        }
+        None
     }
 
     /// Decides how the commit changes its rows. `current` returns the state of a row before it. `make_room` is called

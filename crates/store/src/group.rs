@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use lazuli_engine::{Adopted, Applied, Result, TableId};
+use lazuli_engine::{Adopted, Applied, Reason, Result, TableId};
 use tokio::sync::oneshot;
 
+use crate::committer::Late;
 use crate::crash_point::{self, Point};
 use crate::error::poisoned;
 use crate::keyspace;
@@ -28,6 +29,8 @@ pub struct Group {
     pub erases: bool,
     /// Commits in it.
     pub commits: u64,
+    /// Some commits were rejected, because others have changed their rows.
+    pub has_rejections: bool,
     answers: Vec<(Answer, Permit)>,
 }
 
@@ -64,6 +67,7 @@ impl Group {
 
     /// Adds a result for a caller. Its permit is released with it.
     pub fn promise(&mut self, answer: Answer, permit: Permit) {
+        self.has_rejections |= answer.has_lost();
         self.answers.push((answer, permit));
     }
 
@@ -73,14 +77,21 @@ impl Group {
         self.batch.keys().any(|key| key.starts_with(&prefix))
     }
 
-    /// Sends all callers the result of the group.
-    pub fn answer(self, result: &Result<()>) {
+    /// Sends all callers the result of the group, except for commits that lost against others: see [`Late`].
+    pub fn answer(self, result: &Result<()>, late: &mut Late) {
         for (index, (answer, permit)) in self.answers.into_iter().enumerate() {
             if index == 1 {
                 crash_point::pass(Point::AmidAnswers);
             }
-            drop(permit);
-            answer.send(result);
+            match answer {
+                Answer::Commit(answer, Ok(refused)) if result.is_ok() && is_lost(&refused) => {
+                    late.add(answer, refused, permit);
+                }
+                answer => {
+                    drop(permit);
+                    answer.send(result);
+                }
+            }
         }
     }
 }
@@ -90,7 +101,16 @@ pub fn erase_bytes(keys: &[Bytes]) -> usize {
     keys.iter().map(|key| WRITE_BYTES + key.len()).sum()
 }
 
+/// Was a commit rejected because a row has another version than expected?
+fn is_lost(applied: &Applied) -> bool {
+    matches!(applied, Applied::Refused { reason: Reason::Mismatch, .. })
+}
+
 impl Answer {
+    fn has_lost(&self) -> bool {
+        matches!(self, Answer::Commit(_, Ok(applied)) if is_lost(applied))
+    }
+
     fn send(self, result: &Result<()>) {
         // A caller that no longer waits needs no result.
         match self {

@@ -50,6 +50,18 @@ pub const GATHER_MAX: Duration = Duration::from_micros(500);
 /// A shorter wait is not worthwhile.
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
 
+/// Rejections of commits that lost against another one are sent in portions: one of this many that wait, ...
+pub const LATE_SHARE: usize = 16;
+/// ... but at least this many.
+pub const LATE_AT_ONCE_MIN: usize = 2;
+/// Maximum that wait.
+pub const LATE_MAX: usize = 1024;
+/// The committer waits for a job as long as the last sync took before it sends the next portion: the next winner needs about
+/// as long. But at least this long ...
+pub const LATE_PAUSE_MIN: Duration = Duration::from_micros(200);
+/// ... and at most this long.
+pub const LATE_PAUSE_MAX: Duration = Duration::from_millis(5);
+
 /// Rows whose latest state the committer remembers, to check conditions without reading.
 pub const RECENT_ROWS_MAX: usize = 4096;
 /// And their bytes.

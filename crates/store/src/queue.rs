@@ -15,7 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::committer::Job;
-use crate::limits::{GATHER_MAX, GATHER_MIN, GROUP_BYTES_MAX, GROUP_COMMITS_MAX, IDLE_AFTER};
+use crate::limits::{GATHER_MAX, GATHER_MIN, GROUP_BYTES_MAX, GROUP_COMMITS_MAX};
 
 /// Creates a queue: the side for callers and the side for the committer.
 pub fn queue() -> (Callers, Waiting) {
@@ -85,13 +85,12 @@ pub enum Taken {
 }
 
 impl Waiting {
-    /// Waits for a job and takes all other waiting jobs, up to the limits of a group. `forever` is for a caller that
-    /// has nothing to do in the meantime.
-    pub fn take(&mut self, jobs: &mut VecDeque<Job>, forever: bool) -> Taken {
-        let first = if forever {
-            self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            self.receiver.recv_timeout(IDLE_AFTER)
+    /// Waits for a job, for at most `time`, and takes all other waiting jobs, up to the limits of a group. `None` is for
+    /// a caller that has nothing to do in the meantime.
+    pub fn take(&mut self, jobs: &mut VecDeque<Job>, time: Option<Duration>) -> Taken {
+        let first = match time {
+            None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(time) => self.receiver.recv_timeout(time),
         };
         let mut next = match first {
             Ok(job) => job,
@@ -119,10 +118,11 @@ impl Waiting {
         }
     }
 
-    /// Notes the number of jobs of a group that was synced, and the time of the sync.
-    pub fn note(&mut self, jobs: usize, sync: Duration) {
+    /// Notes the number of jobs of a group, and the time of its sync. After a group with rejections the callers are not
+    /// expected together: they compete, and the first one to come back should not wait for the others.
+    pub fn note(&mut self, jobs: usize, has_rejections: bool, sync: Duration) {
         self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
-        self.patience = (sync / 2).min(GATHER_MAX);
+        self.patience = if has_rejections { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
     }
 
     /// Waits a moment for expected callers.

@@ -18,7 +18,7 @@ use crate::acknowledged::Acknowledged;
 use crate::adopt::Adoption;
 use crate::check::Report;
 use crate::commit::Commit;
-use crate::committer::{Committer, Job, PanicGuard};
+use crate::committer::{Committer, Job, Late, PanicGuard};
 use crate::content::PackContent;
 use crate::directory;
 use crate::dump::Dumps;
@@ -99,6 +99,7 @@ impl Store {
             recent: Recent::default(),
             number: 0,
             carried: None,
+            late: Late::default(),
             acknowledged,
             space: Space::UNKNOWN,
             is_short: false,
@@ -196,9 +197,12 @@ impl Store {
     async fn submit(&self, mut commit: Commit) -> Result<Applied> {
         // Before anything is read or copied, so that waiting callers hold little.
         let mut permit = self.permits.take(commit.bytes).await?;
-        commit.lay_out();
         let (answer, answered) = oneshot::channel();
         if let Look::Found(()) = self.glance(|view| commit.look(view, &mut permit, Source::Memory))? {
+            if let Some((index, reason)) = commit.refusal() {
+                return Ok(Applied::Refused { index, reason });
+            }
+            commit.lay_out();
             self.send(Job::Commit { commit, answer, permit })?;
             return self.wait_for(answered).await;
         }
@@ -208,8 +212,12 @@ impl Store {
             let looked = published
                 .view()
                 .and_then(|view| caught(|| commit.look(&view, &mut permit, Source::Files)?.certain()));
-            match looked {
-                Ok(()) => drop(jobs.send(Job::Commit { commit, answer, permit })),
+            match looked.map(|()| commit.refusal()) {
+                Ok(None) => {
+                    commit.lay_out();
+                    let _ = jobs.send(Job::Commit { commit, answer, permit });
+                }
+                Ok(Some((index, reason))) => drop(answer.send(Ok(Applied::Refused { index, reason }))),
                 Err(error) => drop(answer.send(Err(error))),
             }
         })?;

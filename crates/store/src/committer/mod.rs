@@ -6,6 +6,7 @@
 //! - After one failed batch nothing more is written, published or acknowledged. So a commit for which the disk may have
 //!   no room is rejected before anything is written.
 
+mod late;
 mod room;
 
 use std::collections::VecDeque;
@@ -25,7 +26,7 @@ use crate::error::poisoned;
 use crate::files::{Files, Log};
 use crate::group::{Answer, Group, erase_bytes};
 use crate::health::Health;
-use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, LOG_BATCH_BYTES, STALL_POLL};
+use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, IDLE_AFTER, LOG_BATCH_BYTES, STALL_POLL};
 use crate::options::Durability;
 use crate::permit::Permit;
 use crate::queue::{Stopwatch, Taken, Waiting};
@@ -33,6 +34,7 @@ use crate::recent::{Known, Recent, Seen};
 use crate::space::Space;
 use crate::state::State;
 use crate::view::{Published, View};
+pub use late::Late;
 
 /// Something for the committer to do.
 pub enum Job {
@@ -89,6 +91,7 @@ pub struct Committer {
     pub recent: Recent,
     pub number: u64,
     pub carried: Option<Carried>,
+    pub late: Late,
     pub acknowledged: Acknowledged,
     /// The space on the disk at the start of the last group.
     pub space: Space,
@@ -114,11 +117,13 @@ impl Committer {
             // Jobs that did not fit into the last group go first.
             if jobs.is_empty() && self.carried.is_none() {
                 if is_last {
+                    self.late.send_all();
                     return self.close();
                 }
-                let taken = self.jobs.take(&mut jobs, is_at_rest);
+                let time = self.late.pause().or_else(|| (!is_at_rest).then_some(IDLE_AFTER));
+                let taken = self.jobs.take(&mut jobs, time);
                 is_last = matches!(taken, Taken::Last);
-                is_at_rest = matches!(taken, Taken::Idle) && !self.rest();
+                is_at_rest = matches!(taken, Taken::Idle) && self.is_done();
             }
             if !jobs.is_empty() || self.carried.is_some() {
                 self.commit_group(&mut jobs);
@@ -147,6 +152,15 @@ impl Committer {
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
 
+    /// Uses a moment without jobs; `true` if nothing is left to do without them.
+    fn is_done(&mut self) -> bool {
+        if self.late.is_empty() {
+            return !self.rest();
+        }
+        self.late.send_some();
+        false
+    }
+
     /// Frees memory that only a busy store needs; `false` if there was nothing. An old view keeps memory and files
     /// alive that background work has replaced.
     fn rest(&mut self) -> bool {
@@ -163,10 +177,11 @@ impl Committer {
         let stopwatch = Stopwatch::start();
         let result = self.write(&group);
         let time = stopwatch.elapsed();
-        self.jobs.note(group.jobs(), time);
+        self.jobs.note(group.jobs(), group.has_rejections, time);
         if group.must_sync {
             self.health.group_commits.record(&COUNTS, group.commits);
             self.health.sync_time.record_time(time);
+            self.late.note(time);
         }
         match &result {
             Ok(()) => self.health.count_commits(group.commits),
@@ -174,7 +189,8 @@ impl Committer {
             Err(other) => self.health.set_poison(other.to_string()),
         }
         crash_point::pass(Point::BeforeAnswer);
-        group.answer(&result);
+        group.answer(&result, &mut self.late);
+        self.late.send_some();
         if self.files.memtable_bytes() > self.memtable_bytes {
             self.files.write_out();
         }
@@ -392,6 +408,8 @@ impl Drop for PanicGuard {
     }
 }
 
+#[cfg(test)]
+mod contention_tests;
 #[cfg(test)]
 mod large_tests;
 #[cfg(test)]

@@ -15,11 +15,11 @@ use crate::files::FjallLog;
 use crate::limits::{COMMIT_BYTES_MIN, QUEUE_BYTES_MAX};
 use crate::{Options, Store, keyspace};
 
-const TABLE: TableId = TableId(3);
+pub(super) const TABLE: TableId = TableId(3);
 
 /// How writing fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     /// Nothing reaches the log.
     Append,
     /// The log has the batch, but syncing it failed.
@@ -46,7 +46,7 @@ impl Log for FailingLog {
     }
 }
 
-fn open(dir: &Path) -> (Store, Arc<Mutex<Option<Fault>>>) {
+pub(super) fn open(dir: &Path) -> (Store, Arc<Mutex<Option<Fault>>>) {
     let fault = Arc::new(Mutex::new(None));
     let store = Store::open_with(dir, Options::default(), Box::new(FailingLog(Arc::clone(&fault)))).unwrap();
     (store, fault)
@@ -56,7 +56,7 @@ async fn get(store: &Store, row: &str) -> Option<Bytes> {
     store.get(TABLE, "p", &[row]).await.unwrap().remove(0).map(|row| row.value)
 }
 
-async fn set(store: &Store, row: &str, value: &str) -> Result<Applied> {
+pub(super) async fn set(store: &Store, row: &str, value: &str) -> Result<Applied> {
     store.apply(TABLE, "p", vec![upsert(row, value)]).await
 }
 

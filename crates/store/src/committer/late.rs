@@ -1,0 +1,97 @@
+//! Rejections of commits that have lost against another one, sent a few at a time.
+//!
+//! Of many clients that change one row by its version, one wins, and all others learn at the same moment that they have
+//! lost. If all of them got their results at once, the requests that they send next would be ahead of those of the next
+//! winner. So a few get their results after each group, and the others wait. When the committer has nothing else to do, a
+//! few more get theirs after every pause.
+//!
+//! What must stay true: a rejection is here only after the group that it depends on is durable and published. Each one
+//! holds its permit for the queue, so there are no more of them than of waiting jobs.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use lazuli_engine::{Applied, Result};
+use tokio::sync::oneshot;
+
+use crate::limits::{LATE_AT_ONCE_MIN, LATE_MAX, LATE_PAUSE_MAX, LATE_PAUSE_MIN, LATE_SHARE};
+use crate::permit::Permit;
+
+/// Rejections that wait to be sent, in their order.
+#[derive(Default)]
+pub struct Late {
+    waiting: VecDeque<(oneshot::Sender<Result<Applied>>, Applied, Permit)>,
+    /// How long the last sync took.
+    sync: Duration,
+}
+
+impl Late {
+    /// Notes how long a sync took.
+    pub fn note(&mut self, sync: Duration) {
+        self.sync = sync;
+    }
+
+    /// How long to wait for a job before some more are sent; `None` if none is waiting.
+    pub fn pause(&self) -> Option<Duration> {
+        (!self.waiting.is_empty()).then(|| self.sync.clamp(LATE_PAUSE_MIN, LATE_PAUSE_MAX))
+    }
+
+    /// Adds a rejection.
+    pub fn add(&mut self, answer: oneshot::Sender<Result<Applied>>, refused: Applied, permit: Permit) {
+        self.waiting.push_back((answer, refused, permit));
+    }
+
+    /// Is none waiting?
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Sends the first few of them.
+    pub fn send_some(&mut self) {
+        let share = LATE_AT_ONCE_MIN.max(self.waiting.len() / LATE_SHARE);
+        self.send(share.max(self.waiting.len().saturating_sub(LATE_MAX)));
+    }
+
+    /// Sends all of them.
+    pub fn send_all(&mut self) {
+        self.send(self.waiting.len());
+    }
+
+    fn send(&mut self, count: usize) {
+        for (answer, refused, permit) in self.waiting.drain(..count.min(self.waiting.len())) {
+            drop(permit);
+            // A caller that no longer waits needs no result.
+            let _ = answer.send(Ok(refused));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lazuli_engine::Reason;
+
+    use super::*;
+    use crate::permit::Permits;
+
+    #[tokio::test]
+    async fn the_first_get_their_results_first_and_none_is_forgotten() {
+        let permits = Permits::new();
+        let refused = Applied::Refused { index: 0, reason: Reason::Mismatch };
+        let mut late = Late::default();
+        let mut waiting = Vec::new();
+        for _ in 0..LATE_MAX + LATE_SHARE {
+            let (answer, answered) = oneshot::channel();
+            late.add(answer, refused.clone(), permits.take(0).await.unwrap());
+            waiting.push(answered);
+        }
+        late.send_some();
+        assert_eq!(late.waiting.len(), LATE_MAX - LATE_MAX / LATE_SHARE + LATE_SHARE - 1);
+        let sent = waiting.iter_mut().map_while(|answered| answered.try_recv().ok()).count();
+        assert_eq!(sent + late.waiting.len(), waiting.len());
+        while !late.is_empty() {
+            late.send_some();
+        }
+        let left = waiting.into_iter().skip(sent);
+        assert!(left.into_iter().all(|mut answered| answered.try_recv() == Ok(Ok(refused.clone()))));
+    }
+}
