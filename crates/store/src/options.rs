@@ -34,7 +34,7 @@ pub struct Options {
 impl Options {
     /// Divides one size among the caches.
     pub fn with_caches(self, bytes: u64) -> Self {
-        let (scan_cache_bytes, row_cache_bytes) = (bytes / 8 * 3, bytes / 8);
+        let (scan_cache_bytes, row_cache_bytes) = (bytes / 4, bytes / 4);
         let cache_bytes = bytes - scan_cache_bytes - row_cache_bytes;
         Self { cache_bytes, scan_cache_bytes, row_cache_bytes, ..self }
     }
@@ -64,8 +64,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: CACHE_BYTES / 2,
-            scan_cache_bytes: CACHE_BYTES / 8 * 3,
-            row_cache_bytes: CACHE_BYTES / 8,
+            scan_cache_bytes: CACHE_BYTES / 4,
+            row_cache_bytes: CACHE_BYTES / 4,
             durability: Durability::Full,
             accept_data_loss: false,
             clock: Clock::system(),

@@ -16,6 +16,9 @@ use crate::limits::{BORDERS_MAX, INLINE_POINTS_MAX, SEGMENT_SHARE_MIN};
 use crate::reads::{Look, Source};
 use crate::view::{View, row_of};
 
+/// How many rows a scan of a cached block prefetches ahead.
+const PREFETCH_ROWS: usize = 2;
+
 /// Is every range of the scan a single row, and are there only a few?
 pub fn is_of_points(scan: &Scan) -> bool {
     let is_point = |range: &KeyRange| matches!(range.start, Bound::Included(_)) && range.start == range.end;
@@ -160,6 +163,7 @@ impl Walk<'_> {
         self.items = None;
         let last = if end <= self.end { block.len() } else { block.position(self.end) };
         for index in block.position(at)..last {
+            block.prefetch(index + PREFETCH_ROWS);
             let row = block.row(index);
             match self.pager.offer_or_leap(row, || Bytes::copy_from_slice(row.value))? {
                 Offered::Next => {}

@@ -4,19 +4,19 @@
 //! makes a generation unnameable and looks at the pins afterwards. So either the reader no longer finds the generation, or
 //! the sweep finds a pin.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_engine::TableId;
 
 use super::keyspace::Generation;
+use crate::hash::NameMap;
 
 /// Which content of which blob is in use. `None` stands for all generations of a blob.
 type Key = (TableId, Arc<str>, Option<Generation>);
 
 /// All pins of this process.
 #[derive(Clone, Debug, Default)]
-pub struct Pins(Arc<Mutex<HashMap<Key, usize>>>);
+pub struct Pins(Arc<Mutex<NameMap<Key, usize>>>);
 
 impl Pins {
     /// Keeps every generation of a blob, for as long as its head is being read.
@@ -53,7 +53,7 @@ impl Pins {
         Pin { pins: self.clone(), key }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, usize>> {
+    fn lock(&self) -> MutexGuard<'_, NameMap<Key, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -54,7 +54,7 @@ struct Generation {
     bytes: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Kept {
     key: Box<[u8]>,
     /// The number of the view it was read from.
@@ -158,15 +158,14 @@ impl RowCache {
 
     fn find(&self, hash: u64, key: &[u8], number: u64) -> Option<Cell> {
         let mut shard = self.shard(hash);
-        let is_young = shard.young.rows.contains_key(&hash);
-        let kept = if is_young { shard.young.rows.get(&hash)? } else { shard.old.rows.get(&hash)? };
+        // Read under the lock: a row that came from a later view is here only after its write was noted.
         let last_write = self.stripe(hash).load(Ordering::Acquire);
-        if *kept.key != *key || last_write > kept.built || last_write > number {
-            return None;
+        let is_it = |kept: &Kept| *kept.key == *key && last_write <= kept.built && last_write <= number;
+        if let Some(kept) = shard.young.rows.get(&hash) {
+            return is_it(kept).then(|| kept.cell.clone());
         }
-        let cell = kept.cell.clone();
-        if !is_young {
-            let kept = kept.clone();
+        let cell = shard.old.rows.get(&hash).filter(|kept| is_it(kept))?.cell.clone();
+        if let Some(kept) = shard.old.remove(hash) {
             shard.keep(hash, kept, self.generation_bytes_max);
         }
         Some(cell)
@@ -190,6 +189,14 @@ impl RowCache {
             shard.young.bytes + shard.old.bytes
         };
         self.shards.iter().map(bytes).sum()
+    }
+}
+
+impl Generation {
+    fn remove(&mut self, hash: u64) -> Option<Kept> {
+        let kept = self.rows.remove(&hash)?;
+        self.bytes -= kept.bytes();
+        Some(kept)
     }
 }
 

@@ -48,7 +48,7 @@ async fn commits_that_cannot_succeed_do_not_wait_for_the_disk() {
         assert_eq!(at_once(&store, vec![insert("a", "1")]), refused(0, Reason::Exists));
         assert_eq!(at_once(&store, vec![replace("c", old)]), refused(0, Reason::Missing));
         // The first write that fails counts.
-        let writes = vec![replace("b", other), insert("d", "1"), replace("a", old), insert("b", "1")];
+        let writes = vec![replace("b", other), insert("d", "1"), replace("a", old), replace("c", old)];
         assert_eq!(at_once(&store, writes), refused(2, Reason::Mismatch));
         // A write that depends on another one of the same commit.
         assert_eq!(at_once(&store, vec![insert("e", "1"), insert("e", "2")]), None);
