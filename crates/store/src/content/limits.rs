@@ -17,8 +17,8 @@ pub const LARGE_BYTES_MIN: u64 = 1024 * 1024;
 /// What an upload of unknown length reserves at a time.
 pub const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 
-/// Bytes that an upload gathers before it writes them.
-pub const FLUSH_BYTES: usize = 256 * 1024;
+/// Bytes that an upload gathers before it writes them. Each write wakes up a thread.
+pub const FLUSH_BYTES: usize = 1024 * 1024;
 /// Bytes that all uploads together gather. Beyond it each of them writes what it gets at once.
 pub const GATHERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The size of one unit of that bound.
