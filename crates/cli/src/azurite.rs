@@ -13,6 +13,8 @@ use lazuli_model::Service;
 
 /// The flag of `serve` that says which of Azurite's programs it stands for.
 pub const FLAG: &str = "azurite-program";
+/// The flag of `serve` for a word that Azurite ignores.
+pub const IGNORED: &str = "azurite-ignored";
 /// The store within Azurite's location. Azurite keeps its own files there, under names of its own.
 const STORE: &str = "lazuli-data";
 
@@ -58,7 +60,7 @@ impl Program {
         location.unwrap_or(Path::new(".")).join(STORE)
     }
 
-    /// What the program prints when a service is ready. The programs with one service use other words.
+    /// What the program prints when a service is ready. The programs with one service use other words, and each its own.
     pub fn ready_lines(self, service: Service, scheme: &str, address: SocketAddr) -> String {
         let title = service.title();
         match self {
@@ -66,13 +68,44 @@ impl Program {
                 "Azurite {title} service is starting at {scheme}://{address}\n\
                  Azurite {title} service is successfully listening at {scheme}://{address}\n"
             ),
-            _ => format!(
+            Program::AzuriteTable => format!(
+                "Azurite {title} service is starting on {address}\n\
+                 Azurite {title} service successfully started on {address}\n"
+            ),
+            Program::AzuriteBlob | Program::AzuriteQueue => format!(
                 "Azurite {title} service is starting on {address}\n\
                  Azurite {title} service successfully listens on {scheme}://{address}\n"
             ),
         }
     }
 }
+
+/// Switches of Azurite, by both of their names. It accepts a word after them and ignores it: `--silent true`.
+const SWITCHES: [(&str, &str); 8] = [
+    ("silent", "--silent"),
+    ("s", "--silent"),
+    ("loose", "--loose"),
+    ("L", "--loose"),
+    ("skipApiVersionCheck", "--skipApiVersionCheck"),
+    ("disableProductStyleUrl", "--disableProductStyleUrl"),
+    ("inMemoryPersistence", "--inMemoryPersistence"),
+    ("disableTelemetry", "--disableTelemetry"),
+];
+/// Options of Azurite that have their default without a value: `--location --silent`.
+const OPTIONS: [&str; 12] = [
+    "location",
+    "l",
+    "blobHost",
+    "blobPort",
+    "blobKeepAliveTimeout",
+    "queueHost",
+    "queuePort",
+    "queueKeepAliveTimeout",
+    "tableHost",
+    "tablePort",
+    "tableKeepAliveTimeout",
+    "extentMemoryLimit",
+];
 
 /// Turns a command line of Azurite into one of `lazuli serve`; any other stays as it is.
 pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -88,15 +121,47 @@ pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let rest = args.split_off(start);
     let is_about =
         |flag: &OsString| ["--help", "-h", "--version", "-V", "-v"].iter().any(|about| flag == about);
-    if rest.iter().any(|flag| flag == "--version" || flag == "-v" || flag == "-V") {
+    let is_command = |name: &str| rest.first().is_some_and(|word| word == name);
+    if is_command("version") || rest.iter().any(|flag| flag == "--version" || flag == "-v" || flag == "-V") {
         return vec!["lazuli".into(), "--version".into()];
     }
     let mut serve: Vec<OsString> = vec!["lazuli".into(), "serve".into()];
-    if !rest.iter().any(is_about) {
-        serve.extend([format!("--{FLAG}").into(), OsString::from(program.name())]);
+    if is_command("help") || rest.iter().any(is_about) {
+        serve.push("--help".into());
+        return serve;
     }
-    serve.extend(rest);
+    serve.extend([format!("--{FLAG}").into(), OsString::from(program.name())]);
+    serve.extend(regular(rest));
     serve
+}
+
+/// The same flags in a form that has one meaning only. Azurite takes a word after any flag for its value, and ignores words
+/// without a flag; a value may be missing. Flags that Azurite does not have stay as they are.
+fn regular(words: Vec<OsString>) -> Vec<OsString> {
+    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
+    let mut regular: Vec<OsString> = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        if !is_flag(&word) || word == "--" {
+            let mut flag = OsString::from(format!("--{IGNORED}="));
+            flag.push(word);
+            regular.push(flag);
+            continue;
+        }
+        let text = word.to_string_lossy().into_owned();
+        let (name, value) =
+            text.trim_start_matches('-').split_once('=').unwrap_or((text.trim_start_matches('-'), ""));
+        let next = if value.is_empty() { words.next_if(|next| !is_flag(next)) } else { None };
+        if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
+            if !regular.iter().any(|word| word == switch) {
+                regular.push(switch.into());
+            }
+        } else if !OPTIONS.contains(&name) || !value.is_empty() || next.is_some() {
+            regular.push(word);
+            regular.extend(next);
+        }
+    }
+    regular
 }
 
 #[cfg(test)]
@@ -115,7 +180,7 @@ mod tests {
             ("azurite", "lazuli serve --azurite-program azurite"),
             (
                 "/usr/bin/azurite-table -s -l /data",
-                "lazuli serve --azurite-program azurite-table -s -l /data",
+                "lazuli serve --azurite-program azurite-table --silent -l /data",
             ),
             ("lazuli azurite --blobPort 0", "lazuli serve --azurite-program azurite --blobPort 0"),
             (
@@ -123,7 +188,23 @@ mod tests {
                 "lazuli serve --azurite-program azurite-blob --blobHost 0.0.0.0",
             ),
             ("azurite --version", "lazuli --version"),
+            ("azurite version", "lazuli --version"),
             ("azurite-queue --help", "lazuli serve --help"),
+            ("azurite help", "lazuli serve --help"),
+            ("azurite --silent true -L --loose", "lazuli serve --azurite-program azurite --silent --loose"),
+            (
+                "azurite --silent=true --blobPort=0 --debug x.log",
+                "lazuli serve --azurite-program azurite --silent --blobPort=0 --debug x.log",
+            ),
+            (
+                "azurite --location --blobHost -s --tablePort",
+                "lazuli serve --azurite-program azurite --silent",
+            ),
+            (
+                "azurite start --create table:People data",
+                "lazuli serve --azurite-program azurite --azurite-ignored=start --create table:People \
+                 --azurite-ignored=data",
+            ),
         ] {
             assert_eq!(line(given), expected);
         }
@@ -141,6 +222,11 @@ mod tests {
             Program::AzuriteQueue.ready_lines(Service::Queue, "https", address),
             "Azurite Queue service is starting on 127.0.0.1:10000\n\
              Azurite Queue service successfully listens on https://127.0.0.1:10000\n"
+        );
+        assert_eq!(
+            Program::AzuriteTable.ready_lines(Service::Table, "http", address),
+            "Azurite Table service is starting on 127.0.0.1:10000\n\
+             Azurite Table service successfully started on 127.0.0.1:10000\n"
         );
     }
 }

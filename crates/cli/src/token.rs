@@ -37,8 +37,8 @@ Examples:
   lazuli token --role 'Storage Queue Data Contributor/shop'       for the account shop only
   lazuli token --expires 2020-01-01                               expired: how does a client react?
 
-SDKs send tokens over https only: use `lazuli serve --oauth dev --self-signed`, and a credential whose
-get_token returns the token.")]
+SDKs send tokens over https only: use `lazuli serve --oauth dev --self-signed`, and a credential
+whose get_token returns the token.")]
 pub struct Token {
     /// Role, such as 'Storage Table Data Reader'; NAME/ACCOUNT is for one account; may be repeated [default: full access]
     #[arg(long, value_name = "NAME")]

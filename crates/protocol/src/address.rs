@@ -49,6 +49,21 @@ impl<'a> Address<'a> {
         service: Service,
         is_account: impl Fn(&str) -> bool,
     ) -> Result<Self, Failure> {
+        let by_path = Self::parse_path(head)?;
+        let authority = by_path.authority;
+        let of_host = host_label(authority).map(split_secondary).filter(|(account, _)| is_account(account));
+        let names_service =
+            || names_service(authority, service) || service == Service::Blob && names_website(authority);
+        Ok(match of_host {
+            Some((account, secondary)) if names_service() || !is_account(by_path.account) => {
+                Self { account, secondary, style: Style::Host, resource_path: by_path.wire_path, ..by_path }
+            }
+            _ => by_path,
+        })
+    }
+
+    /// Splits a target whose path begins with the account, whatever the host is.
+    pub fn parse_path(head: &Head<'a>) -> Result<Self, Failure> {
         let (target_authority, path_and_query) = split_target(head.target)?;
         let authority = match target_authority.or_else(|| head.get_filled("host")) {
             Some(authority) => authority,
@@ -57,22 +72,21 @@ impl<'a> Address<'a> {
             }
         };
         let (wire_path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
-        let query = Query(query);
         let rest = wire_path.strip_prefix('/').unwrap_or(wire_path);
-        let (segment, below_segment) = match rest.find('/') {
+        let (segment, resource_path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        let of_path = split_secondary(segment);
-        let of_host = host_label(authority).map(split_secondary).filter(|(account, _)| is_account(account));
-        let names_service =
-            || names_service(authority, service) || service == Service::Blob && names_website(authority);
-        let ((account, secondary), style) = match of_host {
-            Some(of_host) if names_service() || !is_account(of_path.0) => (of_host, Style::Host),
-            _ => (of_path, Style::Path),
-        };
-        let resource_path = if style == Style::Host { wire_path } else { below_segment };
-        Ok(Self { account, secondary, style, authority, wire_path, resource_path, query })
+        let (account, secondary) = split_secondary(segment);
+        Ok(Self {
+            account,
+            secondary,
+            style: Style::Path,
+            authority,
+            wire_path,
+            resource_path,
+            query: Query(query),
+        })
     }
 
     /// Is the static website of the account addressed: `{account}.web.…`, or `{account}.z6.web.…` as in Azure?
@@ -196,6 +210,15 @@ mod tests {
             let found = address.is_website().then_some(address.resource_path);
             assert_eq!(found, expected, "{host}");
         }
+    }
+
+    #[test]
+    fn only_the_path_names_the_account_if_hosts_do_not() {
+        let fields = [Field { name: "host", value: "dev.table.localhost:10002" }];
+        let head = Head { method: "GET", target: "/dev-secondary/Tables?x=1", fields: &fields };
+        let address = Address::parse_path(&head).unwrap();
+        assert_eq!((address.account, address.secondary, address.style), ("dev", true, Style::Path));
+        assert_eq!((address.resource_path, address.query), ("/Tables", Query("x=1")));
     }
 
     #[test]

@@ -174,6 +174,8 @@ pub struct Config {
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays reserved.
     pub name_hold: Duration,
+    /// May a host name its account, `{account}.{service}.…`? If not, only the path does.
+    pub host_style: bool,
     /// Write one line per request to the log.
     pub log_requests: bool,
     /// Write the request logs and metrics that service properties switch on.
@@ -236,6 +238,7 @@ impl Config {
             rates: Rates::default(),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
+            host_style: true,
             log_requests: false,
             analytics: true,
             old_logs: None,

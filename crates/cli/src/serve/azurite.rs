@@ -1,5 +1,6 @@
 //! Azurite's flags, so that its command lines work here: some mean the same, the others are accepted and do nothing.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
@@ -16,6 +17,9 @@ pub struct AzuriteArgs {
     /// Set by the names of Azurite's programs; see `crate::azurite`.
     #[arg(long = crate::azurite::FLAG, hide = true, value_enum)]
     pub program: Option<Program>,
+    /// A word that Azurite ignores.
+    #[arg(long = crate::azurite::IGNORED, hide = true)]
+    ignored: Vec<OsString>,
     #[arg(long = "tableHost", hide = true, value_parser = resolve_host)]
     table_host: Option<IpAddr>,
     #[arg(long = "inMemoryPersistence", hide = true)]
@@ -27,7 +31,7 @@ pub struct AzuriteArgs {
     #[arg(long = "disableTelemetry", hide = true)]
     disable_telemetry: bool,
     #[arg(long = "disableProductStyleUrl", hide = true)]
-    disable_host_style: bool,
+    pub disable_host_style: bool,
     #[arg(short = 'd', long = "debug", hide = true, num_args = 0..=1, default_missing_value = "")]
     pub debug: Option<String>,
     #[arg(long = "extentMemoryLimit", hide = true)]
@@ -75,22 +79,30 @@ impl AzuriteArgs {
         self.debug.as_deref().filter(|file| !file.is_empty()).map(Path::new)
     }
 
-    /// Notices about flags and variables of Azurite that have no effect.
-    pub fn notices(&self) -> Vec<&'static str> {
-        let mut notices = Vec::new();
-        let keep_alive = [&self.blob_keep_alive, &self.queue_keep_alive, &self.table_keep_alive];
-        if keep_alive.iter().any(|flag| flag.is_some()) {
-            notices.push("the keep-alive timeout flags have no effect; use --idle-timeout");
-        }
-        if self.extent_memory_limit.is_some() {
-            notices.push(
-                "--extentMemoryLimit has no effect: large blobs are on disk unless the engine is memory:",
-            );
-        }
-        if self.program.is_some() && std::env::var_os("AZURITE_DB").is_some_and(|url| !url.is_empty()) {
-            notices
-                .push("AZURITE_DB has no effect: Lazuli stores the metadata of blobs in the data directory");
-        }
-        notices
+    /// A notice about flags and variables of Azurite that have no effect, if there are any.
+    pub fn notice(&self) -> Option<String> {
+        let keep_alive = "see --idle-timeout";
+        let has_database = || std::env::var_os("AZURITE_DB").is_some_and(|url| !url.is_empty());
+        let flags = [
+            (self.loose, "--loose", ""),
+            (self.skip_version_check, "--skipApiVersionCheck", ""),
+            (self.disable_telemetry, "--disableTelemetry", ""),
+            (self.blob_keep_alive.is_some(), "--blobKeepAliveTimeout", keep_alive),
+            (self.queue_keep_alive.is_some(), "--queueKeepAliveTimeout", keep_alive),
+            (self.table_keep_alive.is_some(), "--tableKeepAliveTimeout", keep_alive),
+            (self.extent_memory_limit.is_some(), "--extentMemoryLimit", ""),
+            (
+                self.program.is_some() && has_database(),
+                "AZURITE_DB",
+                "the metadata of blobs is in the data directory",
+            ),
+        ];
+        let flags = flags.iter().filter(|(is_given, ..)| *is_given).map(|(_, name, hint)| match *hint {
+            "" => (*name).to_owned(),
+            hint => format!("{name} ({hint})"),
+        });
+        let words = self.ignored.iter().map(|word| format!("'{}'", word.to_string_lossy()));
+        let all: Vec<String> = flags.chain(words).collect();
+        (!all.is_empty()).then(|| format!("without effect here: {}", all.join(", ")))
     }
 }

@@ -14,7 +14,7 @@ use crate::engine_url::{EngineUrl, whole};
 impl Serve {
     /// Prints where it listens and how to connect.
     pub(super) fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
-        for notice in self.azurite.notices() {
+        if let Some(notice) = self.azurite.notice() {
             tell!("lazuli: {notice}");
         }
         print(&self.greeting(url, running, given));
@@ -22,7 +22,7 @@ impl Serve {
 
     /// Prints Azurite's ready lines.
     pub(super) fn greet_as(&self, program: Program, running: &Running) {
-        for notice in self.azurite.notices() {
+        if let Some(notice) = self.azurite.notice() {
             tell!("lazuli: {notice}");
         }
         let scheme = scheme(running);

@@ -97,9 +97,9 @@ configuration file: see lazuli config --help. Keep passwords there, not on the c
 other users can see.
 
 Azurite's flags work, too: hosts and ports, -l, --inMemoryPersistence, --silent, --debug FILE, --oauth
-basic, --cert with --key (PEM) or with --pwd (PFX). Azurite's other flags are accepted and have no
-effect; for some, Lazuli prints a notice. `lazuli azurite` takes the same flags and prints Azurite's
-ready lines.")]
+basic, --cert with --key (PEM) or with --pwd (PFX), --disableProductStyleUrl. Azurite's other flags
+are accepted and have no effect; Lazuli names them in a notice. `lazuli azurite` takes the same flags
+and prints Azurite's ready lines.")]
 pub struct Serve {
     /// Read settings from this file [default: ./lazuli.toml or /etc/lazuli/lazuli.toml, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -421,8 +421,10 @@ impl Serve {
     }
 }
 
-/// The log file that Azurite's --debug names.
+/// The log file that Azurite's --debug names. As in Azurite, its directory need not exist.
 fn open_log(path: &Path) -> Result<File, String> {
-    let opened = File::options().create(true).append(true).open(path);
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let created = directory.map_or(Ok(()), std::fs::create_dir_all);
+    let opened = created.and_then(|()| File::options().create(true).append(true).open(path));
     opened.map_err(|error| format!("--debug: {}: {error}", path.display()))
 }

@@ -26,6 +26,7 @@ impl Serve {
             }
         }
         config.allowed_hosts.clone_from(&self.allowed_host);
+        config.host_style = !self.azurite.disable_host_style;
         self.blobs.apply(&mut config);
         config.analytics_bytes_max = u64::from(self.analytics_quota_mib) * MIB;
         config.admin_file = url.directory().map(|path| path.join(lazuli_server::admin::FILE));

@@ -28,7 +28,11 @@ impl State {
         peer: Peer,
         context: &mut Context,
     ) -> Result<Address<'a>, Failure> {
-        let address = Address::parse(head, service, |name| self.directory.contains(name))?;
+        let address = if self.config.host_style {
+            Address::parse(head, service, |name| self.directory.contains(name))?
+        } else {
+            Address::parse_path(head)?
+        };
         self.check_host(address.authority)?;
         context.account = address.account.to_owned();
         context.base =
