@@ -129,14 +129,17 @@ def test_a_data_directory_is_imported_into_a_new_store(binary, directory):
         equal(server.stop(), 0)
 
 
-def test_a_running_server_takes_the_data_and_a_second_run_adds_no_messages(binary, directory):
+def test_a_running_server_takes_the_data_and_a_second_run_adds_neither_messages_nor_snapshots(binary, directory):
     fill(os.path.join(directory, "azurite"))
     with serve(binary, directory) as server:
         shell = Shell(binary, directory, server)
         shell("import", "--from-azurite", "azurite", "--quiet")
         check_data(shell)
-        contains(shell("import", "--from-azurite", "azurite", code=1), "queue jobs: it already has 3 messages", "1 problem printed above")
+        contains(shell("import", "--from-azurite", "azurite", code=1), "queue jobs: it already has 3 messages", "2 problems printed above",
+                 "blob files/dir/hello ü.txt: it already has 1 snapshot; delete it to import")
         check_data(shell)
+        listed = shell.rows("blob", "list", "files/dir/", "--include", "snapshots")
+        equal(["Snapshot" in row for row in listed], [True, False])
         equal(server.stop(), 0)
 
 

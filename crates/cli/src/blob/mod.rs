@@ -3,7 +3,7 @@
 mod append;
 mod download;
 mod files;
-mod list;
+pub mod list;
 mod pages;
 mod path;
 mod pool;

@@ -13,8 +13,9 @@ use serde_json::Value as Json;
 use super::content::Writer;
 use super::extents::{Extents, Part};
 use super::{FromAzurite, Report, account_of, loki, metadata, policies, text};
+use crate::blob::list;
 use crate::fault::Fault;
-use crate::progress::Progress;
+use crate::progress::{Progress, plural};
 use crate::storage::{Session, Storage, StorageRequest};
 
 /// Container and name of a blob.
@@ -124,7 +125,24 @@ impl Import<'_, '_> {
             }
             Ok(())
         })?;
-        for mut documents in waiting.into_values() {
+        for ((container, name), mut documents) in waiting {
+            let what = format!("blob {container}/{name}");
+            match self.snapshots(&container, &name) {
+                Ok(0) => {}
+                Ok(found) => {
+                    documents.retain(|document| text(document, "snapshot").is_empty());
+                    let snapshots = plural(found, "snapshot", "snapshots");
+                    let them = plural(found, "it", "them");
+                    let fault = format!(
+                        "it already has {found} {snapshots}; delete {them} to import those of Azurite"
+                    );
+                    self.report.problem(&what, Fault::Message(fault))?;
+                }
+                Err(fault) => {
+                    self.report.problem(&what, fault)?;
+                    continue;
+                }
+            }
             // Times in one format sort as text; the blob itself has none, and comes last.
             documents.sort_by_key(|document| {
                 let time = text(document, "snapshot").to_owned();
@@ -135,6 +153,18 @@ impl Import<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The number of snapshots that a blob has where it goes: a repeated import adds none.
+    fn snapshots(&mut self, container: &str, name: &str) -> Result<u64, Fault> {
+        // The name itself comes before all names that start with it, so the first page is enough.
+        let call = StorageRequest::new("GET", &[container]).with("restype", "container").with("comp", "list");
+        let page = self.session.document(&call.with("prefix", name).with("include", "snapshots"))?;
+        let mut found = 0;
+        for blob in page.child("Blobs").map(|blobs| blobs.children.as_slice()).unwrap_or_default() {
+            found += u64::from(list::name(blob)? == name && !blob.text_of("Snapshot").is_empty());
+        }
+        Ok(found)
     }
 
     fn is_wanted(&self, document: &Json, name: &str) -> bool {
