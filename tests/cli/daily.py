@@ -39,7 +39,8 @@ def daily_work(shell):
     equal(shell("table", "exists", "people"), "true\n")
     told = json.loads(shell("entity", "insert", "people", "PartitionKey=a", "RowKey=1", "Name=Ada", "Age:=36"))
     contains(told["odata.etag"], "datetime")
-    contains(shell("entity", "insert", "people", "PartitionKey=a", "RowKey=1", code=4), "EntityAlreadyExists")
+    contains(shell("entity", "insert", "people", "PartitionKey=a", "RowKey=1", code=4), "EntityAlreadyExists",
+             "entity people(PartitionKey='a',RowKey='1')")
     shell("entity", "merge", "people", "PartitionKey=a", "RowKey=1", "Visits:Int64=5")
     contains(shell("entity", "merge", "people", "PartitionKey=a", "RowKey=1", "A=b", "--if-match", told["odata.etag"], code=4),
              "UpdateConditionNotSatisfied")

@@ -366,6 +366,7 @@ impl Batch {
     /// let refused = batch.execute().await.unwrap_err();
     /// assert_eq!((refused.kind(), refused.batch_index()), (ErrorKind::BatchOperation, Some(1)));
     /// assert_eq!(refused.applied(), Applied::No);
+    /// assert!(refused.to_string().ends_with("entity Orders(PartitionKey='2024',RowKey='2')"));
     /// assert!(orders.batch().execute().await?.is_empty());
     /// # Ok(()) })
     /// ```
@@ -380,6 +381,11 @@ impl Batch {
         let body = send::change_set(&operations, &boundary_id(&self.table));
         let is_delete: Vec<bool> =
             self.changes.iter().map(|change| change.kind == ChangeKind::Delete).collect();
-        pipeline.send_batch(call(body).after(self.uncertain), |answers| tags(answers, &is_delete)).await
+        let sent =
+            pipeline.send_batch(call(body).after(self.uncertain), |answers| tags(answers, &is_delete)).await;
+        sent.map_err(|error| match error.batch_index().and_then(|index| self.changes.get(index)) {
+            Some(change) => error.of_entity(entity_path(self.table.table_name(), &change.key)),
+            None => error,
+        })
     }
 }

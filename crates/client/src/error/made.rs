@@ -46,6 +46,7 @@ impl Error {
             batch_index: index.filter(|_| said.in_batch),
             applied: if unknown { Applied::Unknown } else { Applied::No },
             request: None,
+            entity: None,
             source: None,
             code_text: said.code,
         }))
@@ -62,6 +63,12 @@ impl Error {
     pub(crate) fn of_request(mut self, method: &http::Method, endpoint: &str, path: &str) -> Self {
         let endpoint = endpoint.trim_end_matches('/');
         self.0.request = Some(format!("{method} {endpoint}/{path}"));
+        self
+    }
+
+    /// Names the entity that the request was about, by its path. The URL of an insert or a batch does not name it.
+    pub(crate) fn of_entity(mut self, path: String) -> Self {
+        self.0.entity = Some(path);
         self
     }
 

@@ -58,6 +58,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.code(), Some(ErrorCode::EntityAlreadyExists));
 /// assert_eq!(error.status(), Some(409));
 /// assert_eq!(error.applied(), Applied::No);
+/// assert!(error.to_string().ends_with("/Things, entity Things(PartitionKey='p',RowKey='r')"));
 /// assert!(!error.is_transient());
 /// # Ok(()) })
 /// ```
@@ -76,6 +77,8 @@ struct Inner {
     applied: Applied,
     /// The request that failed: its method and URL without the query.
     request: Option<String>,
+    /// The entity that the request is about, if its URL does not name it: its path.
+    entity: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -91,6 +94,7 @@ impl Error {
             batch_index: None,
             applied: Applied::No,
             request: None,
+            entity: None,
             source: None,
         }))
     }
@@ -325,7 +329,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { code_text, status, message, request_id, batch_index, request, .. } = &*self.0;
+        let Inner { code_text, status, message, request_id, batch_index, request, entity, .. } = &*self.0;
         if let Some(index) = batch_index {
             write!(f, "operation {index} of the batch: ")?;
         }
@@ -340,7 +344,10 @@ impl fmt::Display for Error {
             }
             f.write_str(")")?;
         }
-        request.as_ref().map_or(Ok(()), |request| write!(f, ": {request}"))
+        if let Some(request) = request {
+            write!(f, ": {request}")?;
+        }
+        entity.as_ref().map_or(Ok(()), |entity| write!(f, ", entity {entity}"))
     }
 }
 
@@ -357,6 +364,7 @@ impl fmt::Debug for Error {
             batch_index,
             applied,
             request,
+            entity,
             source,
         } = &*self.0;
         f.debug_struct("Error")
@@ -369,6 +377,7 @@ impl fmt::Debug for Error {
             .field("batch_index", batch_index)
             .field("applied", applied)
             .field("request", request)
+            .field("entity", entity)
             .field("source", source)
             .finish()
     }

@@ -8,7 +8,7 @@ use crate::dynamic::Dynamic;
 use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::versioned::ETag;
-use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, key};
+use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, entity_path, key};
 
 impl Table {
     /// Inserts an entity, which must not exist.
@@ -233,7 +233,8 @@ impl Table {
                 etag.ok_or_else(|| Error::answer("the response to a write has no ETag"))
             }
             Err(error) if change.kind == ChangeKind::Write(WriteMode::Insert) => {
-                self.adopt(change, error).await
+                let named = |error: Error| error.of_entity(entity_path(&self.name, &change.key));
+                self.adopt(change, error).await.map_err(named)
             }
             Err(error) => Err(error),
         }
