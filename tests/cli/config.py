@@ -218,6 +218,15 @@ def test_health_finds_a_server_without_a_directory(binary, directory):
         equal(run(binary, directory, "health", "--location", "data")[0], 1, "that one is another")
 
 
+def test_health_asks_a_service_if_there_is_no_admin_listener(binary, directory):
+    with serve_memory(binary, directory) as server:
+        host, port = server.addresses["queue"]
+        equal(run(binary, directory, "health", "--url", f"http://{host}:{port}/-/health"), (0, "ready\n", ""))
+        found = run(binary, directory, "health", env={"LAZULI_SERVICES": "queue", "LAZULI_QUEUE_PORT": str(port),
+                                                      "LAZULI_ADMIN_PORT": str(free_port())})
+        equal(found, (0, "ready\n", ""))
+
+
 def test_health_tells_whether_the_server_is_ready(binary, directory):
     code, _, errors = run(binary, directory, "health", "--location", "data")
     equal(code, 1)

@@ -402,6 +402,11 @@ impl Serve {
         outside.unwrap_or(self.host)
     }
 
+    /// The port of the first service that is served, if it is a fixed one.
+    pub fn first_port(&self) -> Option<u16> {
+        Service::ALL.into_iter().find_map(|service| self.port(service)).filter(|port| *port != 0)
+    }
+
     /// The port of the admin listener, if one is set.
     pub fn admin_port(&self) -> Option<u16> {
         self.admin_port.filter(|port| *port != 0)
