@@ -1,11 +1,11 @@
 // The console: starts, shows the shell, and shows the view that the link names.
 
-import { fill, h } from './lib/dom.js';
+import { button, fill, h } from './lib/dom.js';
 import { ServiceError, loadSettings } from './lib/client.js';
 import { accountNames, applyTheme, begin, findAccount } from './lib/state.js';
 import { currentRoute, go } from './lib/router.js';
 import { errorBox, feedbackElements, isCancelled, showError } from './ui/feedback.js';
-import { Shell } from './ui/shell.js';
+import { SECTIONS, Shell } from './ui/shell.js';
 import { openPalette, shortcuts } from './ui/palette.js';
 
 /** @typedef {{account: import('./lib/client.js').Account, route: import('./lib/router.js').Route, shell: Shell}} Context */
@@ -72,7 +72,8 @@ async function show(shell) {
     if (account) view = await (await pageOf(route.path))({ account, route, shell });
     else view = (await import('./pages/connect.js')).connectPage({ wanted: name, done: () => show(shell) });
   } catch (error) {
-    view = { title: ['Error'], element: h('div', { class: 'page' }, errorBox(error)) };
+    const title = [SECTIONS.find((entry) => entry.section === section)?.label ?? 'Error', ...route.path.slice(2)];
+    view = { title, element: h('div', { class: 'page' }, errorBox(error), button({ icon: 'refresh', label: 'Try again', onclick: () => { show(shell); } })) };
   }
   if (mine !== turn) return view.leave?.();
   shown?.leave?.();
@@ -93,9 +94,21 @@ function onRejection(event) {
   event.preventDefault();
 }
 
+/**
+ * A file that is dropped beside the place for it would be opened instead of the page, and the keys in its memory would be gone.
+ * @param {DragEvent} event
+ */
+function keepPage(event) {
+  if (event.defaultPrevented || event.target instanceof HTMLInputElement || !event.dataTransfer?.types.includes('Files')) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = 'none';
+}
+
 async function main() {
   applyTheme();
   addEventListener('unhandledrejection', onRejection);
+  addEventListener('dragover', keepPage);
+  addEventListener('drop', keepPage);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => applyTheme());
   const root = document.getElementById('app');
   if (!root) return;

@@ -84,7 +84,7 @@ export class ContainerView {
         h('div', { class: 'row search-row' }, this.mode, this.search.element),
         h('span', { class: 'grow' }), h('span', { class: 'faint small' }, 'Show'), this.nested.element, this.toggles.map((toggle) => toggle.element)),
       this.grid.element,
-      h('div', { class: 'statusbar faint small' }, this.hint, isReadOnly ? null : 'Drop files or folders here to upload them.'));
+      h('div', { class: 'statusbar faint small' }, this.hint, isReadOnly ? null : h('span', { class: 'not-phone' }, 'Drop files or folders here to upload them.')));
     if (!isReadOnly) dropZone(this.element, this);
   }
 
@@ -120,7 +120,7 @@ export class ContainerView {
   /** @param {Item} item */
   #name(item) {
     const base = this.#isNested ? this.prefix : this.prefix.slice(0, this.prefix.lastIndexOf('/') + 1);
-    return [icon(item.kind === 'folder' ? 'folder' : 'file'), h('a', { href: this.link(item), tabIndex: -1, class: 'grow' }, item.name.slice(base.length))];
+    return [icon(item.kind === 'folder' ? 'folder' : 'file'), h('a', { href: this.link(item), tabIndex: -1, class: this.#isNested ? 'grow nested' : 'grow' }, h('bdi', {}, item.name.slice(base.length)))];
   }
 
   /** @param {Item} item */
@@ -236,7 +236,7 @@ export class ContainerView {
    * @param {string} wanted
    */
   #draw(isLoading, seen, wanted) {
-    this.grid.options.empty = isLoading ? 'Searching…' : wanted ? 'No blobs match.' : currentSettings().readOnly ? 'No blobs here.' : 'No blobs here. Drop files to upload them.';
+    this.grid.options.empty = isLoading ? 'Searching…' : wanted ? 'No blobs match.' : currentSettings().readOnly || isNarrow() ? 'No blobs here.' : 'No blobs here. Drop files to upload them.';
     this.grid.setRows(this.#items);
     const found = plural(this.#items.length, 'item');
     this.count.textContent = wanted ? `${found} of ${number(seen)} searched` : `${found}${isLoading ? '…' : ''}`;

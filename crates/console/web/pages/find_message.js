@@ -54,13 +54,13 @@ function collect(account, wanted) {
  */
 function show(account, wanted, found) {
   const rows = found.map(({ queue, message }) => h('tr', {},
-    h('td', {}, h('a', { href: linkTo([account.name, 'queues', queue], { find: wanted }) }, queue)), h('td', {}, time(message.inserted)), h('td', { class: 'num' }, message.count),
+    h('td', {}, h('a', { href: linkTo([account.name, 'queues', queue], { find: wanted }) }, queue)), h('td', { class: 'not-phone' }, time(message.inserted)), h('td', { class: 'num not-phone' }, message.count),
     h('td', { class: 'mono break' }, decoded(message.body).text.replace(/\s+/g, ' ').slice(0, TEXT_MAX))));
   return dialog(`Messages with “${wanted}”`, () => ({
     wide: true,
     body: [found.length === 0
       ? h('p', {}, `No visible message contains it. A message that a client has dequeued is hidden until its time is over; beyond the first ${MESSAGES_MAX} of a queue, nothing can be seen.`)
       : h('div', { class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': 'Messages found' }, h('table', { class: 'plain' },
-        h('thead', {}, h('tr', {}, ['Queue', 'Inserted', 'Dequeued', 'Message'].map((title, index) => h('th', { scope: 'col', class: index === 2 ? 'num' : '' }, title)))), h('tbody', {}, rows)))],
+        h('thead', {}, h('tr', {}, [['Queue', ''], ['Inserted', 'not-phone'], ['Dequeued', 'num not-phone'], ['Message', '']].map(([title, kind]) => h('th', { scope: 'col', class: kind }, title)))), h('tbody', {}, rows)))],
   }));
 }

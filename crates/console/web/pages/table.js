@@ -389,7 +389,7 @@ class TableView {
 function widthOf(name, kind) {
   /** @type {Record<string, number>} */
   const usual = { Boolean: 100, Int32: 110, Double: 120, Int64: 150, DateTime: 200, Guid: 290 };
-  return Math.max(usual[kind] ?? 200, name.length * 8 + kind.length * 7 + 40);
+  return Math.max(usual[kind] ?? 200, name.length * 8 + kind.length * 7 + 54);
 }
 
 /** @param {import('../lib/edm.js').EdmValue | undefined} value */

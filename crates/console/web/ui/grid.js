@@ -174,7 +174,7 @@ export class Grid {
         onclick: (/** @type {MouseEvent} */ event) => event.stopPropagation(),
         onchange: () => { this.#selected = all.checked ? new Set(this.#shown) : new Set(); this.#changed(); },
       });
-      cells.unshift(h('div', { role: 'columnheader', class: 'cell check-cell' }, all));
+      cells.unshift(h('div', { role: 'columnheader', class: 'cell check-cell', onclick: (/** @type {MouseEvent} */ event) => { if (event.target !== all) all.click(); } }, all));
     }
     const focused = this.head.contains(document.activeElement) ? document.activeElement?.getAttribute('data-key') : undefined;
     fill(this.head, cells);
@@ -267,7 +267,7 @@ export class Grid {
     const element = h('div', {
       role: 'row', id: `${this.#id()}-${index}`, class: classes.join(' '), 'aria-rowindex': index + 2, 'aria-selected': this.options.selectable ? String(isSelected) : undefined,
       onclick: (/** @type {MouseEvent} */ event) => this.#onClick(event, row, index),
-      ondblclick: (/** @type {MouseEvent} */ event) => { if (!isOpener(event)) this.options.onopen?.(row); },
+      ondblclick: (/** @type {MouseEvent} */ event) => { if (!isOpener(event) && !isBesideBox(event)) this.options.onopen?.(row); },
     });
     if (this.options.selectable) {
       element.appendChild(h('div', { role: 'gridcell', class: 'cell check-cell' }, h('input', {
@@ -296,7 +296,7 @@ export class Grid {
   #onClick(event, row, index) {
     this.#active = index;
     if (event.shiftKey && this.options.selectable) return this.#range(index);
-    if ((event.ctrlKey || event.metaKey) && this.options.selectable) return this.#toggle(row);
+    if ((event.ctrlKey || event.metaKey || isBesideBox(event)) && this.options.selectable) return this.#toggle(row);
     this.#anchor = index;
     if (isOpener(event)) {
       event.preventDefault();
@@ -367,6 +367,14 @@ export class Grid {
  */
 function isOpener(event) {
   return event.target instanceof HTMLElement && event.target.closest('.opens') !== null;
+}
+
+/**
+ * Was the box of a row clicked, or its cell? A finger does not hit the box exactly.
+ * @param {MouseEvent} event
+ */
+function isBesideBox(event) {
+  return event.target instanceof HTMLElement && event.target.closest('.check-cell') !== null;
 }
 
 /**

@@ -57,6 +57,8 @@ export function tabs(label, tabs, options = {}) {
       if (element instanceof HTMLElement) {
         element.tabIndex = isChosen ? 0 : -1;
         if (isChosen && focus) element.focus();
+        // On a phone there is not room for all of them. The first one is chosen before it has a place.
+        if (isChosen) requestAnimationFrame(() => { list.scrollLeft += Math.max(0, element.getBoundingClientRect().right - list.getBoundingClientRect().right); });
       }
       if (isChosen) {
         const built = tab.build();
