@@ -90,7 +90,7 @@ export async function startServer(binary, flags = []) {
   const child = spawn(binary, ['serve', '--location', data, '--table-port', '0', '--admin-port', '0', ...flags], { stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk) => { errors += chunk; });
-  const server = { endpoints: {}, console: '' };
+  const server = { endpoints: {}, console: '', pid: child.pid };
   server.stop = () => new Promise((resolve) => {
     child.once('exit', (code) => { rmSync(data, { recursive: true, force: true }); resolve(code); });
     child.kill('SIGTERM');
