@@ -1,6 +1,7 @@
 // Connecting accounts, the account page, policies, SAS of every resource, health, and the keyboard.
 
 import { ACCOUNT, KEY, equal, insertMany, makeTable, ok, send, tabTo, test, toasted, until } from './support.js';
+import { makeContainer, putBlob } from './blobs.js';
 
 test('account: connect by key, by a wrong key, and by a SAS', async ({ page, server, open }) => {
   await open('someone/tables');
@@ -127,6 +128,33 @@ test('account: a stored policy is made, used by a SAS, and revoked', async ({ pa
   await page.locator('dialog').getByRole('button', { name: 'Save' }).click();
   await toasted(page, 'Policies saved');
   equal(await status(), 403);
+});
+
+test('account: a link for some addresses, for https, and with a policy of a container', async ({ page, server, open }) => {
+  await makeContainer(server, 'limited');
+  await putBlob(server, 'limited', 'a.txt', 'for some');
+  const body = '<SignedIdentifiers><SignedIdentifier><Id>visitors</Id><AccessPolicy><Expiry>2099-01-01T00:00:00Z</Expiry><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>';
+  await send(server, 'blob', 'PUT', '/limited', { query: { restype: 'container', comp: 'acl' }, headers: { 'content-type': 'application/xml' }, body });
+  await open(`${ACCOUNT}/blobs/limited/a.txt`);
+  await page.getByRole('button', { name: 'Share' }).click();
+  await page.getByText('More limits').click();
+  const status = async () => {
+    await page.getByRole('button', { name: 'Create link' }).click();
+    return (await fetch(await page.getByLabel('Link').first().inputValue())).status;
+  };
+  await page.getByLabel('Client addresses').fill('127.0.0.1-127.0.0.9');
+  equal(await status(), 200, 'from here');
+  await page.getByLabel('Client addresses').fill('192.0.2.7');
+  await until('a link for others', async () => (await status()) === 403);
+  await page.getByRole('tab', { name: 'What it means' }).click();
+  await page.locator('dialog').getByText('192.0.2.7').last().waitFor();
+  await page.getByLabel('Client addresses').fill('');
+  await page.getByLabel('https only').check();
+  await until('a link for https', async () => (await status()) === 403 && (await page.getByLabel('Link').first().inputValue()).includes('spr=https'));
+  await page.getByLabel('https only').uncheck();
+  await page.getByLabel('Stored policy').selectOption('visitors');
+  await until('a link with a policy', async () => (await status()) === 200 && (await page.getByLabel('Link').first().inputValue()).includes('si=visitors'));
+  await page.getByText('as long as the stored policy allows').waitFor();
 });
 
 test('account: SAS of an account and of a container', async ({ page, server, open }) => {

@@ -155,6 +155,32 @@ test('blobs: drop a file into a folder', async ({ page, server, open }) => {
   equal(await (await send(server, 'blob', 'GET', '/drops/in/box/note.txt')).text(), 'dropped');
 });
 
+test('blobs: drop a folder with folders', async ({ page, context, server, open }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lazuli-drop-'));
+  try {
+    mkdirSync(join(folder, 'album', 'inner', 'empty'), { recursive: true });
+    for (const name of ['one.txt', 'inner/two.txt']) writeFileSync(join(folder, 'album', name), name);
+    writeFileSync(join(folder, 'beside.txt'), 'beside');
+    await makeContainer(server, 'dropped');
+    await open(`${ACCOUNT}/blobs/dropped`);
+    const session = await context.newCDPSession(page);
+    const data = { items: [], files: [join(folder, 'album'), join(folder, 'beside.txt')], dragOperationsMask: 1 };
+    const drop = async (selector) => {
+      const { x, y } = await page.locator(selector).boundingBox();
+      for (const type of ['dragEnter', 'dragOver', 'drop']) await session.send('Input.dispatchDragEvent', { type, x: x + 10, y: y + 10, data });
+    };
+    // Files that miss the page are not opened instead of it.
+    await drop('.top');
+    await page.getByText('No blobs here').waitFor();
+    await drop('.grid-frame');
+    await page.getByText('Uploaded 3 files').waitFor();
+    const listed = await (await send(server, 'blob', 'GET', '/dropped', { query: { restype: 'container', comp: 'list' } })).text();
+    equal([...listed.matchAll(/<Name>(.*?)<\/Name>/g)].map((found) => found[1]), ['album/inner/two.txt', 'album/one.txt', 'beside.txt']);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 /** The content behind a link that the page makes for what it shows. */
 async function shared(page) {
   await page.getByRole('button', { name: 'Share' }).click();

@@ -8,6 +8,7 @@ import { makeContainer, putBlob } from './blobs.js';
 const PAGES = [
   ['tables', 'tables', '.grid-row'], ['table', "tables/Shown?filter=PartitionKey%20eq%20'delft'", '.grid-row'], ['queues', 'queues', '.grid-row'], ['queue', 'queues/shown-poison', '.grid-row'],
   ['containers', 'blobs', '.grid-row'], ['container', 'blobs/shown', '.grid-row'], ['blob', 'blobs/shown/report.csv', '.plain'], ['properties', 'blobs/shown/report.csv?tab=properties', '.facts'],
+  ['metadata', 'blobs/shown/report.csv?tab=metadata', 'text="Save tags"'], ['history', 'blobs/shown/report.csv?tab=history', '.plain'], ['absent', 'queues/absent', '.error'],
   ['account', 'account', '.facts'], ['health', 'health', '.tile:nth-child(4) .big:not(:text-is("–"))'], ['connect', '../elsewhere/tables', 'form'],
 ];
 const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
@@ -61,6 +62,26 @@ for (const [size, viewport] of Object.entries(SIZES)) {
   }
 }
 
+const EMPTY = [['tables', 'tables'], ['queues', 'queues'], ['containers', 'blobs'], ['account', 'account'], ['health', 'health']];
+
+for (const [size, colorScheme] of [['desktop', 'light'], ['phone', 'dark']]) {
+  test(`pages: a new server on a ${size}`, { flags: [], context: { viewport: SIZES[size], colorScheme, bypassCSP: true, hasTouch: size === 'phone' } }, async ({ page, open, axe }) => {
+    const problems = [];
+    for (const [name, path] of EMPTY) {
+      await open(`${ACCOUNT}/${path}`);
+      await page.locator('h1').waitFor();
+      problems.push(...(await violations(page, axe)).map((problem) => `${name}: ${problem}`));
+      await picture(page, `empty-${name}-${size}-${colorScheme}`);
+    }
+    ok(problems.length === 0, problems.join('\n        '));
+  });
+}
+
+const choose = async (page, item) => {
+  await page.locator('.toolbar').getByRole('button', { name: 'More' }).first().click();
+  await page.getByRole('menuitem', { name: item }).click();
+};
+
 /** Opens each dialog, checks it, and closes it. */
 const DIALOGS = [
   ['entity', 'tables/Shown', async (page) => page.getByRole('button', { name: 'Insert' }).click()],
@@ -90,6 +111,29 @@ const DIALOGS = [
     await page.locator('.grid-row', { hasText: '2026/' }).getByRole('checkbox').check();
     await page.getByRole('button', { name: 'Delete' }).click();
   }],
+  ['create', 'blobs', async (page) => page.getByRole('button', { name: 'Create' }).click()],
+  ['import', 'tables/Shown', async (page) => choose(page, 'Import')],
+  ['conflict', 'tables/Shown', async (page, server) => {
+    await page.locator('.grid-row').first().dblclick();
+    await page.locator('dialog').getByLabel('Value').first().fill('mine');
+    await send(server, 'table', 'PUT', "/Shown(PartitionKey='delft',RowKey='0001')", { headers: { 'content-type': 'application/json', 'if-match': '*' }, body: '{"Name":"theirs"}' });
+    await page.locator('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The entity has changed').waitFor();
+  }],
+  ['dequeue', 'queues/shown-poison', async (page) => page.getByRole('button', { name: 'Dequeue', exact: true }).click()],
+  ['move', 'queues/shown-poison', async (page) => page.getByRole('button', { name: 'Move to shown' }).click()],
+  ['clear', 'queues/shown-poison', async (page) => choose(page, 'Clear')],
+  ['find', 'queues', async (page) => {
+    await page.getByRole('button', { name: 'Find a message' }).click();
+    await page.locator('dialog').getByLabel('Text').fill('Elin');
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').getByRole('link', { name: 'shown-poison' }).waitFor();
+  }],
+  ['copy', 'blobs/shown/report.csv', async (page) => choose(page, 'Copy to')],
+  ['tier', 'blobs/shown/report.csv', async (page) => choose(page, 'Change tier')],
+  ['lease', 'blobs/shown/report.csv', async (page) => choose(page, 'Acquire lease')],
+  ['retention', 'account', async (page) => page.getByRole('button', { name: 'Soft delete' }).click()],
+  ['shortcuts', 'tables', async (page) => page.keyboard.press('?')],
   ['palette', 'tables', async (page) => { await page.keyboard.press('Control+k'); await page.keyboard.type('Shown'); await page.getByRole('option', { name: 'Shown tables' }).waitFor(); }],
 ];
 
@@ -99,10 +143,10 @@ for (const [size, colorScheme] of [['desktop', 'dark'], ['phone', 'light']]) {
     const problems = [];
     for (const [name, path, show] of DIALOGS) {
       await open(`${ACCOUNT}/${path}`);
-      await show(page);
-      await page.locator('dialog[open]').waitFor();
+      await show(page, server);
+      await page.locator('dialog[open]').last().waitFor();
       problems.push(...(await violations(page, axe)).map((problem) => `${name}: ${problem}`));
-      const overflow = await page.evaluate(() => { const body = document.querySelector('dialog[open]'); return body.scrollWidth - body.clientWidth; });
+      const overflow = await page.evaluate(() => Math.max(...[...document.querySelectorAll('dialog[open]')].map((body) => body.scrollWidth - body.clientWidth)));
       if (overflow > 0) problems.push(`${name}: the dialog is ${overflow} pixels too wide`);
       await picture(page, `dialog-${name}-${size}-${colorScheme}`);
       await page.keyboard.press('Escape');
@@ -136,6 +180,71 @@ test('pages: on a phone the navigation opens and a table can be queried', { cont
   await page.getByLabel('Find a value in any property').fill('Fenna');
   await page.getByRole('button', { name: 'Run' }).click();
   await page.getByText(/^[23] entities$/).waitFor();
+  // A finger does not hit the box exactly: its cell counts.
+  await page.locator('.grid-row .check-cell').first().tap({ position: { x: 4, y: 4 } });
+  await until('one row is selected', async () => (await page.locator('.grid-row.selected').count()) === 1);
+  await page.locator('.grid-head .check-cell').tap({ position: { x: 4, y: 4 } });
+  await until('all rows are selected', async () => (await page.locator('.grid-row.selected').count()) === (await page.locator('.grid-row').count()));
+});
+
+test('pages: every view has a link that opens it again', { flags: ['--blob-versioning'] }, async ({ page, context, server, open }) => {
+  await haveScene(server);
+  await putBlob(server, 'shown', 'notes.md', 'the second version');
+  /** Opens the link of what is shown now in another tab, where the same must be shown. */
+  const opensAgain = async (part, heading, text) => {
+    ok(decodeURIComponent(page.url()).replaceAll('+', ' ').includes(part), `${page.url()} has no ${part}`);
+    const other = await context.newPage();
+    await other.goto(page.url());
+    await other.getByRole('heading', { name: heading, exact: true }).first().waitFor();
+    await other.locator('main').getByText(text).first().waitFor();
+    equal(other.url(), page.url(), 'the link stays');
+    await other.close();
+  };
+  const crumb = (name) => page.getByRole('navigation', { name: 'Breadcrumbs' }).getByRole('link', { name, exact: true }).click();
+  await open('');
+  await page.getByRole('heading', { name: 'Tables' }).waitFor();
+  await page.getByRole('link', { name: 'Shown', exact: true }).click();
+  await page.getByLabel('Filter').fill("Name eq 'Fenna'");
+  await page.getByLabel('Filter').press('Enter');
+  await page.getByText(/^[23] entities$/).waitFor();
+  await opensAgain("filter=Name eq 'Fenna'", 'Shown', /^[23] entities$/);
+  await open(`${ACCOUNT}/queues`);
+  await page.getByRole('link', { name: 'shown-poison' }).click();
+  await page.getByRole('heading', { name: 'shown-poison' }).waitFor();
+  await opensAgain('/queues/shown-poison', 'shown-poison', '6 messages');
+  await open(`${ACCOUNT}/blobs`);
+  await page.getByRole('link', { name: 'shown', exact: true }).click();
+  await page.getByRole('link', { name: '2026/' }).click();
+  await page.getByRole('link', { name: 'january/' }).click();
+  await page.getByRole('heading', { name: 'january' }).waitFor();
+  await opensAgain('prefix=2026/january/', 'january', 'invoice-001.json');
+  await page.getByRole('link', { name: 'invoice-001.json' }).click();
+  await page.getByRole('heading', { name: 'invoice-001.json' }).waitFor();
+  await page.getByRole('tab', { name: 'Properties' }).click();
+  await opensAgain('/blobs/shown/2026/january/invoice-001.json?tab=properties', 'invoice-001.json', 'ETag');
+  await crumb('shown');
+  await page.getByLabel('Versions').check();
+  await page.locator('.grid-row', { hasText: 'version' }).getByRole('link', { name: 'notes.md' }).click();
+  await page.locator('.preview pre').getByText('content of notes.md').waitFor();
+  await opensAgain('version=', 'notes.md', 'content of notes.md');
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('g');
+  await page.keyboard.press('a');
+  await page.getByRole('heading', { name: ACCOUNT }).waitFor();
+  await opensAgain(`${ACCOUNT}/account`, ACCOUNT, 'Endpoints');
+});
+
+test('pages: the console listens where it is told to, and says what it is', async ({ page, server, open, startWith }) => {
+  await open(`${ACCOUNT}/tables`);
+  if (page.viewportSize().width < 600) await page.getByRole('button', { name: 'Navigation' }).click();
+  await page.getByText('Free software').waitFor();
+  const answers = async (url) => { try { return (await fetch(url)).status; } catch { return 'nobody'; } };
+  const elsewhere = (url) => url.replace('127.0.0.1', '127.0.0.2');
+  equal([await answers(server.console), await answers(elsewhere(server.console))], [200, 'nobody'], 'loopback alone, unless told otherwise');
+  await startWith(['--console-host', '127.0.0.2'], async (other) => {
+    equal([new URL(other.console).hostname, await answers(other.console)], ['127.0.0.2', 200], '--console-host');
+  });
+  await startWith(['--no-console'], async (other) => equal(other.console, '', '--no-console'));
 });
 
 test('pages: the page is interactive soon after it is opened', async ({ page, server, open }) => {

@@ -65,6 +65,16 @@ async function runOne(entry, look, servers) {
   }
 }
 
+/** Runs something against a server with other flags. */
+async function startWith(flags, use) {
+  const other = await startServer(binary, flags);
+  try {
+    await use(other);
+  } finally {
+    await other.stop();
+  }
+}
+
 async function attempt({ name, options, body }, look, { server, readOnly }) {
   const context = await browser.newContext({ ...LOOKS[look], acceptDownloads: true, ...options.context });
   context.setDefaultTimeout(90_000);
@@ -82,7 +92,7 @@ async function attempt({ name, options, body }, look, { server, readOnly }) {
   };
   const expire = new Promise((_, reject) => setTimeout(() => reject(new Error('the test took too long')), TEST_MILLISECONDS).unref());
   try {
-    await Promise.race([body({ page, context, server: own, readOnly, open, axe, browser, isLong }), expire]);
+    await Promise.race([body({ page, context, server: own, readOnly, open, axe, browser, isLong, startWith }), expire]);
     if (problems.length) throw new Error(problems.join('; '));
     console.log(`ok      ${name} (${look})`);
     return true;

@@ -1,6 +1,6 @@
 // Markup in data never runs, other origins and rebound names get nothing, read-only is enforced by the server.
 
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import { ACCOUNT, equal, insertMany, makeTable, ok, send, test } from './support.js';
 import { makeContainer, putBlob } from './blobs.js';
 
@@ -69,6 +69,53 @@ test('security: markup in previews, tags, dialogs, errors, links and health neve
   await clean('an account');
 });
 
+test('security: markup in files, headers, metadata, policies, rules and answers never executes', async ({ page, server, open }) => {
+  const image = '<img src=x onerror=window.hacked=1>';
+  const escaped = '&lt;img src=x onerror=window.hacked=1&gt;';
+  const clean = async (what) => equal(await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll('img[src="x"], body script, [onclick], [onerror], [onload]').length]), [null, 0], what);
+  const xml = { 'content-type': 'application/xml' };
+  await send(server, 'blob', 'PUT', '/snares', { query: { restype: 'container' }, headers: { 'x-ms-meta-note': image } });
+  await open(`${ACCOUNT}/blobs/snares`);
+  await page.getByRole('button', { name: 'Upload' }).click();
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('menuitem', { name: 'Files' }).click()]);
+  await chooser.setFiles({ name: `${image}.txt`, mimeType: 'text/plain', buffer: Buffer.from('x') });
+  await page.getByRole('link', { name: `${image}.txt` }).waitFor();
+  await page.locator('.toolbar').getByRole('button', { name: 'More' }).first().click();
+  await page.getByRole('menuitem', { name: 'Container settings' }).click();
+  await page.locator('dialog').getByLabel('Value').waitFor();
+  await clean('an uploaded file and the metadata of a container');
+  await putBlob(server, 'snares', 'a.bin', 'x', `text/html;${image}`, { 'x-ms-blob-content-language': image, 'x-ms-blob-content-disposition': image });
+  await open(`${ACCOUNT}/blobs/snares/a.bin?tab=properties`);
+  equal(await page.getByLabel('Content-Language').inputValue(), image);
+  await clean('headers of a blob');
+  await send(server, 'queue', 'PUT', '/snares', { headers: { 'x-ms-meta-note': image } });
+  await send(server, 'queue', 'PUT', '/snares', { query: { comp: 'acl' }, headers: xml, body: `<SignedIdentifiers><SignedIdentifier><Id>${escaped}</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>` });
+  await open(`${ACCOUNT}/queues/snares`);
+  await page.locator('.toolbar').getByRole('button', { name: 'More' }).click();
+  await page.getByRole('menuitem', { name: 'Stored access policies' }).click();
+  equal(await page.locator('dialog').getByLabel('Name').inputValue(), image);
+  await clean('a policy');
+  await open(`${ACCOUNT}/account`);
+  await page.getByRole('button', { name: 'Find all policies' }).click();
+  await page.getByRole('cell', { name: image }).waitFor();
+  await clean('all policies');
+  // Whatever a service answers, it is text.
+  const answer = (pattern, body, contentType = 'application/xml', status = 200) => page.route(pattern, (route) => route.fulfill({ status, contentType, body }));
+  await answer(/comp=list/, `<?xml version="1.0"?><EnumerationResults><Containers><Container><Name>${escaped}</Name><Properties/></Container></Containers><NextMarker/></EnumerationResults>`);
+  await open(`${ACCOUNT}/blobs`);
+  await page.locator('.grid-row').getByText(image).waitFor();
+  await clean('a list');
+  await answer(/api\/table\/.*Snares/, JSON.stringify({ value: [{ PartitionKey: 'p', RowKey: 'r', [image]: image }] }), 'application/json');
+  await open(`${ACCOUNT}/tables/Snares`);
+  await page.getByRole('columnheader', { name: image }).waitFor();
+  await clean('a column');
+  await page.unrouteAll();
+  await answer(/api\/queue\/.*snares/, `<?xml version="1.0"?><Error><Code>${escaped}</Code><Message>${escaped}</Message></Error>`, 'application/xml', 400);
+  await open(`${ACCOUNT}/queues/snares`);
+  await page.getByRole('alert').getByText(image).first().waitFor();
+  await clean('an error');
+});
+
 test('security: strings cannot become markup or code in the page', async ({ page, open }) => {
   await open(`${ACCOUNT}/tables`);
   const blocked = await page.evaluate(() => {
@@ -121,6 +168,62 @@ test('security: pages of other origins get nothing', async ({ page, server }) =>
   }
 });
 
+test('security: forms, files, frames and windows of other origins get nothing', async ({ page, server }) => {
+  await send(server, 'blob', 'PUT', '/lent', { query: { restype: 'container' }, headers: { 'x-ms-blob-public-access': 'blob' } });
+  await putBlob(server, 'lent', 'a.txt', 'everybody may read this by itself, nobody through the console');
+  const icon = (await (await fetch(server.console)).text()).match(/href="(assets\/[^"]+\/icon\.svg)"/)[1];
+  const evil = createServer((_, response) => { response.setHeader('content-type', 'text/html'); response.end('<title>evil</title><body></body>'); });
+  await new Promise((resolve) => evil.listen(0, '127.0.0.1', resolve));
+  try {
+    await page.goto(`http://127.0.0.1:${evil.address().port}/`);
+    const statuses = [];
+    page.on('response', (response) => { if (response.url().startsWith(server.console)) statuses.push([response.request().method(), response.status()]); });
+    const seen = await page.evaluate(async ({ base, icon: file, path }) => {
+      const load = (tag, source) => new Promise((resolve) => {
+        const element = document.createElement(tag);
+        element.onload = () => resolve('loaded');
+        element.onerror = () => resolve('blocked');
+        element.src = base + source;
+        document.body.append(element);
+      });
+      const submit = (method, action) => new Promise((resolve) => {
+        const frame = document.createElement('iframe');
+        frame.name = `target-${method}`;
+        document.body.append(frame);
+        frame.onload = () => { try { resolve(frame.contentDocument ? 'readable' : 'blocked'); } catch { resolve('blocked'); } };
+        const form = document.createElement('form');
+        Object.assign(form, { method, action: base + action, target: frame.name });
+        document.body.append(form);
+        form.submit();
+      });
+      const opened = window.open(base, 'console');
+      const reached = () => { try { return opened?.document?.title ? 'readable' : 'blocked'; } catch { return 'blocked'; } };
+      return [await load('img', file), await load('img', `api/blob/${path}`), await load('script', file.replace('icon.svg', 'app.js')), await submit('post', `api/queue/${path}`), await submit('get', `api/blob/${path}`), reached()];
+    }, { base: server.console, icon, path: `${ACCOUNT}/lent/a.txt` });
+    equal(seen, Array(6).fill('blocked'));
+    ok(statuses.filter(([method]) => method === 'POST').every(([, status]) => status === 403), JSON.stringify(statuses));
+  } finally {
+    evil.closeAllConnections();
+    evil.close();
+  }
+});
+
+test('security: whatever is asked for under a foreign name is rejected', async ({ server }) => {
+  const base = new URL(server.console);
+  const asset = (await (await fetch(server.console)).text()).match(/href="(assets\/[^"]+\/app\.js)"/)[1];
+  const status = (path, host, method = 'GET') => new Promise((resolve, reject) => {
+    const sent = request({ host: base.hostname, port: base.port, path, method, headers: { host, 'x-lazuli-console': '1' } }, (response) => { response.resume(); resolve(response.statusCode); });
+    sent.on('error', reject);
+    sent.end();
+  });
+  const paths = ['/', `/${asset}`, '/api/settings', `/api/health/${ACCOUNT}`, `/api/blob/${ACCOUNT}?comp=list`, `/api/queue/${ACCOUNT}?comp=list`, `/api/table/${ACCOUNT}/Tables`];
+  for (const host of ['evil.example', `evil.example:${base.port}`, '127.0.0.1.evil.example', 'localhost.evil.example', 'example.org.']) {
+    for (const path of paths) equal(await status(path, host), 421, `${path} for “${host}”`);
+    equal(await status(`/api/queue/${ACCOUNT}/q`, host, 'PUT'), 421, `PUT for “${host}”`);
+  }
+  for (const host of [base.host, `localhost:${base.port}`]) equal(await status('/api/settings', host), 200, host);
+});
+
 test('security: a name that was rebound to this machine gets nothing', async ({ page, server }) => {
   const port = new URL(server.console).port;
   const response = await page.goto(`http://evil.example:${port}/`);
@@ -161,6 +264,42 @@ test('security: read-only is enforced by the server, whatever the page does', as
   const state = await send(readOnly, 'queue', 'GET', '/fixed', { query: { comp: 'metadata' } });
   equal(state.headers.get('x-ms-approximate-messages-count'), '1');
   ok(server.console !== readOnly.console, 'two servers run beside each other');
+});
+
+test('security: in read-only mode, no request of any service changes anything', async ({ page, readOnly, open }) => {
+  await makeTable(readOnly, 'Still', [{ PartitionKey: 'p', RowKey: 'r', Name: 'kept' }]);
+  await send(readOnly, 'queue', 'PUT', '/still');
+  await send(readOnly, 'queue', 'POST', '/still/messages', { headers: { 'content-type': 'application/xml' }, body: '<QueueMessage><MessageText>kept</MessageText></QueueMessage>' });
+  await makeContainer(readOnly, 'still');
+  await putBlob(readOnly, 'still', 'a.txt', 'kept');
+  await open(`${ACCOUNT}/tables`, readOnly);
+  const entity = "/Still(PartitionKey='p',RowKey='r')";
+  const [container, service] = [{ restype: 'container' }, { restype: 'service', comp: 'properties' }];
+  const changes = [
+    ['table', 'POST', '/Tables'], ['table', 'DELETE', "/Tables('Still')"], ['table', 'POST', '/Still'], ['table', 'PUT', entity], ['table', 'MERGE', entity], ['table', 'PATCH', entity], ['table', 'DELETE', entity],
+    ['table', 'POST', entity, {}, { 'x-http-method': 'MERGE' }], ['table', 'POST', '/$batch'], ['table', 'PUT', '/Still', { comp: 'acl' }], ['table', 'PUT', '/', service],
+    ['queue', 'PUT', '/made'], ['queue', 'DELETE', '/still'], ['queue', 'POST', '/still/messages'], ['queue', 'DELETE', '/still/messages'], ['queue', 'PUT', '/still/messages/id', { popreceipt: 'r' }],
+    ['queue', 'GET', '/still/messages'], ['queue', 'GET', '/still/messages/'], ['queue', 'GET', '/still/%6dessages'], ['queue', 'GET', '/still/messages', { peekonly: 'false' }], ['queue', 'GET', '/still/messages', { numofmessages: '1', visibilitytimeout: '1' }],
+    ['queue', 'PUT', '/still', { comp: 'metadata' }], ['queue', 'PUT', '/still', { comp: 'acl' }], ['queue', 'POST', '/still/messages', { comp: 'move' }], ['queue', 'PUT', '/', service],
+    ['blob', 'PUT', '/made', container], ['blob', 'DELETE', '/still', container], ['blob', 'PUT', '/still', { ...container, comp: 'metadata' }], ['blob', 'PUT', '/still', { ...container, comp: 'acl' }], ['blob', 'PUT', '/still', { ...container, comp: 'lease' }],
+    ['blob', 'PUT', '/still/a.txt'], ['blob', 'DELETE', '/still/a.txt'], ...['block', 'blocklist', 'snapshot', 'lease', 'tier', 'tags', 'metadata', 'properties', 'undelete'].map((comp) => ['blob', 'PUT', '/still/a.txt', { comp }]),
+    ['blob', 'PUT', '/still/copy.txt', {}, { 'x-ms-copy-source': `${readOnly.endpoints.blob}/still/a.txt` }], ['blob', 'POST', '/', { comp: 'batch' }], ['blob', 'PUT', '/', service],
+  ];
+  const answers = await page.evaluate(async (list) => {
+    const script = document.querySelector('script[type=module]').src;
+    const { developmentAccount } = await import(new URL('lib/client.js', script).href);
+    const found = [];
+    for (const [service, method, path, query, headers] of list) {
+      const given = { query: query ?? {}, headers: headers ?? {}, ...(method === 'GET' ? {} : { body: 'x' }) };
+      try { await developmentAccount().request(service, method, path, given); found.push('allowed'); } catch (error) { found.push(error.code); }
+    }
+    return found;
+  }, changes);
+  changes.forEach((change, index) => equal(answers[index], 'ConsoleReadOnly', change.slice(0, 3).join(' ')));
+  const peeked = await (await send(readOnly, 'queue', 'GET', '/still/messages', { query: { peekonly: 'true' } })).text();
+  ok(peeked.includes('<MessageText>kept</MessageText>') && peeked.includes('<DequeueCount>0</DequeueCount>'), peeked);
+  equal(await (await send(readOnly, 'blob', 'GET', '/still/a.txt')).text(), 'kept');
+  equal((await (await send(readOnly, 'table', 'GET', entity, { headers: { accept: 'application/json' } })).json()).Name, 'kept');
 });
 
 test('security: signing without WebCrypto gives the same signatures', async ({ page, open }) => {
