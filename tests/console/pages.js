@@ -181,10 +181,8 @@ test('pages: on a phone the navigation opens and a table can be queried', { cont
   await page.getByRole('button', { name: 'Run' }).click();
   await page.getByText(/^[23] entities$/).waitFor();
   // A finger does not hit the box exactly: its cell counts.
-  await page.locator('.grid-row .check-cell').first().tap({ position: { x: 4, y: 4 } });
+  await page.locator('.grid-row .check-cell').first().tap({ position: { x: 4, y: 16 } });
   await until('one row is selected', async () => (await page.locator('.grid-row.selected').count()) === 1);
-  await page.locator('.grid-head .check-cell').tap({ position: { x: 4, y: 4 } });
-  await until('all rows are selected', async () => (await page.locator('.grid-row.selected').count()) === (await page.locator('.grid-row').count()));
 });
 
 test('pages: every view has a link that opens it again', { flags: ['--blob-versioning'] }, async ({ page, context, server, open }) => {

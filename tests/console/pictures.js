@@ -19,6 +19,10 @@ const LOOKS = {
   phone: { viewport: { width: 390, height: 760 }, colorScheme: 'dark', hasTouch: true },
 };
 const FILTER = encodeURIComponent("PartitionKey eq 'nl-delft' and Age gt 60");
+/** Where it matters to see the end. */
+const HEIGHTS = { share: 740, account: 1000, connect: 700, health: 1400 };
+/** Of the health page, one every two seconds. */
+const READINGS = 30;
 const REPORT = 'blobs/invoices/report.csv';
 
 const share = async (page) => {
@@ -70,6 +74,7 @@ async function work(signal) {
     await query(`PartitionKey eq 'nl-gouda' and RowKey eq 'c-101037'`);
     await put('emails', { to: 'Anna de Vries' });
     await putBlob(server, 'backups', 'latest.bin', 'x'.repeat(4000));
+    await new Promise((resolve) => setTimeout(resolve, 40));
   }
 }
 
@@ -110,19 +115,20 @@ const stop = new AbortController();
 try {
   await setScene();
   const working = work(stop.signal);
-  for (const look of ['light', 'dark']) {
-    const page = await newPage(look);
-    const wanted = look === 'light' ? PAGES : PAGES.filter(([name]) => name === 'table' || name === 'health');
-    for (const entry of wanted) {
-      await show(page, entry);
-      if (entry[0] === 'health') {
-        let readings = 0;
-        page.on('response', (response) => { if (response.url().includes('/api/health')) readings += 1; });
-        await until('the charts are filled', () => readings >= 12);
-      }
-      await page.screenshot({ path: join(folder, `${entry[0]}${look === 'dark' ? '-dark' : ''}.png`) });
+  const page = await newPage('light');
+  for (const entry of PAGES) {
+    await show(page, entry);
+    await page.setViewportSize({ ...LOOKS.light.viewport, height: HEIGHTS[entry[0]] ?? LOOKS.light.viewport.height });
+    if (entry[0] === 'health') {
+      let readings = 0;
+      page.on('response', (response) => { if (response.url().includes('/api/health')) readings += 1; });
+      await until('the charts are filled', () => readings >= READINGS);
     }
+    await page.screenshot({ path: join(folder, `${entry[0]}.png`) });
   }
+  const dark = await newPage('dark');
+  await show(dark, PAGES.find(([name]) => name === 'table'));
+  await dark.screenshot({ path: join(folder, 'table-dark.png') });
   await phones();
   stop.abort();
   await working;

@@ -38,9 +38,10 @@ const LOOKS = {
 const isLong = process.argv.includes('--long');
 let [failures, count, flaky] = [0, 0, 0];
 
-/** Replaces the embedded files by those of a folder; a name carries the hash of all files behind `assets`. */
+/** Replaces the embedded files by those of a folder, for the console's own pages; a name carries the hash of all files behind `assets`. */
 async function serveFrom(context, folder) {
   await context.route(/\/assets\/[0-9a-f]+\//, (route) => {
+    if (new URL(route.request().frame().url()).origin !== new URL(route.request().url()).origin) return route.continue();
     const path = join(folder, new URL(route.request().url()).pathname.replace(/^.*\/assets\/[0-9a-f]+\//, ''));
     return existsSync(path) ? route.fulfill({ path }) : route.continue();
   });

@@ -60,7 +60,7 @@ export class ContainerView {
     this.sort = link.get('sort') ?? '';
     const shown = new Set((link.get('show') ?? '').split(','));
     const reload = () => attempt(() => this.load());
-    this.search = searchBox('Search this folder and below', () => {}, link.get('search') ?? '');
+    this.search = searchBox('Search this folder and below', () => {}, link.get('search') ?? '', 'Search here and below');
     this.mode = select(MODES, link.get('mode') ?? 'contains', { 'aria-label': 'Kind of search' });
     // The form handles Enter; this is the cross in the field.
     this.search.input.addEventListener('search', () => { if (!this.search.input.value && this.#applied) reload(); });

@@ -72,6 +72,7 @@ class HealthView {
     this.element = h('div', {},
       h('h1', {}, 'Health'), this.outage,
       h('div', { class: 'tiles' }, this.tiles.map((tile) => h('div', { class: 'card tile' }, h('span', { class: 'faint' }, tile.title), tile.value, tile.spark.element))),
+      h('p', { class: 'faint small' }, 'Bytes include what this page itself reads every two seconds.'),
       h('div', { class: 'cards' },
         h('section', { class: 'card span' }, h('h2', {}, 'Operations since the start'), h('div', { class: 'scroll-x part', tabIndex: 0, role: 'region', 'aria-label': 'Operations' },
           h('table', { class: 'plain' }, h('thead', {}, h('tr', {}, ['Operation', 'Requests', 'Errors', 'Median', '99 %'].map((title, index) => h('th', { scope: 'col', class: index ? 'num' : '' }, title)))), this.operations))),

@@ -174,7 +174,7 @@ export class Grid {
         onclick: (/** @type {MouseEvent} */ event) => event.stopPropagation(),
         onchange: () => { this.#selected = all.checked ? new Set(this.#shown) : new Set(); this.#changed(); },
       });
-      cells.unshift(h('div', { role: 'columnheader', class: 'cell check-cell', onclick: (/** @type {MouseEvent} */ event) => { if (event.target !== all) all.click(); } }, all));
+      cells.unshift(h('div', { role: 'columnheader', class: 'cell check-cell' }, all));
     }
     const focused = this.head.contains(document.activeElement) ? document.activeElement?.getAttribute('data-key') : undefined;
     fill(this.head, cells);

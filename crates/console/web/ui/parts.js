@@ -9,9 +9,10 @@ import { copyText } from './feedback.js';
  * @param {string} label
  * @param {() => void} oninput
  * @param {string} [value]
+ * @param {string} [placeholder] where there is not room for the label
  */
-export function searchBox(label, oninput, value = '') {
-  const input = h('input', { type: 'search', placeholder: label, 'aria-label': label, value, autocomplete: 'off', spellcheck: 'false', oninput });
+export function searchBox(label, oninput, value = '', placeholder = label) {
+  const input = h('input', { type: 'search', placeholder, 'aria-label': label, value, autocomplete: 'off', spellcheck: 'false', oninput });
   return { input, element: h('div', { class: 'search' }, icon('search'), input) };
 }
 
