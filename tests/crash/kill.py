@@ -5,7 +5,7 @@
 
 CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
 what was on its way when the server died is there or not, and nothing else; versions of an entity never go back. The same for
-messages, with their order and receipts (messages.py).
+messages, with their order and receipts (messages.py), and for blobs with their contents, tags and snapshots (blobs.py).
 With `--shim` (see tests/faults), most kills are a loss of power too: what was not synced is taken back, contents and names.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
@@ -25,6 +25,7 @@ for folder in ("support", "faults"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
 from undo import lose_power  # noqa: E402
+from blobs import Blobs  # noqa: E402
 from messages import Messages  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
@@ -39,8 +40,8 @@ START_MAX_SECONDS = 0.06
 GRACEFUL = 0.1
 # The share of kills with the library below that leave the power on: the next start finds what was not synced, and builds on it.
 POWER_STAYS = 0.25
-# Writers for each client of queues.
-WRITERS_PER_QUEUE_CLIENT = 4
+# Writers for each client of queues and of blobs.
+WRITERS_PER_CLIENT = 4
 # The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
 CHECKED = 0.2
 
@@ -58,8 +59,8 @@ class Run:
         self.tally = threading.Condition()
         self.acknowledged = 0
         self.writers = [Writer(index, args.seed, self.count) for index in range(args.writers)]
-        self.clients = [Messages(index, args.seed, self.count)
-                        for index in range(args.writers // WRITERS_PER_QUEUE_CLIENT)]
+        self.clients = [kind(index, args.seed, self.count) for kind in (Messages, Blobs)
+                        for index in range(args.writers // WRITERS_PER_CLIENT)]
         self.kills = self.early_kills = self.stops = self.checks = 0
         self.losses = self.lost_writes = self.lost_names = 0
         self.problems = []
@@ -211,16 +212,16 @@ def main():
         if failed > 3:
             break
     unknown = sum(worker.unknown for worker in run.writers + run.clients)
-    of_messages = sum(client.number for client in run.clients)
+    of_messages, of_blobs = (sum(client.number for client in run.clients if isinstance(client, kind)) for kind in (Messages, Blobs))
     applied = sum(writer.applied for writer in run.writers)
     batches = sum(writer.batches for writer in run.writers)
     count = lambda word: sum(problem.startswith(word) for problem in run.problems)  # noqa: E731
     print(f"kills {run.kills}, kills while starting {run.early_kills}, orderly stops {run.stops}, checks {run.checks}")
-    print(f"acknowledged {run.acknowledged} (batches {batches}; texts of messages {of_messages}), "
+    print(f"acknowledged {run.acknowledged} (batches {batches}; texts of messages {of_messages}, of blobs {of_blobs}), "
           f"unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
     # A run in which no kill hit a request, or no request got a response, proves nothing.
-    if not run.acknowledged or not batches or run.clients and not of_messages or run.kills and not unknown:
+    if not run.acknowledged or not batches or run.clients and not (of_messages and of_blobs) or run.kills and not unknown:
         run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
         print(run.problems[-1])
         failed += 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Ends the server at every crash point that changes of tables and messages pass, and checks that nothing is lost or partial.
+"""Ends the server at every crash point that changes of tables, messages and blobs pass, and checks that nothing is lost or partial.
 
     tests/crash/points.py --binary target/release/lazuli
 
 Each run has a store of its own: with tables, rows and messages, stopped or killed. The server is started with `LAZULI_CRASH_AT`
-for the n-th pass of one place (see crates/store/src/crash_point.rs). It makes, fills and deletes tables, and puts, gets, changes,
-moves and deletes messages, until it ends there, for every n. Then `lazuli check` finds nothing wrong, and the next start has every
+for the n-th pass of one place (see crates/store/src/crash_point.rs). It uploads, appends to, writes pages of, copies, tags and deletes
+blobs, puts, gets, changes, moves and deletes messages, and makes, fills and deletes tables, until it ends there, for every n. Then `lazuli check` finds nothing wrong, and the next start has every
 change that was acknowledged, none that was not sent, and of the one on its way all or nothing. A table that was deleted and made
 anew never has a row of the old one.
 
@@ -24,6 +24,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from blobs import Blobs  # noqa: E402
 from messages import Messages  # noqa: E402
 from writer import envelope  # noqa: E402
 
@@ -34,6 +35,9 @@ PASSES_MAX = 100
 AT_ONCE = 8
 # Crash points that every change passes; those that deleted rows pass, in the background and in one group; the clean stop.
 OF_CHANGES = ("before-append", "after-append", "after-sync", "before-answer", "before-catalog", "after-catalog")
+# Those that content passes on its way to the disk.
+OF_CONTENT = ("content-reserved", "content-written", "before-content-sync", "after-content-sync", "before-content-entry",
+              "after-content-entry")
 OF_ERASING = ("before-erase", "after-erase")
 OF_THE_END = ("closing",)
 
@@ -44,7 +48,7 @@ class Run:
         self.data = tempfile.mkdtemp(prefix="lazuli-points-")
         # What each table may hold, its rows with their numbers, or None if it is not there: one state, or two.
         self.tables = {KEPT: [None], DOOMED: [None], MADE: [None]}
-        self.messages = Messages(0, 1)
+        self.messages, self.blobs = Messages(0, 1), Blobs(0, 1)
 
     def server(self, **options):
         return Server(self.binary, "--location", self.data, **options)
@@ -87,14 +91,15 @@ class Run:
         with self.server() as server, Client(server) as client:
             done = (self.create(client, KEPT) and self.batch(client, KEPT, "abc", 1) and self.create(client, DOOMED)
                     and self.batch(client, DOOMED, "abcdefgh", 2) and self.put(client, DOOMED, "i", 3)
-                    and self.messages.work(server, [self.messages.put] * 4 + [self.messages.get]))
+                    and self.messages.work(server, [self.messages.put] * 4 + [self.messages.get])
+                    and self.blobs.work(server, self.blobs.each()))
             if not done or self.was_stopped and server.stop() != 0:
                 raise RuntimeError(f"the beginning failed: {server.said()}")
             server.kill()
 
     def work(self, server, client):
-        """All changes, until one gets no response. Messages come first: tables are deleted at the end."""
-        return (self.messages.work(server, self.messages.each())
+        """All changes, until one gets no response. Tables come last: they are deleted at the end."""
+        return (self.blobs.work(server, self.blobs.each()) and self.messages.work(server, self.messages.each())
                 and self.put(client, KEPT, "a", 10) and self.batch(client, KEPT, "abd", 11) and self.create(client, MADE)
                 and self.batch(client, MADE, "xy", 12) and self.drop(client, DOOMED) and self.create(client, DOOMED)
                 and self.put(client, DOOMED, "z", 13) and self.drop(client, MADE))
@@ -125,7 +130,7 @@ class Run:
                     problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
                 if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
                     problems.append(f"{table} cannot be made anew, or is not empty then")
-            problems += self.messages.verify(server) + self.messages.take_problems()
+            problems += self.messages.verify(server) + self.messages.take_problems() + self.blobs.verify(server)
             if server.stop() != 0 or "panicked" in server.said():
                 problems.append(f"the server did not stop in order: {server.said()}")
         return problems
@@ -149,7 +154,7 @@ def run_at(binary, place, was_stopped):
 def try_point(pool, binary, point):
     """Returns at how many passes something was wrong."""
     passed = wrong = 0
-    many = point in OF_CHANGES
+    many = point in OF_CHANGES + OF_CONTENT
     for first in range(1, PASSES_MAX if many else 2, AT_ONCE):
         places = [f"{point}:{number}" for number in range(first, first + (AT_ONCE if many else 1))]
         outcomes = list(pool.map(lambda place: run_at(binary, place, was_stopped=is_stopped(place)), places))
@@ -176,7 +181,7 @@ def main():
     args = parser.parse_args()
     binary = os.path.abspath(args.binary)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        failed = sum(try_point(pool, binary, point) for point in OF_CHANGES + OF_ERASING + OF_THE_END)
+        failed = sum(try_point(pool, binary, point) for point in OF_CHANGES + OF_CONTENT + OF_ERASING + OF_THE_END)
     print("passed" if not failed else f"{failed} failed")
     return 1 if failed else 0
 
