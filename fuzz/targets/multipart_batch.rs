@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
     let Ok(batch) = batch::decode(&head, &address, version, body) else { return };
     let outcome = match &batch.plan {
         Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
-        Plan::Refused(failure) => {
+        Plan::Rejected(failure) => {
             assert!(failure.index.is_some_and(|index| index < batch.parts.len()));
             Err(failure.clone())
         }

@@ -158,7 +158,7 @@ def test_timestamps_are_kept_by_a_direct_import(binary, directory):
     for kind in ("jsonl", "csv"):
         store("import", f"first.{kind}", "--table", kind, "--keep-timestamp")
         # Repeating it changes nothing, even where nothing may be replaced.
-        store("import", f"first.{kind}", "--table", kind, "--keep-timestamp", "--existing", "refuse")
+        store("import", f"first.{kind}", "--table", kind, "--keep-timestamp", "--existing", "reject")
     with serve(binary, directory) as server:
         for kind in ("jsonl", "csv"):
             equal(read_stamps(server, kind), wanted, kind)
@@ -197,7 +197,7 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
     lines("2020-02-29T12:00:00.1234566Z")
     contains(store("import", "ttt.jsonl", "--keep-timestamp", code=1), "ttt.jsonl:1: ", day)
     lines("2020-02-29T12:00:00.1234568Z")
-    contains(store("import", "ttt.jsonl", "--keep-timestamp", "--existing", "refuse", code=1), "already exists")
+    contains(store("import", "ttt.jsonl", "--keep-timestamp", "--existing", "reject", code=1), "already exists")
     store("import", "ttt.jsonl", "--keep-timestamp")
     equal(store.rows("query", "ttt")[0]["Timestamp"], "2020-02-29T12:00:00.1234568Z")
 
@@ -239,7 +239,7 @@ def test_several_tables_filters_and_files_that_are_there(binary, directory):
         shell("table", "delete", "two")
         shell("import", "out/one.jsonl", "out/two.jsonl")
         equal(len(shell.rows("query", "two", "--all")), 30)
-        shell("import", "out/two.jsonl", "--existing", "refuse", code=4)
+        shell("import", "out/two.jsonl", "--existing", "reject", code=4)
 
 
 def test_mistakes_in_files_are_reported(binary, directory):
@@ -313,7 +313,7 @@ def test_a_killed_transfer_resumes(binary, directory):
         equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
 
 
-def test_a_killed_import_with_existing_refuse_resumes(binary, directory):
+def test_a_killed_import_with_existing_reject_resumes(binary, directory):
     """A resumed import reported the rows that it had written itself as a conflict, every time."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
@@ -325,7 +325,7 @@ def test_a_killed_import_with_existing_refuse_resumes(binary, directory):
                 file.writelines(line + "\n" for line in lines)
 
         write("many.jsonl", rows)
-        imports, state = ("import", "many.jsonl", "--existing", "refuse"), os.path.join(directory, "many.jsonl.import-state")
+        imports, state = ("import", "many.jsonl", "--existing", "reject"), os.path.join(directory, "many.jsonl.import-state")
         # In the first window, and in a later one: whatever was written then, some of what comes next is there.
         for reached in (0, 2000):
             assert killed(shell, imports, lambda: os.path.exists(state) and saved_rows(state) >= reached), "it was done"

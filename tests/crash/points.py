@@ -34,7 +34,7 @@ PASSES_MAX = 100
 # Number of concurrent runs.
 AT_ONCE = 8
 # Crash points that every change passes; those that deleted rows pass, in the background and in one group; the clean stop.
-OF_CHANGES = ("before-append", "after-append", "after-sync", "before-answer", "before-catalog", "after-catalog")
+OF_CHANGES = ("before-append", "after-append", "after-sync", "before-reply", "before-catalog", "after-catalog")
 # Those that content passes on its way to the disk.
 OF_CONTENT = ("content-reserved", "content-written", "before-content-sync", "after-content-sync", "before-content-entry",
               "after-content-entry")

@@ -61,7 +61,7 @@ impl Writer {
                 None
             }
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                refuse_full(dir)?;
+                reject_full(dir)?;
                 close_to_others(dir)?
             }
             Err(e) => return Err(Error::io("create", dir)(e)),
@@ -159,7 +159,7 @@ fn create_new(path: &Path) -> Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path).map_err(Error::io("create", path))
 }
 
-fn refuse_full(dir: &Path) -> Result<()> {
+fn reject_full(dir: &Path) -> Result<()> {
     let mut entries = fs::read_dir(dir).map_err(Error::io("read", dir))?;
     if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The kinds of requests are `bare`, `get`, `insert`, `upsert`, `egt`, `page` and `scan` of tables, `queue-put`, `queue-get`
-//! (which includes a put), `queue-drain` (32 puts, a get of 32, a delete of each), `queue-peek`, `blob-put` and `blob-get`. `bare` is answered by a handler that does nothing, so it shows
+//! (which includes a put), `queue-drain` (32 puts, a get of 32, a delete of each), `queue-peek`, `blob-put` and `blob-get`. `bare` is served by a handler that does nothing, so it shows
 //! the cost of the loop around the others.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]

@@ -70,7 +70,7 @@ impl Handler for BareHandler {
         Response::new(if appended { 201 } else { 500 }).into()
     }
 
-    fn refuse(&self, failure: &Failure, _peer: Peer) -> Response {
+    fn rejection(&self, failure: &Failure, _peer: Peer) -> Response {
         Response::new(failure.code.status())
     }
 }

@@ -139,19 +139,19 @@ impl Account {
         if let Some(location) = new_store.filter(|_| !adds) {
             return Err(no_store(location));
         }
-        let mut answer = admin::call(&url, &call)?;
+        let mut response = admin::call(&url, &call)?;
         if matches!(self.command, AccountCommand::List { show_keys: false }) {
-            remove_keys(&mut answer);
+            remove_keys(&mut response);
         }
         if let Some(location) = new_store {
             tell!("lazuli: created a store in {}", whole(location).display());
         }
         if self.json {
-            say!("{answer}");
+            say!("{response}");
         } else {
-            show(&answer);
+            show(&response);
             if adds {
-                show_connection(&answer);
+                show_connection(&response);
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -216,21 +216,21 @@ fn is_https_only(account: &Value) -> bool {
 }
 
 /// Keys are shown on demand only: a list of accounts ends up in terminals, logs and bug reports.
-fn remove_keys(answer: &mut Value) {
-    for account in answer.get_mut("accounts").and_then(Value::as_array_mut).into_iter().flatten() {
+fn remove_keys(response: &mut Value) {
+    for account in response.get_mut("accounts").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(account) = account.as_object_mut() {
             account.remove("keys");
         }
     }
 }
 
-fn show(answer: &Value) {
-    if let Some(removed) = answer.get("removed").and_then(Value::as_str) {
+fn show(response: &Value) {
+    if let Some(removed) = response.get("removed").and_then(Value::as_str) {
         say!("removed {removed}");
         return;
     }
-    let one = std::slice::from_ref(answer);
-    let accounts = answer.get("accounts").and_then(Value::as_array).map_or(one, Vec::as_slice);
+    let one = std::slice::from_ref(response);
+    let accounts = response.get("accounts").and_then(Value::as_array).map_or(one, Vec::as_slice);
     if accounts.is_empty() {
         say!("this store has no accounts");
     }

@@ -55,9 +55,9 @@ async fn on_engine(engine: Arc<dyn Engine>, call: &AdminCall<'_>) -> Result<(u16
     let accounts = state.service().accounts();
     state.directory().refresh(&accounts).await.map_err(|e| e.to_string())?;
     let admin = Admin::new(Arc::new(state)).map_err(|e| e.to_string())?;
-    let answer = admin.call(call.method, &call.path, call.body.as_bytes()).await;
+    let response = admin.call(call.method, &call.path, call.body.as_bytes()).await;
     engine.close().await.map_err(|e| e.to_string())?;
-    Ok(answer)
+    Ok(response)
 }
 
 /// A server that has the store open leaves its address and a token in the store's directory.

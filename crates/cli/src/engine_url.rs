@@ -31,7 +31,7 @@ impl FromStr for EngineUrl {
             Some(("memory", "" | "//")) => Ok(EngineUrl::Memory),
             Some(("file", path)) if !path.is_empty() => {
                 let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-                refuse_database(path)?;
+                reject_database(path)?;
                 Ok(EngineUrl::File(path.into()))
             }
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
@@ -136,7 +136,7 @@ fn failed(url: &PostgresUrl, error: &lazuli_postgres::OpenError) -> EngineError 
 }
 
 /// Rejects the URL of a database as a directory: messages with the name would show its password.
-fn refuse_database(path: &Path) -> Result<(), String> {
+fn reject_database(path: &Path) -> Result<(), String> {
     let text = path.to_string_lossy();
     if text.starts_with("postgres:") || text.starts_with("postgresql:") {
         return Err("expected a directory, not the URL of a database; pass that with --engine".into());
@@ -145,7 +145,7 @@ fn refuse_database(path: &Path) -> Result<(), String> {
 }
 
 /// A backup is not a store: opening it would leave an empty store among its files.
-fn refuse_backup(path: &Path) -> Result<(), String> {
+fn reject_backup(path: &Path) -> Result<(), String> {
     let is_backup = path.join(lazuli_archive::manifest::FILE).exists();
     if is_backup && !path.join(lazuli_store::FORMAT_FILE).exists() {
         let shown = path.display();
@@ -158,8 +158,8 @@ fn refuse_backup(path: &Path) -> Result<(), String> {
 
 /// Opens the embedded store.
 pub fn open_store(path: &Path, settings: StoreSettings) -> Result<Arc<dyn Engine>, EngineError> {
-    refuse_database(path).map_err(EngineError::Failed)?;
-    refuse_backup(path).map_err(EngineError::Failed)?;
+    reject_database(path).map_err(EngineError::Failed)?;
+    reject_backup(path).map_err(EngineError::Failed)?;
     let StoreSettings { durability, cache_bytes, accept_data_loss } = settings;
     let mut options = Options { durability, accept_data_loss, ..Options::default() };
     if let Some(bytes) = cache_bytes {

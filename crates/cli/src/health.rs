@@ -77,8 +77,8 @@ impl Health {
                 say!("ready");
                 Ok(ExitCode::SUCCESS)
             }
-            (status, answer) => {
-                let why = answer.get("error").or(answer.get("status")).and_then(|why| why.as_str());
+            (status, body) => {
+                let why = body.get("error").or(body.get("status")).and_then(|why| why.as_str());
                 let why = why.unwrap_or("the server gave no reason");
                 Err(format!("not ready ({status}): {why}"))
             }

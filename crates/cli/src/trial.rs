@@ -202,9 +202,9 @@ async fn table_histories(process: &mut Process, seeds: Range<u64>, shape: Histor
         total.add(history::run(process, TABLE, seed, shape).await?);
     }
     total.shows_something(shape)?;
-    let history::Seen { answered, transactions, unknown } = total;
+    let history::Seen { responses, transactions, unknown } = total;
     say!(
-        "{count} histories, {answered} responses, {transactions} transactions, {unknown} unknown outcomes: all have an order"
+        "{count} histories, {responses} responses, {transactions} transactions, {unknown} unknown outcomes: all have an order"
     );
     Ok(())
 }
@@ -228,9 +228,9 @@ async fn blob_histories(process: &mut Process, seeds: Range<u64>, shape: History
         total.add(blob::run(process, seed, shape).await?);
     }
     total.shows_something(shape)?;
-    let blob::Seen { answered, conditional, leases, unknown } = total;
+    let blob::Seen { responses, conditional, leases, unknown } = total;
     say!(
-        "{count} histories, {answered} responses, {conditional} conditional writes, {leases} leases, {unknown} unknown outcomes: all have an order"
+        "{count} histories, {responses} responses, {conditional} conditional writes, {leases} leases, {unknown} unknown outcomes: all have an order"
     );
     Ok(())
 }
@@ -246,7 +246,7 @@ impl Invariants {
             "{}: {} transactions applied, {} came too late, {} reads, {} kills: the invariant always held",
             I::NAME,
             done.applied,
-            done.refused,
+            done.rejected,
             done.reads,
             self.kills
         );

@@ -47,8 +47,8 @@ impl Filter {
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self> {
-        let refused = |error: ParseError| Failure::new(error.code(), format!("invalid filter: {error}"));
-        Ok(Self(lazuli_filter::parse(text, Schema::Entity).map_err(refused)?))
+        let rejected = |error: ParseError| Failure::new(error.code(), format!("invalid filter: {error}"));
+        Ok(Self(lazuli_filter::parse(text, Schema::Entity).map_err(rejected)?))
     }
 
     /// The condition that always holds.

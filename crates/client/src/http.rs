@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::transport::{BoxFuture, Transport, TransportError, TransportResult};
 
 /// Maximum size of a response: a page holds four megabytes of data, which JSON may expand six times.
-const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Settings of connections.
 ///
@@ -140,13 +140,13 @@ impl Transport for Http {
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult> {
         Box::pin(async move {
             let _place = self.places.acquire().await.map_err(TransportError::not_sent)?;
-            let answer = self.client.request(request.map(Full::new)).await.map_err(|error| {
+            let response = self.client.request(request.map(Full::new)).await.map_err(|error| {
                 if error.is_connect() { TransportError::not_sent(error) } else { TransportError::lost(error) }
             })?;
-            let (parts, body) = answer.into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| {
+            let (parts, body) = response.into_parts();
+            let body = Limited::new(body, RESPONSE_BYTES_MAX).collect().await.map_err(|error| {
                 if error.is::<LengthLimitError>() {
-                    TransportError::too_large(ANSWER_BYTES_MAX)
+                    TransportError::too_large(RESPONSE_BYTES_MAX)
                 } else {
                     TransportError::lost(error)
                 }

@@ -133,11 +133,11 @@ impl Pipeline {
     pub async fn send_batch<T>(
         &self,
         call: TableRequest,
-        read: impl Fn(&[batch::Answer<'_>]) -> Result<T> + Send + Sync,
+        read: impl Fn(&[batch::PartResponse<'_>]) -> Result<T> + Send + Sync,
     ) -> Result<T> {
         let read_parts = |response: Response| {
             let content_type = response.get("content-type").unwrap_or_default();
-            let responses = batch::answers(content_type, &response.body)
+            let responses = batch::part_responses(content_type, &response.body)
                 .map_err(|_| Error::unclear("the response to a batch cannot be parsed"))?;
             match responses.iter().find_map(|part| error_body(part, response.request_id())) {
                 Some(error) => Err(error),

@@ -63,8 +63,8 @@ impl Props {
     ///
     /// let mut guitar = Props::new();
     /// guitar.set("Color", "Red")?.set("Frets", 22)?;
-    /// let refused = guitar.set("Color", "Red".repeat(20_000)).unwrap_err();
-    /// assert_eq!(refused.code(), Some(ErrorCode::PropertyValueTooLarge));
+    /// let rejected = guitar.set("Color", "Red".repeat(20_000)).unwrap_err();
+    /// assert_eq!(rejected.code(), Some(ErrorCode::PropertyValueTooLarge));
     /// assert_eq!(guitar.get::<String>("Color")?.as_deref(), Some("Red"));
     /// guitar.set("Color", None::<&str>)?;
     /// assert_eq!(guitar.len(), 1);
@@ -93,10 +93,10 @@ impl Props {
         let before = known.map_or(0, |at| property_bytes(&name, &self.list[at].1.as_ref()));
         let bytes = self.bytes - before + property_bytes(&name, &value.as_ref());
         if known.is_none() && self.list.len() >= PROPERTIES_MAX {
-            return Err(refused(ErrorCode::TooManyProperties));
+            return Err(rejected(ErrorCode::TooManyProperties));
         }
         if bytes > ENTITY_BYTES_MAX {
-            return Err(refused(ErrorCode::EntityTooLarge));
+            return Err(rejected(ErrorCode::EntityTooLarge));
         }
         self.bytes = bytes;
         match known {
@@ -220,7 +220,7 @@ impl Props {
     }
 }
 
-fn refused(code: ErrorCode) -> Error {
+fn rejected(code: ErrorCode) -> Error {
     Error::from(lazuli_model::Failure::from(code))
 }
 
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refused(props: &mut Props, name: &str, value: Value, code: ErrorCode) {
+    fn rejected(props: &mut Props, name: &str, value: Value, code: ErrorCode) {
         let before = props.clone();
         let error = props.set(name.to_owned(), value).map(|_| ()).expect_err("it is rejected");
         assert_eq!(error.code(), Some(code));
@@ -359,10 +359,10 @@ mod tests {
     #[test]
     fn assignments_are_checked() {
         let mut props = Props::new();
-        refused(&mut props, "a-b", Value::Int32(1), ErrorCode::PropertyNameInvalid);
-        refused(&mut props, &"x".repeat(256), Value::Int32(1), ErrorCode::PropertyNameTooLong);
-        refused(&mut props, "s", Value::String("a".repeat(32769)), ErrorCode::PropertyValueTooLarge);
-        refused(&mut props, "b", Value::Binary(vec![0; 65537]), ErrorCode::PropertyValueTooLarge);
+        rejected(&mut props, "a-b", Value::Int32(1), ErrorCode::PropertyNameInvalid);
+        rejected(&mut props, &"x".repeat(256), Value::Int32(1), ErrorCode::PropertyNameTooLong);
+        rejected(&mut props, "s", Value::String("a".repeat(32769)), ErrorCode::PropertyValueTooLarge);
+        rejected(&mut props, "b", Value::Binary(vec![0; 65537]), ErrorCode::PropertyValueTooLarge);
         for own in ["PartitionKey", "RowKey", "Timestamp"] {
             assert!(props.set(own, "p").is_err(), "{own}");
         }
@@ -370,7 +370,7 @@ mod tests {
         for n in 0..251 {
             props.set(format!("p{n}"), n).unwrap();
         }
-        refused(&mut props, "more", Value::Int32(1), ErrorCode::TooManyProperties);
+        rejected(&mut props, "more", Value::Int32(1), ErrorCode::TooManyProperties);
         props.set("p0", "existing properties can still change").unwrap();
     }
 
@@ -381,7 +381,7 @@ mod tests {
             props.set(format!("p{n}"), vec![0_u8; 65536]).unwrap();
         }
         let before = props.bytes();
-        refused(&mut props, "last", Value::Binary(vec![0; 65536]), ErrorCode::EntityTooLarge);
+        rejected(&mut props, "last", Value::Binary(vec![0; 65536]), ErrorCode::EntityTooLarge);
         props.set("small", 1).unwrap();
         props.remove("small");
         assert_eq!(props.bytes(), before);

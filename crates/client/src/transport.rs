@@ -16,9 +16,9 @@
 //! impl Transport for Lossy {
 //!     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult> {
 //!         Box::pin(async move {
-//!             let answer = self.0.send(request).await?;
+//!             let response = self.0.send(request).await?;
 //!             let lost = !self.1.swap(true, std::sync::atomic::Ordering::Relaxed);
-//!             if lost { Err(TransportError::lost("cut off")) } else { Ok(answer) }
+//!             if lost { Err(TransportError::lost("cut off")) } else { Ok(response) }
 //!         })
 //!     }
 //! }
@@ -84,8 +84,8 @@ pub trait Transport: Send + Sync + 'static {
     /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables");
     /// let request = request.body(bytes::Bytes::new()).expect("a valid request");
     /// // It returns what the service returns: this request has no signature.
-    /// let answer = transport.send(request).await.expect("there is no network");
-    /// assert!(answer.status().is_client_error());
+    /// let response = transport.send(request).await.expect("there is no network");
+    /// assert!(response.status().is_client_error());
     /// # Ok(()) })
     /// ```
     fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, TransportResult>;

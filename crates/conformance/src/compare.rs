@@ -204,8 +204,8 @@ mod tests {
     use super::*;
     use crate::Transcript;
 
-    fn differences(answer: &str, response: &Response) -> Vec<String> {
-        let file = format!("# x\n# Truth: y\n### t\nGET /\n{answer}");
+    fn differences(script: &str, response: &Response) -> Vec<String> {
+        let file = format!("# x\n# Truth: y\n### t\nGET /\n{script}");
         let transcript = Transcript::parse("table/a/b", &file).unwrap();
         let mut values = Values::new("http://h/dev", "dev");
         compare("t", &transcript.exchanges[0].expected, response, &mut values)
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(answer: &str, response: &Response, expected: &[&str]) {
-        assert_eq!(differences(answer, response), expected);
+    fn check(script: &str, response: &Response, expected: &[&str]) {
+        assert_eq!(differences(script, response), expected);
     }
 
     #[test]
     fn equal_responses_have_no_differences() {
-        let answer = response(&[("ETag", "a"), ("Other", "b")], "x\ny");
-        check("<<< 200\nETag: a\n!Location\n\nx\ny\n", &answer, &[]);
+        let received = response(&[("ETag", "a"), ("Other", "b")], "x\ny");
+        check("<<< 200\nETag: a\n!Location\n\nx\ny\n", &received, &[]);
         check("<<< 200 json\n\n{\"b\":1,\"a\":2}\n", &response(&[], "{\"a\":2,\"b\":1}"), &[]);
         check("<<< 200\n", &response(&[], ""), &[]);
     }
@@ -259,9 +259,9 @@ mod tests {
 
     #[test]
     fn whether_the_body_was_asked_for_counts_where_it_is_known() {
-        let mut answer = response(&[], "");
-        check("<<< 200\nx-lazuli-continue: no\n", &answer, &[]);
-        answer.continued = Some(true);
-        check("<<< 200\nx-lazuli-continue: no\n", &answer, &["6 header: 100 Continue: no / yes"]);
+        let mut received = response(&[], "");
+        check("<<< 200\nx-lazuli-continue: no\n", &received, &[]);
+        received.continued = Some(true);
+        check("<<< 200\nx-lazuli-continue: no\n", &received, &["6 header: 100 Continue: no / yes"]);
     }
 }

@@ -196,7 +196,7 @@ impl Embedded {
         Ok(Self { tables: Arc::new(Endpoint::new(Arc::new(state), Service::Table)), sweep })
     }
 
-    async fn answer(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
+    async fn respond(&self, request: http::Request<Bytes>) -> Result<http::Response<Bytes>, TransportError> {
         let (parts, body) = request.into_parts();
         let length = body.len().to_string();
         let host = parts.uri.authority().map_or("embedded", |authority| authority.as_str());
@@ -209,17 +209,17 @@ impl Embedded {
         let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         let head = Head { method: parts.method.as_str(), target, fields: &fields };
         let peer = Peer { address: (Ipv4Addr::LOCALHOST, 0).into(), is_tls: false };
-        let answered = self.tables.respond(&head, peer, &mut ReadyBody(body)).await.response;
+        let served = self.tables.respond(&head, peer, &mut ReadyBody(body)).await.response;
         // A server sweeps in the background; here each DELETE request runs one round. A round without deleted tables costs
         // nothing.
         if parts.method == http::Method::DELETE {
             let _ = self.sweep.lock().await.round().await;
         }
-        let mut response = http::Response::builder().status(answered.status);
-        for (name, value) in &answered.fields {
+        let mut response = http::Response::builder().status(served.status);
+        for (name, value) in &served.fields {
             response = response.header(name.as_ref(), value.as_ref());
         }
-        response.body(answered.body.into()).map_err(TransportError::lost)
+        response.body(served.body.into()).map_err(TransportError::lost)
     }
 }
 
@@ -228,7 +228,7 @@ impl Transport for Embedded {
         &self,
         request: http::Request<Bytes>,
     ) -> BoxFuture<'_, Result<http::Response<Bytes>, TransportError>> {
-        Box::pin(self.answer(request))
+        Box::pin(self.respond(request))
     }
 }
 

@@ -14,7 +14,7 @@ pub enum Adopted {
     /// All rows are stored and durable.
     Done,
     /// Nothing was changed.
-    Refused {
+    Rejected {
         /// Index of the first row that was rejected.
         index: usize,
         /// Why.

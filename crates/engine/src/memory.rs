@@ -120,7 +120,7 @@ impl State {
             let current = current.map(|cell| (cell.version, &cell.value));
             let decision = match rules::decide(write, current, version) {
                 Ok(decision) => decision,
-                Err(reason) => return Ok(Applied::Refused { index, reason }),
+                Err(reason) => return Ok(Applied::Rejected { index, reason }),
             };
             updated.push(decision.computed());
             match decision.next {
@@ -156,7 +156,7 @@ impl State {
                     changed.insert(key.into(), Cell { version: *version, value: value.clone() });
                 }
                 Ok(false) => {}
-                Err(reason) => return Adopted::Refused { index, reason },
+                Err(reason) => return Adopted::Rejected { index, reason },
             }
         }
         for (key, cell) in changed {

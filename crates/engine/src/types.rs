@@ -237,7 +237,7 @@ pub enum Applied {
         updated: Vec<Option<Bytes>>,
     },
     /// Nothing was changed.
-    Refused {
+    Rejected {
         /// The first write whose condition does not hold.
         index: usize,
         /// Why.

@@ -42,7 +42,7 @@ pub enum ParseError {
     /// The whole filter is a value, not a condition.
     NotACondition,
     /// Well formed, but a comparison that the service does not support: `null`, two properties, an unknown property.
-    Refused,
+    Rejected,
     /// Nested deeper or longer than the limits allow.
     TooComplex,
     /// A part of OData that the service does not support: functions, arithmetic, paths.
@@ -59,7 +59,7 @@ impl ParseError {
             | ParseError::OperandTypes { .. }
             | ParseError::OperandType { .. }
             | ParseError::NotACondition
-            | ParseError::Refused
+            | ParseError::Rejected
             | ParseError::TooComplex => ErrorCode::InvalidInput,
         }
     }
@@ -91,7 +91,7 @@ impl fmt::Display for ParseError {
             ParseError::NotACondition => {
                 f.write_str("The $filter expression must evaluate to a single boolean value.")
             }
-            ParseError::Refused | ParseError::TooComplex | ParseError::NotImplemented => {
+            ParseError::Rejected | ParseError::TooComplex | ParseError::NotImplemented => {
                 f.write_str(self.code().message())
             }
         }

@@ -29,7 +29,7 @@ pub struct Matcher {
     /// The tests of these properties, grouped by property.
     tests: Vec<Test>,
     /// Results for the current row, while it is walked.
-    answers: Vec<Answer>,
+    results: Vec<TestResult>,
     /// Positions of the properties in the previous row.
     layout: Layout,
 }
@@ -70,7 +70,7 @@ enum System {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Answer {
+enum TestResult {
     /// The walk has not reached the property.
     Open,
     Yes,
@@ -88,9 +88,9 @@ impl Matcher {
         let mut next = vec![0; names.len()];
         let root = compile(&expr, &names, &mut next);
         let tests: Vec<Test> = found.into_iter().map(|(_, test)| test).collect();
-        let answers = vec![Answer::Open; tests.len()];
+        let results = vec![TestResult::Open; tests.len()];
         let layout = Layout::new(names.iter().map(|name| name.bytes.clone()).collect());
-        Self { root, names, tests, answers, layout }
+        Self { root, names, tests, results, layout }
     }
 
     /// Does the filter match this row?
@@ -103,11 +103,11 @@ impl Matcher {
             return Look { layout: &self.layout, tests: &self.tests, values: parts.values }
                 .decide(&self.root, row);
         }
-        self.answers.fill(Answer::Open);
+        self.results.fill(TestResult::Open);
         let mut walk = Walk {
             names: &self.names,
             tests: &self.tests,
-            answers: &mut self.answers,
+            results: &mut self.results,
             properties: row.properties.iter(),
         };
         walk.decide(&self.root, row)
@@ -170,7 +170,7 @@ impl Ask for Look<'_, '_> {
 struct Walk<'m, 'r> {
     names: &'m [Name],
     tests: &'m [Test],
-    answers: &'m mut [Answer],
+    results: &'m mut [TestResult],
     properties: Iter<'r>,
 }
 
@@ -178,16 +178,17 @@ impl Ask for Walk<'_, '_> {
     /// Continues the walk until the test has a result or the row ends.
     fn ask(&mut self, _: usize, test: usize) -> Result<bool, CorruptRow> {
         loop {
-            match self.answers[test] {
-                Answer::Yes => return Ok(true),
-                Answer::No => return Ok(false),
-                Answer::Open => {}
+            match self.results[test] {
+                TestResult::Yes => return Ok(true),
+                TestResult::No => return Ok(false),
+                TestResult::Open => {}
             }
             let Some(property) = self.properties.next_raw()? else { return Ok(false) };
             if let Some(name) = self.names.iter().find(|name| *name.bytes == *property.name()) {
                 let value = property.value()?;
                 for index in name.tests.clone() {
-                    self.answers[index] = if self.tests[index].ask(value) { Answer::Yes } else { Answer::No };
+                    self.results[index] =
+                        if self.tests[index].ask(value) { TestResult::Yes } else { TestResult::No };
                 }
             }
         }

@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
 
     fn finish(mut self, whole: Operand<'a>) -> Result<Expr, ParseError> {
         if !self.can_be_condition(&whole) {
-            self.refuse(ParseError::NotACondition);
+            self.reject(ParseError::NotACondition);
         }
         let condition = self.condition(whole)?;
         match self.rejection {
@@ -219,12 +219,12 @@ impl<'a> Parser<'a> {
             (Operand::Literal(left), Operand::Literal(right)) => {
                 let known = compare_constants(&left, operator, &right);
                 if known.is_none() {
-                    self.refuse_types(kinds, operator.kind_name());
+                    self.reject_types(kinds, operator.kind_name());
                 }
                 Expr::Constant(known.unwrap_or(false))
             }
             _ => {
-                self.refuse(ParseError::Refused);
+                self.reject(ParseError::Rejected);
                 Expr::Constant(false)
             }
         };
@@ -234,15 +234,15 @@ impl<'a> Parser<'a> {
     /// Only open properties may be compared with constants of any type.
     fn check_property(&mut self, name: &str, kinds: (Option<EdmType>, Option<EdmType>), operator: Operator) {
         if !self.schema.allows(name) {
-            self.refuse(ParseError::Refused);
+            self.reject(ParseError::Rejected);
         } else if self.schema.declared(name).is_some() && kinds.0 != kinds.1 {
-            self.refuse_types(kinds, operator.kind_name());
+            self.reject_types(kinds, operator.kind_name());
         }
     }
 
     fn negate(&mut self, operand: Operand<'a>) -> Result<Operand<'a>, ParseError> {
         if let (false, Some(operand)) = (self.can_be_condition(&operand), self.kind(&operand)) {
-            self.refuse(ParseError::OperandType { operand });
+            self.reject(ParseError::OperandType { operand });
         }
         let inner = self.condition(operand)?;
         checked(Expr::Not(Box::new(inner.expr)), inner.depth + 1)
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
     ) -> Result<Operand<'a>, ParseError> {
         if !self.can_be_condition(&left) || !self.can_be_condition(&right) {
             let kinds = (self.kind(&left), self.kind(&right));
-            self.refuse_types(kinds, if joint == Joint::And { "And" } else { "Or" });
+            self.reject_types(kinds, if joint == Joint::And { "And" } else { "Or" });
         }
         let (mut parts, left_depth) = parts_of(self.condition(left)?, joint);
         let (mut more, right_depth) = parts_of(self.condition(right)?, joint);
@@ -275,12 +275,12 @@ impl<'a> Parser<'a> {
             Operand::Property(name) if is_operator(name) => return Err(self.lexer.unexpected()),
             Operand::Property(name) => {
                 if !self.schema.allows(name) {
-                    self.refuse(ParseError::Refused);
+                    self.reject(ParseError::Rejected);
                 }
                 Expr::Flag(name.to_owned())
             }
             Operand::Null => {
-                self.refuse(ParseError::Refused);
+                self.reject(ParseError::Rejected);
                 Expr::Constant(false)
             }
         };
@@ -302,11 +302,11 @@ impl<'a> Parser<'a> {
         matches!(self.kind(operand), None | Some(EdmType::Boolean))
     }
 
-    fn refuse_types(&mut self, kinds: (Option<EdmType>, Option<EdmType>), operator: &'static str) {
-        self.refuse(ParseError::OperandTypes { left: kinds.0, right: kinds.1, operator });
+    fn reject_types(&mut self, kinds: (Option<EdmType>, Option<EdmType>), operator: &'static str) {
+        self.reject(ParseError::OperandTypes { left: kinds.0, right: kinds.1, operator });
     }
 
-    fn refuse(&mut self, error: ParseError) {
+    fn reject(&mut self, error: ParseError) {
         self.rejection.get_or_insert(error);
     }
 

@@ -156,15 +156,15 @@ impl Core {
                 roll_back(lease).await;
                 return Ok(Attempt::Needs(rows));
             }
-            Err(Stop::Refused(index, reason)) => {
+            Err(Stop::Rejected(index, reason)) => {
                 let instance = lease.instance.clone();
                 roll_back(lease).await;
                 if commit.writes.len() > 1 {
-                    return self.refuse_several(commit, floor, version, claim).await;
+                    return self.reject_several(commit, floor, version, claim).await;
                 }
                 // A rejection reports the current state, so it is a read.
                 self.prove(&instance, false).await.map_err(Failure::of_read)?;
-                return Ok(Attempt::Over(Applied::Refused { index, reason }));
+                return Ok(Attempt::Over(Applied::Rejected { index, reason }));
             }
         };
         let calls = plan::several(&lease.statements, number(version), &steps);
@@ -181,7 +181,7 @@ impl Core {
     /// Evaluates a rejection on rows from one snapshot. Rows that were read with a lock have the state at the time of
     /// each lock, and a missing row cannot be locked, so a rejection based on them could report a state that never
     /// existed.
-    async fn refuse_several(
+    async fn reject_several(
         &self,
         commit: &Commit<'_>,
         floor: u64,
@@ -198,7 +198,7 @@ impl Core {
         let attempt = match evaluated.await {
             Err(Stop::Failed(failure)) => return give_up(lease, failure, floor).await,
             Err(Stop::Needs(rows)) => Attempt::Needs(rows),
-            Err(Stop::Refused(index, reason)) => Attempt::Over(Applied::Refused { index, reason }),
+            Err(Stop::Rejected(index, reason)) => Attempt::Over(Applied::Rejected { index, reason }),
             Ok(_) => Attempt::Again(floor),
         };
         let instance = lease.instance.clone();

@@ -44,7 +44,7 @@ pub struct Evaluated {
 /// Why an evaluation ended early.
 pub enum Stop {
     /// A condition does not hold.
-    Refused(usize, Reason),
+    Rejected(usize, Reason),
     /// The commit needs memory for rows of this size.
     Needs(usize),
     /// The database failed, or the commit is too large.
@@ -145,7 +145,7 @@ pub async fn evaluate(
         let (writes, addresses) = (&commit.writes[part.clone()], &commit.addresses[part.clone()]);
         let read = fetch_values(session, &mut heads, writes, addresses).await?;
         let (steps, updated) = plan::decided(writes, addresses, &heads, version)
-            .map_err(|(index, reason)| Stop::Refused(part.start + index, reason))?;
+            .map_err(|(index, reason)| Stop::Rejected(part.start + index, reason))?;
         for address in read {
             heads.entry(address).and_modify(|head| head.value = None);
         }

@@ -262,12 +262,12 @@ mod tests {
     async fn connections_that_are_all_in_use_are_a_load_and_no_failure() {
         let pool = Pool::new("postgres://lazuli@127.0.0.1:1/lazuli?pool=1".parse().unwrap());
         let permit = pool.permits.clone().acquire_owned().await.unwrap();
-        let refused = pool.take_within(Duration::ZERO).await.err();
-        assert!(matches!(refused, Some(Error::Busy(_))), "{refused:?}");
+        let rejected = pool.take_within(Duration::ZERO).await.err();
+        assert!(matches!(rejected, Some(Error::Busy(_))), "{rejected:?}");
         drop(permit);
         pool.permits.close();
-        let refused = pool.take_within(Duration::ZERO).await.err();
-        assert!(matches!(refused, Some(Error::Unavailable(_))), "{refused:?}");
+        let rejected = pool.take_within(Duration::ZERO).await.err();
+        assert!(matches!(rejected, Some(Error::Unavailable(_))), "{rejected:?}");
     }
 
     /// CS-06: an older timeline lacks what was acknowledged on a newer one, so it is not used, whichever server leads

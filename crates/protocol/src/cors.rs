@@ -166,14 +166,14 @@ mod tests {
             sent.push(Sent { name: "Access-Control-Request-Headers", value: headers });
         }
         let head = Head { method: "OPTIONS", target: "/", fields: &sent };
-        let answer = preflight(&head, &rules());
-        assert_eq!(answer.is_ok(), allowed, "{origin} {method} {headers}");
-        match answer {
-            Ok(answer) => {
-                assert_eq!(answer.get("Access-Control-Allow-Origin"), Some(origin));
-                assert_eq!(answer.get("Access-Control-Allow-Methods"), Some(method));
-                assert_eq!(answer.get("Access-Control-Allow-Headers").unwrap_or(""), headers);
-                assert_eq!(answer.get("Access-Control-Max-Age"), Some("60"));
+        let response = preflight(&head, &rules());
+        assert_eq!(response.is_ok(), allowed, "{origin} {method} {headers}");
+        match response {
+            Ok(response) => {
+                assert_eq!(response.get("Access-Control-Allow-Origin"), Some(origin));
+                assert_eq!(response.get("Access-Control-Allow-Methods"), Some(method));
+                assert_eq!(response.get("Access-Control-Allow-Headers").unwrap_or(""), headers);
+                assert_eq!(response.get("Access-Control-Max-Age"), Some("60"));
             }
             Err(failure) => assert_eq!(failure.code, ErrorCode::CorsPreflightFailure),
         }

@@ -115,9 +115,9 @@ impl<H: Handler> Guest<H> {
     /// The handshake has the same timeout as a head, and does not delay a shutdown.
     async fn serve_tls(mut self, tls: &Tls) {
         let peer = self.peer(true);
-        let patience = self.shared.limits.head_time_max;
+        let head_time_max = self.shared.limits.head_time_max;
         let begun = tokio::select! {
-            begun = timeout(patience, begin(tls, self.stream)) => begun,
+            begun = timeout(head_time_max, begin(tls, self.stream)) => begun,
             _ = self.stop.wait_for(|stop| *stop) => return,
         };
         match begun {

@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The client gets this failure.
-    Refused(Failure),
+    Rejected(Failure),
     /// The engine failed: the client gets a general error, the log has the details.
     Engine(lazuli_engine::Error),
 }
@@ -19,7 +19,7 @@ impl Error {
     /// The failure that the client gets.
     pub fn failure(&self) -> Failure {
         match self {
-            Error::Refused(failure) => failure.clone(),
+            Error::Rejected(failure) => failure.clone(),
             Error::Engine(error) => match error {
                 // Both mean that nothing was applied, and so does the error code.
                 lazuli_engine::Error::Conflict | lazuli_engine::Error::Busy(_) => {
@@ -39,13 +39,13 @@ impl Error {
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        Error::Refused(failure)
+        Error::Rejected(failure)
     }
 }
 
 impl From<ErrorCode> for Error {
     fn from(code: ErrorCode) -> Self {
-        Error::Refused(code.into())
+        Error::Rejected(code.into())
     }
 }
 
@@ -64,7 +64,7 @@ impl From<CorruptRow> for Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Error::Refused(failure) => failure.fmt(f),
+            Error::Rejected(failure) => failure.fmt(f),
             Error::Engine(error) => error.fmt(f),
         }
     }

@@ -30,7 +30,7 @@ const PIECE_BYTES_MAX: u64 = 200;
 
 /// What a client knows about its request at the end.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum RequestOutcome {
     /// It has a response.
     Got(Got),
     /// It has none: the request may be applied now, later or never.
@@ -63,43 +63,51 @@ pub enum Fate {
     Unknown,
 }
 
-impl Answer {
+impl RequestOutcome {
     /// The status; 0 if there is no response.
     pub fn status(&self) -> u16 {
         match self {
-            Answer::Got(got) => got.status,
-            Answer::Unknown | Answer::NotSent => 0,
+            RequestOutcome::Got(got) => got.status,
+            RequestOutcome::Unknown | RequestOutcome::NotSent => 0,
         }
     }
 
     /// The body as text; empty if there is none.
     pub fn text(&self) -> String {
         match self {
-            Answer::Got(got) => String::from_utf8_lossy(&got.body).into_owned(),
-            Answer::Unknown | Answer::NotSent => String::new(),
+            RequestOutcome::Got(got) => String::from_utf8_lossy(&got.body).into_owned(),
+            RequestOutcome::Unknown | RequestOutcome::NotSent => String::new(),
         }
     }
 
     /// The outcome of a change.
     pub fn fate(&self) -> Fate {
         match self {
-            Answer::Got(got) if got.status < 400 => Fate::Applied,
-            Answer::Got(Got { status: 400..=499 | 503, .. }) | Answer::NotSent => Fate::Rejected,
-            Answer::Got(_) | Answer::Unknown => Fate::Unknown,
+            RequestOutcome::Got(got) if got.status < 400 => Fate::Applied,
+            RequestOutcome::Got(Got { status: 400..=499 | 503, .. }) | RequestOutcome::NotSent => {
+                Fate::Rejected
+            }
+            RequestOutcome::Got(_) | RequestOutcome::Unknown => Fate::Unknown,
         }
     }
 }
 
 impl World {
     /// Sends a request, signed with a key in Base64, and waits for the outcome.
-    pub async fn send(&self, service: Service, account: &str, key: &str, mut request: Request) -> Answer {
+    pub async fn send(
+        &self,
+        service: Service,
+        account: &str,
+        key: &str,
+        mut request: Request,
+    ) -> RequestOutcome {
         request = request.with("Host", "127.0.0.1:10000");
         if let Some(key) = AccountKey::from_base64(key) {
             Signer::new(service, account, key).sign(&mut request, self.time.now());
         }
         self.travel().await;
         let number = self.any_front();
-        let Some(front) = self.fronts()[number].clone() else { return Answer::NotSent };
+        let Some(front) = self.fronts()[number].clone() else { return RequestOutcome::NotSent };
         let rng = self.rng.clone();
         // Ids and receipts of messages are random, and differ between two runs of the same seed.
         let target = request.target.split("/messages/").next().unwrap_or_default();
@@ -112,10 +120,10 @@ impl World {
     }
 
     /// Makes an admin call and waits for the outcome.
-    pub async fn administer(&self, method: &'static str, path: String, body: String) -> Answer {
+    pub async fn administer(&self, method: &'static str, path: String, body: String) -> RequestOutcome {
         self.travel().await;
         let number = self.any_front();
-        let Some(front) = self.fronts()[number].clone() else { return Answer::NotSent };
+        let Some(front) = self.fronts()[number].clone() else { return RequestOutcome::NotSent };
         let name = format!("{method} {path} to admin of {number}");
         let call = tokio::spawn(async move {
             let (status, value) = front.admin.call(method, &path, body.as_bytes()).await;
@@ -127,16 +135,16 @@ impl World {
         got
     }
 
-    async fn wait(&self, exchange: tokio::task::JoinHandle<Got>) -> Answer {
+    async fn wait(&self, exchange: tokio::task::JoinHandle<Got>) -> RequestOutcome {
         let is_early = !self.is_calm() && self.rng.chance(EARLY_PER_MILLE);
         let time = if is_early { Duration::from_millis(self.rng.below(EARLY_MAX)) } else { TIMEOUT };
         match timeout(time, exchange).await {
-            Ok(Ok(got)) => Answer::Got(got),
+            Ok(Ok(got)) => RequestOutcome::Got(got),
             Ok(Err(error)) => {
                 self.trace.fail(format!("a request panicked: {error}"));
-                Answer::Unknown
+                RequestOutcome::Unknown
             }
-            Err(_) => Answer::Unknown,
+            Err(_) => RequestOutcome::Unknown,
         }
     }
 
@@ -146,12 +154,14 @@ impl World {
     }
 }
 
-fn describe(answer: &Answer) -> String {
-    match answer {
-        Answer::Got(Got { status, error: None, body, .. }) => format!("{status}, {} bytes", body.len()),
-        Answer::Got(Got { status, error: Some(error), .. }) => format!("{status} {error:?}"),
-        Answer::Unknown => "no response".into(),
-        Answer::NotSent => "not sent".into(),
+fn describe(outcome: &RequestOutcome) -> String {
+    match outcome {
+        RequestOutcome::Got(Got { status, error: None, body, .. }) => {
+            format!("{status}, {} bytes", body.len())
+        }
+        RequestOutcome::Got(Got { status, error: Some(error), .. }) => format!("{status} {error:?}"),
+        RequestOutcome::Unknown => "no response".into(),
+        RequestOutcome::NotSent => "not sent".into(),
     }
 }
 

@@ -108,7 +108,7 @@ impl Commit {
     /// The rejection of a commit whose conditions do not hold in the state that its caller has read. That state is durable
     /// and published, so the rejection depends on nothing else, and the commit need not wait for the committer. `None`
     /// if only the committer can tell.
-    pub fn refusal(&self) -> Option<(usize, Reason)> {
+    pub fn rejection(&self) -> Option<(usize, Reason)> {
         if self.has_repeats {
             return None;
         }

@@ -21,9 +21,9 @@ pub enum Point {
     /// The disk has the group; no reader sees it.
     AfterSync,
     /// Readers see the group; no caller knows.
-    BeforeAnswer,
+    BeforeReply,
     /// The first callers of the group know; the others do not.
-    AmidAnswers,
+    AmidReplies,
     /// Rows of a dropped table are about to be removed.
     BeforeErase,
     /// Some rows of a dropped table are removed.
@@ -77,8 +77,8 @@ impl Point {
         Point::BeforeAppend,
         Point::AfterAppend,
         Point::AfterSync,
-        Point::BeforeAnswer,
-        Point::AmidAnswers,
+        Point::BeforeReply,
+        Point::AmidReplies,
         Point::BeforeErase,
         Point::AfterErase,
         Point::BeforeCatalog,
@@ -117,8 +117,8 @@ impl Point {
             Point::BeforeAppend => "before-append",
             Point::AfterAppend => "after-append",
             Point::AfterSync => "after-sync",
-            Point::BeforeAnswer => "before-answer",
-            Point::AmidAnswers => "amid-answers",
+            Point::BeforeReply => "before-reply",
+            Point::AmidReplies => "amid-replies",
             Point::BeforeErase => "before-erase",
             Point::AfterErase => "after-erase",
             Point::BeforeCatalog => "before-catalog",

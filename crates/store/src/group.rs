@@ -31,11 +31,11 @@ pub struct Group {
     pub commits: u64,
     /// Some commits were rejected, because others have changed their rows.
     pub has_rejections: bool,
-    answers: Vec<(Answer, Permit)>,
+    replies: Vec<(PendingReply, Permit)>,
 }
 
 /// The result for a caller once the group is durable.
-pub enum Answer {
+pub enum PendingReply {
     Commit(oneshot::Sender<Result<Applied>>, Result<Applied>),
     Adopted(oneshot::Sender<Result<Adopted>>, Result<Adopted>),
     Table(oneshot::Sender<Result<TableId>>, TableId),
@@ -45,7 +45,7 @@ pub enum Answer {
 impl Group {
     /// How many jobs it has.
     pub fn jobs(&self) -> usize {
-        self.answers.len()
+        self.replies.len()
     }
 
     /// Can it take any job at all?
@@ -66,9 +66,9 @@ impl Group {
     }
 
     /// Adds a result for a caller. Its permit is released with it.
-    pub fn promise(&mut self, answer: Answer, permit: Permit) {
-        self.has_rejections |= answer.has_lost();
-        self.answers.push((answer, permit));
+    pub fn promise(&mut self, reply: PendingReply, permit: Permit) {
+        self.has_rejections |= reply.has_lost();
+        self.replies.push((reply, permit));
     }
 
     /// Does it change the system table?
@@ -78,18 +78,18 @@ impl Group {
     }
 
     /// Sends all callers the result of the group, except for commits that lost against others: see [`Late`].
-    pub fn answer(self, result: &Result<()>, late: &mut Late) {
-        for (index, (answer, permit)) in self.answers.into_iter().enumerate() {
+    pub fn reply(self, result: &Result<()>, late: &mut Late) {
+        for (index, (reply, permit)) in self.replies.into_iter().enumerate() {
             if index == 1 {
-                crash_point::pass(Point::AmidAnswers);
+                crash_point::pass(Point::AmidReplies);
             }
-            match answer {
-                Answer::Commit(answer, Ok(refused)) if result.is_ok() && is_lost(&refused) => {
-                    late.add(answer, refused, permit);
+            match reply {
+                PendingReply::Commit(reply, Ok(rejected)) if result.is_ok() && is_lost(&rejected) => {
+                    late.add(reply, rejected, permit);
                 }
-                answer => {
+                reply => {
                     drop(permit);
-                    answer.send(result);
+                    reply.send(result);
                 }
             }
         }
@@ -103,32 +103,32 @@ pub fn erase_bytes(keys: &[Bytes]) -> usize {
 
 /// Was a commit rejected because a row has another version than expected?
 fn is_lost(applied: &Applied) -> bool {
-    matches!(applied, Applied::Refused { reason: Reason::Mismatch, .. })
+    matches!(applied, Applied::Rejected { reason: Reason::Mismatch, .. })
 }
 
-impl Answer {
+impl PendingReply {
     fn has_lost(&self) -> bool {
-        matches!(self, Answer::Commit(_, Ok(applied)) if is_lost(applied))
+        matches!(self, PendingReply::Commit(_, Ok(applied)) if is_lost(applied))
     }
 
     fn send(self, result: &Result<()>) {
         // A caller that no longer waits needs no result.
         match self {
-            Answer::Commit(answer, applied) => drop(answer.send(match (applied, result) {
+            PendingReply::Commit(reply, applied) => drop(reply.send(match (applied, result) {
                 (applied, Ok(())) => applied,
                 // Nothing of this commit was in the batch, whatever the batch's outcome.
-                (Ok(Applied::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
+                (Ok(Applied::Rejected { .. }), Err(error)) => Err(poisoned(&error.to_string())),
                 (Ok(Applied::Done { .. }), Err(error)) => Err(error.clone()),
                 (Err(error), Err(_)) => Err(error),
             })),
-            Answer::Adopted(answer, adopted) => drop(answer.send(match (adopted, result) {
+            PendingReply::Adopted(reply, adopted) => drop(reply.send(match (adopted, result) {
                 (adopted, Ok(())) => adopted,
-                (Ok(Adopted::Refused { .. }), Err(error)) => Err(poisoned(&error.to_string())),
+                (Ok(Adopted::Rejected { .. }), Err(error)) => Err(poisoned(&error.to_string())),
                 (Ok(Adopted::Done), Err(error)) => Err(error.clone()),
                 (Err(error), Err(_)) => Err(error),
             })),
-            Answer::Table(answer, table) => drop(answer.send(result.clone().map(|()| table))),
-            Answer::Erased(answer) => drop(answer.send(result.clone())),
+            PendingReply::Table(reply, table) => drop(reply.send(result.clone().map(|()| table))),
+            PendingReply::Erased(reply) => drop(reply.send(result.clone())),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn queue() -> (Callers, Waiting) {
         committer: OnceLock::new(),
     });
     let callers = Callers { sender, counts: Arc::clone(&counts) };
-    (callers, Waiting { receiver, counts, expected: 0, patience: Duration::ZERO })
+    (callers, Waiting { receiver, counts, expected: 0, gather_time: Duration::ZERO })
 }
 
 struct Counts {
@@ -71,7 +71,7 @@ pub struct Waiting {
     /// How many callers there were at the end of the last group: those in it and those waiting.
     expected: usize,
     /// How long to wait for them.
-    patience: Duration,
+    gather_time: Duration,
 }
 
 /// The result of waiting for a job.
@@ -122,19 +122,19 @@ impl Waiting {
     /// expected together: they compete, and the first one to come back should not wait for the others.
     pub fn note(&mut self, jobs: usize, has_rejections: bool, sync: Duration) {
         self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
-        self.patience = if has_rejections { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
+        self.gather_time = if has_rejections { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
     }
 
     /// Waits a moment for expected callers.
     fn gather(&self) {
         let is_complete = || self.counts.waiting.load(Ordering::Acquire) >= self.expected;
-        if self.patience < GATHER_MIN || is_complete() {
+        if self.gather_time < GATHER_MIN || is_complete() {
             return;
         }
         self.counts.committer.get_or_init(std::thread::current);
         self.counts.awaited.store(self.expected, Ordering::Release);
         if !is_complete() {
-            std::thread::park_timeout(self.patience);
+            std::thread::park_timeout(self.gather_time);
         }
         self.counts.awaited.store(usize::MAX, Ordering::Release);
     }

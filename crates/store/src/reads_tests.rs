@@ -147,8 +147,8 @@ async fn finding_6_slow_reads_delay_no_others() {
     ));
     // From now on these are in memory, where conditions find them too, the last one because it was deleted.
     assert!(done(store.apply(TABLE, "p", vec![append("new", "2"), delete("hot", Condition::Exists)]).await));
-    let refused = store.apply(TABLE, "p", vec![put("hot", Condition::Exists, "3")]).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Missing }));
+    let rejected = store.apply(TABLE, "p", vec![put("hot", Condition::Exists, "3")]).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Missing }));
     assert_eq!(store.get(TABLE, "p", &["new"]).await.unwrap()[0].as_ref().unwrap().value, "12");
 
     // That a row is new is known from the filters of the files.
@@ -171,8 +171,8 @@ async fn finding_6_slow_reads_delay_no_others() {
     }
     let other = store.get(TABLE, "p", &["other"]).await.unwrap().remove(0).unwrap();
     assert_eq!(other.value, format!("1{}", "+".repeat(READS)));
-    let refused = store.apply(TABLE, "p", vec![insert("cold", "2")]).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Exists }));
+    let rejected = store.apply(TABLE, "p", vec![insert("cold", "2")]).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Exists }));
     drop(view);
     store.close().await.unwrap();
 }

@@ -162,14 +162,14 @@ impl Store {
         &self,
         read: impl FnOnce(&View) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, answered) = oneshot::channel();
+        let (reply, replied) = oneshot::channel();
         let published = Arc::clone(&self.published);
         self.readers.begin(move || {
             let found = published.view().and_then(|view| caught(|| read(&view)));
             // A caller that no longer waits needs no result.
-            let _ = answer.send(found);
+            let _ = reply.send(found);
         })?;
-        self.readers.watch(answered).await.unwrap_or_else(|_| Err(closed()))
+        self.readers.watch(replied).await.unwrap_or_else(|_| Err(closed()))
     }
 
     /// Reads rows that are not all in memory.
@@ -197,14 +197,14 @@ impl Store {
     async fn submit(&self, mut commit: Commit) -> Result<Applied> {
         // Before anything is read or copied, so that waiting callers hold little.
         let mut permit = self.permits.take(commit.bytes).await?;
-        let (answer, answered) = oneshot::channel();
+        let (reply, replied) = oneshot::channel();
         if let Look::Found(()) = self.glance(|view| commit.look(view, &mut permit, Source::Memory))? {
-            if let Some((index, reason)) = commit.refusal() {
-                return Ok(Applied::Refused { index, reason });
+            if let Some((index, reason)) = commit.rejection() {
+                return Ok(Applied::Rejected { index, reason });
             }
             commit.lay_out();
-            self.send(Job::Commit { commit, answer, permit })?;
-            return self.wait_for(answered).await;
+            self.send(Job::Commit { commit, reply, permit })?;
+            return self.wait_for(replied).await;
         }
         let (published, jobs) = (Arc::clone(&self.published), self.jobs.clone());
         // Queued from that thread, so that this one need not be woken.
@@ -212,24 +212,24 @@ impl Store {
             let looked = published
                 .view()
                 .and_then(|view| caught(|| commit.look(&view, &mut permit, Source::Files)?.certain()));
-            match looked.map(|()| commit.refusal()) {
+            match looked.map(|()| commit.rejection()) {
                 Ok(None) => {
                     commit.lay_out();
-                    let _ = jobs.send(Job::Commit { commit, answer, permit });
+                    let _ = jobs.send(Job::Commit { commit, reply, permit });
                 }
-                Ok(Some((index, reason))) => drop(answer.send(Ok(Applied::Refused { index, reason }))),
-                Err(error) => drop(answer.send(Err(error))),
+                Ok(Some((index, reason))) => drop(reply.send(Ok(Applied::Rejected { index, reason }))),
+                Err(error) => drop(reply.send(Err(error))),
             }
         })?;
-        self.readers.watch(self.wait_for(answered)).await
+        self.readers.watch(self.wait_for(replied)).await
     }
 
     fn send(&self, job: Job) -> Result<()> {
         if self.jobs.send(job) { Ok(()) } else { Err(closed()) }
     }
 
-    async fn wait_for<T>(&self, answered: oneshot::Receiver<Result<T>>) -> Result<T> {
-        answered.await.unwrap_or_else(|_| match self.health.poison() {
+    async fn wait_for<T>(&self, replied: oneshot::Receiver<Result<T>>) -> Result<T> {
+        replied.await.unwrap_or_else(|_| match self.health.poison() {
             Some(why) => Err(Error::Unknown(why.into())),
             // The committer ended cleanly before it reached this job.
             None => Err(closed()),
@@ -248,9 +248,9 @@ impl Store {
             return Ok(start.is_none());
         }
         let permit = self.permits.take(erase_bytes(&keys)).await?;
-        let (answer, answered) = oneshot::channel();
-        self.send(Job::Erase { keys, answer, permit })?;
-        self.wait_for(answered).await?;
+        let (reply, replied) = oneshot::channel();
+        self.send(Job::Erase { keys, reply, permit })?;
+        self.wait_for(replied).await?;
         Ok(false)
     }
 
@@ -326,9 +326,9 @@ impl Engine for Store {
             self.check_writable()?;
             let adoption = Adoption::prepare(table, rows)?;
             let permit = self.permits.take(adoption.bytes).await?;
-            let (answer, answered) = oneshot::channel();
-            self.send(Job::Adopt { adoption, answer, permit })?;
-            self.wait_for(answered).await
+            let (reply, replied) = oneshot::channel();
+            self.send(Job::Adopt { adoption, reply, permit })?;
+            self.wait_for(replied).await
         })
     }
 
@@ -336,9 +336,9 @@ impl Engine for Store {
         Box::pin(async {
             self.check_writable()?;
             let permit = self.permits.take(0).await?;
-            let (answer, answered) = oneshot::channel();
-            self.send(Job::FreshTable { answer, permit })?;
-            self.wait_for(answered).await
+            let (reply, replied) = oneshot::channel();
+            self.send(Job::FreshTable { reply, permit })?;
+            self.wait_for(replied).await
         })
     }
 

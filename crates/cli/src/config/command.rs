@@ -167,7 +167,7 @@ fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) 
             let arg = arg.to_string_lossy();
             arg.split('=').next() == Some(setting.flag.as_str())
         });
-        file::refused(serve, own.cloned())
+        file::rejected(serve, own.cloned())
     };
     let named: Vec<String> = said
         .clone()

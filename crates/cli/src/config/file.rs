@@ -114,7 +114,7 @@ impl File {
             let setting = settings.iter().find(|setting| setting.key == entry.key)?;
             Some(setting.args_of_entry(entry))
         });
-        let what = refused(serve, args.flatten())?;
+        let what = rejected(serve, args.flatten())?;
         let named = self.0.iter().rev().find(|entry| what.contains(&format!("--{}", entry.key)));
         Some(Mistake { line: named.map_or(1, |entry| entry.line), what })
     }
@@ -161,11 +161,11 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
     if let Some(wanted) = wanted {
         return Some(format!("{key} wants {wanted}, not {kind}"));
     }
-    refused(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
+    rejected(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
 }
 
 /// The error of the command line for these flags, on one line and without secrets.
-pub fn refused(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
+pub fn rejected(serve: &Command, args: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
     let words = std::iter::once("serve".into()).chain(args);
     let error = serve.clone().no_binary_name(false).try_get_matches_from(words).err()?;
     Some(in_a_line(error))

@@ -280,7 +280,7 @@ impl Setting {
     /// The same for a valid value; the error for another one names the variable.
     fn checked_args_of_variable(&self, serve: &Command, value: &OsStr) -> Result<Vec<OsString>, String> {
         let args = self.args_of_variable(value)?;
-        match file::refused(serve, args.clone().into_iter()) {
+        match file::rejected(serve, args.clone().into_iter()) {
             Some(what) if !what.contains(file::NOT_PROVIDED) => Err(format!("{}: {what}", self.variable)),
             _ => Ok(args),
         }

@@ -19,7 +19,7 @@ type Key = (Box<str>, Box<str>);
 #[derive(Default)]
 pub struct Wanted {
     rows: Mutex<HashMap<Key, (Version, u64)>>,
-    refused: Mutex<Option<(u64, String)>>,
+    rejected: Mutex<Option<(u64, String)>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -44,12 +44,12 @@ impl Wanted {
     }
 
     /// The line that was rejected, and why.
-    pub fn refused(&self) -> Option<(u64, String)> {
-        locked(&self.refused).clone()
+    pub fn rejected(&self) -> Option<(u64, String)> {
+        locked(&self.rejected).clone()
     }
 
-    fn refuse(&self, line: u64, why: String) {
-        *locked(&self.refused) = Some((line, why));
+    fn reject(&self, line: u64, why: String) {
+        *locked(&self.rejected) = Some((line, why));
     }
 
     /// The row to write, and its line.
@@ -79,8 +79,8 @@ impl Dated {
         for (index, write) in writes.iter().enumerate() {
             let (row, line) = self.wanted.row(partition, write)?;
             if write.condition == Condition::Absent && self.is_another(table, &row).await? {
-                self.wanted.refuse(line, "an entity with these keys already exists".into());
-                return Ok(Applied::Refused { index, reason: Reason::Exists });
+                self.wanted.reject(line, "an entity with these keys already exists".into());
+                return Ok(Applied::Rejected { index, reason: Reason::Exists });
             }
             rows.push(row);
             lines.push(line);
@@ -88,10 +88,10 @@ impl Dated {
         let version = rows.iter().map(|row| row.version).max().unwrap_or(Version(0));
         match self.engine.adopt(table, rows).await? {
             Adopted::Done => Ok(Applied::Done { version, updated: vec![None; lines.len()] }),
-            Adopted::Refused { index, reason } => {
+            Adopted::Rejected { index, reason } => {
                 let line = lines.get(index).copied().unwrap_or_default();
-                self.wanted.refuse(line, describe(reason));
-                Ok(Applied::Refused { index, reason: Reason::Mismatch })
+                self.wanted.reject(line, describe(reason));
+                Ok(Applied::Rejected { index, reason: Reason::Mismatch })
             }
         }
     }

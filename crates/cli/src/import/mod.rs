@@ -1,7 +1,7 @@
 //! `lazuli import`: the data of an Azurite, or files to tables, in batches by partition, so that an interrupted import can be resumed.
 //!
 //! Entities are upserted, so writing one twice changes nothing. A window of entities is held in memory, sorted by partition and
-//! written; then a state file records how much of the input is done. With `--existing refuse`, a resumed import takes
+//! written; then a state file records how much of the input is done. With `--existing reject`, a resumed import takes
 //! existing entities of the next window for its own if their content is the same, and rejects others.
 
 mod azurite;
@@ -35,7 +35,7 @@ use source::Source;
 /// metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are new; leases are left out.
 ///
 /// From files: /// TABLE.jsonl and TABLE.csv become table TABLE, which is created if it does not exist. Entities replace existing ones with the
-/// same keys. To resume an interrupted import, run the same command again; with --existing refuse, entities that the
+/// same keys. To resume an interrupted import, run the same command again; with --existing reject, entities that the
 /// interrupted run may have written and that have the same properties are accepted. The service gives each entity a new
 /// Timestamp; --timestamp-as keeps the old one in a property. With --location, into the store of a stopped server,
 /// --keep-timestamp keeps the Timestamps of the file, and with them the ETags.
@@ -111,7 +111,8 @@ enum Existing {
     /// Merge: properties that the file does not have stay
     Merge,
     /// Stop
-    Refuse,
+    #[value(alias = "reject")]
+    Reject,
 }
 
 impl Import {
@@ -142,7 +143,7 @@ impl Import {
         }
         if self.existing == Existing::Merge {
             return usage(
-                "a merged entity has neither of its two Timestamps: use --keep-timestamp with --existing replace or refuse",
+                "a merged entity has neither of its two Timestamps: use --keep-timestamp with --existing replace or reject",
             );
         }
         let wanted = Arc::new(Wanted::default());
@@ -194,7 +195,7 @@ impl Import {
             tell!("{}: resuming after {} {noun} of an earlier run", table.name(), thousands(rows));
         }
         let is_resumed = state.is_resumed();
-        if self.existing == Existing::Refuse && wanted.is_none() && !is_resumed {
+        if self.existing == Existing::Reject && wanted.is_none() && !is_resumed {
             // So that the next run knows that this one started, even if it is killed in its first window.
             let (bytes, line) = source.place();
             state.save(json!({ "rows": 0, "bytes": bytes, "line": line }))?;
@@ -240,13 +241,13 @@ impl Import {
         let mode = match self.existing {
             Existing::Replace => WriteMode::UpsertReplace,
             Existing::Merge => WriteMode::UpsertMerge,
-            Existing::Refuse => WriteMode::Insert,
+            Existing::Reject => WriteMode::Insert,
         };
         let options = BulkOptions { mode, ..BulkOptions::default() };
         let mut rows = number(state.content(), "rows");
         let mut progress = Progress::start("import", "entities", self.quiet);
         // With kept Timestamps, the store itself compares entities.
-        let mut may_be_there = state.is_resumed() && self.existing == Existing::Refuse && wanted.is_none();
+        let mut may_be_there = state.is_resumed() && self.existing == Existing::Reject && wanted.is_none();
         loop {
             let window = source.window()?;
             if window.is_empty() {
@@ -261,8 +262,8 @@ impl Import {
             // A stable sort, so that the later one of two entities with the same keys wins.
             entities.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
             if let Err(stopped) = table.write_all(entities, options, |_| {}).await {
-                let refused = wanted.and_then(Wanted::refused);
-                return Err(refused.map_or(stopped.error.into(), |(line, why)| source.at(line, &why)));
+                let rejected = wanted.and_then(Wanted::rejected);
+                return Err(rejected.map_or(stopped.error.into(), |(line, why)| source.at(line, &why)));
             }
             let (bytes, line) = source.place();
             state.save(json!({ "rows": rows, "bytes": bytes, "line": line }))?;

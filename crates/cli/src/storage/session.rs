@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
         let mut wait = FIRST_WAIT;
         for _ in 1..attempts {
             match self.attempt(call) {
-                Err(fault) if fault.may_pass() && !is_refused(&fault) => {}
+                Err(fault) if fault.may_pass() && !is_connection_refused(&fault) => {}
                 done => return done,
             }
             pause(wait);
@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
 }
 
 /// Nothing listens there: another attempt in a moment would not help a person who typed the wrong port.
-fn is_refused(fault: &Fault) -> bool {
+fn is_connection_refused(fault: &Fault) -> bool {
     matches!(fault, Fault::NoResponse(error) if error.contains("refused"))
 }
 

@@ -29,8 +29,8 @@ async fn one_to_many(service: &TableService) -> Result<()> {
     // Moving to another department involves two partitions, which a batch cannot span.
     let mut moved = same.partition("Sales")?.batch();
     moved.delete("000001")?;
-    let refused = moved.insert(&employee("Marketing", "000001")?).map(drop);
-    assert_eq!(refused.err().map(|error| error.kind()), Some(ErrorKind::Input));
+    let rejected = moved.insert(&employee("Marketing", "000001")?).map(drop);
+    assert_eq!(rejected.err().map(|error| error.kind()), Some(ErrorKind::Input));
 
     // In two tables they change one after the other, and a reader can see the state in between.
     let (departments, employees) = (fresh(service, "Departments").await?, fresh(service, "Employees").await?);

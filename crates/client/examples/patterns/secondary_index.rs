@@ -45,8 +45,8 @@ pub async fn run(service: &TableService) -> Result<()> {
     change.merge(&Dynamic::new("Sales", "empid_000223").with("Email", "jones@contoso.com")?)?;
     change.delete("email_jonesj@contoso.com")?;
     change.insert(&Dynamic::new("Sales", "email_annb@contoso.com"))?;
-    let refused = change.execute().await;
-    assert!(refused.is_err_and(|error| error.batch_index() == Some(2)), "that address is taken");
+    let rejected = change.execute().await;
+    assert!(rejected.is_err_and(|error| error.batch_index() == Some(2)), "that address is taken");
     let unchanged = table.get::<Dynamic>("Sales", "empid_000223").await?;
     assert_eq!(unchanged.value.get::<String>("Email")?.as_deref(), Some("jonesj@contoso.com"));
     table.delete().await

@@ -8,8 +8,9 @@ use super::shared::{fresh, read_point};
 pub async fn run(service: &TableService) -> Result<()> {
     let table = fresh(service, "Wide").await?;
     let mut too_wide = Dynamic::new("Sales", "2012");
-    let refused = (1..=365).map(|day| too_wide.set(format!("Day{day:03}"), 1).map(drop)).find(Result::is_err);
-    assert!(refused.is_some(), "the limit is 252 properties, and setting the 253rd fails");
+    let rejected =
+        (1..=365).map(|day| too_wide.set(format!("Day{day:03}"), 1).map(drop)).find(Result::is_err);
+    assert!(rejected.is_some(), "the limit is 252 properties, and setting the 253rd fails");
 
     let mut both = table.partition("Sales")?.batch();
     for (row, days) in [("2012_01", 1..=200), ("2012_02", 201..=365)] {

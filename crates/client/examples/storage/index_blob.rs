@@ -57,9 +57,9 @@ async fn a_list_beyond_an_entity(staff: &Staff) -> Result<()> {
     assert!(text.len() > ENTITY_BYTES_MAX);
     let mut index = Dynamic::new("index", "Smith");
     let parts = text.as_bytes().chunks(60 * 1024).enumerate();
-    let refused =
+    let rejected =
         parts.map(|(n, part)| index.set(format!("Part{n:02}"), part.to_vec()).map(drop)).find(Result::is_err);
-    assert!(refused.is_some(), "not even in parts");
+    assert!(rejected.is_some(), "not even in parts");
 
     staff.names.put("Smith", text, &[]).await?.expect(201)?;
     staff.employees.insert(&Dynamic::new("Logistics", "079999").with("LastName", "Smith")?).await?;

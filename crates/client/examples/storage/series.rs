@@ -11,8 +11,8 @@ const TRIES_MAX: usize = 10;
 
 pub async fn run(storage: &Storage) -> Result<()> {
     let mut day = Dynamic::new("Sales", "2012-02-29");
-    let refused = (0..MINUTES).find(|minute| day.set(format!("Minute{minute:04}"), 0).is_err());
-    assert_eq!(refused, Some(252), "an entity has room for four hours");
+    let rejected = (0..MINUTES).find(|minute| day.set(format!("Minute{minute:04}"), 0).is_err());
+    assert_eq!(rejected, Some(252), "an entity has room for four hours");
 
     let series = storage.fresh_container("series").await?;
     let blob = "Sales/2012-02-29.csv";

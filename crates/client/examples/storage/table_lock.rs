@@ -22,8 +22,8 @@ pub async fn run(storage: &Storage) -> Result<()> {
     }
     let first = Lock::acquire(&locks).await?.map_err(drop);
     let first = first.unwrap_or_else(|()| panic!("nobody has the lock"));
-    let refused = Lock::acquire(&locks).await?.err();
-    assert_eq!(refused, Some((409, "LeaseAlreadyPresent".to_owned())));
+    let rejected = Lock::acquire(&locks).await?.err();
+    assert_eq!(rejected, Some((409, "LeaseAlreadyPresent".to_owned())));
     count(&table).await?;
     first.release().await?;
 

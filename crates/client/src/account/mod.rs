@@ -133,8 +133,8 @@ impl Account {
     /// # lazuli_embedded::doc_test(|service| async move {
     /// # use lazuli_client::Credential;
     /// let stranger = service.account().clone().with_credential(Credential::shared_key("d3Jvbmc=")?);
-    /// let refused = service.with_account(stranger).table_names().await.unwrap_err();
-    /// assert_eq!(refused.status(), Some(403));
+    /// let rejected = service.with_account(stranger).table_names().await.unwrap_err();
+    /// assert_eq!(rejected.status(), Some(403));
     /// # Ok(()) })
     /// ```
     pub fn with_credential(mut self, credential: Credential) -> Self {

@@ -363,10 +363,10 @@ impl Batch {
     /// let orders = service.create_table("Orders").await?.partition("2024")?;
     /// let mut batch = orders.batch();
     /// batch.insert(&Dynamic::new("2024", "1"))?.update(&Dynamic::new("2024", "2"))?;
-    /// let refused = batch.execute().await.unwrap_err();
-    /// assert_eq!((refused.kind(), refused.batch_index()), (ErrorKind::BatchOperation, Some(1)));
-    /// assert_eq!(refused.applied(), Applied::No);
-    /// assert!(refused.to_string().ends_with("entity Orders(PartitionKey='2024',RowKey='2')"));
+    /// let rejected = batch.execute().await.unwrap_err();
+    /// assert_eq!((rejected.kind(), rejected.batch_index()), (ErrorKind::BatchOperation, Some(1)));
+    /// assert_eq!(rejected.applied(), Applied::No);
+    /// assert!(rejected.to_string().ends_with("entity Orders(PartitionKey='2024',RowKey='2')"));
     /// assert!(orders.batch().execute().await?.is_empty());
     /// # Ok(()) })
     /// ```
@@ -381,8 +381,9 @@ impl Batch {
         let body = send::change_set(&operations, &boundary_id(&self.table));
         let is_delete: Vec<bool> =
             self.changes.iter().map(|change| change.kind == ChangeKind::Delete).collect();
-        let sent =
-            pipeline.send_batch(call(body).after(self.uncertain), |answers| tags(answers, &is_delete)).await;
+        let sent = pipeline
+            .send_batch(call(body).after(self.uncertain), |responses| tags(responses, &is_delete))
+            .await;
         sent.map_err(|error| match error.batch_index().and_then(|index| self.changes.get(index)) {
             Some(change) => error.of_entity(entity_path(self.table.table_name(), &change.key)),
             None => error,

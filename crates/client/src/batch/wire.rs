@@ -5,7 +5,7 @@ use lazuli_model::EntityKey;
 use lazuli_protocol::reply;
 use lazuli_protocol::reply::ErrorBody;
 use lazuli_protocol::table::batch::send;
-use lazuli_protocol::table::batch::send::{Answer, Body, Inner};
+use lazuli_protocol::table::batch::send::{Body, Inner, PartResponse};
 
 use crate::decode::decode_entity;
 use crate::entity::Entity;
@@ -16,16 +16,16 @@ use crate::versioned::{ETag, Versioned};
 use crate::write::entity_path;
 
 /// The new versions, if the response has a part for every operation.
-pub(super) fn tags(answers: &[Answer<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
-    if answers.len() != is_delete.len() {
+pub(super) fn tags(responses: &[PartResponse<'_>], is_delete: &[bool]) -> Result<Vec<Option<ETag>>> {
+    if responses.len() != is_delete.len() {
         return Err(Error::unclear("the response to a batch does not have a part for each operation"));
     }
-    let tag = |(answer, &deleted): (&Answer<'_>, &bool)| match answer.get("etag") {
+    let tag = |(response, &deleted): (&PartResponse<'_>, &bool)| match response.get("etag") {
         Some(tag) => Ok(Some(ETag::new(tag))),
         None if deleted => Ok(None),
-        None => Err(Error::answer("the response to a write has no ETag")),
+        None => Err(Error::invalid_response("the response to a write has no ETag")),
     };
-    answers.iter().zip(is_delete).map(tag).collect()
+    responses.iter().zip(is_delete).map(tag).collect()
 }
 
 /// Reads one entity with a batch of one query.
@@ -38,9 +38,9 @@ pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<V
     };
     let mut call = call(send::query(&inner, &boundary_id(table)));
     call.reads = true;
-    let decode = |answers: &[Answer<'_>]| match answers {
-        [answer] => decode_entity(answer.body.trim_ascii()),
-        _ => Err(Error::answer("the response to a batch with a query does not have one part")),
+    let decode = |responses: &[PartResponse<'_>]| match responses {
+        [response] => decode_entity(response.body.trim_ascii()),
+        _ => Err(Error::invalid_response("the response to a batch with a query does not have one part")),
     };
     table.service().pipeline.send_batch(call, decode).await
 }
@@ -57,14 +57,14 @@ pub(super) fn call(body: Body) -> TableRequest {
 }
 
 /// The error for a failed operation of a batch; `None` if it succeeded.
-pub(crate) fn error_body(answer: &Answer<'_>, request_id: Option<String>) -> Option<Error> {
-    if answer.status < 300 {
+pub(crate) fn error_body(response: &PartResponse<'_>, request_id: Option<String>) -> Option<Error> {
+    if response.status < 300 {
         return None;
     }
-    let rejection = reply::error_body(answer.body).unwrap_or_else(|| ErrorBody {
+    let rejection = reply::error_body(response.body).unwrap_or_else(|| ErrorBody {
         code: String::new(),
-        message: format!("an operation of the batch failed with status {}", answer.status),
+        message: format!("an operation of the batch failed with status {}", response.status),
     });
     let (code, message) = (rejection.code, rejection.message);
-    Some(Error::service(Said { status: answer.status, code, message, request_id, in_batch: true }))
+    Some(Error::service(Said { status: response.status, code, message, request_id, in_batch: true }))
 }

@@ -254,8 +254,8 @@ pub trait Entity: Sized + Send + 'static {
     ///
     /// let key = Person::new("Delft", "Ann", 41).key().unwrap();
     /// assert_eq!((key.partition.as_str(), key.row.as_str()), ("Delft", "Ann"));
-    /// let refused = Person::new("Delft", "Ann/Bob", 41).key().unwrap_err();
-    /// assert_eq!(refused.code(), Some(ErrorCode::OutOfRangeInput));
+    /// let rejected = Person::new("Delft", "Ann/Bob", 41).key().unwrap_err();
+    /// assert_eq!(rejected.code(), Some(ErrorCode::OutOfRangeInput));
     /// ```
     fn key(&self) -> Result<EntityKey> {
         crate::write::key(self.partition_key(), self.row_key())

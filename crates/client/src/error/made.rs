@@ -16,12 +16,12 @@ impl Error {
 
     /// A response that could not be parsed, so that it is unknown whether the change was applied.
     pub(crate) fn unclear(message: impl Into<String>) -> Self {
-        Self::answer(message).with_applied(Applied::Unknown)
+        Self::invalid_response(message).with_applied(Applied::Unknown)
     }
 
     /// A response to a read that could not be parsed. A read changes nothing.
     pub(crate) fn unreadable(message: impl Into<String>) -> Self {
-        Self::answer(message).with_applied(Applied::No)
+        Self::invalid_response(message).with_applied(Applied::No)
     }
 
     /// An error reported by the service.

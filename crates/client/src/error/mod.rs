@@ -118,11 +118,11 @@ impl Error {
     /// ```
     /// # use lazuli_client::{Applied, Error, ErrorKind};
     /// // For sources of pages of your own, whose responses may be invalid.
-    /// let error = Error::answer("the page ends in the middle");
+    /// let error = Error::invalid_response("the page ends in the middle");
     /// assert_eq!((error.kind(), error.applied()), (ErrorKind::InvalidResponse, Applied::Yes));
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
-    pub fn answer(message: impl Into<String>) -> Self {
+    pub fn invalid_response(message: impl Into<String>) -> Self {
         let mut error = Self::new(ErrorKind::InvalidResponse, message);
         error.0.applied = Applied::Yes;
         error

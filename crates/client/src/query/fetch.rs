@@ -30,7 +30,7 @@ pub(crate) struct Fetch<T> {
     /// Number of rows that may still be returned; `None` for all.
     left: Option<u64>,
     /// Error of a query that cannot be sent, returned by the first poll.
-    refused: Option<Error>,
+    rejected: Option<Error>,
     pending: Option<BoxFuture<'static, Result<RawPage>>>,
     buffer: std::vec::IntoIter<T>,
     done: bool,
@@ -60,7 +60,7 @@ impl<T: Entity> Fetch<T> {
             request,
             page_size,
             left,
-            refused: None,
+            rejected: None,
             pending: None,
             buffer: Vec::new().into_iter(),
             done: left == Some(0),
@@ -68,15 +68,15 @@ impl<T: Entity> Fetch<T> {
         }
     }
 
-    pub(crate) fn refuse(mut self, error: Option<Error>) -> Self {
+    pub(crate) fn reject(mut self, error: Option<Error>) -> Self {
         self.done &= error.is_none();
-        self.refused = error;
+        self.rejected = error;
         self
     }
 
     /// The next page, and where it ended.
     pub(crate) fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Fetched<T>>>> {
-        if let Some(error) = self.refused.take() {
+        if let Some(error) = self.rejected.take() {
             self.done = true;
             return Poll::Ready(Some(Err(error)));
         }
@@ -89,9 +89,9 @@ impl<T: Entity> Fetch<T> {
             self.ran.requests += 1;
             Box::pin(async move { source.page(request).await })
         });
-        let answer = ready!(pending.as_mut().poll(cx));
+        let response = ready!(pending.as_mut().poll(cx));
         self.pending = None;
-        let page = answer.and_then(|page| self.take_in(page));
+        let page = response.and_then(|page| self.take_in(page));
         self.done |= page.is_err();
         Poll::Ready(Some(page))
     }

@@ -100,7 +100,7 @@ pub struct Query<T> {
     explained: bool,
     secondary: bool,
     start: Option<PageToken>,
-    refused: Option<Error>,
+    rejected: Option<Error>,
 }
 
 impl<T: Entity> Query<T> {
@@ -127,7 +127,7 @@ impl<T: Entity> Query<T> {
             explained: false,
             secondary: false,
             start: None,
-            refused: None,
+            rejected: None,
         }
     }
 
@@ -145,23 +145,23 @@ impl<T: Entity> Query<T> {
     /// An invalid property name is an error when the query runs.
     fn check_name(&mut self, name: &str) {
         if !is_property_name(name) || matches!(name, "not" | "true" | "false" | "null" | "NaN" | "INF") {
-            self.refuse_name(name);
+            self.reject_name(name);
         }
     }
 
-    fn refuse_name(&mut self, name: &str) {
-        self.refused = Some(Error::input(format!("'{name}' is not a valid property name")));
+    fn reject_name(&mut self, name: &str) {
+        self.rejected = Some(Error::input(format!("'{name}' is not a valid property name")));
     }
 
     /// Stages in the client see decoded entities: a property that the type does not store would seem absent from all of them.
     fn check_seen(&mut self, name: &str) {
         if !is_property_name(name) {
-            return self.refuse_name(name);
+            return self.reject_name(name);
         }
         let kept = T::names().is_none_or(|names| names.iter().any(|kept| kept == name));
         if !kept && !matches!(name, PARTITION_KEY | ROW_KEY) {
             let text = format!("'{name}' is not a property of this type, so the client cannot evaluate it");
-            self.refused = Some(Error::input(text));
+            self.rejected = Some(Error::input(text));
         }
     }
 }

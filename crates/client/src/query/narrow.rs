@@ -116,7 +116,7 @@ impl<T: Entity> Query<T> {
     /// ```
     pub fn select(mut self, names: impl Names) -> Self {
         let names = names.into_names();
-        names.iter().filter(|name| !is_property_name(name)).for_each(|name| self.refuse_name(name));
+        names.iter().filter(|name| !is_property_name(name)).for_each(|name| self.reject_name(name));
         self.pushed.select = names;
         self
     }
@@ -136,8 +136,8 @@ impl<T: Entity> Query<T> {
     /// # Ok(()) });
     /// ```
     pub fn project<P: Entity>(self) -> Query<P> {
-        let refused = match self.stages.is_empty() {
-            true => self.refused,
+        let rejected = match self.stages.is_empty() {
+            true => self.rejected,
             false => Some(Error::input(
                 "project must come before calls that run in the client; use map after them",
             )),
@@ -157,7 +157,7 @@ impl<T: Entity> Query<T> {
             explained: self.explained,
             secondary: self.secondary,
             start: self.start,
-            refused,
+            rejected,
         }
     }
 

@@ -148,7 +148,7 @@ impl<T: Entity> Query<T> {
     /// ```
     pub fn pages(mut self) -> Pages<T> {
         if let Some(stage) = self.stages.iter().find(|stage| !stage.is_condition()) {
-            self.refused = Some(Error::input(format!("a query cannot be paged after '{}'", stage.text)));
+            self.rejected = Some(Error::input(format!("a query cannot be paged after '{}'", stage.text)));
         }
         let (plan, fingerprint) = (self.explain(), self.fingerprint());
         let (fetch, stages) = self.start();
@@ -189,13 +189,13 @@ impl<T: Entity> Query<T> {
         request.secondary = self.secondary;
         if let Some(token) = self.start.take() {
             if token.fingerprint != self.fingerprint() {
-                self.refused = Some(Error::input("this page token belongs to another query"));
+                self.rejected = Some(Error::input("this page token belongs to another query"));
             }
             left = token.left.into_iter().chain(left).min();
             request.continuation = Some(token.continuation);
         }
         let fetch = Fetch::new(self.source, request, self.pushed.page_size, left);
-        (fetch.refuse(self.refused), self.stages)
+        (fetch.reject(self.rejected), self.stages)
     }
 
     fn select_names(&self) -> Vec<String> {

@@ -41,7 +41,7 @@ impl TableService {
     pub async fn try_get_by_link<T: Entity>(&self, link: &str) -> Result<Option<Versioned<T>>> {
         match self.target(link)? {
             Target::Entity(table, key) => table.try_get(key.partition.as_str(), key.row.as_str()).await,
-            Target::Page(..) => Err(refused(link, "not a link to an entity")),
+            Target::Page(..) => Err(rejected(link, "not a link to an entity")),
         }
     }
 
@@ -60,7 +60,7 @@ impl TableService {
     pub async fn page_by_link<T: Entity>(&self, link: &str) -> Result<(Vec<T>, Option<String>)> {
         let (table, request) = match self.target(link)? {
             Target::Page(table, request) => (table, request),
-            Target::Entity(..) => return Err(refused(link, "it is a link to a single entity")),
+            Target::Entity(..) => return Err(rejected(link, "it is a link to a single entity")),
         };
         let page = table.page(request.clone()).await?;
         let next = page.continuation.map(|place| {
@@ -75,19 +75,19 @@ impl TableService {
             Some(rest) => rest.strip_prefix('/'),
             None => Some(path).filter(|path| !path.starts_with('/') && !path.contains("://")),
         };
-        let path = path.ok_or_else(|| refused(link, "it does not belong to this account"))?;
+        let path = path.ok_or_else(|| rejected(link, "it does not belong to this account"))?;
         let resource = parse_path(self.account().name().unwrap_or_default(), &format!("/{path}"))
-            .map_err(|error| refused(link, &error.failure.message))?;
+            .map_err(|error| rejected(link, &error.failure.message))?;
         match resource {
             Resource::Entity(name, key) if query.is_empty() => {
                 Ok(Target::Entity(Table::new(self.clone(), name), key))
             }
             Resource::Entities(name) => {
                 let request =
-                    request(PageRequest::new(name.clone()), query).map_err(|why| refused(link, &why))?;
+                    request(PageRequest::new(name.clone()), query).map_err(|why| rejected(link, &why))?;
                 Ok(Target::Page(Table::new(self.clone(), name), request))
             }
-            _ => Err(refused(link, "not a link to entities")),
+            _ => Err(rejected(link, "not a link to entities")),
         }
     }
 }
@@ -112,7 +112,7 @@ fn request(mut request: PageRequest, query: &str) -> std::result::Result<PageReq
     Ok(request)
 }
 
-fn refused(link: &str, why: &str) -> Error {
+fn rejected(link: &str, why: &str) -> Error {
     // A link may contain a signature, so the query is not shown.
     let shown = link.split('?').next().unwrap_or_default();
     Error::input(format!("invalid link '{shown}': {why}"))

@@ -220,8 +220,8 @@ impl TableService {
     /// ```
     pub async fn properties(&self) -> Result<ServiceProperties> {
         let call = self.of_service("GetTableServiceProperties", Method::GET, "properties");
-        let answer = self.pipeline.send(&call).await?;
-        send::read_properties(&answer.body).map_err(unreadable)
+        let response = self.pipeline.send(&call).await?;
+        send::read_properties(&response.body).map_err(unreadable)
     }
 
     /// Changes properties of the service; those that are `None` stay unchanged.
@@ -259,8 +259,8 @@ impl TableService {
     /// ```
     pub async fn stats(&self) -> Result<Stats> {
         let call = self.of_service("GetTableServiceStats", Method::GET, "stats").at_secondary(true);
-        let answer = self.pipeline.send(&call).await?;
-        send::read_stats(&answer.body).map_err(unreadable)
+        let response = self.pipeline.send(&call).await?;
+        send::read_stats(&response.body).map_err(unreadable)
     }
 
     fn of_service(&self, operation: &'static str, method: Method, comp: &str) -> TableRequest {

@@ -137,9 +137,9 @@ impl TableService {
             .query_some("NextTableName", options.continuation.as_deref())
             .header("accept", NO_METADATA)
             .at_secondary(options.secondary);
-        let answer = self.pipeline.send(&call).await?;
-        let names = reply::table_names(&answer.body)
+        let response = self.pipeline.send(&call).await?;
+        let names = reply::table_names(&response.body)
             .ok_or_else(|| Error::unreadable("the response is not a list of tables"))?;
-        Ok(TablesPage { names, continuation: answer.text(NEXT_TABLE_NAME)? })
+        Ok(TablesPage { names, continuation: response.text(NEXT_TABLE_NAME)? })
     }
 }

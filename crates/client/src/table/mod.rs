@@ -243,8 +243,8 @@ impl Table {
     /// ```
     pub async fn policies(&self) -> Result<Vec<SignedIdentifier>> {
         let call = TableRequest::xml("GetTableAcl", Method::GET, self.name()).query("comp", "acl");
-        let answer = self.send(&call).await?;
-        xml::send::read_acl(&answer.body).map_err(unreadable)
+        let response = self.send(&call).await?;
+        xml::send::read_acl(&response.body).map_err(unreadable)
     }
 
     /// Replaces its stored access policies.

@@ -75,8 +75,8 @@ impl Table {
     ///     balance @ 10.. => account.set("Balance", balance - 10).map(|_| ()),
     ///     _ => Err(Error::input("insufficient balance")),
     /// };
-    /// let refused = accounts.modify_with("p", "ann", ModifyOptions::default(), withdraw).await.unwrap_err();
-    /// assert_eq!(refused.message(), "insufficient balance");
+    /// let rejected = accounts.modify_with("p", "ann", ModifyOptions::default(), withdraw).await.unwrap_err();
+    /// assert_eq!(rejected.message(), "insufficient balance");
     /// assert_eq!(accounts.get::<Dynamic>("p", "ann").await?.etag, before);
     /// # Ok(()) })
     /// ```

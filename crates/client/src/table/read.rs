@@ -163,16 +163,16 @@ pub(crate) fn page_call(request: PageRequest) -> TableRequest {
 impl PageSource for Table {
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
         Box::pin(async move {
-            let answer = self.send(&page_call(request)).await?;
-            let partition = answer.text("x-ms-continuation-nextpartitionkey")?;
-            let row = answer.text("x-ms-continuation-nextrowkey")?;
+            let response = self.send(&page_call(request)).await?;
+            let partition = response.text("x-ms-continuation-nextpartitionkey")?;
+            let row = response.text("x-ms-continuation-nextrowkey")?;
             let continuation = (partition.is_some() || row.is_some())
                 .then(|| Continuation { partition: partition.unwrap_or_default(), row });
             Ok(RawPage {
                 continuation,
-                explain: Explain::from_headers(&answer.headers),
-                request_id: answer.request_id(),
-                body: answer.body,
+                explain: Explain::from_headers(&response.headers),
+                request_id: response.request_id(),
+                body: response.body,
             })
         })
     }

@@ -228,9 +228,9 @@ impl Table {
     /// Sends a change that does not delete. `uncertain`: an earlier request may have been applied.
     pub(crate) async fn apply(&self, change: &Change, uncertain: bool) -> Result<ETag> {
         match self.send(&change.call(&self.name).after(uncertain)).await {
-            Ok(answer) => {
-                let etag = answer.get("etag").map(ETag::new);
-                etag.ok_or_else(|| Error::answer("the response to a write has no ETag"))
+            Ok(response) => {
+                let etag = response.get("etag").map(ETag::new);
+                etag.ok_or_else(|| Error::invalid_response("the response to a write has no ETag"))
             }
             Err(error) if change.kind == ChangeKind::Write(WriteMode::Insert) => {
                 let named = |error: Error| error.of_entity(entity_path(&self.name, &change.key));

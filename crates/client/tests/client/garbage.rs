@@ -14,25 +14,25 @@ use crate::support::{account_at, person};
 /// Sends every request the same response, and counts the requests.
 #[derive(Clone)]
 struct Parrot {
-    answer: Response<Bytes>,
+    response: Response<Bytes>,
     asked: Arc<Mutex<usize>>,
 }
 
 impl Transport for Parrot {
     fn send(&self, _: http::Request<Bytes>) -> BoxFuture<'_, TransportResult> {
         *self.asked.lock().unwrap() += 1;
-        let answer = self.answer.clone();
-        Box::pin(async move { Ok(answer) })
+        let response = self.response.clone();
+        Box::pin(async move { Ok(response) })
     }
 }
 
 impl Parrot {
     fn new(status: u16, headers: &[(&str, &[u8])], body: &str) -> Self {
-        let mut answer = Response::builder().status(status);
+        let mut response = Response::builder().status(status);
         for (name, value) in headers {
-            answer = answer.header(*name, http::HeaderValue::from_bytes(value).unwrap());
+            response = response.header(*name, http::HeaderValue::from_bytes(value).unwrap());
         }
-        Self { answer: answer.body(body.to_owned().into()).unwrap(), asked: Arc::default() }
+        Self { response: response.body(body.to_owned().into()).unwrap(), asked: Arc::default() }
     }
 
     fn table(&self) -> Table {
@@ -197,9 +197,9 @@ impl Transport for Circle {
         let token = &self.tokens[*asked % self.tokens.len()];
         *asked += 1;
         assert!(*asked < 1000, "the cycle is not detected");
-        let answer = Response::builder().status(200).header(self.header, token);
-        let answer = answer.body(self.page.into()).unwrap();
-        Box::pin(async move { Ok(answer) })
+        let response = Response::builder().status(200).header(self.header, token);
+        let response = response.body(self.page.into()).unwrap();
+        Box::pin(async move { Ok(response) })
     }
 }
 

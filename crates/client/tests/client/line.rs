@@ -23,7 +23,7 @@ pub(crate) enum Fate {
     /// It is lost in transit.
     LoseRequest,
     /// It is applied, and the response is lost.
-    LoseAnswer,
+    LoseResponse,
     /// There is never a response.
     Hang,
     /// It is applied, and there is never a response.
@@ -53,7 +53,7 @@ impl Transport for Line {
                 Fate::Pass => self.embedded.send(request).await,
                 Fate::NoConnection => Err(TransportError::not_sent("refused")),
                 Fate::LoseRequest => Err(TransportError::lost("reset")),
-                Fate::LoseAnswer => {
+                Fate::LoseResponse => {
                     self.embedded.send(request).await?;
                     Err(TransportError::lost("reset"))
                 }

@@ -12,7 +12,7 @@ use crate::support::{age, person};
 fn repeated_deletes() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
-        for fate in [Fate::LoseAnswer, Fate::HangAfter] {
+        for fate in [Fate::LoseResponse, Fate::HangAfter] {
             stage.table.upsert(&person("p", "r", 1)).await.unwrap();
             stage.script(&[fate]);
             stage.table.delete_entity("p", "r").await.unwrap();
@@ -29,13 +29,13 @@ fn repeated_deletes() {
 fn repeated_inserts() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         let etag = stage.table.insert(&person("p", "mine", 1)).await.unwrap();
         assert_eq!(stage.seen(), ["POST", "POST", "GET"]);
         assert_eq!(stage.table.get::<Dynamic>("p", "mine").await.unwrap().etag, etag);
 
         // NaN does not equal itself, but the entity is the same.
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         stage.table.insert(&person("p", "nan", 1).with("Mean", f64::NAN).unwrap()).await.unwrap();
 
         stage.table.insert(&person("p", "other", 2)).await.unwrap();
@@ -59,7 +59,7 @@ fn repeated_inserts() {
 fn racing_inserts() {
     run(async {
         let stage = Stage::new(RetryOptions { adopt_equal_insert: false, ..RetryOptions::default() }).await;
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         let error = stage.table.insert(&person("p", "r", 1)).await.unwrap_err();
         assert_eq!((error.code(), error.applied()), (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown));
     });
@@ -71,7 +71,7 @@ fn repeated_conditional_updates() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         let etag = stage.table.insert(&person("p", "r", 1)).await.unwrap();
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         let error = stage.table.update_if(&person("p", "r", 2), &etag).await.unwrap_err();
         assert!(error.is_precondition_failed());
         assert_eq!(error.applied(), Applied::Unknown);
@@ -89,10 +89,10 @@ fn modify_does_not_repeat_uncertain_changes() {
             let age: i32 = entity.get("Age")?.unwrap_or(0);
             entity.set("Age", age + 1).map(|_| ())
         };
-        stage.script(&[Fate::Pass, Fate::LoseAnswer]);
+        stage.script(&[Fate::Pass, Fate::LoseResponse]);
         let error = stage.table.modify("p", "r", add).await.unwrap_err();
         assert_eq!((error.applied(), age(&stage.table, "p", "r").await), (Applied::Unknown, Some(2)));
-        stage.script(&[Fate::Pass, Fate::LoseAnswer]);
+        stage.script(&[Fate::Pass, Fate::LoseResponse]);
         let options = ModifyOptions { repeatable: true, ..ModifyOptions::default() };
         let set = |entity: &mut Dynamic| entity.set("Age", 7).map(|_| ());
         stage.table.modify_with("p", "r", options, set).await.unwrap();
@@ -127,9 +127,9 @@ fn repeated_changes_of_tables() {
     run(async {
         let stage = Stage::new(RetryOptions::default()).await;
         let table = stage.table.service().table("Others").unwrap();
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         table.create().await.unwrap();
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         table.delete().await.unwrap();
         assert!(table.delete().await.unwrap_err().is_not_found());
     });
@@ -145,7 +145,7 @@ fn repeated_batches() {
             batch.insert(&person("p", row, 1)).unwrap();
             batch
         };
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         let error = batch("a").execute().await.unwrap_err();
         assert_eq!((error.code(), error.applied()), (Some(ErrorCode::EntityAlreadyExists), Applied::Unknown));
         assert_eq!(error.batch_index(), Some(0));
@@ -159,7 +159,7 @@ fn repeated_batches() {
 #[test]
 fn a_context_survives_lost_responses() {
     run(async {
-        for fate in [Fate::LoseRequest, Fate::LoseAnswer, Fate::NoConnection] {
+        for fate in [Fate::LoseRequest, Fate::LoseResponse, Fate::NoConnection] {
             let stage = Stage::new(RetryOptions::none()).await;
             stage.table.insert(&person("p", "old", 1)).await.unwrap();
             for change in 0..4 {
@@ -221,7 +221,7 @@ fn uncertain_inserts_are_not_forgotten() {
         let stage = Stage::new(RetryOptions::none()).await;
         let mut context = Context::new(stage.table.service());
         let added = context.add(&stage.table, person("p", "r", 1)).unwrap();
-        stage.script(&[Fate::LoseAnswer]);
+        stage.script(&[Fate::LoseResponse]);
         context.save().await.unwrap_err();
         context.delete(added).unwrap_err();
         assert_eq!((context.save().await.unwrap(), context.pending()), (1, 0));

@@ -95,8 +95,8 @@ cases! {
         let token = setting.service.account().table_sas(table.name(), &options).unwrap();
         let reader = with_token(&setting.service, &token).over(&setting).table(table.name()).unwrap();
         reader.get::<Dynamic>("p", "r").await.unwrap();
-        let refused = reader.insert(&person("p", "s", 1)).await.unwrap_err();
-        assert_eq!(refused.status(), Some(403));
+        let rejected = reader.insert(&person("p", "s", 1)).await.unwrap_err();
+        assert_eq!(rejected.status(), Some(403));
         table.set_policies(&[]).await.unwrap();
         assert_eq!(table.policies().await.unwrap(), []);
         assert_eq!(reader.get::<Dynamic>("p", "r").await.unwrap_err().status(), Some(403));
@@ -149,8 +149,8 @@ cases! {
         full.get::<Dynamic>("p é'", "r").await.unwrap();
         assert!(full.policies().await.unwrap().is_empty());
         let wrong = setting.service.account().clone().with_credential(Credential::shared_key("d3Jvbmc=").unwrap());
-        let refused = setting.service.with_account(wrong).table(table.name()).unwrap();
-        let error = refused.get::<Dynamic>("p", "r").await.unwrap_err();
+        let rejected = setting.service.with_account(wrong).table(table.name()).unwrap();
+        let error = rejected.get::<Dynamic>("p", "r").await.unwrap_err();
         assert_eq!((error.kind(), error.status()), (ErrorKind::Service, Some(403)));
         assert!(!error.is_transient());
     }

@@ -27,7 +27,7 @@ struct Canned {
 }
 
 impl Canned {
-    async fn start(answer: &'static str) -> Self {
+    async fn start(response: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -49,7 +49,7 @@ impl Canned {
                             most.fetch_max(present.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                             tokio::task::yield_now().await;
                             present.fetch_sub(1, Ordering::SeqCst);
-                            if answer.is_empty() || stream.write_all(answer.as_bytes()).await.is_err() {
+                            if response.is_empty() || stream.write_all(response.as_bytes()).await.is_err() {
                                 return;
                             }
                         }

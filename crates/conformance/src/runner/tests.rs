@@ -5,30 +5,30 @@ use crate::http::Request;
 
 /// A server that returns scripted responses and records the requests.
 struct Scripted {
-    answers: Vec<io::Result<Response>>,
+    responses: Vec<io::Result<Response>>,
     seen: Vec<Request>,
 }
 
 impl Transport for Scripted {
     fn exchange(&mut self, request: &Request) -> io::Result<Response> {
         self.seen.push(request.clone());
-        if self.answers.is_empty() { Ok(answer(204, &[], "")) } else { self.answers.remove(0) }
+        if self.responses.is_empty() { Ok(response(204, &[], "")) } else { self.responses.remove(0) }
     }
 }
 
-fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
+fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
     let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
     Response { status, headers, body: body.into(), ..Response::default() }
 }
 
-fn play(file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
-    play_at("http://127.0.0.1:1", file, answers)
+fn play(file: &str, responses: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
+    play_at("http://127.0.0.1:1", file, responses)
 }
 
-fn play_at(endpoint: &str, file: &str, answers: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
+fn play_at(endpoint: &str, file: &str, responses: Vec<io::Result<Response>>) -> (Outcome, Vec<Request>) {
     let transcript = Transcript::parse("table/group/name", &format!("# x\n# Truth: y\n{file}")).unwrap();
     let target = Target::new(endpoint, "dev", "a2V5").unwrap();
-    let mut scripted = Scripted { answers, seen: Vec::new() };
+    let mut scripted = Scripted { responses, seen: Vec::new() };
     let outcome = run_transcript(&transcript, &target, &mut scripted);
     (outcome, scripted.seen)
 }
@@ -38,7 +38,7 @@ const TAG: &str = "W/\"datetime'2022-05-06T00%3A31%3A05.07Z'\"";
 #[test]
 fn a_request_sends_values_of_an_earlier_response() {
     let file = "### a\nGET /x\n<<< 200\nETag: {etag:1}\n### b\nPUT /x\nIf-Match: {etag:1}\n<<< 204\n";
-    let (outcome, seen) = play(file, vec![Ok(answer(200, &[("ETag", TAG)], ""))]);
+    let (outcome, seen) = play(file, vec![Ok(response(200, &[("ETag", TAG)], ""))]);
     assert_eq!((outcome.verdict, outcome.exchanges), (Verdict::Passed, 2));
     assert!(seen[1].headers.contains(&("If-Match".to_owned(), TAG.to_owned())));
 }
@@ -57,7 +57,8 @@ fn tables_are_made_first_and_deleted_last() {
 
 #[test]
 fn a_failed_set_up_is_a_difference() {
-    let (outcome, _) = play("x-lazuli-tables: a\n### a\nGET /x\n<<< 200\n", vec![Ok(answer(500, &[], "no"))]);
+    let (outcome, _) =
+        play("x-lazuli-tables: a\n### a\nGET /x\n<<< 200\n", vec![Ok(response(500, &[], "no"))]);
     assert_eq!((outcome.verdict, outcome.exchanges), (Verdict::Failed, 0));
     assert_eq!(outcome.differences[0].kind, Kind::Setup);
 }
@@ -65,8 +66,8 @@ fn a_failed_set_up_is_a_difference() {
 #[test]
 fn exchanges_repeat_and_stop_at_the_first_difference() {
     let file = "### a\nGET /x/{n}\nx-lazuli-repeat: 1..5\n<<< 200\n";
-    let good = || Ok(answer(200, &[], ""));
-    let (outcome, seen) = play(file, vec![good(), good(), Ok(answer(404, &[], ""))]);
+    let good = || Ok(response(200, &[], ""));
+    let (outcome, seen) = play(file, vec![good(), good(), Ok(response(404, &[], ""))]);
     assert_eq!((outcome.exchanges, outcome.differences.len()), (3, 1));
     assert_eq!(seen[2].target, "/dev/x/3");
 }
@@ -78,7 +79,7 @@ fn a_lost_connection_ends_a_transcript_and_a_lost_value_skips_a_request() {
     assert_eq!((outcome.exchanges, outcome.differences[0].kind), (1, Kind::Transport));
 
     let file = "### a\nGET /x\n<<< 200\nETag: {etag:1}\n### b\nGET /y\nIf-Match: {etag:1}\n<<< 200\n";
-    let (outcome, seen) = play(file, vec![Ok(answer(500, &[], ""))]);
+    let (outcome, seen) = play(file, vec![Ok(response(500, &[], ""))]);
     let kinds: Vec<_> = outcome.differences.iter().map(|d| d.kind).collect();
     assert_eq!(kinds, [Kind::Status, Kind::Unsent]);
     assert_eq!(seen.len(), 1);

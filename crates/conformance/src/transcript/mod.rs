@@ -143,7 +143,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 const EXCHANGE: &str = "###";
-const ANSWER: &str = "<<<";
+const RESPONSE: &str = "<<<";
 const OPTION: &str = "x-lazuli-";
 
 impl Transcript {
@@ -242,11 +242,11 @@ pub(crate) fn group_of(name: &str) -> &str {
 
 fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
     let title = &lines[0];
-    let answer = lines.iter().position(|line| line.text.starts_with(ANSWER));
-    let answer = answer.ok_or_else(|| error(title, "the exchange has no response (<<<)"))?;
-    let first = lines[1..answer].iter().position(|line| !line.text.starts_with('#'));
+    let response = lines.iter().position(|line| line.text.starts_with(RESPONSE));
+    let response = response.ok_or_else(|| error(title, "the exchange has no response (<<<)"))?;
+    let first = lines[1..response].iter().position(|line| !line.text.starts_with('#'));
     let first = first.ok_or_else(|| error(title, "the exchange has no request"))? + 1;
-    let (head, body) = script::split_body(&lines[first..answer]);
+    let (head, body) = script::split_body(&lines[first..response]);
     let [request_line, header_lines @ ..] = head else {
         return Err(error(title, "the exchange has no request"));
     };
@@ -262,7 +262,7 @@ fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
         headers: Vec::new(),
         options: SendOptions::default(),
         body: None,
-        expected: expected(&lines[answer..])?,
+        expected: expected(&lines[response..])?,
     };
     let mut end_of_line = "\n";
     for line in header_lines {

@@ -68,22 +68,22 @@ fn bodies_may_have_windows_line_ends() {
 }
 
 #[track_caller]
-fn refused(file: &str, line: usize, message: &str) {
+fn rejected(file: &str, line: usize, message: &str) {
     let error = Transcript::parse("table/a/b", file).unwrap_err();
     assert_eq!((error.line, error.message.contains(message)), (line, true), "{error}");
 }
 
 #[test]
 fn mistakes_are_named_with_their_line() {
-    refused("### x\nGET /\n<<< 200\n", 1, "Truth");
-    refused("# x\n# Truth: y\n### t\nGET /\n", 3, "no response");
-    refused("# x\n# Truth: y\n### t\n<<< 200\n", 3, "no request");
-    refused("# x\n# Truth: y\n### t\nGET\n<<< 200\n", 4, "verb and a path");
-    refused("# x\n# Truth: y\n### t\nGET /\n<<< ok\n", 5, "status");
-    refused("# x\n# Truth: y\n### t\nGET /\n<<< 200 xml\n", 5, "comparison");
-    refused("# x\n# Truth: y\n### t\nGET /\nnonsense\n<<< 200\n", 5, "colon");
-    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-none: 1\n<<< 200\n", 5, "unknown option");
-    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-only: https\n<<< 200\n", 5, "unknown option");
-    refused("# x\n# Truth: y\nx-lazuli-row: a\n", 3, "two words");
-    refused("# x\n# Truth: y\n### t\nGET /\nx-lazuli-repeat: 5\n<<< 200\n", 5, "range");
+    rejected("### x\nGET /\n<<< 200\n", 1, "Truth");
+    rejected("# x\n# Truth: y\n### t\nGET /\n", 3, "no response");
+    rejected("# x\n# Truth: y\n### t\n<<< 200\n", 3, "no request");
+    rejected("# x\n# Truth: y\n### t\nGET\n<<< 200\n", 4, "verb and a path");
+    rejected("# x\n# Truth: y\n### t\nGET /\n<<< ok\n", 5, "status");
+    rejected("# x\n# Truth: y\n### t\nGET /\n<<< 200 xml\n", 5, "comparison");
+    rejected("# x\n# Truth: y\n### t\nGET /\nnonsense\n<<< 200\n", 5, "colon");
+    rejected("# x\n# Truth: y\n### t\nGET /\nx-lazuli-none: 1\n<<< 200\n", 5, "unknown option");
+    rejected("# x\n# Truth: y\n### t\nGET /\nx-lazuli-only: https\n<<< 200\n", 5, "unknown option");
+    rejected("# x\n# Truth: y\nx-lazuli-row: a\n", 3, "two words");
+    rejected("# x\n# Truth: y\n### t\nGET /\nx-lazuli-repeat: 5\n<<< 200\n", 5, "range");
 }

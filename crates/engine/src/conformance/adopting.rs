@@ -62,8 +62,8 @@ pub async fn adopted_rows_are_rejected_together(factory: &impl Factory) {
         (vec![row("f", 1001, ""), row("n", 1, "")], 0, Unfit::Future(latest)),
         (vec![row("n", 7, ""), row("n", 6, "")], 1, Unfit::Older(Version(7))),
     ] {
-        let refused = Some(Adopted::Refused { index, reason });
-        assert_eq!(adopt(&*engine, rows).await, refused);
+        let rejected = Some(Adopted::Rejected { index, reason });
+        assert_eq!(adopt(&*engine, rows).await, rejected);
         assert_eq!(everything(&*engine, TABLE).await, before);
     }
     // Importing an existing row again changes nothing; a newer row replaces an older one.

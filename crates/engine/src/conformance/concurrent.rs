@@ -119,7 +119,7 @@ pub async fn concurrent_inserts_have_one_winner(factory: &impl Factory) {
         while let Some(ended) = tasks.join_next().await {
             match ended.expect("the task ends") {
                 (caller, Ok(Applied::Done { .. })) => winners.push(caller),
-                (_, Ok(Applied::Refused { index: 0, reason: Reason::Exists })) => {}
+                (_, Ok(Applied::Rejected { index: 0, reason: Reason::Exists })) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -144,7 +144,7 @@ pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl Factory
                     let write = put("n", Condition::Version(row.version), &(number + 1).to_string());
                     match engine.apply(TABLE, "p", vec![write]).await {
                         Ok(Applied::Done { .. }) => break,
-                        Ok(Applied::Refused { index: 0, reason: Reason::Mismatch }) => {}
+                        Ok(Applied::Rejected { index: 0, reason: Reason::Mismatch }) => {}
                         other => panic!("{other:?}"),
                     }
                 }

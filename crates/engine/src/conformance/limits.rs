@@ -33,8 +33,8 @@ pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl Factory) {
     ];
     for (what, mut writes) in cases {
         writes.insert(0, upsert("a", "changed"));
-        let refused = engine.apply(TABLE, "p", writes).await;
-        assert!(matches!(refused, Err(Error::TooLarge(_))), "{what}: {refused:?}");
+        let rejected = engine.apply(TABLE, "p", writes).await;
+        assert!(matches!(rejected, Err(Error::TooLarge(_))), "{what}: {rejected:?}");
         assert_eq!(everything(engine, TABLE).await, before, "{what}");
     }
     done(engine, TABLE, "p", vec![upsert("a", "still works")]).await;

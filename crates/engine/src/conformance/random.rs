@@ -91,7 +91,7 @@ impl Pair {
                 self.by_engine.insert(version, oracle_version);
                 Ok(())
             }
-            (found @ Ok(Applied::Refused { .. }), expected) if found == expected => Ok(()),
+            (found @ Ok(Applied::Rejected { .. }), expected) if found == expected => Ok(()),
             (found, expected) => Err(format!("{context}: {found:?}, expected {expected:?}")),
         }
     }
@@ -149,8 +149,8 @@ impl Pair {
         }
         let context = format!("adopt {table:?} {ours:?}");
         let found = match self.engine.adopt(table, ours).await {
-            Ok(Adopted::Refused { index, reason: Unfit::Older(version) }) => {
-                Adopted::Refused { index, reason: Unfit::Older(self.version(version)) }
+            Ok(Adopted::Rejected { index, reason: Unfit::Older(version) }) => {
+                Adopted::Rejected { index, reason: Unfit::Older(self.version(version)) }
             }
             Ok(adopted) => adopted,
             // It takes none.

@@ -68,16 +68,16 @@ async fn check_condition(
     row: &str,
     condition: Condition,
     change: &Change,
-    refused: Option<Reason>,
+    rejected: Option<Reason>,
 ) {
     let before = get(engine, TABLE, partition, row).await;
     let applied = engine.apply(TABLE, partition, vec![write(row, condition, change.clone())]).await;
     let after = get(engine, TABLE, partition, row).await;
     let context = format!("{partition} {row} {condition:?}");
-    match (applied, refused) {
-        (Ok(Applied::Refused { index: 0, reason }), Some(expected)) => {
+    match (applied, rejected) {
+        (Ok(Applied::Rejected { index: 0, reason }), Some(expected)) => {
             assert_eq!(reason, expected, "{context}");
-            assert_eq!(before, after, "{context}: a refused commit changes nothing");
+            assert_eq!(before, after, "{context}: a rejected commit changes nothing");
         }
         (Ok(Applied::Done { version, updated }), None) => {
             assert_eq!(updated.len(), 1, "{context}");
@@ -107,12 +107,12 @@ pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
     assert_eq!(value(engine, "p", "new").await.as_deref(), Some("!"));
 
     let writes = vec![update("n", Condition::Any, Add(1)), update("text", Condition::Any, Add(1))];
-    let refused = engine.apply(TABLE, "p", writes).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 1, reason: Reason::Rejected(Rejected(1)) }));
+    let rejected = engine.apply(TABLE, "p", writes).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 1, reason: Reason::Rejected(Rejected(1)) }));
     assert_eq!(value(engine, "p", "n").await.as_deref(), Some("42"));
     // The condition comes first.
-    let refused = engine.apply(TABLE, "p", vec![update("text", Condition::Absent, Add(1))]).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Exists }));
+    let rejected = engine.apply(TABLE, "p", vec![update("text", Condition::Absent, Add(1))]).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Exists }));
 }
 
 /// Removing a row that does not exist, without a condition, succeeds and changes nothing.
@@ -124,7 +124,7 @@ pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
     // A removed row is gone for conditions too, and can be inserted again.
     done(engine, TABLE, "p", vec![delete("a", Condition::Exists)]).await;
     let again = engine.apply(TABLE, "p", vec![delete("a", Condition::Exists)]).await;
-    assert_eq!(again, Ok(Applied::Refused { index: 0, reason: Reason::Missing }));
+    assert_eq!(again, Ok(Applied::Rejected { index: 0, reason: Reason::Missing }));
     done(engine, TABLE, "p", vec![insert("a", "new")]).await;
     assert_eq!(value(engine, "p", "a").await.as_deref(), Some("new"));
 }
@@ -139,8 +139,8 @@ pub async fn a_rejected_commit_changes_nothing(factory: &impl Factory) {
     writes.push(delete("b", Condition::Exists));
     writes.push(insert("c", "exists already"));
     writes.push(put("missing", Condition::Exists, "x"));
-    let refused = engine.apply(TABLE, "p", writes).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 52, reason: Reason::Exists }));
+    let rejected = engine.apply(TABLE, "p", writes).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 52, reason: Reason::Exists }));
     assert_eq!(everything(engine, TABLE).await, before);
 }
 
@@ -158,12 +158,12 @@ pub async fn writes_of_a_commit_see_each_other(factory: &impl Factory) {
     let row = get(engine, TABLE, "p", "a").await.expect("the row was written");
     assert_eq!((&*row.value, row.version), (&b"3"[..], version));
 
-    let refused = engine.apply(TABLE, "p", vec![insert("b", "1"), insert("b", "2")]).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 1, reason: Reason::Exists }));
-    let refused = engine
+    let rejected = engine.apply(TABLE, "p", vec![insert("b", "1"), insert("b", "2")]).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 1, reason: Reason::Exists }));
+    let rejected = engine
         .apply(TABLE, "p", vec![delete("a", Condition::Any), update("a", Condition::Exists, Add(1))])
         .await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 1, reason: Reason::Missing }));
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 1, reason: Reason::Missing }));
     done(engine, TABLE, "p", vec![delete("a", Condition::Exists), insert("a", "again")]).await;
     done(engine, TABLE, "p", vec![insert("c", "1"), delete("c", Condition::Exists)]).await;
     assert_eq!(row_texts(&everything(engine, TABLE).await), "p/a");

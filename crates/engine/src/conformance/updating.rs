@@ -76,8 +76,8 @@ pub async fn updates_may_keep_their_row(factory: &impl Factory) {
     apply(engine, vec![delete("a", Condition::Exists), keep("a", Condition::Absent)]).await;
     assert_eq!(value(engine, "p", "a").await, None);
     // Conditions are checked first.
-    let refused = engine.apply(TABLE, "p", vec![keep("a", Condition::Exists)]).await;
-    assert_eq!(refused, Ok(Applied::Refused { index: 0, reason: Reason::Missing }));
+    let rejected = engine.apply(TABLE, "p", vec![keep("a", Condition::Exists)]).await;
+    assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Missing }));
 }
 
 /// An update can delete its row; deleting a missing row changes nothing.
@@ -114,8 +114,8 @@ pub async fn a_rejected_update_changes_nothing(factory: &impl Factory) {
             update("none", Condition::Any, Become(Next::Keep)),
         ];
         writes.insert(index, update("text", Condition::Exists, Add(1)));
-        let refused = engine.apply(TABLE, "p", writes).await;
-        assert_eq!(refused, Ok(Applied::Refused { index, reason: Reason::Rejected(Rejected(1)) }));
+        let rejected = engine.apply(TABLE, "p", writes).await;
+        assert_eq!(rejected, Ok(Applied::Rejected { index, reason: Reason::Rejected(Rejected(1)) }));
         assert_eq!(everything(engine, TABLE).await, before);
     }
 }

@@ -3,7 +3,7 @@
 //! | file | tests |
 //! |---|---|
 //! | `grammar` | accepted texts and what they parse to |
-//! | `refusals` | rejected texts and their messages |
+//! | `rejections` | rejected texts and their messages |
 //! | `semantics` | which entities a filter matches |
 //! | `plans` | what a filter reads |
 //! | `properties` | properties of all filters and entities |
@@ -18,5 +18,5 @@ mod grammar;
 mod naive;
 mod plans;
 mod properties;
-mod refusals;
+mod rejections;
 mod semantics;

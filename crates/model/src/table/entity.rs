@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(properties: Vec<Property>, code: ErrorCode) {
+    fn rejected(properties: Vec<Property>, code: ErrorCode) {
         assert_eq!(Properties::new(properties).map_err(|failure| failure.code), Err(code));
     }
 
@@ -219,13 +219,13 @@ mod tests {
         assert!(
             Properties::new(vec![property("Rating", int.clone()), property("rating", int.clone())]).is_ok()
         );
-        refused(
+        rejected(
             vec![property("a", int.clone()), property("a", int.clone())],
             ErrorCode::DuplicatePropertiesSpecified,
         );
-        refused(vec![property("a-b", int.clone())], ErrorCode::PropertyNameInvalid);
+        rejected(vec![property("a-b", int.clone())], ErrorCode::PropertyNameInvalid);
         assert!(Properties::new(vec![property(&"x".repeat(255), int.clone())]).is_ok());
-        refused(vec![property(&"x".repeat(256), int)], ErrorCode::PropertyNameTooLong);
+        rejected(vec![property(&"x".repeat(256), int)], ErrorCode::PropertyNameTooLong);
     }
 
     /// DM-18.
@@ -234,22 +234,22 @@ mod tests {
         let many =
             |n: usize| (0..n).map(|i| property(&format!("p{i}"), Value::Boolean(true))).collect::<Vec<_>>();
         assert!(Properties::new(many(252)).is_ok());
-        refused(many(253), ErrorCode::TooManyProperties);
+        rejected(many(253), ErrorCode::TooManyProperties);
     }
 
     /// DM-20, DM-21, DM-22.
     #[test]
     fn value_limits() {
         assert!(Properties::new(vec![property("s", Value::String("\u{4e00}".repeat(32768)))]).is_ok());
-        refused(vec![property("s", Value::String("a".repeat(32769)))], ErrorCode::PropertyValueTooLarge);
-        refused(
+        rejected(vec![property("s", Value::String("a".repeat(32769)))], ErrorCode::PropertyValueTooLarge);
+        rejected(
             vec![property("s", Value::String("\u{10000}".repeat(16385)))],
             ErrorCode::PropertyValueTooLarge,
         );
         assert!(Properties::new(vec![property("b", Value::Binary(vec![0; 65536]))]).is_ok());
-        refused(vec![property("b", Value::Binary(vec![0; 65537]))], ErrorCode::PropertyValueTooLarge);
+        rejected(vec![property("b", Value::Binary(vec![0; 65537]))], ErrorCode::PropertyValueTooLarge);
         assert!(Properties::new(vec![property("d", Value::DateTime(DateTime::STORABLE_MIN))]).is_ok());
-        refused(vec![property("d", Value::DateTime(DateTime::MIN))], ErrorCode::OutOfRangeInput);
+        rejected(vec![property("d", Value::DateTime(DateTime::MIN))], ErrorCode::OutOfRangeInput);
     }
 
     /// DM-19: rejected one byte above the limit by the service's measure, accepted at it.

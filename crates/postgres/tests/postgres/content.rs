@@ -126,8 +126,8 @@ async fn a_database_of_version_1_is_migrated() {
          UPDATE {name}.lazuli_meta SET value = 1 WHERE name = 'schema'"
     );
     client(&server()).await.batch_execute(&back).await.unwrap();
-    let refused = lazuli_postgres::Postgres::open(url.clone(), Clock::system()).await.err();
-    assert!(refused.is_some_and(|why| why.to_string().contains("engine migrate")));
+    let rejected = lazuli_postgres::Postgres::open(url.clone(), Clock::system()).await.err();
+    assert!(rejected.is_some_and(|why| why.to_string().contains("engine migrate")));
     assert_eq!(lazuli_postgres::Postgres::migrate(url.clone()).await, Ok(Some(1)));
     let engine = open(url, Clock::system()).await;
     let content = engine.content().unwrap();

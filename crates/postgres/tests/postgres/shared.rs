@@ -101,7 +101,7 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
     for (partition, row) in &keys {
         done(&*engine, partition, vec![insert(row, "1")]).await;
         let again = engine.apply(TABLE, partition, vec![insert(row, "2")]).await;
-        assert!(matches!(again, Ok(Applied::Refused { index: 0, .. })), "{again:?}");
+        assert!(matches!(again, Ok(Applied::Rejected { index: 0, .. })), "{again:?}");
         let row = row.as_str();
         let found = other.get(TABLE, partition, &[row, "none"]).await.expect("the engine reads");
         assert_eq!(found[0].as_ref().map(|found| &*found.row), Some(row));
@@ -168,8 +168,8 @@ async fn the_shared_state_changes_with_the_system_table() {
     let after = state(&two).await;
     assert_ne!(after.changes, before.changes);
     assert_eq!(after.epoch, two.epoch());
-    let refused = one.apply(TableId::SYSTEM, "p", vec![insert("r", "x")]).await.unwrap();
-    assert!(matches!(refused, Applied::Refused { .. }));
+    let rejected = one.apply(TableId::SYSTEM, "p", vec![insert("r", "x")]).await.unwrap();
+    assert!(matches!(rejected, Applied::Rejected { .. }));
     assert_eq!(state(&two).await, after);
     one.apply(TableId::SYSTEM, "p", vec![lazuli_engine::conformance::delete("r", Condition::Any)])
         .await

@@ -25,7 +25,7 @@ pub fn with(url: &str, parameters: &str) -> String {
 
 /// A plain connection, to inspect the database without the engine.
 pub async fn client(url: &str) -> tokio_postgres::Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server answers");
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server responds");
     tokio::spawn(connection);
     client
 }

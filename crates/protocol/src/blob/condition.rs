@@ -74,8 +74,8 @@ pub fn tags_only(head: &Head<'_>) -> Result<Conditions, Failure> {
 /// The conditions of an operation on a container: dates only. Others are errors, since ignoring one would let a change
 /// happen that the client forbids.
 pub fn container(head: &Head<'_>, accepted: &[&str]) -> Result<Conditions, Failure> {
-    let refused = TARGET.iter().any(|name| !accepted.contains(name) && head.get_filled(name).is_some());
-    if refused {
+    let rejected = TARGET.iter().any(|name| !accepted.contains(name) && head.get_filled(name).is_some());
+    if rejected {
         return Err(ErrorCode::ConditionHeadersNotSupported.into());
     }
     all(head, TARGET, Combination::One)
@@ -160,8 +160,8 @@ mod tests {
     fn combinations_by_version() {
         let both = [("If-Match", "0x8D1"), ("If-Modified-Since", DATE)];
         assert!(with(&both, |head| read(head, NEW)).is_ok());
-        for refused in [with(&both, write), with(&both, |head| read(head, ApiVersion::V2012_02_12))] {
-            assert_eq!(refused.unwrap_err().code, ErrorCode::MultipleConditionHeadersNotSupported);
+        for rejected in [with(&both, write), with(&both, |head| read(head, ApiVersion::V2012_02_12))] {
+            assert_eq!(rejected.unwrap_err().code, ErrorCode::MultipleConditionHeadersNotSupported);
         }
         let star = [("If-None-Match", "*")];
         assert_eq!(with(&star, |head| read(head, NEW)).unwrap_err().code, ErrorCode::UnsatisfiableCondition);
@@ -175,11 +175,11 @@ mod tests {
         let dates = ["If-Modified-Since", "If-Unmodified-Since"];
         assert!(with(&[("If-Modified-Since", DATE)], |head| container(head, &dates)).is_ok());
         for fields in [[("If-Match", "*")], [("x-ms-if-tags", "a='b'")]] {
-            let refused = with(&fields, |head| container(head, &dates));
-            assert_eq!(refused.unwrap_err().code, ErrorCode::ConditionHeadersNotSupported);
+            let rejected = with(&fields, |head| container(head, &dates));
+            assert_eq!(rejected.unwrap_err().code, ErrorCode::ConditionHeadersNotSupported);
         }
-        let refused = with(&[("If-Unmodified-Since", DATE)], |head| container(head, &dates[..1]));
-        assert_eq!(refused.unwrap_err().code, ErrorCode::ConditionHeadersNotSupported);
+        let rejected = with(&[("If-Unmodified-Since", DATE)], |head| container(head, &dates[..1]));
+        assert_eq!(rejected.unwrap_err().code, ErrorCode::ConditionHeadersNotSupported);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub fn intent(
     resource: Resource,
 ) -> Result<Intent, Failure> {
     let verb = Verb::of(head)?;
-    query::refuse_unsupported(query)?;
+    query::reject_unsupported(query)?;
     match (verb, resource) {
         (Verb::Options, _) => Err(Failure::from(ErrorCode::CorsPreflightFailure).found_in(Origin::FrontEnd)),
         (Verb::Get, Resource::Service) if version.has_atom() => Ok(Intent::ServiceDocument),
@@ -102,7 +102,7 @@ pub fn intent(
         (Verb::Get, Resource::Table(name)) => Ok(Intent::Ready(Operation::GetTable(name))),
         (Verb::Post, Resource::Tables) => Ok(Intent::CreateTable(media::body_format(version, head)?)),
         (Verb::Delete, Resource::Table(name)) => {
-            refuse_conditions_on_tables(head)?;
+            reject_conditions_on_tables(head)?;
             Ok(Intent::Ready(Operation::DeleteTable(name)))
         }
         (Verb::Get, Resource::Entities(table)) => {
@@ -225,7 +225,7 @@ fn condition(head: &Head<'_>, verb: Verb) -> Result<Option<Match>, Failure> {
 }
 
 /// CC-08: tables have no ETag.
-fn refuse_conditions_on_tables(head: &Head<'_>) -> Result<(), Failure> {
+fn reject_conditions_on_tables(head: &Head<'_>) -> Result<(), Failure> {
     let conditional =
         ["if-match", "if-none-match"].iter().any(|name| head.get_filled(name).is_some_and(|tag| tag != "*"));
     if conditional {

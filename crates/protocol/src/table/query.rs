@@ -22,7 +22,7 @@ const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 /// Bytes that a missing member adds to a response besides its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
 
-/// The options of a table listing; call [`refuse_unsupported`] first. An error in them is found before the operation
+/// The options of a table listing; call [`reject_unsupported`] first. An error in them is found before the operation
 /// starts, so the response has no `Cache-Control`.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     table_options(query).map_err(|failure| failure.found_in(Origin::Routing))
@@ -55,7 +55,7 @@ fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
 }
 
 /// Rejects unsupported options: ignoring them would give wrong results.
-pub fn refuse_unsupported(query: Query<'_>) -> Result<(), Failure> {
+pub fn reject_unsupported(query: Query<'_>) -> Result<(), Failure> {
     if query.0.is_empty() {
         return Ok(());
     }
@@ -140,8 +140,8 @@ mod tests {
     use crate::http::timeout::timeout;
 
     #[track_caller]
-    fn refused(query: &str, code: ErrorCode) {
-        let checked = refuse_unsupported(Query(query)).and_then(|()| entities(Query(query)).map(drop));
+    fn rejected(query: &str, code: ErrorCode) {
+        let checked = reject_unsupported(Query(query)).and_then(|()| entities(Query(query)).map(drop));
         assert_eq!(checked.map_err(|f| f.code), Err(code), "{query}");
     }
 
@@ -152,15 +152,15 @@ mod tests {
         assert_eq!(entities(Query("$top=1000")).unwrap().top, Some(1000));
         assert_eq!(entities(Query("$filter=")).unwrap().filter, None);
         for top in ["1001", "-1", "%2B1", "1.5", "x", ""] {
-            refused(&format!("$top={top}"), ErrorCode::InvalidInput);
+            rejected(&format!("$top={top}"), ErrorCode::InvalidInput);
         }
         for option in ["$orderby=a", "$skip=1", "$inlinecount=allpages", "%24expand=x", "$Top=1", "$x"] {
-            refused(option, ErrorCode::NotImplemented);
+            rejected(option, ErrorCode::NotImplemented);
         }
-        refused("NextPartitionKey=rubbish", ErrorCode::InvalidInput);
-        refused("timeout=soon", ErrorCode::InvalidQueryParameterValue);
+        rejected("NextPartitionKey=rubbish", ErrorCode::InvalidInput);
+        rejected("timeout=soon", ErrorCode::InvalidQueryParameterValue);
         for none in ["1.5", "-1", "+1", "", "%201", "1e3"] {
-            refused(&format!("timeout={none}"), ErrorCode::InvalidQueryParameterValue);
+            rejected(&format!("timeout={none}"), ErrorCode::InvalidQueryParameterValue);
         }
         for (query, seconds) in [
             ("$top=1", None),

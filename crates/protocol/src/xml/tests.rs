@@ -74,8 +74,8 @@ fn invalid_policies_are_rejected() {
         with("<Start>2020-01-01</Start><Start>2020-01-01</Start>"),
         with("<Other/>"),
     ] {
-        let refused = acl::decode(identifiers(&bad).as_bytes(), Service::Table).map_err(|f| f.code);
-        assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
+        let rejected = acl::decode(identifiers(&bad).as_bytes(), Service::Table).map_err(|f| f.code);
+        assert_eq!(rejected, Err(ErrorCode::InvalidXmlDocument), "{bad}");
     }
 }
 
@@ -257,9 +257,9 @@ fn invalid_properties_are_rejected() {
         cors(&rule("a", "GET", "", "")),
         cors("<CorsRule><AllowedOrigins>a</AllowedOrigins></CorsRule>"),
     ] {
-        let refused = properties::decode(Service::Table, root(&bad).as_bytes(), ApiVersion::V2019_02_02)
+        let rejected = properties::decode(Service::Table, root(&bad).as_bytes(), ApiVersion::V2019_02_02)
             .map_err(|f| f.code);
-        assert_eq!(refused, Err(ErrorCode::InvalidXmlDocument), "{bad}");
+        assert_eq!(rejected, Err(ErrorCode::InvalidXmlDocument), "{bad}");
     }
 }
 

@@ -442,9 +442,9 @@ fn queries_by_filter() {
     assert_eq!(query("PartitionKey%20eq%20'a'%20and%20RowKey%20eq%20'b'"), both);
     assert_eq!(query("(RowKey eq 'b') and (PartitionKey eq 'a')"), both);
     assert_eq!(query("PartitionKey eq 'a' and RowKey eq 'b' and Rating gt 3"), both);
-    let refused = "refused Some(0): InvalidInput: One of the request inputs is not valid.";
-    assert_eq!(query(""), refused);
-    assert_eq!(query("PartitionKey eq 'a'"), refused);
-    assert_eq!(query("PartitionKey eq 'a' or RowKey eq 'b'"), refused);
-    assert_eq!(query("PartitionKey ge 'a' and RowKey eq 'b'"), refused);
+    let rejected = "rejected Some(0): InvalidInput: One of the request inputs is not valid.";
+    assert_eq!(query(""), rejected);
+    assert_eq!(query("PartitionKey eq 'a'"), rejected);
+    assert_eq!(query("PartitionKey eq 'a' or RowKey eq 'b'"), rejected);
+    assert_eq!(query("PartitionKey ge 'a' and RowKey eq 'b'"), rejected);
 }

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `clients` | a batch in the form of each client family |
 //! | `samples` | the samples of the founding documents |
-//! | `answers` | the responses to batches, byte for byte |
+//! | `responses` | the responses to batches, byte for byte |
 //! | `violations` | malformed batches and their errors |
 //! | `roundtrip` | what is written reads back, for all values |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
-mod answers;
 mod clients;
+mod responses;
 mod roundtrip;
 mod samples;
 mod support;

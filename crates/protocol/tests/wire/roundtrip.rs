@@ -141,13 +141,13 @@ proptest! {
     fn any_text_gets_a_response(text in "[-A-Za-z0-9 :;/()=',<>{}\\[\\]\"\r\n$%?]{0,120}", old in any::<bool>()) {
         let version = if old { "2011-08-18" } else { "2019-02-02" };
         for body in [text.clone(), format!("--batch_1\n{text}"), change_set(std::slice::from_ref(&text)), lone(&text)] {
-            let response = Request::new(version, body).answer(None);
+            let response = Request::new(version, body).respond(None);
             prop_assert!(matches!(response.status, 202 | 400), "{}", response.status);
         }
     }
 
     #[test]
     fn any_bytes_get_a_response(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert_eq!(Request::new("2019-02-02", bytes).answer(None).status, 400);
+        prop_assert_eq!(Request::new("2019-02-02", bytes).respond(None).status, 400);
     }
 }

@@ -192,8 +192,8 @@ insert Channel_19|2 Rating=Int32(9) Text=String(\"Azure...\") -> atom #2
 merge Channel_19|3 if any Rating=Int32(9) Text=String(\"PDC 2008...\") -> atom #3
 delete Channel_19|4 if any -> atom #4"
     );
-    let answer = text(&request.answer(None));
-    let statuses: Vec<_> = answer.split("HTTP/1.1 ").skip(1).map(|part| &part[..3]).collect();
+    let response = text(&request.respond(None));
+    let statuses: Vec<_> = response.split("HTTP/1.1 ").skip(1).map(|part| &part[..3]).collect();
     assert_eq!(statuses, ["201", "201", "204", "204"]);
 }
 
@@ -201,7 +201,7 @@ delete Channel_19|4 if any -> atom #4"
 #[test]
 fn a_failure_of_2009() {
     let failure = Failure::from(ErrorCode::InvalidInput).at(3);
-    let answer = text(&of_2009(four_operations()).answer(Some(failure)));
+    let response = text(&of_2009(four_operations()).respond(Some(failure)));
     let part = "HTTP/1.1 400 Bad Request
 Content-ID: 4
 Cache-Control: no-cache
@@ -212,8 +212,8 @@ Content-Type: application/xml
 <error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">
   <code>InvalidInput</code>
   <message xml:lang=\"en-US\">3:One of the request inputs is not valid.";
-    assert!(answer.contains(&part.replace('\n', "\r\n")), "{answer}");
-    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1);
+    assert!(response.contains(&part.replace('\n', "\r\n")), "{response}");
+    assert_eq!(response.matches("HTTP/1.1 ").count(), 1);
 }
 
 /// The documentation's sample of a query.
@@ -223,13 +223,13 @@ fn a_query_of_2009() {
     let request = Request::new("2009-04-14", lone(&format!("GET {url} HTTP/1.1\n")))
         .with("Accept", "application/atom+xml,application/xml");
     assert_eq!(show(&request), "Blogs\nget Channel_19|2 -> atom");
-    let answer = text(&request.answer(None));
+    let response = text(&request.respond(None));
     let head = "HTTP/1.1 200 OK
 Cache-Control: no-cache
 DataServiceVersion: 1.0;
 Content-Type: application/atom+xml;charset=utf-8
 ETag: W/";
-    assert!(answer.contains(&head.replace('\n', "\r\n")), "{answer}");
+    assert!(response.contains(&head.replace('\n', "\r\n")), "{response}");
 }
 
 /// TX-22, TX-26: what the whitepaper's program sends when it saves its changes as a batch: inserts, then deletes, then

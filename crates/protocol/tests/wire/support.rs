@@ -61,7 +61,7 @@ impl Request {
     }
 
     /// The response where every operation succeeds that can be asked for, or that to the failure given.
-    pub fn answer(&self, failure: Option<Failure>) -> Response {
+    pub fn respond(&self, failure: Option<Failure>) -> Response {
         let context = self.context();
         let batch = match self.decode() {
             Ok(batch) => batch,
@@ -72,7 +72,7 @@ impl Request {
             }
         };
         let outcome = match (&batch.plan, failure) {
-            (Plan::Refused(failure), _) => Err(failure.clone()),
+            (Plan::Rejected(failure), _) => Err(failure.clone()),
             (Plan::Run(_), Some(failure)) => Err(failure),
             (Plan::Nothing, _) => Ok(Outcome::Batch(Vec::new())),
             (Plan::Run(operation), None) => Ok(succeed(operation)),
@@ -140,12 +140,12 @@ fn succeed(operation: &Operation) -> Outcome {
 pub fn show(request: &Request) -> String {
     let batch = match request.decode() {
         Ok(batch) => batch,
-        Err(failure) => return format!("refused as a whole: {failure}"),
+        Err(failure) => return format!("rejected as a whole: {failure}"),
     };
     let looks: Vec<_> = batch.parts.iter().map(show_part).collect();
     match &batch.plan {
         Plan::Nothing => "nothing".into(),
-        Plan::Refused(failure) => format!("refused {:?}: {failure}", failure.index),
+        Plan::Rejected(failure) => format!("rejected {:?}: {failure}", failure.index),
         Plan::Run(Operation::Batch { table, writes }) => {
             let lines = writes.iter().zip(looks).map(|(write, look)| format!("{}{look}", show_write(write)));
             format!("{table}\n{}", lines.collect::<Vec<_>>().join("\n"))

@@ -15,13 +15,13 @@ fn check_set(operations: &[String], expected: &str) {
 #[track_caller]
 fn check_second(operation: &str, expected: &str) {
     let operations = [insert("Posts", "a", "1"), operation.to_owned()];
-    check_set(&operations, &format!("refused Some(1): {expected}"));
+    check_set(&operations, &format!("rejected Some(1): {expected}"));
 }
 
 #[track_caller]
 fn check_whole(body: &str, expected: &str) {
     let body = body.replace('\n', "\r\n");
-    assert_eq!(show(&Request::new(VERSION, body)), format!("refused as a whole: {expected}"));
+    assert_eq!(show(&Request::new(VERSION, body)), format!("rejected as a whole: {expected}"));
 }
 
 /// TX-01.
@@ -31,9 +31,9 @@ fn too_many_operations() {
         |count: usize| (0..count).map(|n| insert("Posts", "a", &n.to_string())).collect::<Vec<_>>();
     let at_the_limit = show(&Request::new(VERSION, change_set(&operations(100))));
     assert_eq!(at_the_limit.lines().count(), 101, "{at_the_limit}");
-    let refused = "refused Some(99): InvalidInput: The batch request operation exceeds the maximum 100 changes per change set.";
-    check_set(&operations(101), refused);
-    check_set(&operations(5000), refused);
+    let rejected = "rejected Some(99): InvalidInput: The batch request operation exceeds the maximum 100 changes per change set.";
+    check_set(&operations(101), rejected);
+    check_set(&operations(5000), rejected);
 }
 
 /// TX-03, TX-04, TX-05, TX-07.
@@ -136,16 +136,16 @@ fn operations_that_are_wrong_in_themselves() {
     );
     check_second("nonsense", INVALID);
     check_second("", INVALID);
-    check_set(&[post("{"), post("[")], &format!("refused Some(0): {UNREADABLE}"));
+    check_set(&[post("{"), post("[")], &format!("rejected Some(0): {UNREADABLE}"));
 }
 
 /// Change sets do not nest.
 #[test]
 fn nested_nonsense() {
     let nested = "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n--changeset_1\nContent-Type: multipart/mixed; boundary=inner\n\n--inner\nContent-Type: application/http\n\nDELETE /Posts(PartitionKey='a',RowKey='1') HTTP/1.1\nIf-Match: *\n\n--inner--\n--changeset_1--\n--batch_1--\n";
-    assert_eq!(show(&Request::new(VERSION, nested)), format!("refused Some(0): {INVALID}"));
+    assert_eq!(show(&Request::new(VERSION, nested)), format!("rejected Some(0): {INVALID}"));
     let untyped = nested.replace("Content-Type: multipart/mixed; boundary=inner\n", "");
-    assert_eq!(show(&Request::new(VERSION, untyped)), format!("refused Some(0): {INVALID}"));
+    assert_eq!(show(&Request::new(VERSION, untyped)), format!("rejected Some(0): {INVALID}"));
 }
 
 /// TX-06, TX-07: nothing of it is done.
@@ -163,7 +163,7 @@ fn more_than_one_thing() {
 #[test]
 fn a_lone_write() {
     for operation in [delete("Posts", "a", "1"), insert("Posts", "a", "1")] {
-        assert_eq!(show(&Request::new(VERSION, lone(&operation))), format!("refused Some(0): {INVALID}"));
+        assert_eq!(show(&Request::new(VERSION, lone(&operation))), format!("rejected Some(0): {INVALID}"));
     }
 }
 
@@ -184,7 +184,7 @@ fn no_batch_at_all() {
     }
     for kind in ["application/json", "multipart/mixed", "multipart/mixed; boundary="] {
         let request = Request::new(VERSION, change_set(&[])).with("Content-Type", kind);
-        assert_eq!(show(&request), format!("refused as a whole: {UNREADABLE}"));
+        assert_eq!(show(&request), format!("rejected as a whole: {UNREADABLE}"));
     }
 }
 
@@ -198,10 +198,10 @@ fn nothing_to_do() {
 #[test]
 fn formats_by_version() {
     let json = |version| show(&Request::new(version, change_set(&[insert("Posts", "a", "1")])));
-    assert_eq!(json("2011-08-18"), "refused Some(0): JsonFormatNotSupported: JSON format is not supported.");
+    assert_eq!(json("2011-08-18"), "rejected Some(0): JsonFormatNotSupported: JSON format is not supported.");
     let atom = insert("Posts", "a", "1").replace("application/json", "application/atom+xml");
     let atom = |version| show(&Request::new(version, change_set(std::slice::from_ref(&atom))));
-    assert_eq!(atom("2019-02-02"), "refused Some(0): AtomFormatNotSupported: Atom format is not supported.");
+    assert_eq!(atom("2019-02-02"), "rejected Some(0): AtomFormatNotSupported: Atom format is not supported.");
 }
 
 /// Large bodies made to cost time: each gets a response at once, or this test does not end.
@@ -226,8 +226,8 @@ fn floods() {
         format!("{open}{}", filled("--changeset_1\n")),
         format!("{open}{part}{}", filled("A: 1\n")),
     ] {
-        let answer = show(&Request::new(VERSION, body));
-        assert!(answer.starts_with("refused"), "{answer}");
+        let shown = show(&Request::new(VERSION, body));
+        assert!(shown.starts_with("rejected"), "{shown}");
     }
     for text in [
         filled("POST "),
@@ -245,7 +245,7 @@ fn floods() {
             filled("\\n")
         ),
     ] {
-        let answer = operation(&text);
-        assert!(answer.starts_with("refused"), "{answer}");
+        let shown = operation(&text);
+        assert!(shown.starts_with("rejected"), "{shown}");
     }
 }

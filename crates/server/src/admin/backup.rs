@@ -26,11 +26,11 @@ use crate::entropy;
 /// A backup ends when no block was requested for this long.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-type Answer = oneshot::Sender<Result<Vec<u8>, String>>;
+type ReplySender = oneshot::Sender<Result<Vec<u8>, String>>;
 
 /// The backups in progress.
 #[derive(Default)]
-pub struct Backups(Mutex<HashMap<String, mpsc::Sender<Answer>>>);
+pub struct Backups(Mutex<HashMap<String, mpsc::Sender<ReplySender>>>);
 
 /// A call that concerns backups.
 pub enum BackupCall<'a> {
@@ -57,7 +57,7 @@ impl<'a> BackupCall<'a> {
 
 impl Backups {
     /// Executes a call.
-    pub async fn answer(&self, engine: &dyn Engine, call: BackupCall<'_>) -> Response {
+    pub async fn respond(&self, engine: &dyn Engine, call: BackupCall<'_>) -> Response {
         let result = match call {
             BackupCall::Begin => self.begin(engine).await,
             BackupCall::Next(id) => self.next(id).await,
@@ -92,20 +92,20 @@ impl Backups {
             )
         };
         let asks = self.locked().get(id).cloned().ok_or_else(gone)?;
-        let (answer, answered) = oneshot::channel();
-        asks.send(answer).await.map_err(|_| gone())?;
-        let block = answered.await.map_err(|_| gone())?.map_err(|message| AdminError(500, message))?;
+        let (reply, replied) = oneshot::channel();
+        asks.send(reply).await.map_err(|_| gone())?;
+        let block = replied.await.map_err(|_| gone())?.map_err(|message| AdminError(500, message))?;
         Ok(Response::new(200).with("Content-Type", "application/octet-stream").with_body(block))
     }
 
-    fn locked(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Answer>>> {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<ReplySender>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Sends the blocks of a backup, one for each request, until the end.
-async fn give(mut source: Source, mut asked: mpsc::Receiver<Answer>) {
-    while let Ok(Some(answer)) = timeout(IDLE_MAX, asked.recv()).await {
+async fn give(mut source: Source, mut asked: mpsc::Receiver<ReplySender>) {
+    while let Ok(Some(reply)) = timeout(IDLE_MAX, asked.recv()).await {
         let block = match source.next().await {
             Ok(Some(block)) => Ok(block),
             Ok(None) => Err("the backup is over".to_owned()),
@@ -113,7 +113,7 @@ async fn give(mut source: Source, mut asked: mpsc::Receiver<Answer>) {
         };
         let is_over = block.is_err() || source.is_over();
         // A caller that no longer waits needs no result.
-        if answer.send(block).is_err() || is_over {
+        if reply.send(block).is_err() || is_over {
             return;
         }
     }

@@ -180,7 +180,7 @@ impl Admin {
             "2" => 1,
             _ => return Err(AdminError(400, "unknown key; rotate key 1 or 2".into())),
         };
-        self.refuse_given(name)?;
+        self.reject_given(name)?;
         let known =
             self.state.service().accounts().set_key(name, index, new_key()?).await.map_err(internal)?;
         if !known {
@@ -195,7 +195,7 @@ impl Admin {
             "off" => false,
             _ => return Err(AdminError(400, "invalid value; https-only is either on or off".into())),
         };
-        self.refuse_given(name)?;
+        self.reject_given(name)?;
         let accounts = self.state.service().accounts();
         if !accounts.set_https_only(name, https_only).await.map_err(internal)? {
             return Err(AdminError(404, format!("there is no account '{name}'")));
@@ -204,7 +204,7 @@ impl Admin {
     }
 
     async fn remove(&self, name: &str) -> Result<Value, AdminError> {
-        self.refuse_given(name)?;
+        self.reject_given(name)?;
         let accounts = self.state.service().accounts();
         match accounts.remove(name).await.map_err(internal)? {
             Removal::Done => {}
@@ -219,7 +219,7 @@ impl Admin {
         Ok(json!({ "removed": name }))
     }
 
-    fn refuse_given(&self, name: &str) -> Result<(), AdminError> {
+    fn reject_given(&self, name: &str) -> Result<(), AdminError> {
         if self.state.directory().is_given(name) {
             return Err(AdminError(
                 409,
@@ -315,13 +315,13 @@ impl Handler for Admin {
             if !self.has_token(head) {
                 return respond(401, &json!({ "error": "the token is missing or wrong" })).into();
             }
-            return self.backups.answer(&**self.state.service().engine(), call).await.into();
+            return self.backups.respond(&**self.state.service().engine(), call).await.into();
         }
         let (status, value) = self.route(head, body).await;
         respond(status, &value).into()
     }
 
-    fn refuse(&self, failure: &Failure, _peer: Peer) -> Response {
+    fn rejection(&self, failure: &Failure, _peer: Peer) -> Response {
         respond(failure.code.status(), &json!({ "error": failure.message }))
     }
 }

@@ -36,7 +36,7 @@ async fn measure_account(
     match state.service().metrics_of(home, &table, &day).await {
         Ok(rows) if !rows.is_empty() => return Ok(()),
         // There is no table yet.
-        Ok(_) | Err(lazuli_service::Error::Refused(_)) => {}
+        Ok(_) | Err(lazuli_service::Error::Rejected(_)) => {}
         Err(error) => return Err(error),
     }
     let capacity = blobs.capacity(home).await?;

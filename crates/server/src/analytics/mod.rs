@@ -303,7 +303,7 @@ impl Clerk {
         for _ in 0..MERGES_MAX {
             let before = match service.metrics_of(&home, &table, &name).await {
                 Ok(rows) => rows,
-                Err(lazuli_service::Error::Refused(_)) => Vec::new(),
+                Err(lazuli_service::Error::Rejected(_)) => Vec::new(),
                 Err(error) => return Err(error),
             };
             if service.put_metrics(&home, &table, &name, merged(sums, &before)).await? {

@@ -134,7 +134,7 @@ impl Handler for Console {
         reply
     }
 
-    fn refuse(&self, failure: &Failure, _: Peer) -> Response {
+    fn rejection(&self, failure: &Failure, _: Peer) -> Response {
         let mut response = guard::plain(failure.code.status(), failure.code.name());
         secure(&mut response);
         response

@@ -151,7 +151,7 @@ impl Courier {
         };
         let service = &self.state.service;
         match service.execute_queue(&grant, put()).await {
-            Err(Error::Refused(failure)) if failure.code == ErrorCode::QueueNotFound => {}
+            Err(Error::Rejected(failure)) if failure.code == ErrorCode::QueueNotFound => {}
             done => return done.map(drop).map_err(|error| error.to_string()),
         }
         let (own, name, home) = (service.clone(), name.clone(), grant.clone());

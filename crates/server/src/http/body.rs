@@ -123,7 +123,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 // Fail now rather than when half of it has arrived.
                 if !self.budget.has_room(length) {
-                    return Err(refused(ErrorCode::ServerBusy));
+                    return Err(rejection(ErrorCode::ServerBusy));
                 }
                 self.go_on().await?;
                 self.read_length(length).await
@@ -195,8 +195,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
 
     fn feed(&mut self, chunked: &mut Chunked) -> Result<Progress, Failure> {
         let (used, progress) = chunked.feed(&self.connection.input).map_err(|error| match error {
-            ChunkError::Malformed => refused(ErrorCode::InvalidInput),
-            ChunkError::TooLarge => refused(ErrorCode::RequestBodyTooLarge),
+            ChunkError::Malformed => rejection(ErrorCode::InvalidInput),
+            ChunkError::TooLarge => rejection(ErrorCode::RequestBodyTooLarge),
         })?;
         let _ = self.connection.input.split_to(used);
         Ok(progress)
@@ -219,7 +219,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
         self.claim = None;
         self.claim = self.budget.claim(bytes);
-        if self.claim.is_some() { Ok(()) } else { Err(refused(ErrorCode::ServerBusy)) }
+        if self.claim.is_some() { Ok(()) } else { Err(rejection(ErrorCode::ServerBusy)) }
     }
 
     async fn next_piece(&mut self) -> Result<Option<Bytes>, Failure> {
@@ -241,7 +241,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 self.read = Read::All;
                 Ok(None)
             }
-            Read::Failed => Err(refused(ErrorCode::InvalidInput)),
+            Read::Failed => Err(rejection(ErrorCode::InvalidInput)),
             Read::Partly(Partly::Length(left)) => self.next_of_length(left).await.map(Some),
             Read::Partly(Partly::Chunked(chunked)) => self.next_of_chunks(chunked).await,
         }
@@ -306,7 +306,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
     fn collect(&mut self, max: usize) -> Reading<'_, Vec<u8>> {
         // A body rejected by its announced length is still to come and can be dropped; any other failure loses our place.
         if matches!(self.framing, Framing::Length(length) if length > max as u64) {
-            return Reading::ready(Err(refused(ErrorCode::RequestBodyTooLarge)));
+            return Reading::ready(Err(rejection(ErrorCode::RequestBodyTooLarge)));
         }
         // What is larger than all the memory for requests could never be read.
         let all = self.budget.bytes();
@@ -335,7 +335,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
     }
 
     fn hold(&mut self, bytes: usize) -> Result<(), Failure> {
-        let claim = self.budget.claim_at_most_half(bytes).ok_or_else(|| refused(ErrorCode::ServerBusy))?;
+        let claim = self.budget.claim_at_most_half(bytes).ok_or_else(|| rejection(ErrorCode::ServerBusy))?;
         self.held.push(claim);
         Ok(())
     }
@@ -345,16 +345,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
 fn arrived(bytes: Result<io::Result<usize>, Elapsed>) -> Result<(), Failure> {
     match bytes {
         Ok(Ok(1..)) => Ok(()),
-        Ok(Ok(0) | Err(_)) => Err(refused(ErrorCode::InvalidInput)),
-        Err(_) => Err(refused(ErrorCode::RequestTimeout)),
+        Ok(Ok(0) | Err(_)) => Err(rejection(ErrorCode::InvalidInput)),
+        Err(_) => Err(rejection(ErrorCode::RequestTimeout)),
     }
 }
 
 /// The body fits the operation, but not the memory that the operator has set.
 fn larger_than_memory(all: usize) -> Failure {
-    refused(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", all.to_string())
+    rejection(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", all.to_string())
 }
 
-fn refused(code: ErrorCode) -> Failure {
+fn rejection(code: ErrorCode) -> Failure {
     Failure::from(code).found_in(Origin::FrontEnd)
 }

@@ -41,7 +41,7 @@ pub struct Shared {
     /// The memory for large heads and bodies of requests.
     pub(super) requests: Budget,
     /// The memory for large responses being sent.
-    answers: Budget,
+    responses: Budget,
     /// Permits for connections.
     pub(crate) connections: Arc<Semaphore>,
     /// Becomes true when the server should stop.
@@ -55,7 +55,7 @@ impl Shared {
     pub fn new(limits: Limits, stop: watch::Receiver<bool>) -> Self {
         let budget = || Budget::new(limits.bodies_bytes_max);
         let connections = Arc::new(Semaphore::new(limits.connections_max));
-        Self { limits, requests: budget(), answers: budget(), connections, stop, traffic: Arc::default() }
+        Self { limits, requests: budget(), responses: budget(), connections, stop, traffic: Arc::default() }
     }
 }
 
@@ -67,21 +67,21 @@ where
 {
     let stream = Counted::new(stream, shared.traffic.clone());
     let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
-    let mut patience = shared.limits.head_time_max;
-    let mut idle = Idle::new(&shared.stop, Instant::now() + patience);
-    while let Ok(bytes) = connection.read_head(&mut idle, &shared, patience).await {
+    let mut timeout = shared.limits.head_time_max;
+    let mut idle = Idle::new(&shared.stop, Instant::now() + timeout);
+    while let Ok(bytes) = connection.read_head(&mut idle, &shared, timeout).await {
         let (bytes, _claim) = match bytes {
             Ok(head) => head,
-            Err(code) => return connection.refuse(handler, code, peer, &shared.limits).await,
+            Err(code) => return connection.reject(handler, code, peer, &shared.limits).await,
         };
         let again = match RequestHead::parse(&bytes, shared.limits.fields_max) {
             Ok(head) => connection.exchange(&head, peer, handler, &shared, &mut idle).await,
-            Err(error) => return connection.refuse(handler, rejection(error), peer, &shared.limits).await,
+            Err(error) => return connection.reject(handler, rejection(error), peer, &shared.limits).await,
         };
         if !again {
             return;
         }
-        patience = shared.limits.idle_time_max;
+        timeout = shared.limits.idle_time_max;
     }
 }
 
@@ -92,7 +92,7 @@ where
     H: Handler,
 {
     let mut connection = Connection { stream, input: BytesMut::new(), output: Vec::new() };
-    connection.refuse(handler, code, peer, limits).await;
+    connection.reject(handler, code, peer, limits).await;
 }
 
 fn rejection(error: HeadError) -> ErrorCode {
@@ -123,10 +123,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         &mut self,
         idle: &mut Idle,
         shared: &Shared,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Result<(Bytes, Option<Claim>), ErrorCode>, Gone> {
         let limits = &shared.limits;
-        let mut deadline = Instant::now() + patience;
+        let mut deadline = Instant::now() + timeout;
         let mut waiting = true;
         let mut searched = 0;
         let mut claim = None;
@@ -224,21 +224,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             None => response.body.len(),
         };
         // The markup can make a response longer than all the memory for responses: alone, it is sent all the same.
-        let claim = shared.answers.claim_at_most_all(held);
+        let claim = shared.responses.claim_at_most_all(held);
         if claim.is_none() {
             // A read can be rejected; a write cannot be undone, so its outcome stays unknown.
             if head.method != "GET" {
                 return false;
             }
             content = None;
-            response = handler.refuse(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd), peer);
+            response =
+                handler.rejection(&Failure::from(ErrorCode::ServerBusy).found_in(Origin::FrontEnd), peer);
         }
         let close = !head.keep_alive || idle.is_stopping() || matches!(left, Left::Broken);
         let close = close || matches!(left, Left::Bytes(bytes) if bytes > DRAIN_BYTES_MAX);
         let ending =
             Ending { close, says_keep_alive: head.says_keep_alive, without_body: head.method == "HEAD" };
         let content = content.filter(|_| !ending.without_body);
-        if self.answer(&response, content, ending, shared.limits.request_time_max).await.is_err() {
+        if self.respond(&response, content, ending, shared.limits.request_time_max).await.is_err() {
             return false;
         }
         drop((response, claim));
@@ -253,8 +254,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Responds to input that is not a request, and closes.
-    async fn refuse(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
-        let response = handler.refuse(&Failure::from(code).found_in(Origin::FrontEnd), peer);
+    async fn reject(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
+        let response = handler.rejection(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
         if self.write(&response, &response.body, ending, limits.request_time_max).await.is_ok() {
             self.linger().await;
@@ -264,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Sends a response with its body, or with content piece by piece: the next piece is read when the socket has taken the
     /// last. Too little or too much content is an error, since the head has announced its length. The first piece goes out
     /// with the head, so that a small blob takes one system call, and its client wakes up once.
-    async fn answer(
+    async fn respond(
         &mut self,
         response: &Response,
         content: Option<Box<dyn Content>>,
@@ -310,7 +311,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         response: &Response,
         mut body: &[u8],
         ending: Ending,
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<()> {
         self.output.clear();
         write::head(&mut self.output, response, ending);
@@ -324,8 +325,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         while !(head.is_empty() && body.is_empty()) {
             let slices = [IoSlice::new(head), IoSlice::new(body)];
             let write = self.stream.write_vectored(&slices);
-            let sent =
-                within(|| deadline.get_or_insert_with(|| Deadline::new(patience)).end(), write).await?;
+            let sent = within(|| deadline.get_or_insert_with(|| Deadline::new(timeout)).end(), write).await?;
             if sent == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
@@ -337,13 +337,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             body = &body[sent - of_head..];
         }
         // TLS may still buffer a part of it.
-        within(|| deadline.unwrap_or_else(|| Deadline::new(patience)).end(), self.stream.flush()).await
+        within(|| deadline.unwrap_or_else(|| Deadline::new(timeout)).end(), self.stream.flush()).await
     }
 
     /// Reads a body that nobody wants.
-    async fn drain(&mut self, bytes: u64, patience: Duration) -> io::Result<()> {
+    async fn drain(&mut self, bytes: u64, timeout: Duration) -> io::Result<()> {
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         loop {
             let taken = left.min(self.input.len());
             let _ = self.input.split_to(taken);

@@ -111,5 +111,5 @@ pub trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Reply> + Send;
 
     /// Responds to input that is not a request.
-    fn refuse(&self, failure: &Failure, peer: Peer) -> Response;
+    fn rejection(&self, failure: &Failure, peer: Peer) -> Response;
 }

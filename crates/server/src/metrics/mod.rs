@@ -72,7 +72,7 @@ impl Exceeded {
 
 /// What is known about a completed request.
 #[derive(Clone, Copy, Debug)]
-pub struct Answered {
+pub struct CompletedRequest {
     /// What it wanted.
     pub kind: OperationKind,
     /// Why it failed, if it did.
@@ -151,18 +151,18 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a completed request.
-    pub fn count(&self, answered: &Answered) {
+    pub fn count(&self, completed: &CompletedRequest) {
         let own = self.requests.own();
-        let kind = answered.kind.index();
-        let code = answered.error.map_or(0, |code| 1 + code as usize);
+        let kind = completed.kind.index();
+        let code = completed.error.map_or(0, |code| 1 + code as usize);
         let counters = own.operations[kind].get_or_init(Box::default);
         counters.outcomes[code].fetch_add(1, Ordering::Relaxed);
-        counters.times.record_time(answered.time);
-        if let Some(effort) = answered.effort {
+        counters.times.record_time(completed.time);
+        if let Some(effort) = completed.effort {
             let queries = &own.queries[effort.class.index()];
             queries.count.fetch_add(1, Ordering::Relaxed);
             queries.rows_read.fetch_add(effort.rows_read, Ordering::Relaxed);
-            queries.rows_returned.fetch_add(answered.rows_returned as u64, Ordering::Relaxed);
+            queries.rows_returned.fetch_add(completed.rows_returned as u64, Ordering::Relaxed);
         }
     }
 
@@ -182,11 +182,11 @@ impl Metrics {
     }
 
     /// QY-22: is a warning due about this request?
-    pub fn is_wasteful(&self, answered: &Answered) -> bool {
-        let Some(effort) = answered.effort.filter(|effort| effort.class == Class::Table) else {
+    pub fn is_wasteful(&self, completed: &CompletedRequest) -> bool {
+        let Some(effort) = completed.effort.filter(|effort| effort.class == Class::Table) else {
             return false;
         };
-        let wanted = (answered.rows_returned as u64).saturating_mul(WARN_ROWS_PER_RESULT_MIN);
+        let wanted = (completed.rows_returned as u64).saturating_mul(WARN_ROWS_PER_RESULT_MIN);
         if effort.rows_read < WARN_ROWS_READ_MIN || effort.rows_read < wanted {
             return false;
         }
@@ -229,8 +229,8 @@ pub async fn keep_turning(state: Arc<State>, mut stop: watch::Receiver<bool>) {
 mod tests {
     use super::*;
 
-    fn scan(class: Class, rows_read: u64, rows_returned: usize) -> Answered {
-        Answered {
+    fn scan(class: Class, rows_read: u64, rows_returned: usize) -> CompletedRequest {
+        CompletedRequest {
             kind: OperationKind::QueryEntities,
             error: None,
             effort: Some(ReadCost { class, rows_read, ..ReadCost::default() }),

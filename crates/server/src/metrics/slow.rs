@@ -9,7 +9,7 @@ use std::time::Duration;
 use lazuli_model::{DateTime, ReadCost};
 use lazuli_protocol::http::query::Query;
 
-use super::Answered;
+use super::CompletedRequest;
 
 /// Queries that are remembered.
 const QUERIES_MAX: usize = 64;
@@ -49,15 +49,15 @@ pub struct SlowQueries(Mutex<VecDeque<SlowQuery>>);
 
 impl SlowQueries {
     /// Should the request be remembered? Cheap, because this runs for every request.
-    pub fn wants(&self, answered: &Answered) -> bool {
-        let Some(effort) = answered.effort else { return false };
-        let wasteful = (answered.rows_returned as u64).saturating_mul(ROWS_PER_RESULT_MIN);
-        answered.time >= SLOW_TIME_MIN || effort.rows_read >= ROWS_READ_MIN.max(wasteful)
+    pub fn wants(&self, completed: &CompletedRequest) -> bool {
+        let Some(effort) = completed.effort else { return false };
+        let wasteful = (completed.rows_returned as u64).saturating_mul(ROWS_PER_RESULT_MIN);
+        completed.time >= SLOW_TIME_MIN || effort.rows_read >= ROWS_READ_MIN.max(wasteful)
     }
 
     /// Remembers a query, and forgets the oldest if there are too many.
-    pub fn note(&self, home: &str, target: &str, at: DateTime, answered: &Answered) {
-        let Some(effort) = answered.effort else { return };
+    pub fn note(&self, home: &str, target: &str, at: DateTime, completed: &CompletedRequest) {
+        let Some(effort) = completed.effort else { return };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let options = OPTIONS.iter().filter_map(|name| Some(format!("{name}={}", Query(query).get(name)?)));
         let query = options.collect::<Vec<_>>().join("&");
@@ -67,8 +67,8 @@ impl SlowQueries {
             path: shortened(path),
             query: shortened(&query),
             effort,
-            rows_returned: answered.rows_returned,
-            time: answered.time,
+            rows_returned: completed.rows_returned,
+            time: completed.time,
         };
         let mut queries = self.locked();
         if queries.len() >= QUERIES_MAX {
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
     use lazuli_model::{Class, OperationKind};
 
-    fn answered(rows_read: u64, rows_returned: usize, millis: u64) -> Answered {
-        Answered {
+    fn completed(rows_read: u64, rows_returned: usize, millis: u64) -> CompletedRequest {
+        CompletedRequest {
             kind: OperationKind::QueryEntities,
             error: None,
             effort: Some(ReadCost { class: Class::Table, rows_read, ..ReadCost::default() }),
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn slow_and_wasteful_queries_are_wanted() {
         let queries = SlowQueries::default();
-        assert!(queries.wants(&answered(1, 1, 100)));
-        assert!(queries.wants(&answered(1000, 10, 0)));
-        assert!(!queries.wants(&answered(1000, 11, 0)));
-        assert!(!queries.wants(&answered(999, 0, 99)));
-        assert!(!queries.wants(&Answered { effort: None, ..answered(0, 0, 1000) }));
+        assert!(queries.wants(&completed(1, 1, 100)));
+        assert!(queries.wants(&completed(1000, 10, 0)));
+        assert!(!queries.wants(&completed(1000, 11, 0)));
+        assert!(!queries.wants(&completed(999, 0, 99)));
+        assert!(!queries.wants(&CompletedRequest { effort: None, ..completed(0, 0, 1000) }));
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
         let at = DateTime::from_unix(Duration::ZERO);
         for index in 0..=QUERIES_MAX {
             let target = format!("/dev/T()?sig=SECRET&$filter=A%20eq%20{index}&sv=1");
-            queries.note("dev", &target, at, &answered(1, 1, 100));
+            queries.note("dev", &target, at, &completed(1, 1, 100));
         }
-        queries.note("other", "/other/T()", at, &answered(1, 1, 100));
+        queries.note("other", "/other/T()", at, &completed(1, 1, 100));
         let own = queries.of("dev");
         assert_eq!(own.len(), QUERIES_MAX - 1);
         assert_eq!((own[0].path.as_str(), own[0].query.as_str()), ("/dev/T()", "$filter=A eq 64"));

@@ -188,9 +188,9 @@ impl Response {
 mod tests {
     use super::*;
 
-    async fn send(answer: &'static str) -> io::Result<Response> {
+    async fn send(reply: &'static str) -> io::Result<Response> {
         let (mine, mut other) = tokio::io::duplex(1 << 20);
-        other.write_all(answer.as_bytes()).await.unwrap();
+        other.write_all(reply.as_bytes()).await.unwrap();
         let url = "http://h/c/b?sig=x".parse().unwrap();
         let request = Request { fields: vec![("Range", "bytes=0-1".into())], ..Request::default() };
         let response = exchange(Box::new(mine), &url, &request, Duration::from_secs(30)).await;
@@ -205,9 +205,9 @@ mod tests {
 
     #[tokio::test]
     async fn bodies_end_with_their_length() {
-        let answer =
+        let reply =
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-A: b\r\n\r\nabcdef";
-        let mut response = send(answer).await.unwrap();
+        let mut response = send(reply).await.unwrap();
         assert_eq!((response.status, response.length, response.field("x-a")), (200, Some(3), Some("b")));
         assert_eq!(response.next().await.unwrap().unwrap(), "abc");
         assert!(response.next().await.unwrap().is_none());

@@ -89,7 +89,7 @@ impl State {
                 return Ok(grant);
             }
             let challenged = context.version >= ApiVersion::V2020_12_06;
-            return Err(refuse(match service {
+            return Err(rejection(match service {
                 _ if challenged => ErrorCode::NoAuthenticationInformation,
                 // Do not reveal whether a private container exists.
                 Service::Blob => ErrorCode::ResourceNotFound,
@@ -146,7 +146,11 @@ impl State {
         let bad = |why: &dyn std::fmt::Display| {
             tracing::debug!(request_id = %context.request_id, %why, "a bearer token was rejected");
             let challenged = context.version >= ApiVersion::V2020_12_06;
-            refuse(if challenged { ErrorCode::InvalidBearerToken } else { ErrorCode::AuthenticationFailed })
+            rejection(if challenged {
+                ErrorCode::InvalidBearerToken
+            } else {
+                ErrorCode::AuthenticationFailed
+            })
         };
         let oauth = self
             .oauth
@@ -154,7 +158,7 @@ impl State {
             .ok_or_else(|| bad(&"no issuer is trusted; configure one with --oauth-issuer"))?;
         let is_safe = oauth.allows_http() || self.scheme(head, *peer) == "https";
         if !is_safe || context.version < ApiVersion::V2017_11_09 {
-            return Err(refuse(ErrorCode::AuthenticationFailed));
+            return Err(rejection(ErrorCode::AuthenticationFailed));
         }
         let verified = oauth.verify(token, service, address.account, context.now).await;
         let roles = verified.map_err(|why| match why.detail() {
@@ -185,9 +189,9 @@ impl State {
     pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Arc<Entry>, Failure> {
         let Arrival { head, address, peer } = arrival;
         let entry =
-            self.directory.find(address.account).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))?;
+            self.directory.find(address.account).ok_or_else(|| rejection(ErrorCode::AuthenticationFailed))?;
         if entry.https_only && self.scheme(head, *peer) != "https" {
-            return Err(refuse(ErrorCode::AccountRequiresHttps));
+            return Err(rejection(ErrorCode::AccountRequiresHttps));
         }
         Ok(entry)
     }
@@ -217,6 +221,6 @@ impl State {
     }
 }
 
-pub(crate) fn refuse(code: ErrorCode) -> Failure {
+pub(crate) fn rejection(code: ErrorCode) -> Failure {
     Failure::from(code).found_in(Origin::FrontEnd)
 }

@@ -249,17 +249,17 @@ impl Endpoint {
         peer: Peer,
         time: Duration,
     ) {
-        let answered = note.answered(response, time);
-        self.state.metrics.count(&answered);
-        if self.state.metrics.is_wasteful(&answered) {
+        let completed = note.completed(response, time);
+        self.state.metrics.count(&completed);
+        if self.state.metrics.is_wasteful(&completed) {
             log::warn(note, head, context);
         }
-        if self.state.metrics.slow().wants(&answered) {
+        if self.state.metrics.slow().wants(&completed) {
             self.state.metrics.slow().note(
                 &self.state.home(&context.account),
                 head.target,
                 context.now,
-                &answered,
+                &completed,
             );
         }
         if self.state.config.log_requests {
@@ -309,7 +309,7 @@ impl Handler for Endpoint {
         self.process(&head, peer, body).await
     }
 
-    fn refuse(&self, failure: &Failure, peer: Peer) -> Response {
+    fn rejection(&self, failure: &Failure, peer: Peer) -> Response {
         let head = Head { method: "-", target: "-", fields: &[] };
         let context = self.state.context();
         let response = reject(self.service, &context, None, failure);

@@ -11,7 +11,7 @@ use lazuli_protocol::{Address, Head, Response};
 use lazuli_protocol::{queue, table};
 
 use crate::clock::Stopwatch;
-use crate::metrics::Answered;
+use crate::metrics::CompletedRequest;
 
 /// The header that requests an explanation of the query plan.
 const EXPLAIN: &str = "x-lazuli-explain";
@@ -57,8 +57,8 @@ impl Note {
     }
 
     /// All that is counted.
-    pub fn answered(&self, response: &Response, time: Duration) -> Answered {
-        Answered {
+    pub fn completed(&self, response: &Response, time: Duration) -> CompletedRequest {
+        CompletedRequest {
             kind: self.kind,
             error: response.error,
             effort: self.effort,

@@ -11,7 +11,7 @@ use lazuli_protocol::{Address, ApiVersion};
 use lazuli_service::{Grant, Part, RangeEnds, Scope};
 
 use super::Arrival;
-use super::admit::refuse;
+use super::admit::rejection;
 use crate::state::State;
 
 impl State {
@@ -35,24 +35,24 @@ impl State {
         let permissions = terms.permissions.and(rights);
         // Some operations need no permission in particular, but none is for a token that has none.
         if matches!(kind, Kind::UserDelegation(_)) && permissions.is_empty() {
-            return Err(refuse(ErrorCode::AuthorizationPermissionMismatch));
+            return Err(rejection(ErrorCode::AuthorizationPermissionMismatch));
         }
         let scope = match (kind, container) {
             (Kind::Account, _) if !token.ss.contains(service.sas_letter()) => {
-                return Err(refuse(ErrorCode::AuthorizationServiceMismatch));
+                return Err(rejection(ErrorCode::AuthorizationServiceMismatch));
             }
             (Kind::Account, _) => Scope::Account { resources: Permissions::of(&token.srt), permissions },
             (Kind::Service(service) | Kind::UserDelegation(service), Some(name)) => {
                 Scope::Resource { service, name, permissions, part: part(service, token, address)? }
             }
             (Kind::Service(_) | Kind::UserDelegation(_), None) => {
-                return Err(refuse(ErrorCode::AuthenticationFailed));
+                return Err(rejection(ErrorCode::AuthenticationFailed));
             }
         };
         Ok(Grant {
             read_only: address.secondary,
             scope,
-            hides_refusals: version < ApiVersion::V2015_04_05,
+            hides_rejections: version < ApiVersion::V2015_04_05,
             encryption_scope: Some(&*token.ses).filter(|name| !name.is_empty()).map(Into::into),
             ..Grant::everything(&*entry.home)
         })
@@ -66,7 +66,7 @@ impl State {
         home: &str,
         container: Option<&str>,
     ) -> Result<Arc<[SignedIdentifier]>, Failure> {
-        let failed = || refuse(ErrorCode::AuthenticationFailed);
+        let failed = || rejection(ErrorCode::AuthenticationFailed);
         if token.si.is_empty() {
             return Ok(Arc::default());
         }
@@ -118,7 +118,7 @@ fn directory(blob: &str, depth: usize) -> String {
 
 /// The part of the table, queue or container that a service SAS is for.
 fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Part, Failure> {
-    let failed = || refuse(ErrorCode::AuthenticationFailed);
+    let failed = || rejection(ErrorCode::AuthenticationFailed);
     match service {
         Service::Queue => Ok(Part::Whole),
         Service::Table => {

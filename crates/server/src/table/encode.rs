@@ -108,10 +108,10 @@ mod tests {
         let (context, wanted) = (context(), ResponseFormat::fallback(ApiVersion::V2019_02_02));
         for rows in [3, 1000] {
             let room = memory.claim(PAGE_BYTES).unwrap();
-            let answered =
+            let response =
                 response(&context, &wanted, "Table", page(rows), Some(room), &turns).await.unwrap();
             let expected = encode::outcome(&context, &wanted, "Table", &page(rows)).unwrap();
-            assert_eq!((answered.status, answered.body), (expected.status, expected.body));
+            assert_eq!((response.status, response.body), (expected.status, expected.body));
             assert_eq!((memory.has_room(PAGE_BYTES), turns.available_permits()), (true, 1));
         }
     }

@@ -198,7 +198,7 @@ impl Work<'_> {
                 self.execute(operation, note).await
             }
             Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
-            Plan::Refused(failure) => Err(self.table_first(batch.table(), failure).await),
+            Plan::Rejected(failure) => Err(self.table_first(batch.table(), failure).await),
         };
         let ids = [self.state.ids.next(), self.state.ids.next()];
         note.encode(async { batch::encode(context, &batch, outcome.as_ref(), ids) })

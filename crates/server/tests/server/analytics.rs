@@ -22,8 +22,8 @@ fn memory() -> Arc<dyn Engine> {
 
 fn switch(server: &Server, what: &str) {
     let body = format!("<StorageServiceProperties>{what}</StorageServiceProperties>");
-    let answer = server.connect().ask(&Request::put("/?restype=service&comp=properties", &body));
-    assert_eq!(answer.status, 202, "{}", answer.text());
+    let response = server.connect().ask(&Request::put("/?restype=service&comp=properties", &body));
+    assert_eq!(response.status, 202, "{}", response.text());
 }
 
 pub fn logging(read: bool, write: bool, delete: bool) -> String {
@@ -134,9 +134,9 @@ fn metrics(name: &str, include_apis: bool) -> String {
 
 /// The metrics of a table, as `RowKey=TotalRequests/Success/ClientOtherError`, summed up over periods.
 fn figures(server: &Server, table: &str) -> Vec<String> {
-    let answer = server.connect().ask(&Request::get(&format!("/{table}()")));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let response = server.connect().ask(&Request::get(&format!("/{table}()")));
+    assert_eq!(response.status, 200, "{}", response.text());
+    let value: serde_json::Value = serde_json::from_slice(&response.body).unwrap();
     let mut sums = std::collections::BTreeMap::<String, [u64; 3]>::new();
     for row in value["value"].as_array().unwrap() {
         let sum = sums.entry(row["RowKey"].as_str().unwrap().to_owned()).or_default();
@@ -175,8 +175,8 @@ fn requests_are_measured_as_the_properties_say() {
     assert_eq!(listed.text(), "{\"value\":[{\"TableName\":\"Data\"}]}");
     assert_eq!(client.ask(&Request::get("/$MetricsHourSecondaryTransactionsTable()")).status, 404);
     let insert = Request::post(&format!("/{hours}"), "{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}");
-    let answer = client.ask(&insert);
-    assert_eq!((answer.status, answer.code()), (403, "InsufficientAccountPermissions"));
+    let response = client.ask(&insert);
+    assert_eq!((response.status, response.code()), (403, "InsufficientAccountPermissions"));
     let create = Request::post("/Tables", &format!("{{\"TableName\":\"{hours}\"}}"));
     assert_eq!(client.ask(&create).code(), "InvalidResourceName");
 }

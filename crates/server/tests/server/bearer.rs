@@ -15,7 +15,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, HANG, Request, Server};
+use crate::support::{Client, HANG, Request, Server, TestResponse};
 
 pub const ISSUER: &str = "https://login.example.org/tenant/v2.0";
 pub const AUDIENCE: &str = "https://storage.azure.com";
@@ -86,7 +86,7 @@ fn bearing(request: Request, token: &str) -> Request {
     request.unsigned().set("x-ms-version", "2020-12-06").with("Authorization", &format!("Bearer {token}"))
 }
 
-fn ask(server: &Server, request: Request, token: &str) -> Answer {
+fn ask(server: &Server, request: Request, token: &str) -> TestResponse {
     server.connect().ask(&bearing(request, token))
 }
 
@@ -130,10 +130,10 @@ fn roles_allow_operations() {
         (delete(), &contributor, 204),
     ] {
         let told = format!("{} with {token}", request.head().lines().next().unwrap());
-        let answer = ask(&server, request, token);
-        assert_eq!(answer.status, expected, "{told}");
+        let response = ask(&server, request, token);
+        assert_eq!(response.status, expected, "{told}");
         if expected == 403 {
-            assert_eq!(answer.code(), "AuthorizationPermissionMismatch", "{told}");
+            assert_eq!(response.code(), "AuthorizationPermissionMismatch", "{told}");
         }
     }
     let acl = ask(&server, Request::get("/shared?comp=acl"), &contributor);
@@ -172,20 +172,20 @@ fn permissions_are_checked_before_the_body() {
         (Request::put(entity, "{nonsense").with("If-Match", "*"), (400, "InvalidInput")),
     ] {
         let told = request.head().lines().next().unwrap().to_owned();
-        let answer = ask(&server, request.clone(), &nobody);
-        let refused = if told.contains("comp=acl") {
+        let response = ask(&server, request.clone(), &nobody);
+        let rejected = if told.contains("comp=acl") {
             (404, "ResourceNotFound")
         } else {
             (403, "AuthorizationPermissionMismatch")
         };
-        assert_eq!((answer.status, answer.code()), refused, "{told}");
+        assert_eq!((response.status, response.code()), rejected, "{told}");
         // The server does not even ask for the body.
         let mut waiting = server.connect();
         waiting.send(bearing(request.clone(), &nobody).with("Expect", "100-continue").head());
-        assert_eq!(waiting.answer().status, refused.0, "{told}");
+        assert_eq!(waiting.response().status, rejected.0, "{told}");
         assert_eq!(server.connect().ask(&request).status, 400, "with a key: {told}");
-        let answer = ask(&server, request, &contributor);
-        assert_eq!((answer.status, answer.code()), for_contributor, "{told}");
+        let response = ask(&server, request, &contributor);
+        assert_eq!((response.status, response.code()), for_contributor, "{told}");
     }
 }
 
@@ -202,19 +202,19 @@ fn rejections_challenge() {
     let stranger = Issuer::new("key").token(&[READER]);
     assert_eq!(ask(&server, Request::get("/Tables"), &good).status, 200);
     for token in [tampered.as_str(), late.as_str(), stranger.as_str(), "nonsense", "a.b.c"] {
-        let answer = ask(&server, Request::get("/Tables"), token);
-        assert_eq!((answer.status, answer.code()), (401, "InvalidAuthenticationInfo"), "{token}");
-        assert_eq!(answer.field("WWW-Authenticate"), Some(CHALLENGE), "{token}");
-        assert!(answer.text().contains("Please refer to the information in the www-authenticate header."));
+        let response = ask(&server, Request::get("/Tables"), token);
+        assert_eq!((response.status, response.code()), (401, "InvalidAuthenticationInfo"), "{token}");
+        assert_eq!(response.field("WWW-Authenticate"), Some(CHALLENGE), "{token}");
+        assert!(response.text().contains("Please refer to the information in the www-authenticate header."));
         let old = bearing(Request::get("/Tables"), token).set("x-ms-version", "2019-02-02");
-        let answer = server.connect().ask(&old);
-        assert_eq!((answer.status, answer.code()), (403, "AuthenticationFailed"), "{token}");
-        assert_eq!(answer.field("WWW-Authenticate"), None, "{token}");
+        let response = server.connect().ask(&old);
+        assert_eq!((response.status, response.code()), (403, "AuthenticationFailed"), "{token}");
+        assert_eq!(response.field("WWW-Authenticate"), None, "{token}");
     }
     let nothing = Request::get("/Tables").unsigned().set("x-ms-version", "2020-12-06");
-    let answer = server.connect().ask(&nothing);
-    assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
-    assert_eq!(answer.field("WWW-Authenticate"), Some(CHALLENGE));
+    let response = server.connect().ask(&nothing);
+    assert_eq!((response.status, response.code()), (401, "NoAuthenticationInformation"));
+    assert_eq!(response.field("WWW-Authenticate"), Some(CHALLENGE));
     // Valid tokens are accepted from 2017-11-09 on.
     for (version, status) in [("2017-11-09", 200), ("2017-11-08", 403), ("2019-02-02", 200)] {
         let request = bearing(Request::get("/Tables"), &good).set("x-ms-version", version);
@@ -260,7 +260,7 @@ fn rejections_say_which_claim_is_wrong() {
             issuer.sign(&claims)
         );
         client.send(head);
-        let response = client.answer();
+        let response = client.response();
         assert_eq!(response.status, 401, "{}", response.text());
         let element = format!("<AuthenticationErrorDetail>{detail}</AuthenticationErrorDetail>");
         assert!(response.text().contains(&element), "{}", response.text());
@@ -276,8 +276,8 @@ fn tokens_need_https() {
     std::fs::write(&file, jwks(&[&issuer])).unwrap();
     let server = server(Settings { allow_http: false, ..settings(Jwks::File(file)) });
     let token = issuer.token(&[READER]);
-    let answer = ask(&server, Request::get("/Tables"), &token);
-    assert_eq!((answer.status, answer.code()), (403, "AuthenticationFailed"));
+    let response = ask(&server, Request::get("/Tables"), &token);
+    assert_eq!((response.status, response.code()), (403, "AuthenticationFailed"));
     let proxied = Request::get("/Tables").with("X-Forwarded-Proto", "https");
     assert_eq!(ask(&server, proxied, &token).status, 200);
 }
@@ -287,13 +287,13 @@ fn tokens_need_https() {
 fn off_by_default() {
     let server = Server::start();
     let token = Issuer::new("key").token(&[READER]);
-    for (version, refused) in
+    for (version, rejected) in
         [("2020-12-06", (401, "InvalidAuthenticationInfo")), ("2019-02-02", (403, "AuthenticationFailed"))]
     {
         let request = bearing(Request::get("/Tables"), &token).set("x-ms-version", version);
-        let answer = server.connect().ask(&request);
-        assert_eq!((answer.status, answer.code()), refused, "{version}");
-        assert_eq!(answer.field("WWW-Authenticate").is_some(), refused.0 == 401, "{version}");
+        let response = server.connect().ask(&request);
+        assert_eq!((response.status, response.code()), rejected, "{version}");
+        assert_eq!(response.field("WWW-Authenticate").is_some(), rejected.0 == 401, "{version}");
     }
 }
 

@@ -6,7 +6,7 @@ use lazuli_server::Limits;
 use lazuli_server::throttle::{Rate, Rates};
 
 use crate::stuck::Stuck;
-use crate::support::{Answer, Request, Server};
+use crate::support::{Request, Server, TestResponse};
 
 /// Far less than any test requests.
 const LITTLE: Rate = Rate { per_second: 1, burst: 5 };
@@ -16,12 +16,12 @@ fn with_rates(rates: Rates) -> Server {
 }
 
 /// Sends requests until one is rejected: without pauses that always happens, however slow the machine.
-fn ask_until_refused(server: &Server, request: &Request) -> Answer {
+fn ask_until_rejected(server: &Server, request: &Request) -> TestResponse {
     let mut client = server.connect();
     loop {
-        let answer = client.ask(request);
-        if !matches!(answer.status, 200..=299 | 404 | 409) {
-            return answer;
+        let response = client.ask(request);
+        if !matches!(response.status, 200..=299 | 404 | 409) {
+            return response;
         }
     }
 }
@@ -36,10 +36,10 @@ fn a_partition_has_a_rate() {
         Request::point("hot", "r"),
         Request::get("/hot()?$filter=PartitionKey%20eq%20'p'%20and%20Age%20gt%203"),
     ] {
-        let answer = ask_until_refused(&server, &request);
-        assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
-        assert!(answer.text().contains("The server is currently unable to receive requests."));
-        assert_eq!(answer.field("Retry-After"), None, "Azure sends none");
+        let response = ask_until_rejected(&server, &request);
+        assert_eq!((response.status, response.code()), (503, "ServerBusy"));
+        assert!(response.text().contains("The server is currently unable to receive requests."));
+        assert_eq!(response.field("Retry-After"), None, "Azure sends none");
     }
     let cool = Request::get("/hot(PartitionKey='cool',RowKey='r')");
     assert_eq!(server.connect().ask(&cool).status, 404);
@@ -60,8 +60,8 @@ fn a_batch_counts_as_its_entities() {
     let body = format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{parts}--c--\r\n--b--\r\n");
     let batch = Request::post("/$batch", &body).set("Content-Type", "multipart/mixed; boundary=b");
     assert_eq!(server.connect().ask(&batch).status, 202);
-    let answer = ask_until_refused(&server, &batch);
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    let response = ask_until_rejected(&server, &batch);
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
 }
 
 /// An account beyond its rate gets 503 with the limit in the message. Unsigned requests use nothing of the rate.
@@ -73,12 +73,12 @@ fn an_account_has_a_rate() {
         assert_eq!(stranger.ask(&Request::get("/Tables").unsigned()).status, 403);
     }
     assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
-    let answer = ask_until_refused(&server, &Request::get("/Tables"));
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
-    assert!(answer.text().contains("Operations per second is over the account limit."));
-    assert_eq!(answer.field("Server"), Some("Microsoft-HTTPAPI/2.0"));
+    let response = ask_until_rejected(&server, &Request::get("/Tables"));
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
+    assert!(response.text().contains("Operations per second is over the account limit."));
+    assert_eq!(response.field("Server"), Some("Microsoft-HTTPAPI/2.0"));
     let old = Request::get("/Tables").set("x-ms-version", "2015-12-11");
-    assert!(ask_until_refused(&server, &old).text().contains("The server is currently unable"));
+    assert!(ask_until_rejected(&server, &old).text().contains("The server is currently unable"));
 }
 
 /// Pages that are being built have a bound in memory: beyond it queries get 503, and everything else is served.
@@ -97,8 +97,8 @@ fn pages_in_the_making_have_a_bound() {
     first.send_request(&query);
     second.send_request(&query);
     engine.wait_for_scans(2);
-    let answer = server.connect().ask(&query);
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    let response = server.connect().ask(&query);
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
     assert_eq!(server.connect().ask(&Request::point("large", "r")).status, 404);
 }
 
@@ -117,7 +117,7 @@ fn changes_that_outlive_their_requests_have_a_bound() {
         client.send_request(&create(number));
     }
     engine.wait_for_changes(CHANGES_MAX);
-    let answer = server.connect().ask(&create(CHANGES_MAX));
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    let response = server.connect().ask(&create(CHANGES_MAX));
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
     assert_eq!(server.connect().ask(&Request::point("first", "r")).status, 404);
 }

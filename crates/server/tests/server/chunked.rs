@@ -1,6 +1,6 @@
 //! Bodies in chunks, well-formed and otherwise.
 
-use crate::support::{Answer, Client, Request, Server};
+use crate::support::{Client, Request, Server, TestResponse};
 
 fn insert_head(row: &str) -> String {
     let request = Request::insert("chunks", row).without("Content-Length");
@@ -11,9 +11,9 @@ fn body(row: &str) -> String {
     String::from_utf8(Request::insert("chunks", row).body().to_vec()).unwrap()
 }
 
-fn ask(client: &mut Client, row: &str, chunks: &str) -> Answer {
+fn ask(client: &mut Client, row: &str, chunks: &str) -> TestResponse {
     client.send(insert_head(row) + chunks);
-    client.answer()
+    client.response()
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn bodies_may_come_in_chunks() {
         ("extensions", format!("{length:x};a=b;c=\"d\"\r\n{body}\r\n0 ; last\r\n\r\n")),
         ("trailers", format!("{length:x}\r\n{body}\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")),
     ] {
-        let answer = ask(&mut client, "x", &chunks);
-        assert!(matches!(answer.status, 204 | 409), "{what}: {}", answer.head);
-        assert!(!answer.closes(), "{what}");
+        let response = ask(&mut client, "x", &chunks);
+        assert!(matches!(response.status, 204 | 409), "{what}: {}", response.head);
+        assert!(!response.closes(), "{what}");
     }
     // In pieces, and with the next request right behind.
     let next = Request::get("/Tables").head();
@@ -46,7 +46,7 @@ fn bodies_may_come_in_chunks() {
     for at in (1..whole.len()).step_by(5) {
         client.send(&whole[..at]);
         client.send(&whole[at..]);
-        assert_eq!((client.answer().status, client.answer().status), (409, 200), "split at {at}");
+        assert_eq!((client.response().status, client.response().status), (409, 200), "split at {at}");
     }
 }
 
@@ -79,8 +79,8 @@ fn malformed_chunks_are_rejected() {
         ("endless trailers", format!("{length:x}\r\n{body}\r\n0\r\n{}\r\n", "A: b\r\n".repeat(1000))),
     ] {
         let mut client = server.connect();
-        let answer = ask(&mut client, "bad", &chunks);
-        assert_eq!((answer.status, answer.closes()), (400, true), "{what}: {}", answer.head);
+        let response = ask(&mut client, "bad", &chunks);
+        assert_eq!((response.status, response.closes()), (400, true), "{what}: {}", response.head);
         client.assert_closed();
     }
     assert_eq!(server.connect().ask(&Request::point("chunks", "bad")).status, 404);
@@ -96,8 +96,8 @@ fn chunked_bodies_have_a_maximum_length() {
         ("the last of many", format!("3e8\r\n{}\r\n", " ".repeat(1000)).repeat(50) + "1\r\n"),
     ] {
         let mut client = server.connect();
-        let answer = ask(&mut client, "long", &chunks);
-        assert_eq!((answer.status, answer.closes()), (413, true), "{what}");
+        let response = ask(&mut client, "long", &chunks);
+        assert_eq!((response.status, response.closes()), (413, true), "{what}");
         client.assert_closed();
     }
     let mut client = server.connect();
@@ -117,7 +117,7 @@ fn unwanted_chunks_end_the_connection() {
     let mut client = server.connect();
     let request = Request::post("/Tables", "").without("Content-Length").with("Transfer-Encoding", "chunked");
     client.send(request.unsigned().head() + "5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n");
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.closes()), (403, true));
+    let response = client.response();
+    assert_eq!((response.status, response.closes()), (403, true));
     client.assert_closed();
 }

@@ -10,7 +10,7 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use lazuli_server::clock;
 use lazuli_server::config::ConsoleSettings;
 
-use crate::support::{Answer, Client, HANG, Request, Server};
+use crate::support::{Client, HANG, Request, Server, TestResponse};
 
 fn server(is_read_only: bool) -> Server {
     Server::with_config(|config| {
@@ -20,20 +20,20 @@ fn server(is_read_only: bool) -> Server {
     })
 }
 
-fn ask(server: &Server, bytes: impl AsRef<[u8]>) -> Answer {
+fn ask(server: &Server, bytes: impl AsRef<[u8]>) -> TestResponse {
     let stream = TcpStream::connect(server.running().console.unwrap()).unwrap();
     stream.set_read_timeout(Some(HANG)).unwrap();
     let mut client = Client::on(stream);
     client.send(bytes);
-    client.answer()
+    client.response()
 }
 
-fn get(server: &Server, target: &str, fields: &str) -> Answer {
+fn get(server: &Server, target: &str, fields: &str) -> TestResponse {
     ask(server, format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
 }
 
 /// A request of the Table service through the console.
-fn call(server: &Server, request: &Request, target: &str) -> Answer {
+fn call(server: &Server, request: &Request, target: &str) -> TestResponse {
     let signed = format!("/{DEVELOPMENT_ACCOUNT}{target}");
     let request = request.clone().with("x-lazuli-console", "1");
     let mut bytes = request.head_for(&format!("/api/table{signed}"), &signed).into_bytes();

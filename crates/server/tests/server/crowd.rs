@@ -40,8 +40,8 @@ fn connections_have_a_maximum_number() {
     }
     for _ in 0..20 {
         let mut client = server.connect();
-        let answer = client.ask(&Request::get("/Tables"));
-        assert_eq!((answer.status, answer.code(), answer.closes()), (503, "ServerBusy", true));
+        let response = client.ask(&Request::get("/Tables"));
+        assert_eq!((response.status, response.code(), response.closes()), (503, "ServerBusy", true));
         client.assert_closed();
     }
     for guest in &mut guests {

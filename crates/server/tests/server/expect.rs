@@ -10,10 +10,10 @@ fn waiting_insert(table: &str, row: &str) -> Request {
 
 /// Sends only the head; the only response must be the rejection.
 #[track_caller]
-fn check_refused(client: &mut Client, request: &Request, status: u16) {
+fn check_rejected(client: &mut Client, request: &Request, status: u16) {
     client.send(request.head());
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.closes()), (status, true), "{}", answer.head);
+    let response = client.response();
+    assert_eq!((response.status, response.closes()), (status, true), "{}", response.head);
     client.assert_closed();
 }
 
@@ -25,10 +25,10 @@ fn the_client_gets_a_100() {
     for row in ["a", "b", "c"] {
         let request = waiting_insert("expect", row);
         client.send(request.head());
-        let go_on = client.answer();
+        let go_on = client.response();
         assert_eq!((go_on.status, go_on.head.as_str()), (100, GO_ON));
         client.send(request.body());
-        assert_eq!(client.answer().status, 204);
+        assert_eq!(client.response().status, 204);
     }
 }
 
@@ -41,9 +41,9 @@ fn the_client_gets_a_100_with_chunks() {
     let request = Request::post("/Tables", body).without("Content-Length");
     let request = request.with("Transfer-Encoding", "chunked").with("Expect", "100-Continue");
     client.send(request.head());
-    assert_eq!(client.answer().head, GO_ON);
+    assert_eq!(client.response().head, GO_ON);
     client.send(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
-    assert_eq!(client.answer().status, 201);
+    assert_eq!(client.response().status, 201);
 }
 
 /// Errors in the head are reported before the body is read, and no 100 is sent.
@@ -52,16 +52,16 @@ fn rejections_come_before_the_body() {
     let server = Server::start();
     server.create_table("expect");
     let connect = || server.connect();
-    check_refused(&mut connect(), &waiting_insert("expect", "r").unsigned(), 403);
+    check_rejected(&mut connect(), &waiting_insert("expect", "r").unsigned(), 403);
     let other_date = waiting_insert("expect", "r").set("x-ms-date", "Mon, 27 Jun 2022 20:11:08 GMT");
-    check_refused(&mut connect(), &other_date, 403);
-    check_refused(&mut connect(), &waiting_insert("expect", "r").set("x-ms-version", "nonsense"), 400);
+    check_rejected(&mut connect(), &other_date, 403);
+    check_rejected(&mut connect(), &waiting_insert("expect", "r").set("x-ms-version", "nonsense"), 400);
     let verb = Request::new("PROPFIND", "/expect").with("Content-Length", "5").with("Expect", "100-continue");
-    check_refused(&mut connect(), &verb, 400);
+    check_rejected(&mut connect(), &verb, 400);
     let media = waiting_insert("expect", "r").set("Content-Type", "text/html");
-    check_refused(&mut connect(), &media, 415);
+    check_rejected(&mut connect(), &media, 415);
     let large = waiting_insert("expect", "r").set("Content-Length", "99999999");
-    check_refused(&mut connect(), &large, 413);
+    check_rejected(&mut connect(), &large, 413);
 }
 
 /// A rejected client may have sent the body anyway; it is never mistaken for a request.
@@ -71,7 +71,7 @@ fn a_body_sent_after_the_rejection_is_dropped() {
     let mut client = server.connect();
     let request = Request::post("/Tables", "POST /smuggled HTTP/1.1\r\n\r\n").with("Expect", "100-continue");
     client.send(request.clone().unsigned().head());
-    assert_eq!(client.answer().status, 403);
+    assert_eq!(client.response().status, 403);
     client.send(request.body());
     client.assert_closed();
 }
@@ -83,9 +83,9 @@ fn a_body_that_is_there_is_taken() {
     server.create_table("expect");
     let mut client = server.connect();
     client.send(waiting_insert("expect", "eager").bytes());
-    let answer = client.answer();
-    let answer = if answer.status == 100 { client.answer() } else { answer };
-    assert_eq!(answer.status, 204);
+    let response = client.response();
+    let response = if response.status == 100 { client.response() } else { response };
+    assert_eq!(response.status, 204);
     assert_eq!(client.ask(&Request::point("expect", "eager")).status, 200);
 }
 
@@ -104,5 +104,5 @@ fn nothing_to_wait_for() {
 fn other_expectations_are_rejected() {
     let server = Server::start();
     let mut client = server.connect();
-    check_refused(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 417);
+    check_rejected(&mut client, &Request::get("/Tables").with("Expect", "a-pony"), 417);
 }

@@ -1,6 +1,6 @@
 //! `x-lazuli-explain`: how a query was executed.
 
-use crate::support::{Answer, Request, Server};
+use crate::support::{Request, Server, TestResponse};
 
 const PARTITIONS: usize = 4;
 const ROWS: usize = 10;
@@ -23,17 +23,17 @@ fn escaped(filter: &str) -> String {
 }
 
 /// Plan, ranges, rows read, rows returned.
-fn figures(answer: &Answer) -> String {
+fn figures(response: &TestResponse) -> String {
     let names = ["x-lazuli-plan", "x-lazuli-ranges", "x-lazuli-rows-read", "x-lazuli-rows-returned"];
-    names.map(|name| answer.field(name).unwrap_or("-")).join(" ")
+    names.map(|name| response.field(name).unwrap_or("-")).join(" ")
 }
 
 #[track_caller]
 fn check(server: &Server, target: &str, expected: &str) {
-    let answer = server.connect().ask(&Request::get(&escaped(target)).with("x-lazuli-explain", "1"));
-    assert_eq!(figures(&answer), expected, "{target}");
+    let response = server.connect().ask(&Request::get(&escaped(target)).with("x-lazuli-explain", "1"));
+    assert_eq!(figures(&response), expected, "{target}");
     for name in ["x-lazuli-us-plan", "x-lazuli-us-scan", "x-lazuli-us-encode"] {
-        let is_number = answer.field(name).is_some_and(|value| value.parse::<u64>().is_ok());
+        let is_number = response.field(name).is_some_and(|value| value.parse::<u64>().is_ok());
         assert_eq!(is_number, expected != "- - - -", "{target} {name}");
     }
 }
@@ -71,8 +71,8 @@ fn only_queries_are_explained() {
 fn plans_are_explained_on_request_only() {
     let server = server();
     for request in [Request::get("/Data()"), Request::get("/Data()").with("x-lazuli-explain", "0")] {
-        let answer = server.connect().ask(&request);
-        assert!(!answer.head.to_ascii_lowercase().contains("x-lazuli"), "{}", answer.head);
+        let response = server.connect().ask(&request);
+        assert!(!response.head.to_ascii_lowercase().contains("x-lazuli"), "{}", response.head);
     }
 }
 
@@ -86,8 +86,8 @@ fn a_query_in_a_batch() {
     let request = Request::post("/$batch", body)
         .set("Content-Type", "multipart/mixed; boundary=b")
         .with("x-lazuli-explain", "1");
-    let answer = server.connect().ask(&request);
-    assert_eq!((answer.status, figures(&answer).as_str()), (202, "point 1 1 1"), "{}", answer.text());
+    let response = server.connect().ask(&request);
+    assert_eq!((response.status, figures(&response).as_str()), (202, "point 1 1 1"), "{}", response.text());
 }
 
 /// Web pages see the explanation under the same rules as any other header.
@@ -101,6 +101,6 @@ fn web_pages_see_what_the_rules_expose() {
     let set = Request::put("/?restype=service&comp=properties", properties);
     assert_eq!(server.connect().ask(&set).status, 202);
     let request = Request::get("/Data()").with("x-lazuli-explain", "1").with("Origin", "http://a.example");
-    let answer = server.connect().ask(&request);
-    assert_eq!(answer.field("Access-Control-Expose-Headers"), Some("x-lazuli-ranges,x-lazuli-plan"));
+    let response = server.connect().ask(&request);
+    assert_eq!(response.field("Access-Control-Expose-Headers"), Some("x-lazuli-ranges,x-lazuli-plan"));
 }

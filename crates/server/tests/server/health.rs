@@ -11,8 +11,8 @@ use crate::support::{Client, HANG, Request, SHORT, Server};
 fn health(server: &Server) -> (u16, String) {
     let mut client: Client = server.connect();
     client.send("GET /-/health HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    let answer = client.answer();
-    (answer.status, answer.text().trim().to_owned())
+    let response = client.response();
+    (response.status, response.text().trim().to_owned())
 }
 
 /// Health checks waited for the engine for ever.
@@ -33,9 +33,9 @@ fn a_stalled_engine_does_not_hang_health_checks() {
     engine.status.store(true, Ordering::SeqCst);
     assert_eq!(health(&server), (503, "{\"status\":\"stalled\"}".into()));
     for path in ["/healthz", "/readyz"] {
-        let answer = server.ask_admin(path, "");
-        assert_eq!(answer.status, 503);
-        assert!(answer.text().contains("has not responded"), "{}", answer.text());
+        let response = server.ask_admin(path, "");
+        assert_eq!(response.status, 503);
+        assert!(response.text().contains("has not responded"), "{}", response.text());
     }
     let metrics = server.ask_admin("/metrics", "");
     assert_eq!(metrics.status, 200);

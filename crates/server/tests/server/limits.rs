@@ -26,8 +26,8 @@ fn bodies_have_a_maximum_length() {
     server.create_table("bodies");
     let mut client = server.connect();
     assert_eq!(client.ask(&padded("bodies", "a", 100 * KIB)).status, 201);
-    let answer = client.ask(&padded("bodies", "b", 100 * KIB + 1));
-    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+    let response = client.ask(&padded("bodies", "b", 100 * KIB + 1));
+    assert_eq!((response.status, response.code()), (413, "RequestBodyTooLarge"));
     assert_eq!(server.connect().ask(&Request::point("bodies", "b")).status, 404);
 }
 
@@ -39,8 +39,8 @@ fn a_body_is_rejected_by_its_announced_length() {
     for length in ["4294967296", "18446744073709551615", "9999999"] {
         let mut client = server.connect();
         client.send(Request::insert("bodies", "a").set("Content-Length", length).head());
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (413, true), "{length}");
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (413, true), "{length}");
         client.assert_closed();
     }
 }
@@ -53,13 +53,13 @@ fn the_response_to_a_rejected_body_arrives() {
     for bytes in [5 * MIB, 15 * MIB] {
         let mut client = server.connect();
         client.send_request(&padded("bodies", "a", bytes));
-        assert_eq!(client.answer().status, 413, "{bytes}");
+        assert_eq!(client.response().status, 413, "{bytes}");
         client.assert_closed();
     }
     // The same with a wrong signature.
     let mut client = server.connect();
     client.send_request(&padded("bodies", "a", 4 * MIB).unsigned());
-    assert_eq!(client.answer().status, 403);
+    assert_eq!(client.response().status, 403);
     client.assert_closed();
 }
 
@@ -82,10 +82,10 @@ fn check_head(server: &Server, fields: &str, status: u16) {
     let sent = format!("{}{fields}\r\n", head.strip_suffix("\r\n").unwrap());
     // The server may respond and close while the head is still on its way.
     let _ = client.stream.write_all(sent.as_bytes());
-    let answer = client.answer();
-    assert_eq!(answer.status, status, "{}", answer.head);
+    let response = client.response();
+    assert_eq!(response.status, status, "{}", response.head);
     if status == 431 {
-        assert!(answer.closes());
+        assert!(response.closes());
         client.assert_closed();
     }
 }
@@ -108,8 +108,8 @@ fn endless_heads_are_rejected() {
     for start in ["GET /", "GET / HTTP/1.1\r\nX: ", "", "GET / HTTP/1.1\r\n"] {
         let mut client = server.connect();
         let _ = client.stream.write_all(format!("{start}{}", "a: b\r\n".repeat(100 * KIB)).as_bytes());
-        let answer = client.answer();
-        assert!(matches!(answer.status, 431 | 400), "{start}: {}", answer.head);
+        let response = client.response();
+        assert!(matches!(response.status, 431 | 400), "{start}: {}", response.head);
     }
     server.assert_alive();
 }
@@ -127,7 +127,7 @@ fn hold_body(server: &Server) -> (Client, Request) {
     let request = padded("budget", "held", 200 * KIB).with("Expect", "100-continue");
     let mut holder = server.connect();
     holder.send(request.head());
-    assert_eq!(holder.answer().status, 100);
+    assert_eq!(holder.response().status, 100);
     holder.send(&request.body()[..200 * KIB - 1]);
     (holder, request)
 }
@@ -148,9 +148,9 @@ fn bodies_share_a_budget() {
         let rejection = loop {
             let mut client = server.connect();
             let _ = client.stream.write_all(&bytes);
-            let answer = client.answer();
-            if !matches!(answer.status, 201 | 400 | 409) {
-                break answer;
+            let response = client.response();
+            if !matches!(response.status, 201 | 400 | 409) {
+                break response;
             }
         };
         assert_eq!((rejection.status, rejection.code(), rejection.closes()), (503, "ServerBusy", true));
@@ -158,12 +158,12 @@ fn bodies_share_a_budget() {
     // A client that waits for 100 Continue gets the error before it sends anything.
     let mut waiting = server.connect();
     waiting.send(padded("budget", "y", 100 * KIB).with("Expect", "100-continue").head());
-    assert_eq!(waiting.answer().status, 503);
+    assert_eq!(waiting.response().status, 503);
 
     let mut small = server.connect();
     assert_eq!(small.ask(&padded("budget", "small", Limits::BODY_BYTES_FREE)).status, 201);
     holder.send(&held.body()[200 * KIB - 1..]);
-    assert_eq!(holder.answer().status, 201);
+    assert_eq!(holder.response().status, 201);
     assert_eq!(server.connect().ask(&padded("budget", "z", 200 * KIB)).status, 201);
 }
 
@@ -175,7 +175,7 @@ fn announced_bodies_hold_nothing() {
     let mut announced: Vec<_> = (0..10).map(|_| server.connect()).collect();
     for client in &mut announced {
         client.send(padded("budget", "announced", 250 * KIB).with("Expect", "100-continue").head());
-        assert_eq!(client.answer().status, 100);
+        assert_eq!(client.response().status, 100);
     }
     assert_eq!(server.connect().ask(&padded("budget", "real", 250 * KIB)).status, 201);
 }
@@ -200,7 +200,7 @@ fn heads_share_a_budget() {
     let server = Server::with(Limits { bodies_bytes_max: 128 * KIB, ..Limits::default() });
     let head = Request::get("/Tables").with("X-Padding", &"x".repeat(30 * KIB)).head();
     let (first, rest) = head.split_at(20 * KIB);
-    let (sender, answers) = mpsc::channel();
+    let (sender, responses) = mpsc::channel();
     thread::scope(|scope| {
         let mut streams = Vec::new();
         for _ in 0..3 {
@@ -208,13 +208,13 @@ fn heads_share_a_budget() {
             client.send(first);
             streams.push(client.stream.try_clone().unwrap());
             let sender = sender.clone();
-            scope.spawn(move || sender.send(client.answer().status).unwrap());
+            scope.spawn(move || sender.send(client.response().status).unwrap());
         }
-        let mut statuses: Vec<u16> = (0..2).map(|_| answers.recv().unwrap()).collect();
+        let mut statuses: Vec<u16> = (0..2).map(|_| responses.recv().unwrap()).collect();
         assert_eq!(statuses, [503, 503]);
         // Only one is still open for the rest.
         streams.iter_mut().for_each(|stream| drop(stream.write_all(rest.as_bytes())));
-        statuses.push(answers.recv().unwrap());
+        statuses.push(responses.recv().unwrap());
         assert_eq!(statuses, [503, 503, 200]);
     });
 }
@@ -224,26 +224,26 @@ fn heads_share_a_budget() {
 #[test]
 fn responses_share_a_budget() {
     let server = Server::with(Limits { bodies_bytes_max: 4 * MIB, ..Limits::default() });
-    server.create_table("answers");
+    server.create_table("responses");
     let mut client = server.connect();
     // In JSON each of these characters takes six bytes: a response of this length does not fit into the socket buffers.
     let text = "\\u0001".repeat(30_000);
     let properties: String = (0..16).map(|n| format!(",\"P{n}\":\"{text}\"")).collect();
     for row in 0..4 {
         let body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"{properties}}}");
-        let insert = Request::post("/answers", &body).with("Prefer", "return-no-content");
+        let insert = Request::post("/responses", &body).with("Prefer", "return-no-content");
         assert_eq!(client.ask(&insert).status, 204);
     }
-    let all = Request::get("/answers()");
+    let all = Request::get("/responses()");
     let mut holder = server.connect();
     holder.send_request(&all);
     holder.stream.peek(&mut [0]).unwrap();
-    let rejection = client.ask(&Request::get("/answers()?$top=1"));
+    let rejection = client.ask(&Request::get("/responses()?$top=1"));
     assert_eq!((rejection.status, rejection.code()), (503, "ServerBusy"));
-    assert_eq!(client.ask(&Request::get("/answers()?$select=RowKey")).status, 200, "small ones are free");
+    assert_eq!(client.ask(&Request::get("/responses()?$select=RowKey")).status, 200, "small ones are free");
     for _ in 0..2 {
-        let answer = holder.answer();
-        assert!(answer.status == 200 && answer.body.len() > 10 * MIB, "{}", answer.body.len());
+        let response = holder.response();
+        assert!(response.status == 200 && response.body.len() > 10 * MIB, "{}", response.body.len());
         holder.send_request(&all);
     }
 }
@@ -268,7 +268,7 @@ fn the_least_memory_is_enough() {
     chunked.extend_from_slice(b"0\r\n\r\n");
     let mut client = server.connect();
     client.send(chunked);
-    assert_eq!(client.answer().status, 201);
+    assert_eq!(client.response().status, 201);
     assert_eq!(limits.pages_max(), 1);
 }
 
@@ -281,8 +281,8 @@ fn a_body_that_never_fits_into_memory_gets_413() {
     let fits = padded("large", "x", MIB / 2);
     assert_eq!(server.connect().ask(&fits).status, 201);
     let too_large = padded("large", "y", MIB + 1);
-    let answer = server.connect().ask(&too_large);
-    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+    let response = server.connect().ask(&too_large);
+    assert_eq!((response.status, response.code()), (413, "RequestBodyTooLarge"));
     let head = padded("large", "y", 0);
     let head = head.without("Content-Length").with("Transfer-Encoding", "chunked").head();
     let mut client = server.connect();
@@ -292,6 +292,6 @@ fn a_body_that_never_fits_into_memory_gets_413() {
         client.send(chunk);
         client.send(b"\r\n");
     }
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.code()), (413, "RequestBodyTooLarge"));
+    let response = client.response();
+    assert_eq!((response.status, response.code()), (413, "RequestBodyTooLarge"));
 }

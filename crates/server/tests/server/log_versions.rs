@@ -121,9 +121,9 @@ fn the_user_of_a_token_is_logged() {
 fn tables_have_format_1_0_only() {
     let engine: Arc<dyn Engine> = Arc::new(Memory::new(Clock::system()));
     let server = start(&engine, Jwks::Development);
-    let refused = set(&server, Service::Table, "2.0");
-    assert_eq!(refused.status, 400);
-    assert!(refused.text().contains("InvalidXmlDocument"), "{}", refused.text());
+    let rejected = set(&server, Service::Table, "2.0");
+    assert_eq!(rejected.status, 400);
+    assert!(rejected.text().contains("InvalidXmlDocument"), "{}", rejected.text());
     assert_eq!(set(&server, Service::Queue, "3.0").status, 400);
     assert_eq!(set(&server, Service::Queue, "2.0").status, 202);
     let create = send(&server, Service::Queue, Request::new("PUT", "/jobs"));

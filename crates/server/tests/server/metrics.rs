@@ -14,10 +14,10 @@ fn server() -> Server {
 }
 
 fn scrape(server: &Server) -> Exposition {
-    let answer = server.ask_admin("/metrics", "");
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.field("Content-Type"), Some("text/plain; version=0.0.4; charset=utf-8"));
-    Exposition::read(answer.text())
+    let response = server.ask_admin("/metrics", "");
+    assert_eq!(response.status, 200);
+    assert_eq!(response.field("Content-Type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    Exposition::read(response.text())
 }
 
 fn insert(partition: &str, row: &str) -> Request {
@@ -106,8 +106,8 @@ fn hot_partitions_show_their_keys_to_those_who_may_see_them() {
     assert!(open[0].contains("partition=\"#") && !open.concat().contains("cold"), "{open:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     let token = text.split("\"token\":\"").nth(1).unwrap().split('"').next().unwrap();
-    let answer = server.ask_admin("/metrics", &format!("Authorization: Bearer {token}\r\n"));
-    let keys = by_heat(&Exposition::read(answer.text()));
+    let response = server.ask_admin("/metrics", &format!("Authorization: Bearer {token}\r\n"));
+    let keys = by_heat(&Exposition::read(response.text()));
     let labels = "{account=\"devstoreaccount1\",table=\"Data\",partition=\"hot \\\"one\\\"\"}";
     assert_eq!(keys[0], format!("{family}{labels}"));
     assert!(keys[1].contains("partition=\"cold\""), "{keys:?}");
@@ -120,7 +120,7 @@ fn connections_and_bytes_are_counted() {
     let before = scrape(&server);
     let request = Request::get("/Tables");
     let mut client = server.connect();
-    let answer = client.ask(&request);
+    let response = client.ask(&request);
     let sent = "lazuli_sent_bytes_total";
     // The client may have the response before the server has counted it.
     let after = loop {
@@ -131,7 +131,7 @@ fn connections_and_bytes_are_counted() {
     };
     let grown = |name: &str| after.value(name) - before.value(name);
     assert_eq!(grown("lazuli_received_bytes_total"), request.bytes().len() as f64);
-    assert_eq!(grown(sent), (answer.head.len() + answer.body.len()) as f64);
+    assert_eq!(grown(sent), (response.head.len() + response.body.len()) as f64);
     assert_eq!(grown("lazuli_connections_total"), 1.0);
     assert_eq!(grown("lazuli_connections_open"), 1.0);
 }

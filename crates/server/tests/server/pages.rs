@@ -10,8 +10,8 @@ fn finding_8_web_pages_cannot_use_the_development_account() {
     let server = Server::with(lazuli_server::Limits::default());
     let mut client = server.connect();
     let page = |origin: &str| Request::get("/Tables").with("User-Agent", BROWSER).with("Origin", origin);
-    let answer = client.ask(&page("http://evil.example"));
-    assert_eq!((answer.status, answer.code()), (403, "CorsPreflightFailure"));
+    let response = client.ask(&page("http://evil.example"));
+    assert_eq!((response.status, response.code()), (403, "CorsPreflightFailure"));
     let cross_site = Request::get("/Tables").with("Sec-Fetch-Site", "cross-site");
     assert_eq!(client.ask(&cross_site).status, 403);
     let rebound = Request::get("/Tables").with("User-Agent", BROWSER).set("Host", "evil.example:10002");

@@ -4,9 +4,9 @@ use crate::support::{Client, Request, Server};
 
 #[track_caller]
 fn assert_serves(client: &mut Client) {
-    let answer = client.ask(&Request::get("/Tables"));
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.field("Connection"), None, "an HTTP/1.1 connection stays open without a header");
+    let response = client.ask(&Request::get("/Tables"));
+    assert_eq!(response.status, 200);
+    assert_eq!(response.field("Connection"), None, "an HTTP/1.1 connection stays open without a header");
 }
 
 #[test]
@@ -34,11 +34,11 @@ fn rejections_keep_the_connection_if_its_position_is_known() {
     let mut get = Request::get("/Tables").with("Content-Length", &body.len().to_string()).bytes();
     get.extend_from_slice(body.as_bytes());
     client.send(get);
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
     assert_serves(&mut client);
 }
 
-/// Several requests in one packet are answered in their order.
+/// Several requests in one packet get their responses in order.
 #[test]
 fn requests_may_be_pipelined() {
     const COUNT: usize = 50;
@@ -50,12 +50,12 @@ fn requests_may_be_pipelined() {
     let gets: Vec<u8> = rows.iter().flat_map(|row| Request::point("rows", row).bytes()).collect();
     client.send([inserts, gets].concat());
     for row in &rows {
-        assert_eq!(client.answer().status, 204, "{row}");
+        assert_eq!(client.response().status, 204, "{row}");
     }
     for row in &rows {
-        let answer = client.answer();
-        assert_eq!(answer.status, 200, "{row}");
-        assert!(answer.text().contains(&format!("\"RowKey\":\"{row}\"")), "{row}: {}", answer.text());
+        let response = client.response();
+        assert_eq!(response.status, 200, "{row}");
+        assert!(response.text().contains(&format!("\"RowKey\":\"{row}\"")), "{row}: {}", response.text());
     }
     assert_serves(&mut client);
 }
@@ -72,12 +72,12 @@ fn requests_may_arrive_in_any_pieces() {
         assert_eq!(bytes.len(), length);
         client.send(&bytes[..at]);
         client.send(&bytes[at..]);
-        assert_eq!(client.answer().status, 204, "split at {at}");
+        assert_eq!(client.response().status, 204, "split at {at}");
     }
     for byte in Request::insert("pieces", "bytes").bytes() {
         client.send([byte]);
     }
-    assert_eq!(client.answer().status, 204);
+    assert_eq!(client.response().status, 204);
     let page = client.ask(&Request::get("/pieces()?$select=RowKey"));
     assert_eq!(page.text().matches("\"RowKey\"").count(), length);
 }
@@ -92,7 +92,7 @@ fn pieces_may_cross_requests() {
         let mut client = server.connect();
         client.send(&two[..at]);
         client.send(&two[at..]);
-        let statuses = [client.answer().status, client.answer().status];
+        let statuses = [client.response().status, client.response().status];
         assert!(statuses.iter().all(|status| matches!(status, 204 | 409)), "split at {at}: {statuses:?}");
     }
 }
@@ -101,8 +101,8 @@ fn pieces_may_cross_requests() {
 fn old_clients_get_a_response_and_a_close() {
     let server = Server::start();
     let mut client = server.connect();
-    let answer = client.ask(&Request::get("/Tables").version("HTTP/1.0"));
-    assert_eq!((answer.status, answer.closes()), (200, true));
+    let response = client.ask(&Request::get("/Tables").version("HTTP/1.0"));
+    assert_eq!((response.status, response.closes()), (200, true));
     client.assert_closed();
 }
 
@@ -113,8 +113,8 @@ fn old_clients_may_ask_to_stay() {
     let mut client = server.connect();
     let request = Request::get("/Tables").version("HTTP/1.0").with("Connection", "Keep-Alive");
     for _ in 0..3 {
-        let answer = client.ask(&request);
-        assert_eq!((answer.status, answer.field("Connection")), (200, Some("keep-alive")));
+        let response = client.ask(&request);
+        assert_eq!((response.status, response.field("Connection")), (200, Some("keep-alive")));
     }
 }
 
@@ -123,8 +123,8 @@ fn connections_are_closed_when_asked() {
     let server = Server::start();
     for option in ["close", "Close", "foo, close", "keep-alive, close"] {
         let mut client = server.connect();
-        let answer = client.ask(&Request::get("/Tables").with("Connection", option));
-        assert_eq!((answer.status, answer.closes()), (200, true), "{option}");
+        let response = client.ask(&Request::get("/Tables").with("Connection", option));
+        assert_eq!((response.status, response.closes()), (200, true), "{option}");
         client.assert_closed();
     }
 }
@@ -138,7 +138,7 @@ fn nothing_is_served_after_the_last_request() {
     let last = Request::get("/Tables").with("Connection", "close").bytes();
     let late = Request::insert("last", "late").bytes();
     client.send([last, late.repeat(2000)].concat());
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
     client.assert_closed();
     assert_eq!(server.connect().ask(&Request::point("last", "late")).status, 404);
 }

@@ -268,8 +268,8 @@ fn conditions_are_judged_by_the_source() {
     let (plain, _requests) = web("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nETag: \"new\"\r\n\r\nx");
     let destination = Blobs::start(&[&plain.to_string()]);
     let request = from(Request::new("PUT", target("copy")), &format!("http://{plain}/x"));
-    let refused = destination.ask(request.with("x-ms-source-if-match", "\"old\""));
-    assert_eq!(code(&refused), (412, "SourceConditionNotMet"));
+    let rejected = destination.ask(request.with("x-ms-source-if-match", "\"old\""));
+    assert_eq!(code(&rejected), (412, "SourceConditionNotMet"));
 }
 
 #[test]
@@ -348,8 +348,8 @@ fn only_allowed_hosts_are_contacted() {
             format!("http://example.org\\@127.0.0.1:{port}/c/b"),
             format!("http://127.0.0.1:{port}#example.org/c/b"),
         ] {
-            for refused in [destination.copy("x", &url), destination.put_from_url("x", &url)] {
-                assert_eq!(code(&refused), (400, "CannotVerifyCopySource"), "{url}");
+            for rejected in [destination.copy("x", &url), destination.put_from_url("x", &url)] {
+                assert_eq!(code(&rejected), (400, "CannotVerifyCopySource"), "{url}");
             }
         }
     }
@@ -363,8 +363,8 @@ fn nothing_is_fetched_for_a_destination_that_rejects() {
     let destination = Blobs::start(&[&address.to_string()]);
     assert_eq!(destination.put("there", "BlockBlob", "x").status, 201);
     let url = format!("http://{address}/x");
-    let refused = from(Request::new("PUT", target("there")), &url).with("If-None-Match", "*");
-    assert_eq!(code(&destination.ask(refused)), (409, "BlobAlreadyExists"));
+    let rejected = from(Request::new("PUT", target("there")), &url).with("If-None-Match", "*");
+    assert_eq!(code(&destination.ask(rejected)), (409, "BlobAlreadyExists"));
     let nowhere = from(Request::new("PUT", "/devstoreaccount1/none/x"), &url);
     assert_eq!(code(&destination.ask(nowhere)), (404, "ContainerNotFound"));
     assert!(requests.try_recv().is_err(), "nothing was requested");

@@ -8,7 +8,7 @@ use lazuli_protocol::auth::sas::Token;
 use lazuli_protocol::http::query::Query;
 use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
-use crate::support::{Answer, Request, Server};
+use crate::support::{Request, Server, TestResponse};
 
 /// A request.
 struct Asked {
@@ -182,8 +182,8 @@ impl Asked {
 }
 
 /// The content of a response, independent of XML or JSON.
-fn told(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
+fn told(response: &TestResponse) -> (u16, &str) {
+    (response.status, response.code())
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn a_forbidden_caller_learns_nothing_of_what_else_is_wrong() {
     for asked in operations() {
         for caller in callers() {
             let may = caller.may(&asked);
-            let mut note = |is_right: bool, what: &dyn std::fmt::Debug, answer: &Answer| {
+            let mut note = |is_right: bool, what: &dyn std::fmt::Debug, response: &TestResponse| {
                 if !is_right {
                     let (method, path, token) = (asked.method, asked.path, &caller.token);
-                    wrong.push(format!("{method} {path} by {token}: {what:?}: {:?}", told(answer)));
+                    wrong.push(format!("{method} {path} by {token}: {what:?}: {:?}", told(response)));
                 }
             };
             let ask = |request: &Request| server.connect().ask(request);
@@ -213,7 +213,7 @@ fn a_forbidden_caller_learns_nothing_of_what_else_is_wrong() {
             if !may && asked.body.is_some() {
                 let mut client = server.connect();
                 client.send(asked.request(&caller, None).head());
-                let unread = client.answer();
+                let unread = client.response();
                 note(told(&unread) == told(&good), &"without its body", &unread);
             }
         }

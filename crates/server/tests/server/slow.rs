@@ -42,8 +42,8 @@ fn a_head_has_a_deadline() {
     for start in ["G", "GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\n", "\r"] {
         let mut client = server.connect();
         client.send(start);
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (408, true), "{start:?}");
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (408, true), "{start:?}");
         client.assert_closed();
     }
 }
@@ -77,8 +77,8 @@ fn a_body_has_a_deadline() {
     let request = Request::insert("slow", "r");
     let mut client = server.connect();
     client.send(request.head());
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.code(), answer.closes()), (408, "RequestTimeout", true));
+    let response = client.response();
+    assert_eq!((response.status, response.code(), response.closes()), (408, "RequestTimeout", true));
     client.assert_closed();
     // The same for chunks, and for the body after the 100.
     for (start, go_on) in [("5\r\n", false), ("5\r\nhel", false), ("0\r\n", false), ("", true)] {
@@ -88,9 +88,9 @@ fn a_body_has_a_deadline() {
         }
         let mut client = server.connect();
         client.send(request.head() + start);
-        let answer = client.answer();
-        let answer = if answer.status == 100 { client.answer() } else { answer };
-        assert_eq!(answer.status, 408, "{start:?}");
+        let response = client.response();
+        let response = if response.status == 100 { client.response() } else { response };
+        assert_eq!(response.status, 408, "{start:?}");
         client.assert_closed();
     }
 }
@@ -114,7 +114,7 @@ fn a_skipped_body_has_a_deadline() {
     let server = Server::with(Limits { body_time_max: SHORT, ..Limits::default() });
     let mut client = server.connect();
     client.send(Request::post("/Tables", "0123456789").unsigned().head());
-    assert_eq!(client.answer().status, 403);
+    assert_eq!(client.response().status, 403);
     client.assert_closed();
 }
 
@@ -137,7 +137,7 @@ fn a_response_must_be_read_in_time() {
         });
         let mut slow = loop {
             let mut client = server.connect();
-            if client.try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200) {
+            if client.try_ask(&Request::get("/Tables")).is_ok_and(|response| response.status == 200) {
                 break client;
             }
         };

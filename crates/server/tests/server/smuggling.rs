@@ -19,8 +19,8 @@ fn check(server: &Server, fields: &str, status: u16) {
 fn check_bytes(server: &Server, request: &str, status: u16) {
     let mut client = server.connect();
     client.send(request.to_owned() + &smuggled());
-    let answer = client.answer();
-    assert_eq!((answer.status, answer.closes()), (status, true), "{request:?}: {}", answer.head);
+    let response = client.response();
+    assert_eq!((response.status, response.closes()), (status, true), "{request:?}: {}", response.head);
     client.assert_closed();
     let tables = server.connect().ask(&Request::get("/Tables"));
     assert!(!tables.text().contains("smuggled"), "{request:?}");

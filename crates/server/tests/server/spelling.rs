@@ -8,11 +8,11 @@ fn lines_may_end_with_lf() {
     let server = Server::start();
     let mut client = server.connect();
     client.send(Request::get("/Tables").head().replace("\r\n", "\n"));
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
     // Mixed: only the empty line ends without CR.
     let head = Request::get("/Tables").head();
     client.send(format!("{}\n", head.strip_suffix("\r\n").unwrap()));
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
 }
 
 /// OP: a target may be a whole URL, as proxies send it; its authority then counts.
@@ -24,12 +24,12 @@ fn targets_may_be_absolute() {
     let path = "/devstoreaccount1/Tables";
     let request = Request::get("/Tables").set("Accept", "application/json;odata=fullmetadata");
     client.send(request.head_for(&format!("http://tables.example:8080{path}"), path));
-    let answer = client.answer();
-    assert_eq!(answer.status, 200);
+    let response = client.response();
+    assert_eq!(response.status, 200);
     assert!(
-        answer.text().contains("http://tables.example:8080/devstoreaccount1/$metadata"),
+        response.text().contains("http://tables.example:8080/devstoreaccount1/$metadata"),
         "{}",
-        answer.text()
+        response.text()
     );
 }
 
@@ -64,10 +64,10 @@ fn names_of_fields_keep_their_letter_case() {
     }
     let tables = client.ask(&Request::get("/Tables?$top=0"));
     assert_eq!(tables.status, 200);
-    let refused = client.ask(&Request::get("/Tables").unsigned().set("x-ms-version", "2021-12-02"));
-    assert_eq!(refused.status, 401);
-    has(&refused.head, "WWW-Authenticate");
-    has(&refused.head, "x-ms-error-code");
+    let rejected = client.ask(&Request::get("/Tables").unsigned().set("x-ms-version", "2021-12-02"));
+    assert_eq!(rejected.status, 401);
+    has(&rejected.head, "WWW-Authenticate");
+    has(&rejected.head, "x-ms-error-code");
 }
 
 /// Names of request fields are read in any letter case.
@@ -83,7 +83,7 @@ fn names_of_request_fields_may_have_any_letter_case() {
         _ => line.to_owned(),
     });
     client.send(format!("{}\r\n\r\n{body}", lines.collect::<Vec<_>>().join("\r\n")));
-    assert_eq!(client.answer().status, 201);
+    assert_eq!(client.response().status, 201);
 }
 
 /// Input that is not text gets a response, and the next client is served.
@@ -104,8 +104,8 @@ fn bytes_that_are_not_text_are_rejected() {
     ] {
         let mut client = server.connect();
         client.send(request);
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (400, true), "{what}");
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (400, true), "{what}");
         client.assert_closed();
     }
     server.assert_alive();
@@ -126,9 +126,9 @@ fn strange_escapes_are_rejected() {
         "/Tables?$filter=%FF",
         "/Tables?%FF=%FF",
     ] {
-        let answer = client.ask(&Request::get(target));
-        assert!((200..500).contains(&answer.status), "{target}: {}", answer.head);
-        assert_ne!(answer.status, 201);
+        let response = client.ask(&Request::get(target));
+        assert!((200..500).contains(&response.status), "{target}: {}", response.head);
+        assert_ne!(response.status, 201);
     }
 }
 
@@ -137,8 +137,8 @@ fn unknown_verbs_are_rejected() {
     let server = Server::start();
     let mut client = server.connect();
     for verb in ["TRACE", "LINK", "get", "QUERY", "M-SEARCH", "PROPFIND"] {
-        let answer = client.ask(&Request::new(verb, "/Tables"));
-        assert!(matches!(answer.status, 400 | 405 | 501), "{verb}: {}", answer.head);
+        let response = client.ask(&Request::new(verb, "/Tables"));
+        assert!(matches!(response.status, 400 | 405 | 501), "{verb}: {}", response.head);
     }
     // Targets that are neither path nor URL.
     for (verb, target) in
@@ -146,8 +146,8 @@ fn unknown_verbs_are_rejected() {
     {
         let mut client = server.connect();
         client.send(Request::new(verb, "").head_for(target, target));
-        let answer = client.answer();
-        assert!(matches!(answer.status, 400 | 405 | 501), "{verb} {target}: {}", answer.head);
+        let response = client.response();
+        assert!(matches!(response.status, 400 | 405 | 501), "{verb} {target}: {}", response.head);
     }
 }
 
@@ -182,8 +182,8 @@ fn other_protocols_are_rejected() {
     ] {
         let mut client = server.connect();
         client.send(start);
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (400, true), "{start:?}");
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (400, true), "{start:?}");
         client.assert_closed();
     }
     server.assert_alive();
@@ -192,8 +192,8 @@ fn other_protocols_are_rejected() {
 #[test]
 fn a_request_names_its_host() {
     let server = Server::start();
-    let answer = server.connect().ask(&Request::get("/Tables").without("Host"));
-    assert_eq!((answer.status, answer.code()), (400, "HostInformationNotPresent"));
+    let response = server.connect().ask(&Request::get("/Tables").without("Host"));
+    assert_eq!((response.status, response.code()), (400, "HostInformationNotPresent"));
 }
 
 /// A client that spoke TLS to a plain HTTP port had to wait until the deadline for a head.
@@ -204,8 +204,8 @@ fn what_is_not_a_request_gets_an_immediate_response() {
     for beginning in [&greeting[..], &[0], &[0xff], b" ", b"\t", b"\r\n\x16"] {
         let mut client = server.connect();
         client.send(beginning);
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (400, true), "{beginning:?}: {}", answer.head);
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (400, true), "{beginning:?}: {}", response.head);
         client.assert_closed();
     }
     server.assert_alive();

@@ -11,7 +11,7 @@ fn in_flight(server: &Server) -> (Request, Client, Client) {
     let mut flying = server.connect();
     flying.send(request.head());
     // The 100 shows that the server has begun with the request.
-    assert_eq!(flying.answer().status, 100);
+    assert_eq!(flying.response().status, 100);
     let mut idle = server.connect();
     assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
     (request, flying, idle)
@@ -39,8 +39,8 @@ fn requests_in_flight_are_finished() {
     // New connections are refused while the last request is still in flight.
     while TcpStream::connect(server.address).is_ok() {}
     flying.send(request.body());
-    let answer = flying.answer();
-    assert_eq!((answer.status, answer.closes()), (204, true));
+    let response = flying.response();
+    assert_eq!((response.status, response.closes()), (204, true));
     flying.assert_closed();
     drop(flying);
     server.wait(stop);
@@ -54,7 +54,7 @@ fn nothing_new_is_begun() {
     let stop = server.begin_stop();
     idle.assert_closed();
     flying.send([request.body(), &Request::get("/Tables").bytes().repeat(10)].concat());
-    assert_eq!(flying.answer().status, 204);
+    assert_eq!(flying.response().status, 204);
     flying.assert_closed();
     drop(flying);
     server.wait(stop);
@@ -70,14 +70,14 @@ fn a_head_on_its_way_is_waited_for() {
     // The first of two pipelined requests gets its response only after both have been read: the server then has the
     // partial head.
     late.send(head.clone() + &head[..20]);
-    assert_eq!(late.answer().status, 200);
+    assert_eq!(late.response().status, 200);
     let mut idle = server.connect();
     assert_eq!(idle.ask(&Request::get("/Tables")).status, 200);
     let stop = server.begin_stop();
     idle.assert_closed();
     late.send(&head[20..]);
-    let answer = late.answer();
-    assert_eq!((answer.status, answer.closes()), (200, true));
+    let response = late.response();
+    assert_eq!((response.status, response.closes()), (200, true));
     drop(late);
     server.wait(stop);
 }

@@ -94,16 +94,16 @@ impl Server {
     }
 
     /// The admin listener's response to a bare GET.
-    pub fn ask_admin(&self, target: &str, fields: &str) -> Answer {
+    pub fn ask_admin(&self, target: &str, fields: &str) -> TestResponse {
         self.tell_admin(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
     }
 
     /// The admin listener's response to a head.
-    pub fn tell_admin(&self, head: &str) -> Answer {
+    pub fn tell_admin(&self, head: &str) -> TestResponse {
         let address = self.admin.expect("there is an admin listener").to_string();
         let mut client = Client::on(dial(&address, HANG).unwrap());
         client.send(head);
-        client.answer()
+        client.response()
     }
 
     /// Creates a table.
@@ -137,7 +137,7 @@ impl Server {
 
     /// Does a new connection get a permit?
     pub fn has_a_place(&self) -> bool {
-        self.connect().try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
+        self.connect().try_ask(&Request::get("/Tables")).is_ok_and(|response| response.status == 200)
     }
 }
 
@@ -284,9 +284,9 @@ impl Request {
 
 /// A response.
 #[derive(Debug)]
-pub struct Answer(Response);
+pub struct TestResponse(Response);
 
-impl Answer {
+impl TestResponse {
     pub fn field(&self, name: &str) -> Option<&str> {
         self.0.header(name)
     }
@@ -300,7 +300,7 @@ impl Answer {
     }
 }
 
-impl Deref for Answer {
+impl Deref for TestResponse {
     type Target = Response;
 
     fn deref(&self) -> &Response {
@@ -352,27 +352,27 @@ impl<S: Read + Write> Client<S> {
         self.send(request.bytes());
     }
 
-    pub fn ask(&mut self, request: &Request) -> Answer {
+    pub fn ask(&mut self, request: &Request) -> TestResponse {
         self.send_request(request);
-        self.answer()
+        self.response()
     }
 
     /// The same, for a server that may close the connection instead.
-    pub fn try_ask(&mut self, request: &Request) -> io::Result<Answer> {
+    pub fn try_ask(&mut self, request: &Request) -> io::Result<TestResponse> {
         self.method = request.method;
         self.connection.send(request.bytes())?;
-        self.try_answer()
+        self.try_response()
     }
 
     /// Reads one response, `100 Continue` included.
     #[track_caller]
-    pub fn answer(&mut self) -> Answer {
-        self.try_answer().unwrap()
+    pub fn response(&mut self) -> TestResponse {
+        self.try_response().unwrap()
     }
 
-    pub fn try_answer(&mut self) -> io::Result<Answer> {
+    pub fn try_response(&mut self) -> io::Result<TestResponse> {
         let head = self.connection.read_head(self.method)?;
-        self.connection.complete(head).map(Answer)
+        self.connection.complete(head).map(TestResponse)
     }
 
     /// The server closes the connection in an orderly manner and sends nothing more.

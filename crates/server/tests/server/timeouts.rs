@@ -15,8 +15,8 @@ fn a_change_that_takes_too_long_may_be_made() {
     for (gate, row, found) in [(&engine.before, "lost", 404), (&engine.after, "made", 200)] {
         gate.store(true, Ordering::SeqCst);
         let body = format!("{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}");
-        let answer = server.connect().ask(&Request::post("/late?timeout=1", &body));
-        assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"), "{row}");
+        let response = server.connect().ask(&Request::post("/late?timeout=1", &body));
+        assert_eq!((response.status, response.code()), (500, "OperationTimedOut"), "{row}");
         gate.store(false, Ordering::SeqCst);
         assert_eq!(server.connect().ask(&Request::point("late", row)).status, found, "{row}");
     }
@@ -35,8 +35,8 @@ fn a_batch_that_takes_too_long_may_be_made() {
     );
     let request =
         Request::post("/$batch?timeout=1", &body).set("Content-Type", "multipart/mixed; boundary=b");
-    let answer = server.connect().ask(&request);
-    assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+    let response = server.connect().ask(&request);
+    assert_eq!((response.status, response.code()), (500, "OperationTimedOut"));
     engine.after.store(false, Ordering::SeqCst);
     assert_eq!(server.connect().ask(&Request::point("late", "made")).status, 200);
 }
@@ -48,8 +48,8 @@ fn a_query_that_takes_too_long_is_given_up() {
     let server = Server::over(engine.clone(), |_| ());
     server.create_table("late");
     engine.before.store(true, Ordering::SeqCst);
-    let answer = server.connect().ask(&Request::get("/late()?timeout=1"));
-    assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+    let response = server.connect().ask(&Request::get("/late()?timeout=1"));
+    assert_eq!((response.status, response.code()), (500, "OperationTimedOut"));
 }
 
 /// A timeout that is not a number of seconds is rejected, wherever it appears.
@@ -65,8 +65,8 @@ fn a_time_is_a_number() {
         ("/late()?timeout=-1", 400),
         ("/late(PartitionKey='p',RowKey='r')?timeout=1.5", 400),
     ] {
-        let answer = server.connect().ask(&Request::get(target));
-        assert_eq!(answer.status, status, "{target}");
-        assert_eq!(answer.code() == "InvalidQueryParameterValue", status == 400, "{target}");
+        let response = server.connect().ask(&Request::get(target));
+        assert_eq!(response.status, status, "{target}");
+        assert_eq!(response.code() == "InvalidQueryParameterValue", status == 400, "{target}");
     }
 }

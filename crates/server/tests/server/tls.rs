@@ -90,9 +90,9 @@ fn requests_and_responses_pass() {
         let request = Request::post("/large", &body);
         let request = if row % 2 == 0 { request } else { request.with("Expect", "100-continue") };
         client.send_request(&request);
-        let answer = client.answer();
-        let answer = if answer.status == 100 { client.answer() } else { answer };
-        assert_eq!(answer.status, 201);
+        let response = client.response();
+        let response = if response.status == 100 { client.response() } else { response };
+        assert_eq!(response.status, 201);
     }
     let page = client.ask(&Request::get("/large()"));
     assert_eq!(page.status, 200);
@@ -106,8 +106,8 @@ fn responses_show_the_scheme() {
     let full = Request::get("/Tables").set("Accept", "application/json;odata=fullmetadata");
     let mut client = guarded.connect();
     assert_eq!(client.ask(&Request::post("/Tables", "{\"TableName\":\"seen\"}")).status, 201);
-    let answer = client.ask(&full);
-    assert!(answer.text().contains("\"odata.id\":\"https://127.0.0.1/"), "{}", answer.text());
+    let response = client.ask(&full);
+    assert!(response.text().contains("\"odata.id\":\"https://127.0.0.1/"), "{}", response.text());
 }
 
 /// Makes an account with the key of the development account; it insists on https or not.
@@ -133,8 +133,8 @@ fn an_account_may_insist_on_https() {
     let with_token = Request::get(&format!("/Tables?{}", token.to_query())).to("shop").unsigned();
     let insists = (400, "AccountRequiresHttps".to_owned());
     let told = |server: &Server, request: &Request| {
-        let answer = server.connect().ask(request);
-        (answer.status, answer.code().to_owned())
+        let response = server.connect().ask(request);
+        (response.status, response.code().to_owned())
     };
     let plain = Server::start();
     let proxied = Server::with_config(|config| config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()]);
@@ -167,8 +167,8 @@ fn a_signature_for_https_needs_tls() {
     let request = Request::get(&format!("/Tables?{}", token.to_query())).unsigned();
     let guarded = Guarded::with(Limits::default());
     assert_eq!(guarded.connect().ask(&request).status, 200);
-    let answer = Server::start().connect().ask(&request);
-    assert_eq!((answer.status, answer.code()), (403, "AuthorizationProtocolMismatch"));
+    let response = Server::start().connect().ask(&request);
+    assert_eq!((response.status, response.code()), (403, "AuthorizationProtocolMismatch"));
 }
 
 /// A new certificate is for new connections; those that are open stay. One that cannot be used changes nothing.
@@ -202,7 +202,7 @@ fn a_handshake_has_a_deadline() {
         slow.assert_closed();
     }
     while !guarded.try_connect().is_ok_and(|mut client| {
-        client.try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
+        client.try_ask(&Request::get("/Tables")).is_ok_and(|response| response.status == 200)
     }) {}
 }
 
@@ -212,8 +212,8 @@ fn beyond_the_limit_clients_get_503() {
     let guarded = Guarded::with(Limits { connections_max: 1, ..Limits::default() });
     let mut first = guarded.connect();
     assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
-    let answer = guarded.connect().ask(&Request::get("/Tables"));
-    assert_eq!((answer.status, answer.code()), (503, "ServerBusy"));
+    let response = guarded.connect().ask(&Request::get("/Tables"));
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
     assert_eq!(first.ask(&Request::get("/Tables")).status, 200);
 }
 
@@ -236,8 +236,8 @@ fn garbage_disturbs_nobody() {
 fn plain_http_gets_an_error_that_names_https() {
     let guarded = Guarded::with(Limits::default());
     let mut plain = guarded.server.connect();
-    let answer = plain.ask(&Request::get("/Tables"));
-    assert_eq!((answer.status, answer.code(), answer.closes()), (400, "AccountRequiresHttps", true));
+    let response = plain.ask(&Request::get("/Tables"));
+    assert_eq!((response.status, response.code(), response.closes()), (400, "AccountRequiresHttps", true));
     plain.assert_closed();
 }
 
@@ -256,7 +256,7 @@ fn a_response_must_be_read_in_time() {
     }
     slow.send(Request::get("/large()").bytes().repeat(20));
     while !guarded.try_connect().is_ok_and(|mut client| {
-        client.try_ask(&Request::get("/Tables")).is_ok_and(|answer| answer.status == 200)
+        client.try_ask(&Request::get("/Tables")).is_ok_and(|response| response.status == 200)
     }) {}
 }
 

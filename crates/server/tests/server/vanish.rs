@@ -14,7 +14,7 @@ fn half_closed_clients_get_responses() {
     client.send(Request::get("/Tables").bytes().repeat(3));
     client.finish();
     for _ in 0..3 {
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.response().status, 200);
     }
     client.assert_closed();
 }
@@ -45,8 +45,8 @@ fn half_a_body_does_nothing() {
         client.send(whole.head());
         client.send(&whole.body()[..bytes]);
         client.finish();
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.closes()), (400, true), "{bytes}");
+        let response = client.response();
+        assert_eq!((response.status, response.closes()), (400, true), "{bytes}");
         client.assert_closed();
     }
     let chunked = whole.clone().without("Content-Length").with("Transfer-Encoding", "chunked");
@@ -56,7 +56,7 @@ fn half_a_body_does_nothing() {
         let mut client = server.connect();
         client.send(chunked.head() + &chunks[..bytes]);
         client.finish();
-        assert_eq!(client.answer().status, 400, "{bytes}");
+        assert_eq!(client.response().status, 400, "{bytes}");
     }
     assert_eq!(server.connect().ask(&Request::point("half", "r")).status, 404);
 }

@@ -27,7 +27,7 @@ pub struct Grant {
     /// The resources it may touch, and the operations on them.
     pub scope: Scope,
     /// Missing rights are reported as a missing resource, as before 2015-04-05.
-    pub hides_refusals: bool,
+    pub hides_rejections: bool,
     /// The encryption scope of everything that it writes, if a shared access signature states one.
     pub encryption_scope: Option<Box<str>>,
 }
@@ -123,7 +123,7 @@ impl Grant {
         let home = home.into();
         let account = crate::keyspace::account_of(&home).to_owned();
         let scope = Scope::Everything;
-        Self { account, home, read_only: false, scope, hides_refusals: false, encryption_scope: None }
+        Self { account, home, read_only: false, scope, hides_rejections: false, encryption_scope: None }
     }
 
     /// May the client learn anything about this table, queue or container? `folded` is its name in lower case.
@@ -139,7 +139,7 @@ impl Grant {
     pub fn rejection(&self, code: ErrorCode) -> Failure {
         let hidden =
             matches!(code, ErrorCode::AuthorizationFailure | ErrorCode::AuthorizationPermissionMismatch);
-        let code = if self.hides_refusals && hidden { ErrorCode::ResourceNotFound } else { code };
+        let code = if self.hides_rejections && hidden { ErrorCode::ResourceNotFound } else { code };
         Failure::from(code).found_in(Origin::FrontEnd)
     }
 }

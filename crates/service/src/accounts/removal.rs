@@ -55,9 +55,9 @@ impl Accounts {
                     self.catalog.dropped().announce();
                     return Ok(Removal::Done);
                 }
-                Applied::Refused { reason: Reason::Missing, .. } => return Ok(Removal::Missing),
+                Applied::Rejected { reason: Reason::Missing, .. } => return Ok(Removal::Missing),
                 // Changed in between: another key, or another removal.
-                Applied::Refused { .. } => {}
+                Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())

@@ -77,7 +77,7 @@ impl Blobs {
             let page = match self.0.list_blobs(home, container, list).await {
                 Ok(Outcome::Blobs(page)) => page,
                 // It was deleted meanwhile.
-                Err(Error::Refused(Failure { code: ErrorCode::ContainerNotFound, .. })) | Ok(_) => {
+                Err(Error::Rejected(Failure { code: ErrorCode::ContainerNotFound, .. })) | Ok(_) => {
                     return Ok(());
                 }
                 Err(error) => return Err(error),

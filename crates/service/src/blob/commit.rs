@@ -37,7 +37,7 @@ pub enum Decided<T> {
     /// It is durable.
     Done(T),
     /// A condition on another row than the head was not met.
-    Refused,
+    Rejected,
 }
 
 type Rule<T> = Box<dyn Fn(Option<Head>, u64) -> Result<(Step, T)> + Send + Sync>;
@@ -139,8 +139,8 @@ impl Core {
         let ruled = decide.slot().take();
         match (applied, ruled) {
             (Applied::Done { .. }, Some(Ok(result))) => Ok(Decided::Done(result)),
-            (Applied::Refused { index: 0, reason: Reason::Rejected(_) }, Some(Err(error))) => Err(error),
-            (Applied::Refused { index, .. }, _) if index > 0 => Ok(Decided::Refused),
+            (Applied::Rejected { index: 0, reason: Reason::Rejected(_) }, Some(Err(error))) => Err(error),
+            (Applied::Rejected { index, .. }, _) if index > 0 => Ok(Decided::Rejected),
             (applied, _) => {
                 let what = format!("an engine applied a commit without its rule: {applied:?}");
                 Err(lazuli_engine::Error::Unknown(what).into())
@@ -156,7 +156,7 @@ impl Core {
     ) -> Result<T> {
         match self.decide(at, rule, Vec::new()).await? {
             Decided::Done(result) => Ok(result),
-            Decided::Refused => Err(lazuli_engine::Error::Conflict.into()),
+            Decided::Rejected => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 }

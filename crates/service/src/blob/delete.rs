@@ -70,7 +70,7 @@ impl Core {
                 self.todo.blob(at);
                 Ok(true)
             }
-            Err(Error::Refused(failure)) if failure.code == ErrorCode::BlobNotFound => Ok(false),
+            Err(Error::Rejected(failure)) if failure.code == ErrorCode::BlobNotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -86,7 +86,7 @@ impl Core {
             match self.decide_with_event(at, OperationKind::DeleteBlob, rule, writes).await {
                 Ok(Decided::Done(gone)) => return Ok(gone),
                 // The state that should be kept has changed in the meantime.
-                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -58,7 +58,7 @@ impl Blobs {
         };
         let page = match self.0.list_blobs(home, &ContainerName::logs(), list).await {
             Ok(Outcome::Blobs(page)) => page,
-            Err(Error::Refused(Failure { code: ErrorCode::ContainerNotFound, .. })) | Ok(_) => {
+            Err(Error::Rejected(Failure { code: ErrorCode::ContainerNotFound, .. })) | Ok(_) => {
                 return Ok(LogPage::default());
             }
             Err(error) => return Err(error),

@@ -128,7 +128,7 @@ impl Core {
                 // The state that should be kept has changed in the meantime.
                 Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 // A condition was not met: another change was faster.
-                Ok(Decided::Refused) => break,
+                Ok(Decided::Rejected) => break,
                 Err(error) => return Err(error),
             }
         }
@@ -178,9 +178,9 @@ impl Core {
             let rule = editing(guard.clone(), kind, shelf, change.clone());
             match self.decide_with_event(at, kind, rule, writes).await {
                 Ok(Decided::Done(outcome)) => return Ok(outcome),
-                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict))
+                Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict))
                     if makes_version => {}
-                Ok(Decided::Refused) => break,
+                Ok(Decided::Rejected) => break,
                 Err(error) => return Err(error),
             }
         }

@@ -91,7 +91,7 @@ impl Core {
         writes.extend(version);
         match self.decide(at, rule, writes).await {
             Ok(Decided::Done(written)) => Ok(Attempt::Made(written)),
-            Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {
+            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {
                 Ok(Attempt::NotAfter(self.last_snapshot(at).await?))
             }
             Err(error) => Err(error),

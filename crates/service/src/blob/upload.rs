@@ -105,7 +105,7 @@ impl UploadedContent {
             match outcome {
                 Ok(_) => loose.named(),
                 // Nothing was applied, and nothing will be.
-                Err(Error::Refused(_)) => loose.rejected(),
+                Err(Error::Rejected(_)) => loose.rejected(),
                 Err(Error::Engine(_)) => {}
             }
         }

@@ -73,9 +73,9 @@ impl Catalog {
         ];
         match self.apply(name, writes).await? {
             Applied::Done { .. } => Ok(Restored::Done),
-            Applied::Refused { index: 0, .. } => Ok(Restored::Exists),
-            Applied::Refused { index: 1, .. } => Ok(Restored::Missing),
-            Applied::Refused { .. } => Err(ErrorCode::ServerBusy.into()),
+            Applied::Rejected { index: 0, .. } => Ok(Restored::Exists),
+            Applied::Rejected { index: 1, .. } => Ok(Restored::Missing),
+            Applied::Rejected { .. } => Err(ErrorCode::ServerBusy.into()),
         }
     }
 

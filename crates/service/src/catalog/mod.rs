@@ -178,9 +178,9 @@ impl Catalog {
         ];
         match self.engine.apply(TableId::SYSTEM, &partition, writes).await? {
             Applied::Done { .. } => Ok(Created::Done(record)),
-            Applied::Refused { index: 0, .. } => Ok(Created::Exists),
+            Applied::Rejected { index: 0, .. } => Ok(Created::Exists),
             // The account is being removed. If that fails, a repetition succeeds; if not, the account is gone.
-            Applied::Refused { .. } => Err(ErrorCode::ServerBusy.into()),
+            Applied::Rejected { .. } => Err(ErrorCode::ServerBusy.into()),
         }
     }
 
@@ -230,10 +230,10 @@ impl Catalog {
                     }
                     return Ok(true);
                 }
-                Applied::Refused { reason: Reason::Missing, .. } => return Ok(false),
+                Applied::Rejected { reason: Reason::Missing, .. } => return Ok(false),
                 // Changed in between, or deleted and created again: the request refers to the container that exists
                 // now.
-                Applied::Refused { .. } => {}
+                Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())

@@ -225,10 +225,10 @@ impl Services {
                 self.usage.handled(live.slot, QueueCounts { deleted: 1, ..QueueCounts::default() });
                 Ok(Outcome::MessageDeleted)
             }
-            Applied::Refused { reason: Reason::Missing | Reason::Rejected(_), .. } => {
+            Applied::Rejected { reason: Reason::Missing | Reason::Rejected(_), .. } => {
                 Err(ErrorCode::MessageNotFound.into())
             }
-            Applied::Refused { .. } => Err(lazuli_engine::Error::Conflict.into()),
+            Applied::Rejected { .. } => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 

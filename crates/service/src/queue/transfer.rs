@@ -236,9 +236,9 @@ impl Steps<'_> {
             writes.extend(counts(times, 1));
             match self.queues.apply(self.engine, transfer.to, first, writes).await? {
                 // If the first write is rejected, another process has put the messages.
-                Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
+                Applied::Done { .. } | Applied::Rejected { index: 0, .. } => return Ok(()),
                 // A message of another front end has this time and sequence number.
-                Applied::Refused { .. } => {}
+                Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())
@@ -255,8 +255,8 @@ impl Steps<'_> {
             let writes = std::iter::once(delete).chain(back).collect();
             match self.queues.apply(self.engine, source, now, writes).await? {
                 // If it is rejected, another process has finished the move.
-                Applied::Done { .. } | Applied::Refused { index: 0, .. } => return Ok(()),
-                Applied::Refused { .. } => {}
+                Applied::Done { .. } | Applied::Rejected { index: 0, .. } => return Ok(()),
+                Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())

@@ -38,7 +38,7 @@ impl Services {
     ) -> Result<bool> {
         match self.create_table(home, table).await {
             Ok(_) => {}
-            Err(Error::Refused(failure)) if failure.code == ErrorCode::TableAlreadyExists => {}
+            Err(Error::Rejected(failure)) if failure.code == ErrorCode::TableAlreadyExists => {}
             Err(error) => return Err(error),
         }
         let partition = key(period)?;
@@ -55,7 +55,7 @@ impl Services {
             .collect();
         match self.batch(home, table, writes?).await {
             Ok(_) => Ok(true),
-            Err(Error::Refused(failure)) if has_changed(failure.code) => Ok(false),
+            Err(Error::Rejected(failure)) if has_changed(failure.code) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -66,7 +66,7 @@ impl Services {
         loop {
             let window = KeyRange { start: Bound::Open, end: end.clone() };
             let page = match self.metrics_page(home, table, window).await {
-                Err(Error::Refused(failure)) if failure.code == ErrorCode::TableNotFound => return Ok(()),
+                Err(Error::Rejected(failure)) if failure.code == ErrorCode::TableNotFound => return Ok(()),
                 page => page?,
             };
             let Some(first) = page.rows.first() else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Services {
                 .collect();
             match self.batch(home, table, writes?).await {
                 // Another front end deletes, too.
-                Err(Error::Refused(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
+                Err(Error::Rejected(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
                 done => drop(done?),
             }
         }

@@ -34,7 +34,7 @@ impl Services {
     pub(crate) async fn batch(&self, home: &str, table: &TableName, writes: Vec<Write>) -> Result<Outcome> {
         match self.commit(home, table, &writes).await {
             Ok(written) => Ok(Outcome::Batch(written)),
-            Err(FailedCommit { index, error: Error::Refused(failure) }) => Err(failure.at(index).into()),
+            Err(FailedCommit { index, error: Error::Rejected(failure) }) => Err(failure.at(index).into()),
             Err(FailedCommit { error, .. }) => Err(error),
         }
     }
@@ -65,7 +65,7 @@ impl Services {
                 let outcomes = writes.iter().zip(rows).map(|(write, row)| outcome(write, row, timestamp));
                 outcomes.collect::<Result<_>>().map_err(whole)
             }
-            Applied::Refused { index, reason } => Err(FailedCommit { index, error: rejection(reason) }),
+            Applied::Rejected { index, reason } => Err(FailedCommit { index, error: rejection(reason) }),
         }
     }
 }

@@ -77,8 +77,8 @@ async fn optimistic_concurrency() {
     world.put("b", "first").await.unwrap();
     let first = world.stamp("b").await.etag;
     world.put("b", "a third party's").await.unwrap();
-    let refused = world.put_if("b", "mine", None, if_match(first)).await;
-    assert_eq!(refused, Err(ErrorCode::ConditionNotMet));
+    let rejected = world.put_if("b", "mine", None, if_match(first)).await;
+    assert_eq!(rejected, Err(ErrorCode::ConditionNotMet));
     let second = world.stamp("b").await.etag;
     assert!(world.put_if("b", "mine", None, if_match(second)).await.is_ok());
     // BL-03: without a condition, the last one wins.

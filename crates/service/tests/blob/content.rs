@@ -89,8 +89,8 @@ async fn checksums_of_bodies_and_ranges() {
             (Digested { md5: None, crc64: Some([0; 8]) }, ErrorCode::Crc64Mismatch),
         ] {
             let mut source = Whole::from(bytes_of(4, size));
-            let refused = world.run_with(put(wrong), Supply::Body(&mut source)).await;
-            assert_eq!(refused, Err(expected));
+            let rejected = world.run_with(put(wrong), Supply::Body(&mut source)).await;
+            assert_eq!(rejected, Err(expected));
             assert_eq!(world.stamp("b").await, written.stamp, "nothing was changed");
         }
         let get = GetBlob {
@@ -172,7 +172,7 @@ async fn conditions_are_checked_before_the_body_is_read() {
             request.conditions = crate::world::if_none_match_any()
         });
     let mut source = Pieces { pieces: vec![content], failure: None };
-    let refused = world.run_with(operation, Supply::Body(&mut source)).await;
-    assert_eq!(refused, Err(ErrorCode::BlobAlreadyExists));
+    let rejected = world.run_with(operation, Supply::Body(&mut source)).await;
+    assert_eq!(rejected, Err(ErrorCode::BlobAlreadyExists));
     assert_eq!(source.pieces.len(), 1, "nothing was read");
 }

@@ -193,8 +193,8 @@ async fn operations_that_use_leases() {
     for action in checks {
         assert_eq!(run(action(), None).await, Ok(()), "{:?}", action());
         assert_eq!(run(action(), Some(A)).await, Ok(()), "{:?}", action());
-        let refused = run(action(), Some(B)).await;
-        assert_eq!(refused, Err(ErrorCode::LeaseIdMismatchWithBlobOperation), "{:?}", action());
+        let rejected = run(action(), Some(B)).await;
+        assert_eq!(rejected, Err(ErrorCode::LeaseIdMismatchWithBlobOperation), "{:?}", action());
     }
     world
         .on(
@@ -208,8 +208,8 @@ async fn operations_that_use_leases() {
         .unwrap_err();
     for action in needs {
         assert_eq!(run(action(), None).await, Err(ErrorCode::LeaseIdMissing), "{:?}", action());
-        let refused = run(action(), Some(B)).await;
-        assert_eq!(refused, Err(ErrorCode::LeaseIdMismatchWithBlobOperation), "{:?}", action());
+        let rejected = run(action(), Some(B)).await;
+        assert_eq!(rejected, Err(ErrorCode::LeaseIdMismatchWithBlobOperation), "{:?}", action());
     }
     assert_eq!(world.stage("b", "id", "x").await, Err(ErrorCode::LeaseIdMissing));
     for action in &needs[..5] {

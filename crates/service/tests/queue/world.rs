@@ -100,7 +100,7 @@ impl World {
 
     pub async fn run(&self, operation: Operation) -> Result<Outcome, ErrorCode> {
         self.try_run(operation).await.map_err(|error| match error {
-            Error::Refused(failure) => failure.code,
+            Error::Rejected(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })
     }

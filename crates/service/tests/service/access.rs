@@ -179,7 +179,7 @@ fn tokens_of_tables() {
 /// Before 2015-04-05 missing permissions are reported as a missing resource.
 #[test]
 fn old_versions_hide_rejections() {
-    let hiding = |grant: Grant| Grant { hides_refusals: true, ..grant };
+    let hiding = |grant: Grant| Grant { hides_rejections: true, ..grant };
     let missing = Err(ErrorCode::ResourceNotFound);
     let reader = hiding(of_table("Data", "r", RangeEnds { first: ("q", ""), last: ("", "") }));
     assert_eq!(verdict(&reader, &operation("query", "Data")), Ok(()));
@@ -228,7 +228,7 @@ fn batch(writes: &[(&str, (&str, &str))]) -> Operation {
 /// Each operation of a batch is checked, and the first that is not allowed is named.
 #[test]
 fn batches() {
-    let refused = |grant: &Grant, operation: &Operation| {
+    let rejected = |grant: &Grant, operation: &Operation| {
         authorize(grant, operation).map_err(|Failure { code, index, .. }| (code, index))
     };
     let adder = of_table("Data", "a", RangeEnds { first: ("p", "2"), last: ("p", "5") });
@@ -242,13 +242,13 @@ fn batches() {
             Err((ErrorCode::AuthorizationFailure, Some(2))),
         ),
     ] {
-        assert_eq!(refused(&adder, &batch(writes)), expected, "{writes:?}");
+        assert_eq!(rejected(&adder, &batch(writes)), expected, "{writes:?}");
     }
     let both = batch(&[("insert", ("p", "1")), ("insert or merge", ("p", "2"))]);
-    assert_eq!(refused(&of_account("o", "au"), &both), Ok(()));
-    assert_eq!(refused(&of_account("o", "a"), &both), Err((mismatch, Some(1))));
+    assert_eq!(rejected(&of_account("o", "au"), &both), Ok(()));
+    assert_eq!(rejected(&of_account("o", "a"), &both), Err((mismatch, Some(1))));
     let kind = ErrorCode::AuthorizationResourceTypeMismatch;
-    assert_eq!(refused(&of_account("sc", "au"), &both), Err((kind, Some(0))));
+    assert_eq!(rejected(&of_account("sc", "au"), &both), Err((kind, Some(0))));
 }
 
 /// Recorded: missing permissions are reported by the front end, a wrong range by the operation.
@@ -259,8 +259,8 @@ fn where_rejections_come_from() {
     let secondary = Grant { read_only: true, ..Grant::everything("acct") };
     assert_eq!(verdict(&secondary, &operation("query", "Data")), Ok(()));
     for kind in ["insert", "set properties", "set acl", "delete table"] {
-        let refused = Err(ErrorCode::InsufficientAccountPermissions);
-        assert_eq!(verdict(&secondary, &operation(kind, "Data")), refused, "{kind}");
+        let rejected = Err(ErrorCode::InsufficientAccountPermissions);
+        assert_eq!(verdict(&secondary, &operation(kind, "Data")), rejected, "{kind}");
     }
     assert_eq!(origin("delete"), Origin::FrontEnd);
     assert_eq!(origin("insert"), Origin::Operation);

@@ -88,7 +88,7 @@ impl World {
     ) -> Result<Outcome, ErrorCode> {
         let grant = Grant::everything(account);
         self.service.execute_table_within(&grant, operation, time).await.map_err(|error| match error {
-            Error::Refused(failure) => failure.code,
+            Error::Rejected(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })
     }

@@ -23,7 +23,7 @@ impl World {
     async fn on_queue(&self, operation: Operation) -> Result<Outcome, ErrorCode> {
         let done = self.service.execute_queue(&Grant::everything("acct"), operation).await;
         done.map_err(|error| match error {
-            Error::Refused(failure) => failure.code,
+            Error::Rejected(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })
     }

@@ -248,7 +248,7 @@ impl Layer for Outrun {
         }
         let attempts = self.attempts.fetch_add(1, Ordering::SeqCst);
         assert!(attempts < 10_000, "it would continue forever");
-        Box::pin(std::future::ready(Ok(Applied::Refused { index: 0, reason: Reason::Mismatch })))
+        Box::pin(std::future::ready(Ok(Applied::Rejected { index: 0, reason: Reason::Mismatch })))
     }
 }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::SETTLED_AFTER;
-use crate::network::Answer;
+use crate::network::RequestOutcome;
 use crate::time::pass;
 use crate::world::World;
 
@@ -41,14 +41,14 @@ type Changed = Result<Option<[String; 2]>, ()>;
 async fn add(world: &World, account: &str) -> Changed {
     let keys = [0, 1].map(|_| STANDARD.encode(world.rng.bytes::<KEY_BYTES>()));
     let body = json!({ "keys": keys }).to_string();
-    let answer = world.administer("POST", format!("/accounts/{account}"), body).await;
-    match answer.status() {
+    let outcome = world.administer("POST", format!("/accounts/{account}"), body).await;
+    match outcome.status() {
         200 => Ok(Some(keys)),
         409 => {
             world.trace.fail(format!("account {account} does not exist, and cannot be created"));
             Err(())
         }
-        _ if matches!(answer, Answer::NotSent) => Ok(None),
+        _ if matches!(outcome, RequestOutcome::NotSent) => Ok(None),
         _ => Err(()),
     }
 }
@@ -56,10 +56,10 @@ async fn add(world: &World, account: &str) -> Changed {
 async fn rotate(world: &World, account: &str, keys: &[String; 2]) -> Changed {
     let which = world.rng.below(2) as usize;
     let path = format!("/accounts/{account}/keys/{}", which + 1);
-    let answer = world.administer("POST", path, String::new()).await;
-    match answer.status() {
+    let outcome = world.administer("POST", path, String::new()).await;
+    match outcome.status() {
         200 => {
-            let shown: Option<Value> = serde_json::from_str(&answer.text()).ok();
+            let shown: Option<Value> = serde_json::from_str(&outcome.text()).ok();
             let after = shown.as_ref().and_then(keys_of);
             let is_right = after
                 .as_ref()
@@ -73,17 +73,17 @@ async fn rotate(world: &World, account: &str, keys: &[String; 2]) -> Changed {
             world.trace.fail(format!("account {account} exists, and has no keys to rotate"));
             Err(())
         }
-        _ if matches!(answer, Answer::NotSent) => Ok(Some(keys.clone())),
+        _ if matches!(outcome, RequestOutcome::NotSent) => Ok(Some(keys.clone())),
         _ => Err(()),
     }
 }
 
 async fn remove(world: &World, account: &str, keys: Option<[String; 2]>) -> Changed {
-    let answer = world.administer("DELETE", format!("/accounts/{account}"), String::new()).await;
-    match answer.status() {
+    let outcome = world.administer("DELETE", format!("/accounts/{account}"), String::new()).await;
+    match outcome.status() {
         200 => Ok(None),
         409 => Ok(keys),
-        _ if matches!(answer, Answer::NotSent) => Ok(keys),
+        _ if matches!(outcome, RequestOutcome::NotSent) => Ok(keys),
         _ => Err(()),
     }
 }
@@ -92,9 +92,9 @@ async fn remove(world: &World, account: &str, keys: Option<[String; 2]>) -> Chan
 async fn look_up(world: &World, account: &str) -> Option<[String; 2]> {
     pass(SETTLED_AFTER).await;
     loop {
-        let answer = world.administer("GET", "/accounts".into(), String::new()).await;
-        if answer.status() == 200 {
-            let shown: Value = serde_json::from_str(&answer.text()).unwrap_or_default();
+        let outcome = world.administer("GET", "/accounts".into(), String::new()).await;
+        if outcome.status() == 200 {
+            let shown: Value = serde_json::from_str(&outcome.text()).unwrap_or_default();
             let accounts = shown["accounts"].as_array().cloned().unwrap_or_default();
             return accounts.iter().find(|found| found["name"] == account).and_then(keys_of);
         }

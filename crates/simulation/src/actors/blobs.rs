@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use lazuli_model::Service;
 
 use super::{SETTLED_AFTER, STEADY, request};
-use crate::network::{Answer, Fate, Got};
+use crate::network::{Fate, Got, RequestOutcome};
 use crate::time::pass;
 use crate::world::World;
 
@@ -48,7 +48,7 @@ async fn write_blob(world: &World, client: usize) {
     let target = format!("/{STEADY}/things/b{client}");
     let is_deletion = world.rng.chance(150);
     let number = world.ledger().registers.begin(&name, !is_deletion);
-    let answer = if is_deletion {
+    let outcome = if is_deletion {
         let access = world.steady().await;
         world.send_as(&access, Service::Blob, request("DELETE", target, VERSION)).await
     } else if world.rng.chance(500) {
@@ -59,7 +59,7 @@ async fn write_blob(world: &World, client: usize) {
         put_blocks(world, &target, &content_of(number)).await
     };
     // A blob that does not exist counts as deleted.
-    let fate = if is_deletion && answer.status() == 404 { Fate::Applied } else { answer.fate() };
+    let fate = if is_deletion && outcome.status() == 404 { Fate::Applied } else { outcome.fate() };
     world.ledger().registers.settle(&name, number, fate);
     if fate == Fate::Unknown {
         pass(SETTLED_AFTER).await;
@@ -67,7 +67,7 @@ async fn write_blob(world: &World, client: usize) {
 }
 
 /// Stages the content in up to three blocks, and commits them. Only the commit counts.
-async fn put_blocks(world: &World, target: &str, content: &str) -> Answer {
+async fn put_blocks(world: &World, target: &str, content: &str) -> RequestOutcome {
     let words = content.len() / WORD_BYTES;
     let third = words.div_ceil(3) * WORD_BYTES;
     let mut list = String::from("<?xml version=\"1.0\"?><BlockList>");
@@ -76,24 +76,24 @@ async fn put_blocks(world: &World, target: &str, content: &str) -> Answer {
         let access = world.steady().await;
         let target = format!("{target}?comp=block&blockid={}", id.replace('=', "%3D"));
         let block = request("PUT", target, VERSION).body(part);
-        let answer = world.send_as(&access, Service::Blob, block).await;
-        if answer.fate() != Fate::Applied {
-            if answer.fate() == Fate::Unknown {
+        let outcome = world.send_as(&access, Service::Blob, block).await;
+        if outcome.fate() != Fate::Applied {
+            if outcome.fate() == Fate::Unknown {
                 pass(SETTLED_AFTER).await;
             }
             // Nothing was committed, whether or not the block was stored.
-            return Answer::NotSent;
+            return RequestOutcome::NotSent;
         }
         list.push_str(&format!("<Uncommitted>{id}</Uncommitted>"));
     }
     list.push_str("</BlockList>");
     let access = world.steady().await;
     let commit = request("PUT", format!("{target}?comp=blocklist"), VERSION).body(list);
-    let answer = world.send_as(&access, Service::Blob, commit).await;
-    if answer.status() == 400 {
-        world.trace.fail(format!("staged blocks are gone: {}", answer.text()));
+    let outcome = world.send_as(&access, Service::Blob, commit).await;
+    if outcome.status() == 400 {
+        world.trace.fail(format!("staged blocks are gone: {}", outcome.text()));
     }
-    answer
+    outcome
 }
 
 /// Reads a blob and checks what it shows.
@@ -103,21 +103,23 @@ pub async fn read_blob(world: &World, client: usize) -> Option<()> {
     let access = world.steady().await;
     let failed = world.core.failed_calls();
     let get = request("GET", format!("/{STEADY}/things/b{client}"), VERSION);
-    let answer = world.send_as(&access, Service::Blob, get).await;
-    let checked = match &answer {
-        Answer::Got(Got { status: 200, body, is_broken: false, .. }) => match number_of(body) {
+    let outcome = world.send_as(&access, Service::Blob, get).await;
+    let checked = match &outcome {
+        RequestOutcome::Got(Got { status: 200, body, is_broken: false, .. }) => match number_of(body) {
             Some(number) => world.ledger().registers.check(&name, floor, Some(number)),
             None => Err(format!("{name} is torn: {}", String::from_utf8_lossy(body))),
         },
-        Answer::Got(Got { status: 200, is_broken: true, .. }) if world.core.failed_calls() == failed => {
+        RequestOutcome::Got(Got { status: 200, is_broken: true, .. })
+            if world.core.failed_calls() == failed =>
+        {
             Err(format!("{name} ended early, although no call has failed"))
         }
-        Answer::Got(Got { status: 404, error, .. })
+        RequestOutcome::Got(Got { status: 404, error, .. })
             if *error != Some(lazuli_model::ErrorCode::BlobNotFound) =>
         {
             Err(format!("the container has disappeared: {error:?}"))
         }
-        Answer::Got(Got { status: 404, .. }) => world.ledger().registers.check(&name, floor, None),
+        RequestOutcome::Got(Got { status: 404, .. }) => world.ledger().registers.check(&name, floor, None),
         _ => return None,
     };
     world.expect(checked);

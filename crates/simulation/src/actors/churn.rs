@@ -32,8 +32,8 @@ async fn create(world: &World, access: &Access, name: String) {
     let body = format!("{{\"TableName\":\"{name}\"}}");
     let create = request("POST", format!("/{}/Tables", access.account), "2019-02-02");
     let create = create.with("Prefer", "return-no-content").json(body);
-    let answer = world.send_as(access, Service::Table, create).await;
-    if answer.fate() == Fate::Applied {
+    let outcome = world.send_as(access, Service::Table, create).await;
+    if outcome.fate() == Fate::Applied {
         let checked = world.ledger().accounts.created(access, &name);
         world.expect(checked);
     }
@@ -43,11 +43,11 @@ async fn list(world: &World, access: &Access) {
     let before = world.ledger().accounts.existing(access);
     let list = request("GET", format!("/{}/Tables", access.account), "2019-02-02");
     let list = list.with("Accept", "application/json;odata=nometadata");
-    let answer = world.send_as(access, Service::Table, list).await;
-    if answer.status() != 200 {
+    let outcome = world.send_as(access, Service::Table, list).await;
+    if outcome.status() != 200 {
         return;
     }
-    let text = answer.text();
+    let text = outcome.text();
     let own = format!("t{}c", access.incarnation);
     let shown: Vec<&str> =
         text.split("\"TableName\":\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();

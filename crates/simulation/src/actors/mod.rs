@@ -18,7 +18,7 @@ use lazuli_model::Service;
 use lazuli_probe::Request;
 
 use crate::ledger::Access;
-use crate::network::Answer;
+use crate::network::RequestOutcome;
 use crate::time::pass;
 use crate::world::World;
 
@@ -31,11 +31,11 @@ const ATTEMPTS_MAX: usize = 60;
 
 impl World {
     /// Sends a request with the key of an access, and checks that the key was accepted or rejected correctly.
-    pub async fn send_as(&self, access: &Access, service: Service, request: Request) -> Answer {
-        let answer = self.send(service, &access.account, &access.key, request).await;
-        let checked = self.ledger().accounts.check(access, &answer);
+    pub async fn send_as(&self, access: &Access, service: Service, request: Request) -> RequestOutcome {
+        let outcome = self.send(service, &access.account, &access.key, request).await;
+        let checked = self.ledger().accounts.check(access, &outcome);
         self.expect(checked);
-        answer
+        outcome
     }
 
     /// Access to the steady account, as soon as it exists.

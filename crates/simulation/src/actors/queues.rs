@@ -6,7 +6,7 @@ use lazuli_model::Service;
 
 use super::{STEADY, request};
 use crate::ledger::Hold;
-use crate::network::{Answer, Fate};
+use crate::network::{Fate, RequestOutcome};
 use crate::time::pass;
 use crate::world::World;
 
@@ -28,8 +28,8 @@ async fn put(world: &World) {
     let body = format!("<QueueMessage><MessageText>{text}</MessageText></QueueMessage>");
     let access = world.steady().await;
     let put = request("POST", format!("/{STEADY}/work/messages"), VERSION).body(body);
-    let answer = world.send_as(&access, Service::Queue, put).await;
-    world.ledger().messages.put(&text, answer.fate());
+    let outcome = world.send_as(&access, Service::Queue, put).await;
+    world.ledger().messages.put(&text, outcome.fate());
 }
 
 /// A message in the hands of a consumer.
@@ -61,15 +61,15 @@ async fn get(world: &World, count: u64, seconds: u64) -> Option<Vec<Held>> {
     let access = world.steady().await;
     let target = format!("/{STEADY}/work/messages?numofmessages={count}&visibilitytimeout={seconds}");
     let from = world.time.milliseconds();
-    let answer = world.send_as(&access, Service::Queue, request("GET", target, VERSION)).await;
+    let outcome = world.send_as(&access, Service::Queue, request("GET", target, VERSION)).await;
     let hold = Hold { from, got: world.time.milliseconds(), time: seconds * 1000 };
-    if answer.status() == 404 {
+    if outcome.status() == 404 {
         world.trace.fail("the queue has disappeared".into());
     }
-    if answer.status() != 200 {
+    if outcome.status() != 200 {
         return None;
     }
-    let held: Vec<Held> = messages(&answer, hold);
+    let held: Vec<Held> = messages(&outcome, hold);
     for message in &held {
         let checked = world.ledger().messages.received(&message.text, hold);
         world.expect(checked);
@@ -77,8 +77,8 @@ async fn get(world: &World, count: u64, seconds: u64) -> Option<Vec<Held>> {
     Some(held)
 }
 
-fn messages(answer: &Answer, hold: Hold) -> Vec<Held> {
-    let text = answer.text();
+fn messages(outcome: &RequestOutcome, hold: Hold) -> Vec<Held> {
+    let text = outcome.text();
     let all = text.split("<QueueMessage>").skip(1);
     all.filter_map(|part| {
         let field = |name: &str| {
@@ -100,12 +100,12 @@ async fn delete(world: &World, message: &Held) {
     let access = world.steady().await;
     let receipt = message.receipt.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
     let target = format!("/{STEADY}/work/messages/{}?popreceipt={receipt}", message.id);
-    let answer = world.send_as(&access, Service::Queue, request("DELETE", target, VERSION)).await;
-    let is_denied = answer.status() == 403;
-    let fate = if is_denied { Fate::Unknown } else { answer.fate() };
+    let outcome = world.send_as(&access, Service::Queue, request("DELETE", target, VERSION)).await;
+    let is_denied = outcome.status() == 403;
+    let fate = if is_denied { Fate::Unknown } else { outcome.fate() };
     let now = world.time.milliseconds();
     // 503 promises nothing: the holder may try again.
-    if answer.status() == 503 || matches!(answer, Answer::NotSent) {
+    if outcome.status() == 503 || matches!(outcome, RequestOutcome::NotSent) {
         return;
     }
     let checked = world.ledger().messages.deleted(&message.text, message.hold, fate, now);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lazuli_model::Service;
 
 use super::{SETTLED_AFTER, request};
-use crate::network::{Answer, Fate};
+use crate::network::{Fate, RequestOutcome};
 use crate::time::pass;
 use crate::world::World;
 
@@ -40,8 +40,8 @@ async fn write_pair(world: &World, client: usize) {
     let access = world.steady().await;
     let batch = request("POST", format!("/{}/$batch", access.account), VERSION);
     let batch = batch.with("Content-Type", BOUNDARY).body(batch_body(&access.account, client, number));
-    let answer = world.send_as(&access, Service::Table, batch).await;
-    let fate = batch_fate(&answer);
+    let outcome = world.send_as(&access, Service::Table, batch).await;
+    let fate = batch_fate(&outcome);
     world.ledger().registers.settle(&name, number, fate);
     if fate == Fate::Unknown {
         pass(SETTLED_AFTER).await;
@@ -64,12 +64,12 @@ fn batch_body(account: &str, client: usize, number: u64) -> String {
 }
 
 /// A transaction that failed is a response within a response.
-fn batch_fate(answer: &Answer) -> Fate {
-    let outer = answer.fate();
+fn batch_fate(outcome: &RequestOutcome) -> Fate {
+    let outer = outcome.fate();
     if outer != Fate::Applied {
         return outer;
     }
-    let text = answer.text();
+    let text = outcome.text();
     let mut inner = text.split("HTTP/1.1 ").skip(1).map(|rest| rest.get(..3).unwrap_or_default());
     match inner.find(|status| !status.starts_with('2')) {
         None => Fate::Applied,
@@ -85,14 +85,14 @@ pub async fn read_pair(world: &World, client: usize) -> Option<()> {
     let access = world.steady().await;
     let target = format!("/{}/Rows()?$filter=PartitionKey%20eq%20'p{client}'", access.account);
     let query = request("GET", target, VERSION).with("Accept", "application/json;odata=nometadata");
-    let answer = world.send_as(&access, Service::Table, query).await;
-    if answer.status() == 404 {
+    let outcome = world.send_as(&access, Service::Table, query).await;
+    if outcome.status() == 404 {
         world.trace.fail("the table Rows has disappeared".into());
     }
-    if answer.status() != 200 {
+    if outcome.status() != 200 {
         return None;
     }
-    let text = answer.text();
+    let text = outcome.text();
     let numbers: Vec<u64> = text
         .split("\"Number\":")
         .skip(1)

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Checked;
-use crate::network::{Answer, Got};
+use crate::network::{Got, RequestOutcome};
 
 /// An account.
 #[derive(Clone, Debug, Default)]
@@ -117,8 +117,8 @@ impl Accounts {
     }
 
     /// Checks that a response accepts the keys that it must accept, and no others.
-    pub fn check(&self, access: &Access, answer: &Answer) -> Checked {
-        let Answer::Got(Got { status, .. }) = answer else { return Ok(()) };
+    pub fn check(&self, access: &Access, outcome: &RequestOutcome) -> Checked {
+        let RequestOutcome::Got(Got { status, .. }) = outcome else { return Ok(()) };
         if access.is_dead && (*status < 400 || matches!(status, 409 | 412)) {
             return Err(format!("account {} accepts a key that was replaced: {status}", access.account));
         }

@@ -19,7 +19,7 @@ fn replace(row: &str, version: Version) -> Write {
 async fn put(store: &Store, row: &str) -> Version {
     match set(store, row, "value").await.unwrap() {
         Applied::Done { version, .. } => version,
-        refused @ Applied::Refused { .. } => panic!("{refused:?}"),
+        rejected @ Applied::Rejected { .. } => panic!("{rejected:?}"),
     }
 }
 
@@ -39,17 +39,17 @@ async fn commits_that_cannot_succeed_do_not_wait_for_the_disk() {
     let (store, switch) = open(dir.path());
     let (old, other) = (put(&store, "a").await, put(&store, "b").await);
     let new = put(&store, "a").await;
-    let refused = |index, reason| Some(Applied::Refused { index, reason });
+    let rejected = |index, reason| Some(Applied::Rejected { index, reason });
     {
         // The disk blocks while this is held.
         let _hang = switch.lock().unwrap();
         assert_eq!(at_once(&store, vec![insert("x", "1")]), None);
-        assert_eq!(at_once(&store, vec![replace("a", old)]), refused(0, Reason::Mismatch));
-        assert_eq!(at_once(&store, vec![insert("a", "1")]), refused(0, Reason::Exists));
-        assert_eq!(at_once(&store, vec![replace("c", old)]), refused(0, Reason::Missing));
+        assert_eq!(at_once(&store, vec![replace("a", old)]), rejected(0, Reason::Mismatch));
+        assert_eq!(at_once(&store, vec![insert("a", "1")]), rejected(0, Reason::Exists));
+        assert_eq!(at_once(&store, vec![replace("c", old)]), rejected(0, Reason::Missing));
         // The first write that fails counts.
         let writes = vec![replace("b", other), insert("d", "1"), replace("a", old), replace("c", old)];
-        assert_eq!(at_once(&store, writes), refused(2, Reason::Mismatch));
+        assert_eq!(at_once(&store, writes), rejected(2, Reason::Mismatch));
         // A write that depends on another one of the same commit.
         assert_eq!(at_once(&store, vec![insert("e", "1"), insert("e", "2")]), None);
         // These may succeed, or not: it depends on what the disk does now.
@@ -59,8 +59,8 @@ async fn commits_that_cannot_succeed_do_not_wait_for_the_disk() {
     }
     // Nobody waits for their results, but they are made: one replacement succeeded, the other came too late.
     put(&store, "y").await;
-    assert_eq!(at_once(&store, vec![replace("a", new)]), refused(0, Reason::Mismatch));
-    assert_eq!(at_once(&store, vec![insert("x", "3")]), refused(0, Reason::Exists));
+    assert_eq!(at_once(&store, vec![replace("a", new)]), rejected(0, Reason::Mismatch));
+    assert_eq!(at_once(&store, vec![insert("x", "3")]), rejected(0, Reason::Exists));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -82,7 +82,7 @@ async fn of_many_commits_that_compete_one_wins_and_all_get_a_result() {
     for commit in commits {
         match commit.await.unwrap() {
             Applied::Done { .. } => won += 1,
-            refused => assert_eq!(refused, Applied::Refused { index: 0, reason: Reason::Mismatch }),
+            rejected => assert_eq!(rejected, Applied::Rejected { index: 0, reason: Reason::Mismatch }),
         }
     }
     assert_eq!(won, 1);

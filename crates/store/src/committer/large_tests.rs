@@ -81,7 +81,7 @@ async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
     go_on.send(()).unwrap();
     let mut versions = vec![];
     for commit in commits {
-        let Applied::Done { version, .. } = commit.await.unwrap() else { panic!("refused") };
+        let Applied::Done { version, .. } = commit.await.unwrap() else { panic!("rejected") };
         versions.push(version);
     }
     assert!(versions.is_sorted_by(|a, b| a < b), "in the order in which they came");

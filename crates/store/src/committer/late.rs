@@ -37,8 +37,8 @@ impl Late {
     }
 
     /// Adds a rejection.
-    pub fn add(&mut self, answer: oneshot::Sender<Result<Applied>>, refused: Applied, permit: Permit) {
-        self.waiting.push_back((answer, refused, permit));
+    pub fn add(&mut self, reply: oneshot::Sender<Result<Applied>>, rejected: Applied, permit: Permit) {
+        self.waiting.push_back((reply, rejected, permit));
     }
 
     /// Is none waiting?
@@ -58,10 +58,10 @@ impl Late {
     }
 
     fn send(&mut self, count: usize) {
-        for (answer, refused, permit) in self.waiting.drain(..count.min(self.waiting.len())) {
+        for (reply, rejected, permit) in self.waiting.drain(..count.min(self.waiting.len())) {
             drop(permit);
             // A caller that no longer waits needs no result.
-            let _ = answer.send(Ok(refused));
+            let _ = reply.send(Ok(rejected));
         }
     }
 }
@@ -76,22 +76,22 @@ mod tests {
     #[tokio::test]
     async fn the_first_get_their_results_first_and_none_is_forgotten() {
         let permits = Permits::new();
-        let refused = Applied::Refused { index: 0, reason: Reason::Mismatch };
+        let rejected = Applied::Rejected { index: 0, reason: Reason::Mismatch };
         let mut late = Late::default();
         let mut waiting = Vec::new();
         for _ in 0..LATE_MAX + LATE_SHARE {
-            let (answer, answered) = oneshot::channel();
-            late.add(answer, refused.clone(), permits.take(0).await.unwrap());
-            waiting.push(answered);
+            let (reply, replied) = oneshot::channel();
+            late.add(reply, rejected.clone(), permits.take(0).await.unwrap());
+            waiting.push(replied);
         }
         late.send_some();
         assert_eq!(late.waiting.len(), LATE_MAX - LATE_MAX / LATE_SHARE + LATE_SHARE - 1);
-        let sent = waiting.iter_mut().map_while(|answered| answered.try_recv().ok()).count();
+        let sent = waiting.iter_mut().map_while(|replied| replied.try_recv().ok()).count();
         assert_eq!(sent + late.waiting.len(), waiting.len());
         while !late.is_empty() {
             late.send_some();
         }
         let left = waiting.into_iter().skip(sent);
-        assert!(left.into_iter().all(|mut answered| answered.try_recv() == Ok(Ok(refused.clone()))));
+        assert!(left.into_iter().all(|mut replied| replied.try_recv() == Ok(Ok(rejected.clone()))));
     }
 }

@@ -24,7 +24,7 @@ use crate::commit::{Changed, Commit, Decided};
 use crate::crash_point::{self, Point};
 use crate::error::poisoned;
 use crate::files::{Files, Log};
-use crate::group::{Answer, Group, erase_bytes};
+use crate::group::{Group, PendingReply, erase_bytes};
 use crate::health::Health;
 use crate::limits::{CLOSE_MEMTABLE_BYTES_MAX, IDLE_AFTER, LOG_BATCH_BYTES, STALL_POLL};
 use crate::options::Durability;
@@ -43,7 +43,7 @@ pub enum Job {
         /// The commit.
         commit: Commit,
         /// Who waits for it.
-        answer: oneshot::Sender<Result<Applied>>,
+        reply: oneshot::Sender<Result<Applied>>,
         /// Its permit for the queue.
         permit: Permit,
     },
@@ -52,14 +52,14 @@ pub enum Job {
         /// The rows.
         adoption: Adoption,
         /// Who waits for it.
-        answer: oneshot::Sender<Result<Adopted>>,
+        reply: oneshot::Sender<Result<Adopted>>,
         /// Its permit for the queue.
         permit: Permit,
     },
     /// Give out a table id.
     FreshTable {
         /// Who waits for it.
-        answer: oneshot::Sender<Result<TableId>>,
+        reply: oneshot::Sender<Result<TableId>>,
         /// Its permit for the queue.
         permit: Permit,
     },
@@ -68,7 +68,7 @@ pub enum Job {
         /// Their keys.
         keys: Vec<Bytes>,
         /// Who waits for it.
-        answer: oneshot::Sender<Result<()>>,
+        reply: oneshot::Sender<Result<()>>,
         /// Its permit for the queue.
         permit: Permit,
     },
@@ -103,7 +103,7 @@ pub struct Committer {
 pub struct Carried {
     decided: Decided,
     version: Version,
-    answer: oneshot::Sender<Result<Applied>>,
+    reply: oneshot::Sender<Result<Applied>>,
     permit: Permit,
 }
 
@@ -188,8 +188,8 @@ impl Committer {
             Err(Error::Unknown(why) | Error::Poisoned(why)) => self.health.set_poison(why.clone()),
             Err(other) => self.health.set_poison(other.to_string()),
         }
-        crash_point::pass(Point::BeforeAnswer);
-        group.answer(&result, &mut self.late);
+        crash_point::pass(Point::BeforeReply);
+        group.reply(&result, &mut self.late);
         self.late.send_some();
         if self.files.memtable_bytes() > self.memtable_bytes {
             self.files.write_out();
@@ -200,41 +200,41 @@ impl Committer {
     fn decide_group(&mut self, jobs: &mut VecDeque<Job>) -> Group {
         let mut group = Group::default();
         self.look_at_space();
-        if let Some(Carried { decided, version, answer, permit }) = self.carried.take() {
+        if let Some(Carried { decided, version, reply, permit }) = self.carried.take() {
             let has_space = self.check_space_of(&decided, 0);
             let applied = has_space.map(|()| self.include(&mut group, decided, version));
-            group.promise(Answer::Commit(answer, applied), permit);
+            group.promise(PendingReply::Commit(reply, applied), permit);
         }
         let ticks = self.clock.ticks();
         while group.has_room() && jobs.front().is_some_and(|job| group.fits(job.bytes_min())) {
             let Some(job) = jobs.pop_front() else { break };
             match job {
-                Job::Commit { commit, answer, permit } => {
-                    self.decide_commit(&mut group, commit, answer, permit, ticks);
+                Job::Commit { commit, reply, permit } => {
+                    self.decide_commit(&mut group, commit, reply, permit, ticks);
                     if self.carried.is_some() {
                         break;
                     }
                 }
-                Job::Adopt { adoption, answer, permit } => {
+                Job::Adopt { adoption, reply, permit } => {
                     let adopted = self.adopt(&mut group, adoption, ticks);
-                    group.promise(Answer::Adopted(answer, adopted), permit);
+                    group.promise(PendingReply::Adopted(reply, adopted), permit);
                 }
-                Job::FreshTable { answer, permit } => {
+                Job::FreshTable { reply, permit } => {
                     if let Err(error) = self.check_space(group.bytes + LOG_BATCH_BYTES, true) {
-                        drop((answer.send(Err(error)), permit));
+                        drop((reply.send(Err(error)), permit));
                         continue;
                     }
                     self.state.last_table.0 += 1;
                     group.must_sync = true;
-                    group.promise(Answer::Table(answer, self.state.last_table), permit);
+                    group.promise(PendingReply::Table(reply, self.state.last_table), permit);
                 }
-                Job::Erase { keys, answer, permit } => {
+                Job::Erase { keys, reply, permit } => {
                     if let Err(error) = self.check_space(group.bytes + erase_bytes(&keys), true) {
-                        drop((answer.send(Err(error)), permit));
+                        drop((reply.send(Err(error)), permit));
                         continue;
                     }
                     group.erase(keys);
-                    group.promise(Answer::Erased(answer), permit);
+                    group.promise(PendingReply::Erased(reply), permit);
                 }
                 Job::Stop => {}
             }
@@ -247,13 +247,13 @@ impl Committer {
         &mut self,
         group: &mut Group,
         commit: Commit,
-        answer: oneshot::Sender<Result<Applied>>,
+        reply: oneshot::Sender<Result<Applied>>,
         permit: Permit,
         ticks: u64,
     ) {
         // Check before any decision: freeing memory would write a sorted file.
         if let Err(error) = self.check_space(group.bytes, true) {
-            return group.promise(Answer::Commit(answer, Err(error)), permit);
+            return group.promise(PendingReply::Commit(reply, Err(error)), permit);
         }
         let version = rules::next_version(ticks, self.state.last_version);
         let current = |key: &[u8], seen: Option<&Seen>| self.current(key, seen);
@@ -266,16 +266,16 @@ impl Committer {
                 Ok(()) => {
                     self.state.last_version = version;
                     if !group.fits(decided.bytes) {
-                        self.carried = Some(Carried { decided, version, answer, permit });
+                        self.carried = Some(Carried { decided, version, reply, permit });
                         return;
                     }
                     Ok(self.include(group, decided, version))
                 }
             },
-            Ok(Err((index, reason))) => Ok(Applied::Refused { index, reason }),
+            Ok(Err((index, reason))) => Ok(Applied::Rejected { index, reason }),
             Err(error) => Err(error),
         };
-        group.promise(Answer::Commit(answer, applied), permit);
+        group.promise(PendingReply::Commit(reply, applied), permit);
     }
 
     /// Puts a decided commit into a group.
@@ -292,7 +292,7 @@ impl Committer {
         let bytes = adoption.bytes;
         let changes = match adoption.decide(latest, |key| self.current(key, None))? {
             Ok(changes) => changes,
-            Err((index, reason)) => return Ok(Adopted::Refused { index, reason }),
+            Err((index, reason)) => return Ok(Adopted::Rejected { index, reason }),
         };
         self.check_space(group.bytes + bytes, false)?;
         let versions = changes.iter().filter_map(|change| Some(change.state.as_ref()?.1.version));

@@ -177,7 +177,7 @@ async fn rejected_commits_of_a_failed_group_are_not_unknown() {
             (_, Err(Error::Poisoned(_))) => {}
             (n, Err(Error::Unknown(_))) => assert_eq!(n % 2, 0),
             // Rejected before the failure, based on durable state.
-            (n, Ok(Applied::Refused { reason: Reason::Exists, .. })) => assert_eq!(n % 2, 1),
+            (n, Ok(Applied::Rejected { reason: Reason::Exists, .. })) => assert_eq!(n % 2, 1),
             other => panic!("{other:?}"),
         }
     }
@@ -301,8 +301,8 @@ async fn commits_and_what_is_erased_wait_for_the_disk() {
         assert_eq!(store.erase(TABLE).await, Ok(false));
         assert_eq!(*durabilities.lock().unwrap(), [asked, asked, asked]);
         // A commit that is rejected based on durable state writes nothing.
-        let refused = store.apply(TABLE, "p", vec![exists("a")]).await.unwrap();
-        assert!(matches!(refused, Applied::Refused { .. }));
+        let rejected = store.apply(TABLE, "p", vec![exists("a")]).await.unwrap();
+        assert!(matches!(rejected, Applied::Rejected { .. }));
         assert_eq!(durabilities.lock().unwrap().len(), 3);
 
         view.set(store.published()).ok().unwrap();

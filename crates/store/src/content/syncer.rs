@@ -32,7 +32,7 @@ pub struct Syncers {
 }
 
 enum Request {
-    Sync { pack: Arc<Pack>, answer: oneshot::Sender<Result<()>> },
+    Sync { pack: Arc<Pack>, reply: oneshot::Sender<Result<()>> },
     Stop,
 }
 
@@ -46,8 +46,8 @@ impl Syncers {
 
     /// Requests the sync of a pack. May block.
     pub fn ask(&self, lane: Lane, pack: &Arc<Pack>) -> Result<Synced> {
-        let (answer, synced) = oneshot::channel();
-        let request = Request::Sync { pack: Arc::clone(pack), answer };
+        let (reply, synced) = oneshot::channel();
+        let request = Request::Sync { pack: Arc::clone(pack), reply };
         self.queue(lane).send(request).map_err(|_| closed())?;
         Ok(synced)
     }
@@ -88,18 +88,18 @@ fn serve_group(packs: &Packs, queue: &Receiver<Request>) -> bool {
     let mut next = Some(first);
     while let Some(request) = next {
         match request {
-            Request::Sync { pack, answer } => {
-                groups.entry(pack.number).or_insert_with(|| (pack, Vec::new())).1.push(answer);
+            Request::Sync { pack, reply } => {
+                groups.entry(pack.number).or_insert_with(|| (pack, Vec::new())).1.push(reply);
             }
             Request::Stop => is_going_on = false,
         }
         next = queue.try_recv().ok();
     }
-    for (pack, answers) in groups.into_values() {
+    for (pack, replies) in groups.into_values() {
         let outcome = sync(packs, &pack);
-        for answer in answers {
+        for reply in replies {
             // A cancelled upload needs no result.
-            let _ = answer.send(outcome.clone());
+            let _ = reply.send(outcome.clone());
         }
     }
     is_going_on

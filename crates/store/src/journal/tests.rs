@@ -233,8 +233,8 @@ fn a_log_with_a_hole_beyond_all_memory_is_rejected() {
     let mut end = file.as_file();
     end.seek(SeekFrom::Start(far)).unwrap();
     end.write_all(&MAGIC).unwrap();
-    let refused = read(file.path()).unwrap_err();
-    assert!(matches!(&refused, OpenError::Corrupt(why) if why.contains("too long")), "{refused}");
+    let rejected = read(file.path()).unwrap_err();
+    assert!(matches!(&rejected, OpenError::Corrupt(why) if why.contains("too long")), "{rejected}");
 }
 
 /// What the sorted store writes is read completely.

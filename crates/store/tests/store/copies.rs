@@ -113,17 +113,17 @@ async fn a_copy_makes_an_equal_store_whose_versions_continue() {
 async fn an_unfinished_load_is_not_a_store() {
     let root = directory();
     let marks = Marks { last_version: Version(9), last_table: TableId(9) };
-    let is_refused = |path: &std::path::Path| {
+    let is_rejected = |path: &std::path::Path| {
         let opened = Store::open(path, options()).map(drop);
         assert!(matches!(opened, Err(OpenError::Unfinished(_))), "{opened:?}");
         assert!(matches!(Loader::create(path, &options()).map(drop), Err(OpenError::NotEmpty(_))));
     };
     let begun = root.path().join("begun");
     drop(Loader::create(&begun, &options()).unwrap());
-    is_refused(&begun);
+    is_rejected(&begun);
     let sealed = root.path().join("sealed");
     drop(Loader::create(&sealed, &options()).unwrap().seal(marks).unwrap());
-    is_refused(&sealed);
+    is_rejected(&sealed);
 }
 
 /// Existing files are never touched.

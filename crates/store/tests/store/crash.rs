@@ -70,7 +70,7 @@ async fn write(store: &Store, writer: usize) -> Result<(), Error> {
         writes.push(upsert(&format!("n{number}"), &value));
         // The catalog, or its substitute here: written before the rows, so that it is never behind them.
         store.apply(TableId::SYSTEM, &partition, vec![upsert("latest", &value)]).await?;
-        let Applied::Done { .. } = store.apply(TABLE, &partition, writes).await? else { panic!("refused") };
+        let Applied::Done { .. } = store.apply(TABLE, &partition, writes).await? else { panic!("rejected") };
         say(&format!("{writer} {number}"));
         if number % 5 == 0 {
             let table = store.fresh_table().await?;

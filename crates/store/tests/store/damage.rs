@@ -197,8 +197,8 @@ async fn a_damaged_last_batch_is_reported_after_a_kill() {
         write_log(dir.path(), log, &bytes);
         let found = inspect(dir.path(), |_| {}).unwrap();
         assert_eq!(found.findings, 1, "byte {at}: {found:?}");
-        let refused = Store::open(dir.path(), options()).err().map(|error| error.to_string());
-        assert!(refused.is_some_and(|why| why.contains("truncate --size")), "byte {at}");
+        let rejected = Store::open(dir.path(), options()).err().map(|error| error.to_string());
+        assert!(rejected.is_some_and(|why| why.contains("truncate --size")), "byte {at}");
         let mut left = vec![0; bytes.len()];
         fs::File::open(dir.path().join(&log.name)).unwrap().read_exact(&mut left).unwrap();
         assert_eq!(left, bytes, "byte {at}");
@@ -324,8 +324,8 @@ async fn a_log_that_was_cut_after_a_close_is_reported() {
     let path = dir.path().join(&log.name);
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(log.bytes.len() as u64).unwrap();
-    let refused = Store::open(dir.path(), Options::default()).err().map(|error| error.to_string());
-    assert!(refused.as_ref().is_some_and(|why| why.contains("was closed at version")), "{refused:?}");
+    let rejected = Store::open(dir.path(), Options::default()).err().map(|error| error.to_string());
+    assert!(rejected.as_ref().is_some_and(|why| why.contains("was closed at version")), "{rejected:?}");
     assert_eq!(check(dir.path()).await, Checked::Damaged);
 }
 

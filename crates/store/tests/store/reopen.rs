@@ -13,9 +13,9 @@ use crate::support::{TABLE, directory, get, open, open_at, set};
 async fn a_second_opening_is_rejected() {
     let dir = directory();
     let store = open(&dir);
-    let refused = Store::open(dir.path(), Options::default()).err().unwrap();
-    let text = refused.to_string();
-    assert!(matches!(refused, OpenError::InUse { .. }), "{text}");
+    let rejected = Store::open(dir.path(), Options::default()).err().unwrap();
+    let text = rejected.to_string();
+    assert!(matches!(rejected, OpenError::InUse { .. }), "{text}");
     assert!(text.contains(&std::process::id().to_string()), "{text}");
     store.close().await.unwrap();
     let store = open(&dir);

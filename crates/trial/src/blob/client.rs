@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lazuli_model::Service;
 use lazuli_probe::{Request, Response};
 
-use super::record::{Answer, BLOBS, Condition, Operation};
+use super::record::{BLOBS, Condition, Operation, Output};
 use super::soak::content;
 use crate::caller::Caller;
 use crate::linear::{self, Clock, Event, Recorder};
@@ -87,14 +87,14 @@ impl Client {
         let end = self.clock.tick();
         // A 5xx leaves the outcome of the request open.
         let response = response.filter(|response| response.status < 500);
-        let answer = match &response {
-            Some(response) => Some(self.answer(&operation, response)?),
+        let output = match &response {
+            Some(response) => Some(self.output(&operation, response)?),
             None => None,
         };
-        let end = if answer.is_some() { end } else { u64::MAX };
+        let end = if output.is_some() { end } else { u64::MAX };
         // A read without a response proves nothing.
-        if answer.is_some() || !matches!(operation, Operation::Get { .. }) {
-            self.events.push(Event { client: self.number, start, end, operation, answer });
+        if output.is_some() || !matches!(operation, Operation::Get { .. }) {
+            self.events.push(Event { client: self.number, start, end, operation, output });
         }
         Ok(response.is_some())
     }
@@ -136,22 +136,22 @@ impl Client {
         }
     }
 
-    fn answer(&mut self, operation: &Operation, response: &Response) -> Result<Answer, String> {
+    fn output(&mut self, operation: &Operation, response: &Response) -> Result<Output, String> {
         let etag = response.header("ETag").map(str::to_owned);
         match (operation, response.status, etag) {
             (Operation::Get { blob }, 200, Some(etag)) => {
                 let value = value(&response.body)?;
                 self.known.insert(*blob, (value, etag));
-                Ok(Answer::Value(Some(value)))
+                Ok(Output::Value(Some(value)))
             }
-            (Operation::Get { .. }, 404, _) => Ok(Answer::Value(None)),
+            (Operation::Get { .. }, 404, _) => Ok(Output::Value(None)),
             (Operation::Put { blob, value, .. }, 201, Some(etag)) => {
                 self.known.insert(*blob, (*value, etag));
-                Ok(Answer::Applied)
+                Ok(Output::Applied)
             }
             (Operation::Get { .. } | Operation::Put { .. }, 200..300, _) => Err(strange(operation, response)),
-            (_, 200..300, _) => Ok(Answer::Applied),
-            (_, 404 | 409 | 412, _) => Ok(Answer::Rejected),
+            (_, 200..300, _) => Ok(Output::Applied),
+            (_, 404 | 409 | 412, _) => Ok(Output::Rejected),
             _ => Err(strange(operation, response)),
         }
     }

@@ -9,7 +9,7 @@ pub mod soak;
 
 use lazuli_model::Service;
 
-pub use record::{Answer, Operation};
+pub use record::{Operation, Output};
 
 use crate::caller::Caller;
 use crate::linear::{self, Event, HistorySize};
@@ -19,7 +19,7 @@ use crate::subject::Subject;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.
-    pub answered: usize,
+    pub responses: usize,
     /// Operations whose outcome is unknown.
     pub unknown: usize,
     /// Conditional writes that were applied.
@@ -31,7 +31,7 @@ pub struct Seen {
 impl Seen {
     /// Adds what was seen in another history.
     pub fn add(&mut self, other: Seen) {
-        self.answered += other.answered;
+        self.responses += other.responses;
         self.unknown += other.unknown;
         self.conditional += other.conditional;
         self.leases += other.leases;
@@ -69,11 +69,11 @@ async fn create(subject: &impl Subject, container: &str) -> Result<(), String> {
 fn seen(events: &[Event<Operation>]) -> Seen {
     let mut seen = Seen::default();
     for event in events {
-        match (&event.operation, &event.answer) {
+        match (&event.operation, &event.output) {
             (_, None) => seen.unknown += 1,
-            (operation, Some(answer)) => {
-                seen.answered += 1;
-                let is_applied = *answer == Answer::Applied;
+            (operation, Some(output)) => {
+                seen.responses += 1;
+                let is_applied = *output == Output::Applied;
                 seen.conditional += usize::from(is_applied && operation.is_conditional());
                 seen.leases += usize::from(is_applied && matches!(operation, Operation::Acquire { .. }));
             }

@@ -67,7 +67,7 @@ pub enum Operation {
 
 /// What a client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Output {
     /// The value of the blob.
     Value(Option<u32>),
     /// The change was applied.
@@ -180,23 +180,23 @@ fn permits(blob: &Blob, lease: Option<u32>) -> bool {
 
 impl linear::Operation for Operation {
     type State = [Blob; BLOBS];
-    type Answer = Answer;
+    type Output = Output;
 
     fn object(&self) -> usize {
         self.blob()
     }
 
-    fn apply(&self, state: &Self::State) -> (Self::State, Answer) {
+    fn apply(&self, state: &Self::State) -> (Self::State, Output) {
         let blob = state[self.blob()];
         if let Operation::Get { .. } = self {
-            return (*state, Answer::Value(blob.value));
+            return (*state, Output::Value(blob.value));
         }
         match self.change(blob) {
-            None => (*state, Answer::Rejected),
+            None => (*state, Output::Rejected),
             Some(changed) => {
                 let mut next = *state;
                 next[self.blob()] = changed;
-                (next, Answer::Applied)
+                (next, Output::Applied)
             }
         }
     }
@@ -211,16 +211,16 @@ mod tests {
         Operation::Put { blob: 0, value, condition, lease }
     }
 
-    fn in_order(steps: &[(Operation, Answer)]) -> Verdict {
+    fn in_order(steps: &[(Operation, Output)]) -> Verdict {
         let events: Vec<Event<Operation>> = steps
             .iter()
             .enumerate()
-            .map(|(at, (operation, answer))| Event {
+            .map(|(at, (operation, output))| Event {
                 client: 0,
                 start: 2 * at as u64,
                 end: 2 * at as u64 + 1,
                 operation: operation.clone(),
-                answer: Some(answer.clone()),
+                output: Some(output.clone()),
             })
             .collect();
         check(&events)
@@ -229,17 +229,17 @@ mod tests {
     /// BL-02: of two writers with the same ETag, one is rejected.
     #[test]
     fn lost_updates_are_found() {
-        let first = (put(1, Condition::Absent, None), Answer::Applied);
-        let second = (put(2, Condition::Is(1), None), Answer::Applied);
-        let late = |answer| (put(3, Condition::Is(1), None), answer);
-        assert_eq!(in_order(&[first.clone(), second.clone(), late(Answer::Rejected)]), Verdict::Ordered);
-        assert_eq!(in_order(&[first, second, late(Answer::Applied)]), Verdict::Impossible);
+        let first = (put(1, Condition::Absent, None), Output::Applied);
+        let second = (put(2, Condition::Is(1), None), Output::Applied);
+        let late = |output| (put(3, Condition::Is(1), None), output);
+        assert_eq!(in_order(&[first.clone(), second.clone(), late(Output::Rejected)]), Verdict::Ordered);
+        assert_eq!(in_order(&[first, second, late(Output::Applied)]), Verdict::Impossible);
     }
 
     /// The search gave up on histories with many unknown writes to several blobs, since it tried all combinations.
     #[test]
     fn blobs_are_searched_one_by_one() {
-        let event = |start, end, operation, answer| Event { client: 0, start, end, operation, answer };
+        let event = |start, end, operation, output| Event { client: 0, start, end, operation, output };
         let mut events = Vec::new();
         for blob in 0..BLOBS {
             for value in 0..8 {
@@ -248,21 +248,21 @@ mod tests {
             }
         }
         assert_eq!(check(&events), Verdict::Ordered);
-        let never_written = Some(Answer::Value(Some(9)));
+        let never_written = Some(Output::Value(Some(9)));
         events.push(event(11, 12, Operation::Get { blob: BLOBS - 1 }, never_written));
         assert_eq!(check(&events), Verdict::Impossible);
     }
 
     #[test]
     fn a_second_holder_of_a_lease_is_found() {
-        let first = (put(1, Condition::None, None), Answer::Applied);
-        let acquire = |id, answer| (Operation::Acquire { blob: 0, id }, answer);
-        let one = acquire(1, Answer::Applied);
-        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Answer::Rejected)]), Verdict::Ordered);
-        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Answer::Applied)]), Verdict::Impossible);
-        let broken = (Operation::Break { blob: 0 }, Answer::Applied);
-        let release = (Operation::Release { blob: 0, id: 1 }, Answer::Applied);
-        let steps = [first.clone(), one, broken, release.clone(), acquire(2, Answer::Applied)];
+        let first = (put(1, Condition::None, None), Output::Applied);
+        let acquire = |id, output| (Operation::Acquire { blob: 0, id }, output);
+        let one = acquire(1, Output::Applied);
+        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Output::Rejected)]), Verdict::Ordered);
+        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Output::Applied)]), Verdict::Impossible);
+        let broken = (Operation::Break { blob: 0 }, Output::Applied);
+        let release = (Operation::Release { blob: 0, id: 1 }, Output::Applied);
+        let steps = [first.clone(), one, broken, release.clone(), acquire(2, Output::Applied)];
         assert_eq!(in_order(&steps), Verdict::Ordered);
         assert_eq!(in_order(&[first, release]), Verdict::Impossible);
     }
@@ -270,13 +270,13 @@ mod tests {
     #[test]
     fn writes_to_a_leased_blob_without_its_lease_are_found() {
         let start = [
-            (put(1, Condition::None, None), Answer::Applied),
-            (Operation::Acquire { blob: 0, id: 1 }, Answer::Applied),
+            (put(1, Condition::None, None), Output::Applied),
+            (Operation::Acquire { blob: 0, id: 1 }, Output::Applied),
         ];
-        let then = |lease, answer| [&start[..], &[(put(2, Condition::None, lease), answer)]].concat();
-        assert_eq!(in_order(&then(None, Answer::Rejected)), Verdict::Ordered);
-        assert_eq!(in_order(&then(Some(2), Answer::Rejected)), Verdict::Ordered);
-        assert_eq!(in_order(&then(Some(1), Answer::Applied)), Verdict::Ordered);
-        assert_eq!(in_order(&then(None, Answer::Applied)), Verdict::Impossible);
+        let then = |lease, output| [&start[..], &[(put(2, Condition::None, lease), output)]].concat();
+        assert_eq!(in_order(&then(None, Output::Rejected)), Verdict::Ordered);
+        assert_eq!(in_order(&then(Some(2), Output::Rejected)), Verdict::Ordered);
+        assert_eq!(in_order(&then(Some(1), Output::Applied)), Verdict::Ordered);
+        assert_eq!(in_order(&then(None, Output::Applied)), Verdict::Impossible);
     }
 }

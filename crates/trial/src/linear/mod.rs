@@ -20,10 +20,10 @@ pub trait Operation: Clone + Debug {
     /// The state of the model.
     type State: Clone + Default + Eq + Hash;
     /// What a client sees.
-    type Answer: Clone + Debug + PartialEq;
+    type Output: Clone + Debug + PartialEq;
 
     /// The next state, and the response that the server must give.
-    fn apply(&self, state: &Self::State) -> (Self::State, Self::Answer);
+    fn apply(&self, state: &Self::State) -> (Self::State, Self::Output);
 
     /// The object that it reads or changes. No operation depends on an object other than its own.
     fn object(&self) -> usize {
@@ -102,8 +102,8 @@ impl<O: Operation> Search<'_, O> {
                 continue;
             }
             let event = self.events[at];
-            let (state, answer) = event.operation.apply(&point.state);
-            if event.answer.as_ref().is_some_and(|recorded| *recorded != answer) {
+            let (state, output) = event.operation.apply(&point.state);
+            if event.output.as_ref().is_some_and(|recorded| *recorded != output) {
                 continue;
             }
             let mut placed = point.placed.clone();
@@ -128,7 +128,7 @@ impl<O: Operation> Search<'_, O> {
             .events
             .iter()
             .enumerate()
-            .filter(|(at, event)| event.answer.is_some() && !is_placed(placed, *at));
+            .filter(|(at, event)| event.output.is_some() && !is_placed(placed, *at));
         match waiting.map(|(_, event)| event.end).min() {
             Some(end) => (end, false),
             None => (u64::MAX, true),

@@ -28,7 +28,7 @@ pub struct Event<O: Operation> {
     /// What was asked for.
     pub operation: O,
     /// The response of the server.
-    pub answer: Option<O::Answer>,
+    pub output: Option<O::Output>,
 }
 
 /// A logical clock: an event that ended before another started has the lower number.
@@ -97,7 +97,7 @@ pub async fn run<O, C>(
 ) -> Result<Vec<Event<O>>, String>
 where
     O: Operation + Send + 'static,
-    O::Answer: Send,
+    O::Output: Send,
     C: Client<O>,
 {
     let recorded = record(subject, service, seed, shape, client).await;
@@ -120,7 +120,7 @@ async fn record<O, C>(
 ) -> Result<Vec<Event<O>>, String>
 where
     O: Operation + Send + 'static,
-    O::Answer: Send,
+    O::Output: Send,
     C: Client<O>,
 {
     let mut random = Random::from_seed(seed);
@@ -140,9 +140,9 @@ where
     }
     let ready = clock.tick();
     finish(&mut clients, &mut events).await?;
-    let unanswered = unanswered(&events);
-    if unanswered > 0 && !shape.kill {
-        return Err(format!("{unanswered} changes got no response from a server that was not killed"));
+    let without_response = without_response(&events);
+    if without_response > 0 && !shape.kill {
+        return Err(format!("{without_response} changes got no response from a server that was not killed"));
     }
     let reader = |random: &mut Random| {
         let (authority, random) = (subject.authority(service), random.fork());
@@ -158,7 +158,7 @@ where
         let mut clients = start(subject, service, numbers, operations, &mut random, &clock, &client);
         let mut second = Vec::new();
         finish(&mut clients, &mut second).await?;
-        if self::unanswered(&second) > 0 {
+        if self::without_response(&second) > 0 {
             return Err("a change got no response from a server that was started after a kill".into());
         }
         events.extend(second);
@@ -179,7 +179,7 @@ fn start<O, C>(
 ) -> Clients<O>
 where
     O: Operation + Send + 'static,
-    O::Answer: Send,
+    O::Output: Send,
     C: Client<O>,
 {
     let mut clients = Clients::new();
@@ -195,7 +195,7 @@ where
 /// or never. What was sent later reached no process.
 fn end_unknown<O: Operation>(events: &mut Vec<Event<O>>, ready: u64) {
     events.retain_mut(|event| {
-        if event.answer.is_some() {
+        if event.output.is_some() {
             return true;
         }
         event.end = ready;
@@ -203,8 +203,8 @@ fn end_unknown<O: Operation>(events: &mut Vec<Event<O>>, ready: u64) {
     });
 }
 
-fn unanswered<O: Operation>(events: &[Event<O>]) -> usize {
-    events.iter().filter(|event| event.answer.is_none()).count()
+fn without_response<O: Operation>(events: &[Event<O>]) -> usize {
+    events.iter().filter(|event| event.output.is_none()).count()
 }
 
 /// Waits for the clients and keeps their events, also if the wait is cancelled.
@@ -223,8 +223,8 @@ pub fn print<O: Operation>(events: &[Event<O>]) -> String {
     let mut sorted: Vec<&Event<O>> = events.iter().collect();
     sorted.sort_by_key(|event| event.start);
     let mut text = String::new();
-    for Event { client, start, end, operation, answer } in sorted {
-        let _ = writeln!(text, "{start:>5}..{end:<5} client {client}: {operation:?} -> {answer:?}");
+    for Event { client, start, end, operation, output } in sorted {
+        let _ = writeln!(text, "{start:>5}..{end:<5} client {client}: {operation:?} -> {output:?}");
     }
     text
 }

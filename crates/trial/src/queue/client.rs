@@ -50,7 +50,7 @@ impl Client {
     /// Does a number of operations; ends early when the server is gone.
     pub async fn run(mut self, operations: usize) -> Result<Vec<Event>, String> {
         for _ in 0..operations {
-            let is_answered = match self.random.below(20) {
+            let has_response = match self.random.below(20) {
                 0..8 => self.put().await?,
                 8..13 => {
                     let count = 1 + self.random.below(BATCH_MAX);
@@ -59,7 +59,7 @@ impl Client {
                 13..16 => self.update().await?,
                 _ => self.delete().await?,
             };
-            if !is_answered {
+            if !has_response {
                 break;
             }
         }
@@ -97,9 +97,9 @@ impl Client {
         let seconds = *self.random.pick(&HIDDEN_SECONDS);
         let request = wire::get(&self.caller, &self.queue, count, seconds);
         let (index, response) = self.send(request, Act::Get { seconds, received: Vec::new() }).await;
-        let is_answered = self.conclude(index, response.as_ref(), 200)?;
+        let has_response = self.conclude(index, response.as_ref(), 200)?;
         let Some(response) = response.filter(|response| response.status == 200) else {
-            return Ok(is_answered);
+            return Ok(has_response);
         };
         let mut all = Vec::new();
         for message in wire::messages(&response)? {
@@ -116,7 +116,7 @@ impl Client {
         if let Act::Get { received, .. } = &mut self.events[index].act {
             *received = all;
         }
-        Ok(is_answered)
+        Ok(has_response)
     }
 
     async fn update(&mut self) -> Result<bool, String> {
@@ -128,13 +128,13 @@ impl Client {
         let request = wire::update(&self.caller, &self.queue, &held.id, &receipt, &text, seconds);
         let act = Act::Update { message, receipt, version, seconds };
         let (index, response) = self.send(request, act).await;
-        let is_answered = self.conclude(index, response.as_ref(), 204)?;
+        let has_response = self.conclude(index, response.as_ref(), 204)?;
         if let Some(response) = response.filter(|response| response.status == 204) {
             let receipt = response.header("x-ms-popreceipt").ok_or("an update without a receipt")?.to_owned();
             let received = Received { version, receipt, ..held.received };
             self.held.push(Held { id: held.id, received });
         }
-        Ok(is_answered)
+        Ok(has_response)
     }
 
     async fn delete(&mut self) -> Result<bool, String> {

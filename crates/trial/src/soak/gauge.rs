@@ -48,7 +48,7 @@ pub struct Gauge {
 
 impl Meter {
     /// A request got its response.
-    pub fn answered(&self, took: Duration) {
+    pub fn record_response(&self, took: Duration) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = (64 - micros.leading_zeros()) as usize;
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn quantiles_are_upper_bounds_of_their_bucket() {
         let meter = Meter::default();
-        (0..99).for_each(|_| meter.answered(Duration::from_micros(100)));
-        meter.answered(Duration::from_millis(50));
+        (0..99).for_each(|_| meter.record_response(Duration::from_micros(100)));
+        meter.record_response(Duration::from_millis(50));
         let gauge = meter.gauge(Duration::ZERO, 0, Path::new("/nowhere"));
         assert_eq!((gauge.requests, gauge.p50, gauge.p99), (100, 128, 65536));
     }

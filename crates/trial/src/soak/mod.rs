@@ -120,7 +120,7 @@ impl Link {
         let began = Instant::now();
         let why = match self.caller.send(request).await {
             Ok(response) if response.status < 500 => {
-                self.shared.meter.answered(began.elapsed());
+                self.shared.meter.record_response(began.elapsed());
                 return Ok(Some(response));
             }
             Ok(response) => response.text(),

@@ -167,9 +167,9 @@ impl Writer<'_> {
         entities.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
         let options = BulkOptions { mode: WriteMode::UpsertReplace, ..BulkOptions::default() };
         if let Err(stopped) = table.write_all(entities, options, |_| {}).await {
-            let refused = self.wanted.and_then(Wanted::refused);
+            let rejected = self.wanted.and_then(Wanted::rejected);
             let named = |(_, why)| Fault::Message(format!("table {}: {why}", table.name()));
-            return Err(refused.map_or(stopped.error.into(), named));
+            return Err(rejected.map_or(stopped.error.into(), named));
         }
         self.report.entities += count;
         self.progress.reach(self.report.entities, self.bytes, None);

@@ -24,7 +24,7 @@ Examples:
 
 The signature itself is checked with --key, and for the development account with its public key. A
 token alone does not say which account it is for: then it can only be told whether the development
-account has signed it. The exit code is 1 if the token would be refused.")]
+account has signed it. The exit code is 1 if the token would be rejected.")]
 pub struct Explain {
     /// The signature, alone or in a URL
     token: String,
@@ -103,7 +103,7 @@ impl Explanation {
         self.lines.push((topic, text.into()));
     }
 
-    fn refuse(&mut self, why: impl Into<String>) {
+    fn reject(&mut self, why: impl Into<String>) {
         self.problems.push(why.into());
     }
 
@@ -140,7 +140,7 @@ fn explain(token: &Token, account: Option<&str>, key: Option<&AccountKey>, now: 
         Some(Kind::Service(Service::Table)) => table(&mut out, token, &account),
         Some(Kind::Account) => of_account(&mut out, token, &account),
         Some(Kind::Service(_) | Kind::UserDelegation(_)) | None => {
-            out.refuse(unknown_kind(token));
+            out.reject(unknown_kind(token));
             return out;
         }
     }
@@ -148,7 +148,7 @@ fn explain(token: &Token, account: Option<&str>, key: Option<&AccountKey>, now: 
     conditions(&mut out, token);
     match check {
         Check::Good => out.say("signature", "good"),
-        Check::Bad(account) => out.refuse(format!(
+        Check::Bad(account) => out.reject(format!(
             "the signature does not match this key and account '{account}': another key was used, or a parameter was changed"
         )),
         Check::Unknown(why) => out.say("signature", format!("not checked: {why}")),
@@ -215,9 +215,9 @@ fn table(out: &mut Explanation, token: &Token, account: &str) {
         );
     }
     match Permissions::parse(&token.sp, Service::Table.permission_letters()) {
-        None => out.refuse(format!("sp='{}' has letters other than raud", token.sp)),
+        None => out.reject(format!("sp='{}' has letters other than raud", token.sp)),
         Some(_) if token.sp.is_empty() && token.si.is_empty() => {
-            out.refuse("it allows nothing: it has neither permissions (sp) nor a stored policy (si)");
+            out.reject("it allows nothing: it has neither permissions (sp) nor a stored policy (si)");
         }
         Some(_) if token.sp.is_empty() => out.say("allows", "what the policy says"),
         Some(letters) => out.say("allows", entity_rights(letters)),
@@ -255,7 +255,7 @@ fn range(out: &mut Explanation, token: &Token) {
         _ => out.say("only", format!("from {} to {}", end(spk, srk), end(epk, erk))),
     }
     if (spk.is_empty() && !srk.is_empty()) || (epk.is_empty() && !erk.is_empty()) {
-        out.refuse("a row key (srk, erk) needs its partition key (spk, epk)");
+        out.reject("a row key (srk, erk) needs its partition key (spk, epk)");
     }
 }
 
@@ -263,15 +263,15 @@ fn of_account(out: &mut Explanation, token: &Token, account: &str) {
     out.say("for", format!("account{account}"));
     out.say("version", token.sv.as_str());
     if !token.ss.contains('t') {
-        out.refuse(format!("ss='{}' does not contain t: it is not valid for tables", token.ss));
+        out.reject(format!("ss='{}' does not contain t: it is not valid for tables", token.ss));
     }
     let known = token.srt.chars().all(|letter| "sco".contains(letter));
     if token.srt.is_empty() || !known {
-        out.refuse(format!("srt='{}' must consist of the letters sco", token.srt));
+        out.reject(format!("srt='{}' must consist of the letters sco", token.srt));
     }
     let Some(letters) = Permissions::parse(&token.sp, "rwdxylacuptif").filter(|_| !token.sp.is_empty())
     else {
-        return out.refuse(format!("sp='{}' must consist of the letters rwdlacu", token.sp));
+        return out.reject(format!("sp='{}' must consist of the letters rwdlacu", token.sp));
     };
     if token.srt.contains('s') {
         let all = [("r", "read properties and stats"), ("w", "set properties")];
@@ -285,28 +285,28 @@ fn of_account(out: &mut Explanation, token: &Token, account: &str) {
         out.say("entities", entity_rights(letters));
     }
     if !token.si.is_empty() {
-        out.refuse("si: signatures for accounts cannot have a stored policy");
+        out.reject("si: signatures for accounts cannot have a stored policy");
     }
 }
 
 fn times(out: &mut Explanation, token: &Token, now: DateTime) {
     if !token.st.is_empty() {
         match parse_time(&token.st) {
-            None => out.refuse(format!("st='{}' is not a time", token.st)),
+            None => out.reject(format!("st='{}' is not a time", token.st)),
             Some(start) if now < start => {
                 out.say("starts", token.st.as_str());
-                out.refuse(format!("it starts in {}", span(start.ticks() - now.ticks())));
+                out.reject(format!("it starts in {}", span(start.ticks() - now.ticks())));
             }
             Some(_) => out.say("starts", token.st.as_str()),
         }
     }
     match (parse_time(&token.se), token.se.is_empty()) {
         (_, true) if !token.si.is_empty() => out.say("ends", "when the policy says"),
-        (_, true) => out.refuse("it has neither an expiry time (se) nor a stored policy (si)"),
-        (None, _) => out.refuse(format!("se='{}' is not a time", token.se)),
+        (_, true) => out.reject("it has neither an expiry time (se) nor a stored policy (si)"),
+        (None, _) => out.reject(format!("se='{}' is not a time", token.se)),
         (Some(end), _) if now > end => {
             out.say("ends", token.se.as_str());
-            out.refuse(format!("it expired {} ago", span(now.ticks() - end.ticks())));
+            out.reject(format!("it expired {} ago", span(now.ticks() - end.ticks())));
         }
         (Some(end), _) => {
             out.say("ends", format!("{}, in {}", token.se, span(end.ticks() - now.ticks())));
@@ -329,13 +329,13 @@ fn conditions(out: &mut Explanation, token: &Token) {
     if !token.sip.is_empty() {
         out.say("from", format!("address {}", token.sip));
         if AddressRange::parse(&token.sip).is_none() {
-            out.refuse(format!("sip='{}' is neither an address nor FIRST-LAST", token.sip));
+            out.reject(format!("sip='{}' is neither an address nor FIRST-LAST", token.sip));
         }
     }
     match token.spr.as_str() {
         "" | "https,http" => out.say("by", "https and http"),
         "https" => out.say("by", "https only"),
-        other => out.refuse(format!("spr='{other}' must be https or https,http")),
+        other => out.reject(format!("spr='{other}' must be https or https,http")),
     }
 }
 

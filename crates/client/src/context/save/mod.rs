@@ -257,12 +257,12 @@ impl Context {
     }
 
     /// Records the outcome.
-    fn end<T>(&mut self, positions: &[usize], answer: Result<T>) -> Result<T> {
-        let uncertain = answer.as_ref().is_err_and(|error| error.applied() != Applied::No);
+    fn end<T>(&mut self, positions: &[usize], result: Result<T>) -> Result<T> {
+        let uncertain = result.as_ref().is_err_and(|error| error.applied() != Applied::No);
         for &position in positions {
             self.pending[position].uncertain = uncertain;
         }
-        answer
+        result
     }
 
     /// The service has accepted the change.

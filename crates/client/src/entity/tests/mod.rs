@@ -220,19 +220,19 @@ fn errors_name_the_property() {
 #[test]
 fn entities_are_checked_before_they_are_sent() {
     #[track_caller]
-    fn refused(change: impl FnOnce(&mut Everything), code: ErrorCode) {
+    fn rejected(change: impl FnOnce(&mut Everything), code: ErrorCode) {
         let mut entity = everything();
         change(&mut entity);
         assert_eq!(encode(&entity).expect_err("it is rejected").code(), Some(code));
     }
-    refused(|e| e.group = "a/b".into(), ErrorCode::OutOfRangeInput);
+    rejected(|e| e.group = "a/b".into(), ErrorCode::OutOfRangeInput);
     let slash = encode(&Everything { group: "a/b".into(), ..everything() }).unwrap_err();
     assert!(slash.message().starts_with("the PartitionKey \"a/b\" contains '/'"), "{slash}");
-    refused(|e| e.group = "a".repeat(1025), ErrorCode::KeyValueTooLarge);
-    refused(|e| e.text = "a".repeat(40_000), ErrorCode::PropertyValueTooLarge);
-    refused(|e| e.tags = vec![String::new(); 300], ErrorCode::TooManyProperties);
-    refused(|e| e.when = DateTime::MIN, ErrorCode::OutOfRangeInput);
-    refused(|e| drop(e.extra.set("Flag", 1)), ErrorCode::DuplicatePropertiesSpecified);
+    rejected(|e| e.group = "a".repeat(1025), ErrorCode::KeyValueTooLarge);
+    rejected(|e| e.text = "a".repeat(40_000), ErrorCode::PropertyValueTooLarge);
+    rejected(|e| e.tags = vec![String::new(); 300], ErrorCode::TooManyProperties);
+    rejected(|e| e.when = DateTime::MIN, ErrorCode::OutOfRangeInput);
+    rejected(|e| drop(e.extra.set("Flag", 1)), ErrorCode::DuplicatePropertiesSpecified);
     assert!(encode(&Everything { guid_text: "not a guid".into(), ..everything() }).is_err());
     assert!(encode(&Everything { count: u64::MAX, ..everything() }).is_err());
 }

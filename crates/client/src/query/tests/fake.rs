@@ -29,7 +29,7 @@ impl Fake {
         self.asked.lock().unwrap().len()
     }
 
-    fn answer(&self, request: &PageRequest) -> RawPage {
+    fn respond(&self, request: &PageRequest) -> RawPage {
         let filter = request.filter.as_deref();
         let filter = filter.map_or_else(Filter::all, |text| Filter::parse(text).unwrap());
         let start = request.continuation.as_ref().map_or(0, |next| next.partition.parse().unwrap());
@@ -69,9 +69,9 @@ fn selected(row: &Dynamic, names: &[String]) -> Dynamic {
 impl PageSource for Fake {
     fn page<'a>(&'a self, request: PageRequest) -> BoxFuture<'a, Result<RawPage>> {
         Box::pin(async move {
-            let answer = self.answer(&request);
+            let page = self.respond(&request);
             self.asked.lock().unwrap().push(request);
-            Ok(answer)
+            Ok(page)
         })
     }
 }

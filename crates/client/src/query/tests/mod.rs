@@ -156,14 +156,14 @@ fn the_client_cannot_evaluate_properties_without_a_field() {
     let table = numbers(25);
     let query = || table.query::<Narrow>();
     let rest = || prop("Rest").eq(3);
-    let refused =
+    let rejected =
         |query: Query<Narrow>| assert_eq!(now(query.collect()).unwrap_err().kind(), ErrorKind::Input);
     assert_eq!(now(query().filter(rest()).collect()).unwrap().len(), 4, "the server sees all properties");
-    refused(query().take(9).filter(rest()));
-    refused(query().order_by("Rest"));
-    refused(query().order_by("N").then_by("Rest"));
-    refused(query().distinct_by("Rest"));
-    refused(query().order_by(crate::timestamp()));
+    rejected(query().take(9).filter(rest()));
+    rejected(query().order_by("Rest"));
+    rejected(query().order_by("N").then_by("Rest"));
+    rejected(query().distinct_by("Rest"));
+    rejected(query().order_by(crate::timestamp()));
     let number = |name| Field::<class::Int32>::new(name);
     let sum = now(query().filter_local(|_| true).sum(number("Rest")));
     assert_eq!(sum.unwrap_err().kind(), ErrorKind::Input);
@@ -175,7 +175,7 @@ fn the_client_cannot_evaluate_properties_without_a_field() {
     }
     assert_eq!(now(table.query::<Dynamic>().take(9).filter(rest()).collect()).unwrap().len(), 1);
     let versioned = table.query::<crate::Versioned<Narrow>>();
-    assert!(versioned.order_by(crate::timestamp()).refused.is_none(), "a version includes its timestamp");
+    assert!(versioned.order_by(crate::timestamp()).rejected.is_none(), "a version includes its timestamp");
 }
 
 /// LA-30: exceeding the limit is an error with its own kind.

@@ -71,10 +71,10 @@ fn acquire_by_state() {
     let acquire =
         |proposed| row(Leased::Blob, LeaseAction::Acquire { proposed, duration: LeaseDuration::Seconds(15) });
     let new = |id| held(id, 15, LeaseReply::Acquired(id));
-    let refused = || Err(LeaseAlreadyPresent);
-    assert_eq!(acquire(None), [new(X), refused(), refused(), new(X), new(X)]);
+    let rejected = || Err(LeaseAlreadyPresent);
+    assert_eq!(acquire(None), [new(X), rejected(), rejected(), new(X), new(X)]);
     assert_eq!(acquire(Some(A)), [new(A), new(A), Err(LeaseIsBreakingAndCannotBeAcquired), new(A), new(A)]);
-    assert_eq!(acquire(Some(B)), [new(B), refused(), refused(), new(B), new(B)]);
+    assert_eq!(acquire(Some(B)), [new(B), rejected(), rejected(), new(B), new(B)]);
 }
 
 /// LS-03: break with and without period.

@@ -58,8 +58,8 @@ fn responses_keep_their_header_case_and_lose_their_framing() {
 #[test]
 fn an_early_rejection_differs_from_a_request_to_continue() {
     let expect = [("Expect", "100-continue"), ("Content-Length", "4")];
-    let refused = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
-    let (authority, server) = serve(vec![("\r\n\r\n", refused)]);
+    let rejected = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    let (authority, server) = serve(vec![("\r\n\r\n", rejected)]);
     let response = Client::plain(authority).exchange(&request(&expect, "body")).unwrap();
     assert_eq!((response.status, response.continued), (403, Some(false)));
     server.join().unwrap();

@@ -271,7 +271,7 @@ impl Token {
         request: impl Into<Presented<'a>>,
         keys: &[AccountKey],
     ) -> Result<Signed, Failure> {
-        let failed = || refuse(ErrorCode::AuthenticationFailed);
+        let failed = || rejection(ErrorCode::AuthenticationFailed);
         let request = request.into();
         let kind = self.kind().ok_or_else(failed)?;
         let service = match kind {
@@ -326,7 +326,7 @@ impl Token {
         let header_counts = service != Service::Table || own < ApiVersion::V2014_02_14;
         match query.get("api-version").filter(|text| !text.is_empty()) {
             Some(text) => {
-                ApiVersion::parse(&text).ok_or_else(|| refuse(ErrorCode::InvalidQueryParameterValue))
+                ApiVersion::parse(&text).ok_or_else(|| rejection(ErrorCode::InvalidQueryParameterValue))
             }
             None if header_counts && header != ApiVersion::NONE => Ok(header),
             None => Ok(own),
@@ -334,16 +334,16 @@ impl Token {
     }
 }
 
-fn refuse(code: ErrorCode) -> Failure {
+fn rejection(code: ErrorCode) -> Failure {
     Failure::from(code).found_in(Origin::FrontEnd)
 }
 
 /// `AuthenticationFailed` with the reason, which the errors of Blob and Queue contain.
 fn failed_because(detail: impl Into<Cow<'static, str>>) -> Failure {
-    refuse(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+    rejection(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
 }
 
-fn refuse_with(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Failure {
+fn rejection_with(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Failure {
     Failure::new(code, text).found_in(Origin::FrontEnd)
 }
 

@@ -7,7 +7,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, ErrorCode, Failure, Permissions, Service};
 
 use super::delegation::DELEGATION_KEY_SECONDS_MAX;
-use super::{Kind, Token, failed_because, refuse, refuse_with};
+use super::{Kind, Token, failed_because, rejection, rejection_with};
 
 /// The letters that an account token may have, whatever services it is for.
 const ACCOUNT_PERMISSIONS: &str = "rwdxylacuptif";
@@ -74,7 +74,7 @@ pub fn parse_time(text: &str) -> Option<DateTime> {
 impl Token {
     /// The terms, if they are complete. `policies` are those of its table, queue or container.
     pub fn terms(&self, policies: &[SignedIdentifier]) -> Result<Terms, Failure> {
-        let failed = || refuse(ErrorCode::AuthenticationFailed);
+        let failed = || rejection(ErrorCode::AuthenticationFailed);
         let kind = self.kind().ok_or_else(failed)?;
         let stored = match (self.si.is_empty(), kind) {
             (true, _) => None,
@@ -128,14 +128,14 @@ impl Token {
         if complete(&self.spk, &self.srk) && complete(&self.epk, &self.erk) {
             return Ok(());
         }
-        Err(refuse(ErrorCode::AuthenticationFailed))
+        Err(rejection(ErrorCode::AuthenticationFailed))
     }
 }
 
 fn time(text: &str) -> Result<Option<DateTime>, Failure> {
     match text {
         "" => Ok(None),
-        text => parse_time(text).map(Some).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed)),
+        text => parse_time(text).map(Some).ok_or_else(|| rejection(ErrorCode::AuthenticationFailed)),
     }
 }
 
@@ -165,7 +165,7 @@ impl Terms {
         }
         if self.addresses.is_some_and(|range| !range.contains(caller.address)) {
             let address = caller.address.to_canonical();
-            return Err(refuse_with(
+            return Err(rejection_with(
                 ErrorCode::AuthorizationSourceIPMismatch,
                 format!(
                     "This request is not authorized to perform this operation using this source IP {address}."
@@ -173,7 +173,7 @@ impl Terms {
             ));
         }
         if self.https_only && !caller.is_https {
-            return Err(refuse(ErrorCode::AuthorizationProtocolMismatch));
+            return Err(rejection(ErrorCode::AuthorizationProtocolMismatch));
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ pub fn credential<'a>(head: &Head<'a>) -> Result<Option<Credential<'a>>, Failure
 }
 
 fn parse(text: &str) -> Result<Credential<'_>, Failure> {
-    let malformed = || refuse(ErrorCode::InvalidAuthenticationInfo);
+    let malformed = || rejection(ErrorCode::InvalidAuthenticationInfo);
     let (scheme, rest) = text.trim().split_once(' ').ok_or_else(malformed)?;
     let scheme = match scheme {
         "SharedKey" => Scheme::SharedKey,
@@ -82,7 +82,7 @@ fn parse(text: &str) -> Result<Credential<'_>, Failure> {
         _ => return Err(malformed()),
     };
     let (account, signature) = rest.trim().split_once(':').ok_or_else(malformed)?;
-    let signature = decode(signature.trim()).ok_or_else(|| refuse(ErrorCode::AuthenticationFailed))?;
+    let signature = decode(signature.trim()).ok_or_else(|| rejection(ErrorCode::AuthenticationFailed))?;
     Ok(Credential { scheme, account, signature })
 }
 
@@ -126,7 +126,7 @@ pub fn verify(
     now: DateTime,
 ) -> Result<(), Failure> {
     if credential.account != address.account {
-        return Err(refuse(ErrorCode::AuthenticationFailed));
+        return Err(rejection(ErrorCode::AuthenticationFailed));
     }
     let date = check_date(head, now)?;
     match service {
@@ -165,7 +165,7 @@ fn verify_table(
     if matches(&parts) || other_paths(address).iter().any(|path| matches(&SignedParts { path, ..parts })) {
         return Ok(());
     }
-    Err(refuse(ErrorCode::AuthenticationFailed))
+    Err(rejection(ErrorCode::AuthenticationFailed))
 }
 
 fn table_parts<'a>(
@@ -231,13 +231,13 @@ fn other_paths(address: &Address<'_>) -> Vec<String> {
     forms
 }
 
-fn refuse(code: ErrorCode) -> Failure {
+fn rejection(code: ErrorCode) -> Failure {
     Failure::from(code).found_in(Origin::FrontEnd)
 }
 
 /// `AuthenticationFailed` with the reason, which the errors of Blob and Queue contain.
 fn failed_because(detail: String) -> Failure {
-    refuse(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
+    rejection(ErrorCode::AuthenticationFailed).detail("AuthenticationErrorDetail", detail)
 }
 
 #[cfg(test)]

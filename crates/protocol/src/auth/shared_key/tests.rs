@@ -93,14 +93,14 @@ fn verdict(request: &Request<'_>, now: &str) -> Result<(), ErrorCode> {
 /// AU-03, AU-05, AU-06.
 #[test]
 fn signed_parts_count_and_others_do_not() {
-    let refused = Err(ErrorCode::AuthenticationFailed);
+    let rejected = Err(ErrorCode::AuthenticationFailed);
     assert_eq!(verdict(&GOOD, DATE), Ok(()));
     assert_eq!(verdict(&Request { scheme: Scheme::SharedKeyLite, ..GOOD }, DATE), Ok(()));
     assert_eq!(verdict(&Request { version: "2013-08-15", ..GOOD }, DATE), Ok(()));
-    assert_eq!(verdict(&Request { method: "DELETE", ..GOOD }, DATE), refused);
-    assert_eq!(verdict(&Request { date: "Mon, 27 Jun 2022 20:11:09 GMT", ..GOOD }, DATE), refused);
+    assert_eq!(verdict(&Request { method: "DELETE", ..GOOD }, DATE), rejected);
+    assert_eq!(verdict(&Request { date: "Mon, 27 Jun 2022 20:11:09 GMT", ..GOOD }, DATE), rejected);
     let altered = "/devstoreaccount1/T1t(PartitionKey='a',RowKey='c')";
-    assert_eq!(verdict(&Request { target: altered, ..GOOD }, DATE), refused);
+    assert_eq!(verdict(&Request { target: altered, ..GOOD }, DATE), rejected);
     let escaped = "/devstoreaccount1/T1t(PartitionKey=%27a%27,RowKey=%27b%27)";
     assert_eq!(verdict(&Request { target: escaped, ..GOOD }, DATE), Ok(()));
 }
@@ -178,11 +178,11 @@ fn every_signed_part_tampered() {
 /// Fifteen minutes either way.
 #[test]
 fn clocks_may_be_apart_so_far() {
-    let refused = Err(ErrorCode::AuthenticationFailed);
+    let rejected = Err(ErrorCode::AuthenticationFailed);
     assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 20:26:08 GMT"), Ok(()));
-    assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 20:26:09 GMT"), refused);
+    assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 20:26:09 GMT"), rejected);
     assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 19:56:08 GMT"), Ok(()));
-    assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 19:56:07 GMT"), refused);
+    assert_eq!(verdict(&GOOD, "Mon, 27 Jun 2022 19:56:07 GMT"), rejected);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn ready(request: &str) -> Operation {
 }
 
 #[track_caller]
-fn refused(request: &str, version: &str) -> Failure {
+fn rejected(request: &str, version: &str) -> Failure {
     match decoded(request, version, &[]) {
         Err(failure) => failure,
         Ok((intent, _)) => panic!("{request}: {intent:?}"),
@@ -125,9 +125,9 @@ fn requests_that_name_no_operation() {
         ("OPTIONS /my-queue", ErrorCode::CorsPreflightFailure),
         ("GET /my-queue/messages?peekonly=maybe", ErrorCode::InvalidQueryParameterValue),
     ] {
-        assert_eq!(refused(request, NEW).code, code, "{request}");
+        assert_eq!(rejected(request, NEW).code, code, "{request}");
     }
-    let details = refused("GET /?comp=banana", NEW).details;
+    let details = rejected("GET /?comp=banana", NEW).details;
     assert_eq!(
         details,
         [
@@ -186,7 +186,7 @@ fn listings() {
         ("marker=nonsense", ErrorCode::OutOfRangeInput),
         ("prefix=%zz", ErrorCode::InvalidQueryParameterValue),
     ] {
-        assert_eq!(refused(&format!("GET /?comp=list&{query}"), NEW).code, code, "{query}");
+        assert_eq!(rejected(&format!("GET /?comp=list&{query}"), NEW).code, code, "{query}");
     }
     let (_, wanted) = decoded("GET /?comp=list&prefix=&marker=/dev/abc&maxresults=5", NEW, &[]).unwrap();
     let listing = Listing { prefix: None, marker: Some("/dev/abc".into()), max_results: Some("5".into()) };
@@ -237,7 +237,7 @@ fn bounds() {
         (&update, NEW, "visibilitytimeout=-1", "0..604800"),
         (&update, NEW, "visibilitytimeout=604801", "0..604800"),
     ] {
-        let failure = refused(&format!("{request}{bad}"), version);
+        let failure = rejected(&format!("{request}{bad}"), version);
         assert_eq!(failure.code, ErrorCode::OutOfRangeQueryParameterValue, "{request}{bad}");
         let (name, value) = bad.split_once('=').unwrap();
         let (min, max) = bounds.split_once("..").unwrap();
@@ -247,7 +247,7 @@ fn bounds() {
         assert_eq!(names, ["QueryParameterName", "QueryParameterValue", "MinimumAllowed", "MaximumAllowed"]);
     }
     for query in ["numofmessages=x", "visibilitytimeout=1.5", "visibilitytimeout=+1", "numofmessages=--1"] {
-        let failure = refused(&format!("GET /my-queue/messages?{query}"), NEW);
+        let failure = rejected(&format!("GET /my-queue/messages?{query}"), NEW);
         assert_eq!(failure.code, ErrorCode::InvalidQueryParameterValue, "{query}");
     }
 }
@@ -305,7 +305,7 @@ fn receipts() {
         ("DELETE", "popreceipt=stale", ErrorCode::InvalidQueryParameterValue, "popreceipt"),
         ("PUT", "popreceipt=stale&visibilitytimeout=5", ErrorCode::InvalidQueryParameterValue, "popreceipt"),
     ] {
-        let failure = refused(&request(method, query), NEW);
+        let failure = rejected(&request(method, query), NEW);
         assert_eq!((failure.code, &*failure.details[0].1), (code, name), "{method} {query}");
     }
 }
@@ -326,7 +326,7 @@ fn order_of_errors() {
             ErrorCode::InvalidQueryParameterValue,
         ),
     ] {
-        assert_eq!(refused(request, NEW).code, code, "{request}");
+        assert_eq!(rejected(request, NEW).code, code, "{request}");
     }
 }
 

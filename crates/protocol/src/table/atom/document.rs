@@ -47,13 +47,13 @@ pub fn each_property(
 
 fn text(body: &[u8]) -> Result<&str, Failure> {
     read::text(body).map_err(|error| match error {
-        TextError::Encoding => refused("The XML is not encoded in UTF-8."),
-        TextError::Character(_) => refused("The XML contains a character that XML does not allow."),
+        TextError::Encoding => rejected("The XML is not encoded in UTF-8."),
+        TextError::Character(_) => rejected("The XML contains a character that XML does not allow."),
     })
 }
 
 fn resolve(reference: &BytesRef<'_>) -> Result<char, Failure> {
-    read::resolve(reference).ok_or_else(|| refused("The XML uses an entity that it does not declare."))
+    read::resolve(reference).ok_or_else(|| rejected("The XML uses an entity that it does not declare."))
 }
 
 /// The role of an element.
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
                     self.append_data(resolve(&reference)?.encode_utf8(&mut [0; 4]))?
                 }
                 Event::Decl(declaration) => self.check_declaration(&declaration)?,
-                Event::DocType(_) => return Err(refused("The XML declares a document type.")),
+                Event::DocType(_) => return Err(rejected("The XML declares a document type.")),
                 Event::Comment(_) | Event::PI(_) => {}
                 Event::Eof if self.seen_root && self.open.is_empty() => return Ok(None),
                 Event::Eof => return Err(malformed()),
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
             return Err(ErrorCode::TooManyProperties.into());
         }
         if self.open.len() == DEPTH_MAX {
-            return Err(refused("The XML has deeper elements than any entity."));
+            return Err(rejected("The XML has deeper elements than any entity."));
         }
         let attributes = self.attributes(start)?;
         let kind = self.classify(start, &attributes)?;
@@ -145,14 +145,14 @@ impl<'a> Walk<'a> {
         let (namespace, local) = self.reader.resolver().resolve_element(start.name());
         let is = |wanted| is_bound(&namespace, wanted);
         if matches!(namespace, ResolveResult::Unknown(_)) {
-            return Err(refused("The XML uses a prefix that it does not declare."));
+            return Err(rejected("The XML uses a prefix that it does not declare."));
         }
         let kind = match (self.open.last(), local.as_ref()) {
             (None, "entry") if is(ATOM) && !self.seen_root => {
                 self.seen_root = true;
                 Kind::Entry
             }
-            (None, _) => return Err(refused("The XML is not an Atom entry.")),
+            (None, _) => return Err(rejected("The XML is not an Atom entry.")),
             (Some(Kind::Entry), "content") if is(ATOM) => {
                 attributes.check_content_type()?;
                 Kind::Content
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
             (Some(Kind::Entry | Kind::Content), "properties") if is(METADATA) => Kind::Properties,
             (Some(Kind::Properties), _) if is(DATA) => Kind::Property,
             (Some(Kind::Property), _) => {
-                return Err(refused("A property in the XML has elements in its value."));
+                return Err(rejected("A property in the XML has elements in its value."));
             }
             (Some(_), _) => Kind::Other,
         };
@@ -172,13 +172,13 @@ impl<'a> Walk<'a> {
         for (count, attribute) in start.attributes().enumerate() {
             let attribute = attribute.map_err(|_| malformed())?;
             if count == ATTRIBUTES_MAX {
-                return Err(refused("An element of the XML has too many attributes."));
+                return Err(rejected("An element of the XML has too many attributes."));
             }
             let value = || attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| malformed());
             let (namespace, local) = self.reader.resolver().resolve_attribute(attribute.key);
             match (namespace, local.as_ref()) {
                 (ResolveResult::Unknown(_), _) => {
-                    return Err(refused("The XML uses a prefix that it does not declare."));
+                    return Err(rejected("The XML uses a prefix that it does not declare."));
                 }
                 (ResolveResult::Unbound, "type") => found.content_type = Some(value()?.into_owned()),
                 (bound, "type") if is_bound(&bound, METADATA) => {
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
             {
                 Ok(())
             }
-            Some(_) => Err(refused("The XML is not encoded in UTF-8.")),
+            Some(_) => Err(rejected("The XML is not encoded in UTF-8.")),
         }
     }
 }
@@ -243,7 +243,7 @@ impl Attributes {
         if ["application/xml", "text/xml"].iter().any(|xml| media.eq_ignore_ascii_case(xml)) {
             return Ok(());
         }
-        Err(refused("The content of the entry is not of type application/xml."))
+        Err(rejected("The content of the entry is not of type application/xml."))
     }
 }
 
@@ -261,14 +261,14 @@ fn boolean(text: &str) -> Result<bool, Failure> {
     match text.trim() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
-        _ => Err(refused("The attribute 'null' in the XML is neither true nor false.")),
+        _ => Err(rejected("The attribute 'null' in the XML is neither true nor false.")),
     }
 }
 
 fn malformed() -> Failure {
-    refused("The XML is not well-formed.")
+    rejected("The XML is not well-formed.")
 }
 
-fn refused(reason: &'static str) -> Failure {
+fn rejected(reason: &'static str) -> Failure {
     Failure::new(ErrorCode::InvalidInput, reason).found_in(Origin::Routing)
 }

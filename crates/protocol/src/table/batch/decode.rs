@@ -65,7 +65,7 @@ fn lone(outer: &Outer<'_>, wanted: ResponseFormat, part: &Part<'_>) -> Batch {
     let Inner { part, content } = outer.query(part);
     let plan = match content {
         Ok(operation) => Plan::Run(operation),
-        Err(failure) => Plan::Refused(failure.at(0)),
+        Err(failure) => Plan::Rejected(failure.at(0)),
     };
     Batch { plan, wanted, parts: vec![part], is_query: true }
 }
@@ -83,7 +83,7 @@ fn change_set(outer: &Outer<'_>, wanted: ResponseFormat, parts: Parts<'_>) -> Ba
         content.and_then(|(table, write)| changes.add(table, write)).map_err(|failure| failure.at(index))
     });
     let plan = match (read, changes.table) {
-        (Err(failure), _) => Plan::Refused(failure),
+        (Err(failure), _) => Plan::Rejected(failure),
         (Ok(()), None) => Plan::Nothing,
         (Ok(()), Some(table)) => Plan::Run(Operation::Batch { table, writes: changes.writes }),
     };

@@ -120,11 +120,11 @@ impl<'a> Outer<'a> {
         );
         let table = match &resource {
             Ok(resource) => resource.table().cloned(),
-            Err(refused) => refused.table.clone(),
+            Err(rejected) => rejected.table.clone(),
         };
         let part = PartShape { wanted, table, content_id: content_id(&head) };
         let content = resource
-            .map_err(|refused| refused.failure)
+            .map_err(|rejected| rejected.failure)
             .and_then(|resource| rejection.map_or(Ok(resource), Err))
             .and_then(|resource| decode::intent(&head, query, self.version, resource));
         Inner { part, content }

@@ -44,7 +44,7 @@ pub enum Plan {
     /// A change set without operations: nothing to do, which succeeds.
     Nothing,
     /// One of the operations cannot be part of a batch; the failure has its index. Nothing is done.
-    Refused(Failure),
+    Rejected(Failure),
 }
 
 /// The format of the response to one operation.

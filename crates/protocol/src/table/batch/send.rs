@@ -68,7 +68,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
 
 /// The response to one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct PartResponse<'a> {
     /// The HTTP status.
     pub status: u16,
     fields: Vec<Field<'a>>,
@@ -76,7 +76,7 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
 }
 
-impl<'a> Answer<'a> {
+impl<'a> PartResponse<'a> {
     fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let message = Message::parse(content)?;
         Ok(Self { status: message.status()?, fields: message.fields, body: message.body })
@@ -90,7 +90,7 @@ impl<'a> Answer<'a> {
 
 /// The responses in the body of a batch response, in order: one for each operation, or one for the operation that
 /// failed.
-pub fn answers<'a>(content_type: &'a str, body: &'a [u8]) -> Result<Vec<Answer<'a>>, Malformed> {
+pub fn part_responses<'a>(content_type: &'a str, body: &'a [u8]) -> Result<Vec<PartResponse<'a>>, Malformed> {
     let mut found = Vec::new();
     for outer in Parts::new(body, boundary(content_type).ok_or(Malformed)?)? {
         let Part { fields, content } = outer?;
@@ -98,10 +98,10 @@ pub fn answers<'a>(content_type: &'a str, body: &'a [u8]) -> Result<Vec<Answer<'
         match kind.and_then(|field| boundary(field.value)) {
             Some(inner) => {
                 for part in Parts::new(content, inner)? {
-                    found.push(Answer::parse(part?.content)?);
+                    found.push(PartResponse::parse(part?.content)?);
                 }
             }
-            None => found.push(Answer::parse(content)?),
+            None => found.push(PartResponse::parse(content)?),
         }
     }
     Ok(found)
@@ -145,17 +145,21 @@ mod tests {
     #[test]
     fn responses_of_both_levels() {
         let set = "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_2\r\n\r\n--changesetresponse_2\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 204 No Content\r\nETag: W/\"x\"\r\n\r\n\r\n--changesetresponse_2\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\n{}\r\n--changesetresponse_2--\r\n--batchresponse_1--\r\n";
-        let found = answers("multipart/mixed; boundary=batchresponse_1", set.as_bytes()).unwrap();
-        assert_eq!(found.iter().map(|answer| answer.status).collect::<Vec<_>>(), [204, 404]);
+        let found = part_responses("multipart/mixed; boundary=batchresponse_1", set.as_bytes()).unwrap();
+        assert_eq!(found.iter().map(|response| response.status).collect::<Vec<_>>(), [204, 404]);
         assert_eq!(found[0].get("etag"), Some("W/\"x\""));
         assert_eq!(found[1].body.trim_ascii(), b"{}");
         let query =
             "--b\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 200 OK\r\n\r\n{\"a\":1}\r\n--b--\r\n";
-        let found = answers("multipart/mixed; boundary=b", query.as_bytes()).unwrap();
+        let found = part_responses("multipart/mixed; boundary=b", query.as_bytes()).unwrap();
         assert_eq!((found.len(), found[0].status), (1, 200));
         for bad in ["--b\r\n\r\nnonsense\r\n--b--", "--b\r\n\r\nHTTP/1.1 x\r\n\r\n--b--", "x"] {
-            assert_eq!(answers("multipart/mixed; boundary=b", bad.as_bytes()), Err(Malformed), "{bad}");
+            assert_eq!(
+                part_responses("multipart/mixed; boundary=b", bad.as_bytes()),
+                Err(Malformed),
+                "{bad}"
+            );
         }
-        assert_eq!(answers("application/json", b"{}"), Err(Malformed));
+        assert_eq!(part_responses("application/json", b"{}"), Err(Malformed));
     }
 }

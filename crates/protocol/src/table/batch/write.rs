@@ -44,7 +44,7 @@ const ORDER_WITH_ENTITY: [&str; 8] = [
 /// failure that belongs to no operation fails the whole request (TX-16), and clients act on its status.
 ///
 /// `outcome` is the outcome of the batch's plan: an empty [`Outcome::Batch`] for [`super::Plan::Nothing`], the
-/// failure for [`super::Plan::Refused`]. The ids become boundaries, which must not occur in any value; use random
+/// failure for [`super::Plan::Rejected`]. The ids become boundaries, which must not occur in any value; use random
 /// ids.
 pub fn encode(
     context: &Context,

@@ -59,10 +59,11 @@ fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<Inte
 }
 
 fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<Intent, Failure> {
-    let table = match parse_path(address.account, address.resource_path).map_err(|refused| refused.failure)? {
-        Resource::Entities(table) => table,
-        _ => return Err(parameter()),
-    };
+    let table =
+        match parse_path(address.account, address.resource_path).map_err(|rejected| rejected.failure)? {
+            Resource::Entities(table) => table,
+            _ => return Err(parameter()),
+        };
     match head.method {
         "GET" | "HEAD" => Ok(Intent::Ready(Operation::GetAcl(table))),
         "PUT" => Ok(Intent::SetAcl(table)),

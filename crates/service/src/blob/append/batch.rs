@@ -40,7 +40,7 @@ struct Waiting {
     append: Append,
     received: Received,
     parts: Vec<Part>,
-    answer: oneshot::Sender<Result<Outcome>>,
+    reply: oneshot::Sender<Result<Outcome>>,
 }
 
 /// An append as the commit decides on it.
@@ -72,7 +72,7 @@ impl Appends {
         if let Some(queue) = queues.get_mut(at) {
             // While a commit takes long, callers may give up and try again: what they left is dropped now and then.
             if queue.len().is_power_of_two() {
-                queue.retain(|waiting| !waiting.answer.is_closed());
+                queue.retain(|waiting| !waiting.reply.is_closed());
             }
             queue.push_back(waiting);
             return false;
@@ -123,12 +123,12 @@ impl Core {
         received: Received,
     ) -> Result<Outcome> {
         let parts = parts_of(&received.body);
-        let (answer, answered) = oneshot::channel();
-        if self.appends.push(at, Waiting { append, received, parts, answer }) {
+        let (reply, replied) = oneshot::channel();
+        if self.appends.push(at, Waiting { append, received, parts, reply }) {
             let (core, at) = (Arc::clone(self), at.clone());
             tokio::spawn(async move { core.append_waiting(&at).await });
         }
-        answered.await.unwrap_or_else(|_| {
+        replied.await.unwrap_or_else(|_| {
             Err(lazuli_engine::Error::Unknown("the task that appends has ended".into()).into())
         })
     }
@@ -147,7 +147,7 @@ impl Core {
         loop {
             // Nothing of them was sent yet, so what its caller no longer waits for is not appended.
             let (left, waiting): (VecDeque<_>, VecDeque<_>) =
-                batch.into_iter().partition(|waiting| waiting.answer.is_closed());
+                batch.into_iter().partition(|waiting| waiting.reply.is_closed());
             fail(left, &ErrorCode::OperationTimedOut.into());
             batch = waiting;
             if batch.is_empty() {
@@ -170,9 +170,9 @@ impl Core {
                     self.fold_if_due(at, target.generation, fill).await;
                 }
                 // Only a new blob's append rejects its commit.
-                Err(Error::Refused(failure)) => {
+                Err(Error::Rejected(failure)) => {
                     attempts = 0;
-                    fail(batch.drain(..1), &Error::Refused(failure));
+                    fail(batch.drain(..1), &Error::Rejected(failure));
                 }
                 Ok(None) | Err(Error::Engine(lazuli_engine::Error::Conflict)) if attempts < ATTEMPTS_MAX => {
                     attempts += 1;
@@ -213,7 +213,7 @@ impl Waiting {
             Outcome::Appended { written, offset, committed_blocks }
         });
         // A caller that no longer waits needs no outcome.
-        let _ = self.answer.send(outcome);
+        let _ = self.reply.send(outcome);
     }
 }
 
@@ -242,7 +242,7 @@ fn batch_rule(
                     head.blob = Some(blob);
                     decided.push(Ok(accepted));
                 }
-                Err(Error::Refused(failure)) if !target.is_new => decided.push(Err(failure.into())),
+                Err(Error::Rejected(failure)) if !target.is_new => decided.push(Err(failure.into())),
                 Err(error) => return Err(error),
             }
         }

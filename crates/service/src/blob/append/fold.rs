@@ -125,7 +125,7 @@ fn settle(loose: Option<Loose>, decided: &Result<Decided<()>>) {
     let Some(mut loose) = loose else { return };
     match decided {
         Ok(Decided::Done(())) => loose.named(),
-        Ok(Decided::Refused) | Err(Error::Refused(_) | Error::Engine(lazuli_engine::Error::Conflict)) => {
+        Ok(Decided::Rejected) | Err(Error::Rejected(_) | Error::Engine(lazuli_engine::Error::Conflict)) => {
             loose.rejected();
         }
         Err(Error::Engine(_)) => {}

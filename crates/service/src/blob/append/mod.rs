@@ -133,7 +133,7 @@ impl Core {
         drop(pin);
         Ok(match decided {
             Decided::Done(done) => Some(done),
-            Decided::Refused => None,
+            Decided::Rejected => None,
         })
     }
 

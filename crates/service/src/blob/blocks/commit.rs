@@ -89,8 +89,8 @@ impl Core {
         if let Some(mut loose) = loose {
             match &decided {
                 Ok(Decided::Done(_)) => loose.named(),
-                Ok(Decided::Refused)
-                | Err(Error::Refused(_) | Error::Engine(lazuli_engine::Error::Conflict)) => {
+                Ok(Decided::Rejected)
+                | Err(Error::Rejected(_) | Error::Engine(lazuli_engine::Error::Conflict)) => {
                     loose.rejected();
                 }
                 Err(Error::Engine(_)) => {}
@@ -101,7 +101,7 @@ impl Core {
                 announced.committed(retired);
                 Ok(Some(written))
             }
-            Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(None),
+            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -56,7 +56,7 @@ impl Core {
         self.todo.blob(at);
         match self.engine().apply(at.tables.blobs, &at.name, writes).await? {
             Applied::Done { .. } => Ok(()),
-            Applied::Refused { .. } => Err(lazuli_engine::Error::Conflict.into()),
+            Applied::Rejected { .. } => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 

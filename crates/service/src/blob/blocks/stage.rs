@@ -58,13 +58,13 @@ impl Core {
         let applied = self.engine().apply(at.tables.staged, &at.name, writes).await;
         let applied = match applied {
             Ok(Applied::Done { .. }) => Ok(()),
-            Ok(Applied::Refused { .. }) => Err(Failure::from(ErrorCode::ServerBusy).into()),
+            Ok(Applied::Rejected { .. }) => Err(Failure::from(ErrorCode::ServerBusy).into()),
             Err(error) => Err(error.into()),
         };
         body.settle(&applied);
         applied?;
         let announced = self.announce(at, id).await;
-        if matches!(announced, Err(crate::Error::Refused(_))) {
+        if matches!(announced, Err(crate::Error::Rejected(_))) {
             // The sweep frees its content, since no row names it any more.
             self.engine().apply(at.tables.staged, &at.name, vec![remove(row)]).await?;
         }

@@ -71,7 +71,7 @@ impl Core {
             Ok(Opened { at, revision, pin })
         };
         let opened = opened.await.map_err(|error| match error {
-            Error::Refused(failure) if failure.code.status() == 404 => {
+            Error::Rejected(failure) if failure.code.status() == 404 => {
                 unreadable_source(ErrorCode::CopySourceNotFound, &failure).into()
             }
             error => error,
@@ -146,7 +146,7 @@ fn unmet_in_source(failure: Failure, style: Style, conditions: &Conditions) -> F
 pub(super) fn unmet_by_target(error: Error, conditions: &Conditions, is_async: bool) -> Error {
     let is_by_target = if is_async { conditions.if_tags.is_none() } else { conditions.if_match.is_some() };
     match &error {
-        Error::Refused(failure) if is_by_target && failure.code == ErrorCode::ConditionNotMet => {
+        Error::Rejected(failure) if is_by_target && failure.code == ErrorCode::ConditionNotMet => {
             ErrorCode::TargetConditionNotMet.into()
         }
         _ => error,

@@ -48,7 +48,7 @@ impl Copies {
         match core.copy_pending(&at, copy.id, &task).await {
             Ok(()) => Ok(true),
             // The source is gone or has changed, or the copy was aborted.
-            Err(Error::Refused(failure)) => {
+            Err(Error::Rejected(failure)) => {
                 let why = format!("{} {}", failure.code.status(), failure.code.name());
                 core.fail_copy(&at, copy.id, why).await?;
                 Ok(true)
@@ -125,7 +125,7 @@ impl Core {
         self.todo.blob(at);
         match decided? {
             Decided::Done(()) => Ok(()),
-            Decided::Refused => Err(lazuli_engine::Error::Conflict.into()),
+            Decided::Rejected => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 
@@ -141,7 +141,7 @@ impl Core {
             Ok((Step::Put(Box::new(head)), ()))
         });
         match failed.await {
-            Err(Error::Refused(_)) => Ok(()),
+            Err(Error::Rejected(_)) => Ok(()),
             other => other,
         }
     }

@@ -188,7 +188,7 @@ impl Core {
         let mut doubt = Doubt { core: self, outbox, at, is_settled: false };
         let decided = self.decide(at, rule, more.into_iter().chain([write]).collect()).await;
         doubt.is_settled = match &decided {
-            Ok(_) | Err(Error::Refused(_) | Error::Engine(lazuli_engine::Error::Conflict)) => true,
+            Ok(_) | Err(Error::Rejected(_) | Error::Engine(lazuli_engine::Error::Conflict)) => true,
             Err(Error::Engine(_)) => false,
         };
         if matches!(decided, Ok(Decided::Done(_))) && notice.is_set() && !outbox.add(at) {
@@ -251,7 +251,7 @@ impl Events {
         } else {
             match self.core.engine().apply(at.tables.blobs, &at.name, writes).await {
                 Ok(Applied::Done { .. }) => Ok(()),
-                Ok(Applied::Refused { .. }) => Err(lazuli_engine::Error::Conflict),
+                Ok(Applied::Rejected { .. }) => Err(lazuli_engine::Error::Conflict),
                 Err(error) => Err(error),
             }
         };

@@ -97,7 +97,7 @@ impl Core {
         };
         match self.decide(at, rule, writes).await? {
             Decided::Done(version) => Ok(version),
-            Decided::Refused => Err(Error::Engine(lazuli_engine::Error::Conflict)),
+            Decided::Rejected => Err(Error::Engine(lazuli_engine::Error::Conflict)),
         }
     }
 }

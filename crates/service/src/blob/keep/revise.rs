@@ -92,7 +92,7 @@ impl Core {
             };
             match self.decide(at, rule, vec![write]).await {
                 Ok(Decided::Done(result)) => return Ok(result),
-                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
         }

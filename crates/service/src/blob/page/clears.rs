@@ -156,7 +156,7 @@ impl Core {
         };
         match self.decide(at, rule, writes).await? {
             Decided::Done(()) => Ok(()),
-            Decided::Refused => Err(lazuli_engine::Error::Conflict.into()),
+            Decided::Rejected => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 }

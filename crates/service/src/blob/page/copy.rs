@@ -102,7 +102,7 @@ impl Core {
     async fn put_rows(&self, at: &At, writes: Vec<Write>) -> Result<()> {
         match self.engine().apply(at.tables.blobs, &at.name, writes).await? {
             Applied::Done { .. } => Ok(()),
-            Applied::Refused { .. } => Err(lazuli_engine::Error::Conflict.into()),
+            Applied::Rejected { .. } => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 }

@@ -84,7 +84,7 @@ impl Core {
                 let written = Box::new(written);
                 Ok(Outcome::Copied { written, id, status: CopyStatus::Pending, is_sync: false })
             }
-            Decided::Refused => Err(lazuli_engine::Error::Conflict.into()),
+            Decided::Rejected => Err(lazuli_engine::Error::Conflict.into()),
         }
     }
 
@@ -202,7 +202,7 @@ impl Core {
         let writes = vec![row.write(keyspace::snapshot(ticks), Condition::Absent)];
         match self.decide(at, rule, writes).await {
             Ok(Decided::Done(())) => Ok(true),
-            Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(false),
+            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(false),
             Err(error) => Err(error),
         }
     }

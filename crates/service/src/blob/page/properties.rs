@@ -35,7 +35,7 @@ impl Core {
                     }
                     return Ok(outcome);
                 }
-                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
         }

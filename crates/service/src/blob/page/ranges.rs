@@ -63,7 +63,7 @@ impl Core {
         }
         let found: Result<Revision> = self.find(at, Which::Snapshot(time)).await;
         let previous = found.map_err(|error| match error {
-            Error::Refused(failure) if failure.code == ErrorCode::BlobNotFound => {
+            Error::Rejected(failure) if failure.code == ErrorCode::BlobNotFound => {
                 ErrorCode::PreviousSnapshotNotFound.into()
             }
             error => error,

@@ -134,7 +134,7 @@ impl Core {
                     }
                     return Ok(done);
                 }
-                Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -115,7 +115,7 @@ impl Reclaim {
         };
         match self.core.decide(at, rule, writes).await {
             Ok(Decided::Done(())) => Ok(Progress::Done),
-            Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(Progress::Again),
+            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(Progress::Again),
             Err(error) => Err(error),
         }
     }
@@ -208,7 +208,7 @@ impl Reclaim {
                 let is_empty = self.core.staged_rows(at).next().await?.is_none_or(|rows| rows.is_empty());
                 Ok(if is_empty { Progress::Done } else { Progress::Again })
             }
-            Applied::Refused { .. } => Ok(Progress::Again),
+            Applied::Rejected { .. } => Ok(Progress::Again),
         }
     }
 }

@@ -156,7 +156,7 @@ impl Reclaim {
         };
         match self.core.decide(at, rule, writes).await {
             Ok(Decided::Done(())) => Ok(Progress::Done),
-            Ok(Decided::Refused) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(Progress::Again),
+            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(Progress::Again),
             Err(error) => Err(error),
         }
     }

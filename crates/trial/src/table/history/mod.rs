@@ -13,7 +13,7 @@ mod tests;
 
 use lazuli_model::Service;
 
-pub use record::{Answer, Operation, Single, State};
+pub use record::{Operation, Output, Single, State};
 
 use crate::linear::{self, Event, HistorySize};
 use crate::subject::Subject;
@@ -23,7 +23,7 @@ use crate::table::wire::{Caller, WireRequest};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.
-    pub answered: usize,
+    pub responses: usize,
     /// Operations whose outcome is unknown.
     pub unknown: usize,
     /// Transactions that were applied.
@@ -33,7 +33,7 @@ pub struct Seen {
 impl Seen {
     /// Adds what was seen in another one.
     pub fn add(&mut self, other: Seen) {
-        self.answered += other.answered;
+        self.responses += other.responses;
         self.unknown += other.unknown;
         self.transactions += other.transactions;
     }
@@ -72,9 +72,9 @@ pub async fn prepare(subject: &impl Subject, table: &str) -> Result<(), String> 
 }
 
 fn seen(events: &[Event<Operation>]) -> Seen {
-    let unknown = events.iter().filter(|event| event.answer.is_none()).count();
+    let unknown = events.iter().filter(|event| event.output.is_none()).count();
     let applied = |event: &&Event<Operation>| {
-        matches!(event.operation, Operation::Transaction(_)) && event.answer == Some(Answer::Applied)
+        matches!(event.operation, Operation::Transaction(_)) && event.output == Some(Output::Applied)
     };
-    Seen { answered: events.len() - unknown, unknown, transactions: events.iter().filter(applied).count() }
+    Seen { responses: events.len() - unknown, unknown, transactions: events.iter().filter(applied).count() }
 }

@@ -58,7 +58,7 @@ pub enum Operation {
 
 /// What a client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Output {
     /// The value of the row.
     Value(Option<u32>),
     /// The values of all rows.
@@ -84,10 +84,10 @@ impl Single {
         }
     }
 
-    fn apply(&self, state: &mut State) -> Answer {
+    fn apply(&self, state: &mut State) -> Output {
         let current = state[self.row()];
         let (rejection, next) = match *self {
-            Single::Insert { value, .. } => (current.map(|_| Answer::Exists), Some(value)),
+            Single::Insert { value, .. } => (current.map(|_| Output::Exists), Some(value)),
             Single::Put { value, .. } => (None, Some(value)),
             Single::Swap { expected, value, .. } => (unexpected(current, expected), Some(value)),
             Single::Delete { expected, .. } => (unexpected(current, expected), None),
@@ -96,40 +96,40 @@ impl Single {
             return rejection;
         }
         state[self.row()] = next;
-        Answer::Applied
+        Output::Applied
     }
 }
 
-fn unexpected(current: Option<u32>, expected: u32) -> Option<Answer> {
+fn unexpected(current: Option<u32>, expected: u32) -> Option<Output> {
     match current {
-        None => Some(Answer::Missing),
-        Some(value) if value != expected => Some(Answer::Mismatch),
+        None => Some(Output::Missing),
+        Some(value) if value != expected => Some(Output::Mismatch),
         Some(_) => None,
     }
 }
 
 impl linear::Operation for Operation {
     type State = State;
-    type Answer = Answer;
+    type Output = Output;
 
-    fn apply(&self, state: &State) -> (State, Answer) {
+    fn apply(&self, state: &State) -> (State, Output) {
         let mut next = *state;
-        let answer = match self {
-            Operation::Get(row) => Answer::Value(state[*row]),
-            Operation::Scan => Answer::Values(*state),
+        let output = match self {
+            Operation::Get(row) => Output::Value(state[*row]),
+            Operation::Scan => Output::Values(*state),
             Operation::Write(single) => single.apply(&mut next),
             Operation::Transaction(parts) => {
                 let rejection =
-                    parts.iter().map(|part| part.apply(&mut next)).find(|answer| *answer != Answer::Applied);
+                    parts.iter().map(|part| part.apply(&mut next)).find(|output| *output != Output::Applied);
                 match rejection {
                     Some(rejection) => {
                         next = *state;
                         rejection
                     }
-                    None => Answer::Applied,
+                    None => Output::Applied,
                 }
             }
         };
-        (next, answer)
+        (next, output)
     }
 }

@@ -1,20 +1,20 @@
 //! The search finds what the Table service must never do.
 
-use super::record::{Answer, Operation, ROWS, Single};
+use super::record::{Operation, Output, ROWS, Single};
 use crate::linear::{self, Verdict, check};
 
 type Event = linear::Event<Operation>;
 
-fn event(start: u64, end: u64, operation: Operation, answer: Option<Answer>) -> Event {
-    Event { client: 0, start, end, operation, answer }
+fn event(start: u64, end: u64, operation: Operation, output: Option<Output>) -> Event {
+    Event { client: 0, start, end, operation, output }
 }
 
 fn put(value: u32) -> Operation {
     Operation::Write(Single::Put { row: 0, value })
 }
 
-fn saw(value: Option<u32>) -> Option<Answer> {
-    Some(Answer::Value(value))
+fn saw(value: Option<u32>) -> Option<Output> {
+    Some(Output::Value(value))
 }
 
 #[track_caller]
@@ -25,11 +25,11 @@ fn expect(verdict: Verdict, events: &[Event]) {
 /// CS-02: acknowledged changes are visible from then on.
 #[test]
 fn stale_reads_are_found() {
-    let write = || event(0, 1, put(7), Some(Answer::Applied));
+    let write = || event(0, 1, put(7), Some(Output::Applied));
     expect(Verdict::Ordered, &[write(), event(2, 3, Operation::Get(0), saw(Some(7)))]);
     expect(Verdict::Impossible, &[write(), event(2, 3, Operation::Get(0), saw(None))]);
     // While the write is in progress both values are correct, but not the new one followed by the old one.
-    let slow = || event(0, 9, put(7), Some(Answer::Applied));
+    let slow = || event(0, 9, put(7), Some(Output::Applied));
     expect(Verdict::Ordered, &[slow(), event(2, 3, Operation::Get(0), saw(None))]);
     let back =
         [slow(), event(2, 3, Operation::Get(0), saw(Some(7))), event(4, 5, Operation::Get(0), saw(None))];
@@ -61,7 +61,7 @@ fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
     expect(Verdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
     expect(Verdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
     // Nor may it undo what was written later.
-    let later = || event(11, 12, put(8), Some(Answer::Applied));
+    let later = || event(11, 12, put(8), Some(Output::Applied));
     expect(Verdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
     // A read that overlaps the start of the next process says nothing about the moment.
     let slow = event(9, 12, Operation::Get(0), saw(None));
@@ -72,8 +72,8 @@ fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
 #[test]
 fn parts_of_transactions_are_found() {
     let both = vec![Single::Put { row: 0, value: 1 }, Single::Put { row: 1, value: 2 }];
-    let transaction = || event(0, 9, Operation::Transaction(both.clone()), Some(Answer::Applied));
-    let scan = |state| event(2, 3, Operation::Scan, Some(Answer::Values(state)));
+    let transaction = || event(0, 9, Operation::Transaction(both.clone()), Some(Output::Applied));
+    let scan = |state| event(2, 3, Operation::Scan, Some(Output::Values(state)));
     expect(Verdict::Ordered, &[transaction(), scan([None; ROWS])]);
     expect(Verdict::Ordered, &[transaction(), scan([Some(1), Some(2), None, None])]);
     expect(Verdict::Impossible, &[transaction(), scan([Some(1), None, None, None])]);
@@ -83,8 +83,8 @@ fn parts_of_transactions_are_found() {
 #[test]
 fn lost_updates_are_found() {
     let swap = |value| Operation::Write(Single::Swap { row: 0, expected: 7, value });
-    let first = || event(0, 1, put(7), Some(Answer::Applied));
-    let one = || event(2, 9, swap(8), Some(Answer::Applied));
-    expect(Verdict::Ordered, &[first(), one(), event(3, 8, swap(9), Some(Answer::Mismatch))]);
-    expect(Verdict::Impossible, &[first(), one(), event(3, 8, swap(9), Some(Answer::Applied))]);
+    let first = || event(0, 1, put(7), Some(Output::Applied));
+    let one = || event(2, 9, swap(8), Some(Output::Applied));
+    expect(Verdict::Ordered, &[first(), one(), event(3, 8, swap(9), Some(Output::Mismatch))]);
+    expect(Verdict::Impossible, &[first(), one(), event(3, 8, swap(9), Some(Output::Applied))]);
 }

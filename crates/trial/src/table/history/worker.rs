@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::record::{Answer, Operation, ROWS, Single, State};
+use super::record::{Operation, Output, ROWS, Single, State};
 use crate::linear::{Client, Clock, Event, Recorder};
 use crate::random::Random;
 use crate::table::wire::{Caller, Reply, WireRequest, batch, batch_replies, entity_path, escaped};
@@ -81,14 +81,14 @@ impl Worker {
         let end = self.clock.tick();
         // A 5xx leaves the outcome of the request open.
         let known = reply.filter(|reply| reply.status < 500);
-        let answer = match &known {
-            Some(reply) => Some(self.answer(&operation, reply)?),
+        let output = match &known {
+            Some(reply) => Some(self.output(&operation, reply)?),
             None => None,
         };
-        let ended = if answer.is_some() { end } else { u64::MAX };
+        let ended = if output.is_some() { end } else { u64::MAX };
         // A read without a response proves nothing.
-        if answer.is_some() || !matches!(operation, Operation::Get(_) | Operation::Scan) {
-            self.events.push(Event { client: self.client, start, end: ended, operation, answer });
+        if output.is_some() || !matches!(operation, Operation::Get(_) | Operation::Scan) {
+            self.events.push(Event { client: self.client, start, end: ended, operation, output });
         }
         Ok(known.is_some())
     }
@@ -132,33 +132,33 @@ impl Worker {
         }
     }
 
-    fn answer(&mut self, operation: &Operation, reply: &Reply) -> Result<Answer, String> {
+    fn output(&mut self, operation: &Operation, reply: &Reply) -> Result<Output, String> {
         match operation {
             Operation::Get(row) => match reply.status {
-                200 => self.entity(*row, &reply.json).map(|value| Answer::Value(Some(value))),
-                404 => Ok(Answer::Value(None)),
+                200 => self.entity(*row, &reply.json).map(|value| Output::Value(Some(value))),
+                404 => Ok(Output::Value(None)),
                 _ => Err(strange(operation, reply)),
             },
-            Operation::Scan if reply.status == 200 => self.scan(&reply.json).map(Answer::Values),
+            Operation::Scan if reply.status == 200 => self.scan(&reply.json).map(Output::Values),
             Operation::Scan => Err(strange(operation, reply)),
             Operation::Write(single) => self.changed(single, reply).ok_or_else(|| strange(operation, reply)),
             Operation::Transaction(parts) => {
                 let replies = batch_replies(reply);
-                let answers: Option<Vec<Answer>> = match replies.len() {
-                    1 if replies[0].status >= 400 => rejection(&replies[0]).map(|answer| vec![answer]),
+                let outputs: Option<Vec<Output>> = match replies.len() {
+                    1 if replies[0].status >= 400 => rejection(&replies[0]).map(|output| vec![output]),
                     count if count == parts.len() => {
                         parts.iter().zip(&replies).map(|(part, reply)| self.changed(part, reply)).collect()
                     }
                     _ => None,
                 };
-                answers
-                    .and_then(|answers| answers.into_iter().next())
+                outputs
+                    .and_then(|outputs| outputs.into_iter().next())
                     .ok_or_else(|| strange(operation, reply))
             }
         }
     }
 
-    fn changed(&mut self, single: &Single, reply: &Reply) -> Option<Answer> {
+    fn changed(&mut self, single: &Single, reply: &Reply) -> Option<Output> {
         if reply.status != 204 {
             return rejection(reply);
         }
@@ -174,7 +174,7 @@ impl Worker {
             }
             _ => return None,
         }
-        Some(Answer::Applied)
+        Some(Output::Applied)
     }
 
     fn scan(&mut self, json: &Value) -> Result<State, String> {
@@ -222,11 +222,11 @@ impl Client<Operation> for Worker {
     }
 }
 
-fn rejection(reply: &Reply) -> Option<Answer> {
+fn rejection(reply: &Reply) -> Option<Output> {
     match reply.status {
-        404 => Some(Answer::Missing),
-        409 => Some(Answer::Exists),
-        412 => Some(Answer::Mismatch),
+        404 => Some(Output::Missing),
+        409 => Some(Output::Exists),
+        412 => Some(Output::Mismatch),
         _ => None,
     }
 }

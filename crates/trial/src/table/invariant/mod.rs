@@ -24,7 +24,7 @@ use crate::table::wire::{Caller, WireRequest, batch, batch_replies, entity_path,
 pub const ROWS: usize = 12;
 
 /// How long a busy machine may take for a first transaction and a first read: a kill before them shows nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A row as it was read: its number and its ETag.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub struct Done {
     /// Transactions that were applied.
     pub applied: usize,
     /// Transactions that lost to a concurrent one.
-    pub refused: usize,
+    pub rejected: usize,
     /// Reads of the whole partition.
     pub reads: usize,
 }
@@ -105,7 +105,7 @@ pub async fn run<I: Invariant>(
         }
         let began = Instant::now();
         let has_happened = || done.total().applied > before.applied && done.total().reads > before.reads;
-        while (began.elapsed() < effort.time / slices || !has_happened() && began.elapsed() < PATIENCE)
+        while (began.elapsed() < effort.time / slices || !has_happened() && began.elapsed() < TIMEOUT)
             && tasks.iter().all(|task| !task.is_finished())
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -167,14 +167,14 @@ impl Partition {
 #[derive(Default)]
 struct Counters {
     applied: AtomicUsize,
-    refused: AtomicUsize,
+    rejected: AtomicUsize,
     reads: AtomicUsize,
 }
 
 impl Counters {
     fn total(&self) -> Done {
         let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        Done { applied: load(&self.applied), refused: load(&self.refused), reads: load(&self.reads) }
+        Done { applied: load(&self.applied), rejected: load(&self.rejected), reads: load(&self.reads) }
     }
 }
 
@@ -236,7 +236,7 @@ impl Worker {
             if replies.len() == calls.len() && replies.iter().all(|reply| reply.status == 204) {
                 self.done.applied.fetch_add(1, Ordering::Relaxed);
             } else if replies.len() == 1 && replies[0].status == 412 {
-                self.done.refused.fetch_add(1, Ordering::Relaxed);
+                self.done.rejected.fetch_add(1, Ordering::Relaxed);
             } else {
                 return Err(format!("a transaction got the response {} {}", reply.status, reply.body));
             }

@@ -82,7 +82,7 @@ impl Trial {
         self.coverage.note(if outcome.is_ok() { done } else { denied });
         match outcome {
             Ok(()) => same("status", &status, &reply.status),
-            Err(rejection) => refused(reply, rejection),
+            Err(rejection) => rejected(reply, rejection),
         }
     }
 
@@ -113,7 +113,7 @@ impl Trial {
                 let versions = self.written(table, key, write, &reply)?;
                 self.later(&versions.into_iter().collect::<Vec<_>>())
             }
-            Err(rejection) => refused(&reply, rejection),
+            Err(rejection) => rejected(&reply, rejection),
         }
     }
 
@@ -137,7 +137,7 @@ impl Trial {
             }
             Err((index, rejection)) => {
                 same("parts of a failure", &1, &replies.len())?;
-                refused(&replies[0], rejection)?;
+                rejected(&replies[0], rejection)?;
                 match index {
                     Some(index) if !replies[0].message.starts_with(&format!("{index}:")) => {
                         Err(format!("operation {index} failed, the server says {:?}", replies[0].message))
@@ -226,7 +226,7 @@ impl Trial {
                 same("ETag", &row.etag, &reply.etag)?;
                 same_entity(key, row, &reply.json)
             }
-            Err(rejection) => refused(&reply, rejection),
+            Err(rejection) => rejected(&reply, rejection),
         }
     }
 
@@ -242,7 +242,7 @@ impl Trial {
         let rejection = self.model.query(table, wanted).err();
         if let Some(rejection) = rejection {
             self.coverage.note("query: no table");
-            return refused(&self.ask(&WireRequest::new("GET", target)).await?, rejection);
+            return rejected(&self.ask(&WireRequest::new("GET", target)).await?, rejection);
         }
         let found = self.pages(&target, top).await?;
         let all = self.model.query(table, None).map_err(|rejection| rejection.code)?.len();
@@ -340,7 +340,7 @@ fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
     same("entity", &entity(key, &row.properties), &Value::Object(members))
 }
 
-fn refused(reply: &Reply, rejection: Rejection) -> Checked {
+fn rejected(reply: &Reply, rejection: Rejection) -> Checked {
     same("error", &(rejection.status, Some(rejection.code)), &(reply.status, reply.code.as_deref()))
 }
 

@@ -191,7 +191,7 @@ impl Worker {
     async fn send(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
         let began = Instant::now();
         let reply = self.caller.call(call).await?;
-        self.shared.meter.answered(began.elapsed());
+        self.shared.meter.record_response(began.elapsed());
         Ok(reply)
     }
 }

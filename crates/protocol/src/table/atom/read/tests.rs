@@ -25,7 +25,7 @@ fn check(property: &str, expected: Value) {
 }
 
 #[track_caller]
-fn refused(document: &str, code: ErrorCode, reason: &str) {
+fn rejected(document: &str, code: ErrorCode, reason: &str) {
     let failure = entity(document.as_bytes()).expect_err(document);
     assert_eq!(failure.code, code, "{document}");
     assert!(failure.message.contains(reason), "{document}: {}", failure.message);
@@ -82,7 +82,7 @@ fn keys_and_system_properties() {
     assert_eq!(typed.clone().into_insert().map_err(|f| f.code), Err(ErrorCode::InvalidInput));
     assert!(typed.into_update().is_ok(), "those of the address count");
     let twice = entry("<d:RowKey>1</d:RowKey><d:RowKey>2</d:RowKey>");
-    refused(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
+    rejected(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
 }
 
 /// Found by review: an entity that was read and sent back had such a property twice.
@@ -155,17 +155,17 @@ fn wrong_values() {
         "<d:P m:type='Edm.Guid'>1</d:P>",
         "<d:P m:type='Edm.Binary'>?</d:P>",
     ] {
-        refused(&entry(property), ErrorCode::InvalidValueType, "");
+        rejected(&entry(property), ErrorCode::InvalidValueType, "");
     }
-    refused(&entry("<d:P m:type='Edm.Decimal'>1</d:P>"), ErrorCode::InvalidInput, "'Edm.Decimal'");
-    refused(&entry("<d:P m:null='perhaps' />"), ErrorCode::InvalidInput, "'null'");
-    refused(&entry("<d:P><d:Q>1</d:Q></d:P>"), ErrorCode::InvalidInput, "elements in its value");
+    rejected(&entry("<d:P m:type='Edm.Decimal'>1</d:P>"), ErrorCode::InvalidInput, "'Edm.Decimal'");
+    rejected(&entry("<d:P m:null='perhaps' />"), ErrorCode::InvalidInput, "'null'");
+    rejected(&entry("<d:P><d:Q>1</d:Q></d:P>"), ErrorCode::InvalidInput, "elements in its value");
 }
 
 /// XML input is hostile input.
 #[test]
 fn hostile_documents() {
-    let bad = |document: &str, reason: &str| refused(document, ErrorCode::InvalidInput, reason);
+    let bad = |document: &str, reason: &str| rejected(document, ErrorCode::InvalidInput, reason);
     bad("", "well-formed");
     bad("   ", "well-formed");
     bad("{\"a\":1}", "well-formed");
@@ -204,9 +204,9 @@ fn hostile_documents() {
 /// Input beyond a limit is rejected before it costs anything.
 #[test]
 fn floods() {
-    let bad = |document: &str, reason: &str| refused(document, ErrorCode::InvalidInput, reason);
+    let bad = |document: &str, reason: &str| rejected(document, ErrorCode::InvalidInput, reason);
     bad(&entry(&"<x>".repeat(200_000)), "deeper elements");
-    refused(&entry(&"<d:P/>".repeat(200_000)), ErrorCode::TooManyProperties, "more properties than allowed");
+    rejected(&entry(&"<d:P/>".repeat(200_000)), ErrorCode::TooManyProperties, "more properties than allowed");
     let attributes: String = (0..200_000).map(|n| format!(" a{n}=''")).collect();
     bad(&entry(&format!("<d:P{attributes}/>")), "too many attributes");
     let namespaces: String = (0..200_000).map(|n| format!(" xmlns:a{n}='x'")).collect();

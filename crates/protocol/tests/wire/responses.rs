@@ -52,7 +52,7 @@ fn success_in_json() {
         update("MERGE", "4"),
         with_id(12, &delete("Posts", "a", "5")),
     ]);
-    let response = Request::new("2019-02-02", body).answer(None);
+    let response = Request::new("2019-02-02", body).respond(None);
     assert_eq!(response.get("Cache-Control"), Some("no-cache"));
     assert_eq!(response.get("X-Content-Type-Options"), Some("nosniff"));
     let entity = |row: &str| {
@@ -101,7 +101,7 @@ fn atom_request(version: &'static str) -> Request {
 
 #[test]
 fn success_in_atom_of_2014() {
-    let response = atom_request("2014-02-14").answer(None);
+    let response = atom_request("2014-02-14").respond(None);
     check(
         &response,
         &[
@@ -118,7 +118,7 @@ fn success_in_atom_of_2014() {
 
 #[test]
 fn success_in_atom_of_2011() {
-    let response = atom_request("2011-08-18").answer(None);
+    let response = atom_request("2011-08-18").respond(None);
     assert_eq!(response.get("X-Content-Type-Options"), None);
     check(
         &response,
@@ -169,7 +169,7 @@ fn failure_in_json() {
     let request = Request::new("2019-02-02", body);
     let failure = Failure::from(ErrorCode::EntityAlreadyExists).at(1);
     check(
-        &request.answer(Some(failure)),
+        &request.respond(Some(failure)),
         &[&format!(
             "HTTP/1.1 409 Conflict\nContent-ID: 8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nPreference-Applied: return-no-content\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\n\n{{\"odata.error\":{{\"code\":\"EntityAlreadyExists\",\"message\":{{\"lang\":\"en-US\",\"value\":\"1:The specified entity already exists.\\n{TRAILER}\"}}}}}}"
         )],
@@ -183,8 +183,8 @@ fn missing_table() {
     let part = format!(
         "HTTP/1.1 404 Not Found\nX-Content-Type-Options: nosniff\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\n\n{{\"odata.error\":{{\"code\":\"TableNotFound\",\"message\":{{\"lang\":\"en-US\",\"value\":\"0:The table specified does not exist.\\n{TRAILER}\"}}}}}}"
     );
-    check(&request.answer(Some(ErrorCode::TableNotFound.into())), &[&part]);
-    check(&request.answer(Some(Failure::from(ErrorCode::TableNotFound).at(0))), &[&part]);
+    check(&request.respond(Some(ErrorCode::TableNotFound.into())), &[&part]);
+    check(&request.respond(Some(Failure::from(ErrorCode::TableNotFound).at(0))), &[&part]);
 }
 
 #[test]
@@ -192,13 +192,13 @@ fn failure_in_atom() {
     let failure = || Some(Failure::from(ErrorCode::UpdateConditionNotSatisfied).at(1));
     let trailer = TRAILER.replace("\\n", "¶");
     check(
-        &atom_request("2014-02-14").answer(failure()),
+        &atom_request("2014-02-14").respond(failure()),
         &[&format!(
             "HTTP/1.1 412 Precondition Failed\nContent-ID: 2\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nDataServiceVersion: 1.0;\nContent-Type: application/xml;charset=utf-8\n\n<?xml version=\"1.0\" encoding=\"utf-8\"?><error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><code>UpdateConditionNotSatisfied</code><message xml:lang=\"en-US\">1:The update condition specified in the request was not satisfied.¶{trailer}</message></error>"
         )],
     );
     check(
-        &atom_request("2009-04-14").answer(failure()),
+        &atom_request("2009-04-14").respond(failure()),
         &[&format!(
             "HTTP/1.1 412 Precondition Failed\nContent-ID: 2\nCache-Control: no-cache\nDataServiceVersion: 1.0;\nContent-Type: application/xml\n\n<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\n<error xmlns=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\n  <code>UpdateConditionNotSatisfied</code>\n  <message xml:lang=\"en-US\">1:The update condition specified in the request was not satisfied.¶{trailer}</message>\n</error>"
         )],
@@ -220,13 +220,13 @@ fn queries() {
     let operation = "GET /Posts(PartitionKey='a',RowKey='1') HTTP/1.1\nContent-ID: 5\nAccept: application/json;odata=nometadata\n";
     let request = Request::new("2019-02-02", lone(operation));
     check_query(
-        &request.answer(None),
+        &request.respond(None),
         &format!(
             "HTTP/1.1 200 OK\nContent-ID: 5\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nETag: {ETAG}\n\n{{\"PartitionKey\":\"a\",\"RowKey\":\"1\",\"Timestamp\":\"2015-03-04T05:06:07.0809Z\"}}"
         ),
     );
     check_query(
-        &request.answer(Some(ErrorCode::ResourceNotFound.into())),
+        &request.respond(Some(ErrorCode::ResourceNotFound.into())),
         &format!(
             "HTTP/1.1 404 Not Found\nContent-ID: 5\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\n\n{{\"odata.error\":{{\"code\":\"ResourceNotFound\",\"message\":{{\"lang\":\"en-US\",\"value\":\"0:The specified resource does not exist.\\n{TRAILER}\"}}}}}}"
         ),
@@ -234,7 +234,7 @@ fn queries() {
     let by_filter = operation
         .replace("(PartitionKey='a',RowKey='1')", "()?$filter=PartitionKey eq 'a' and RowKey eq '1'");
     check_query(
-        &Request::new("2019-02-02", lone(&by_filter)).answer(None),
+        &Request::new("2019-02-02", lone(&by_filter)).respond(None),
         "HTTP/1.1 200 OK\nContent-ID: 5\nDataServiceVersion: 3.0;\nContent-Type: application/json;odata=nometadata;streaming=true;charset=utf-8\nX-Content-Type-Options: nosniff\nCache-Control: no-cache\n\n{\"value\":[]}",
     );
 }
@@ -242,7 +242,7 @@ fn queries() {
 /// An empty change set is legal, and its response closes at once.
 #[test]
 fn nothing_to_do() {
-    check(&Request::new("2019-02-02", change_set(&[])).answer(None), &[]);
+    check(&Request::new("2019-02-02", change_set(&[])).respond(None), &[]);
 }
 
 /// TX-16, TX-25: a failure that belongs to no operation is one of the request.
@@ -250,7 +250,7 @@ fn nothing_to_do() {
 fn failure_of_the_whole() {
     let request = Request::new("2019-02-02", change_set(&[insert("Posts", "a", "1")]));
     for code in [ErrorCode::ServerBusy, ErrorCode::InternalError, ErrorCode::OperationTimedOut] {
-        let response = request.answer(Some(code.into()));
+        let response = request.respond(Some(code.into()));
         assert_eq!(response.status, code.status());
         assert!(text(&response).contains(&format!("\"value\":\"{}", code.message())), "{}", text(&response));
     }

@@ -154,11 +154,11 @@ fn unsupported_syntax() {
 /// OP-01.
 #[test]
 fn table_lists_have_one_property() {
-    let refuse = |filter, message| check_in(Schema::Tables, filter, ErrorCode::InvalidInput, message);
-    refuse("Name eq 'x'", NOT_VALID);
-    refuse("PartitionKey eq 'x'", NOT_VALID);
-    refuse("Flag", NOT_VALID);
-    refuse(
+    let reject = |filter, message| check_in(Schema::Tables, filter, ErrorCode::InvalidInput, message);
+    reject("Name eq 'x'", NOT_VALID);
+    reject("PartitionKey eq 'x'", NOT_VALID);
+    reject("Flag", NOT_VALID);
+    reject(
         "TableName eq 5",
         "A binary operator with incompatible types was detected. \
          Found operand types 'Edm.String' and 'Edm.Int32' for operator kind 'Equal'.",
@@ -169,19 +169,19 @@ fn table_lists_have_one_property() {
 /// Bounded work for hostile texts.
 #[test]
 fn limits() {
-    let refused = |text: String| assert_eq!(parse(&text, Schema::Entity), Err(ParseError::TooComplex));
-    refused(vec!["A eq 1"; FILTER_COMPARISONS_MAX + 1].join(" or "));
-    refused(vec!["A"; FILTER_COMPARISONS_MAX + 1].join(" and "));
-    refused(vec!["true"; FILTER_COMPARISONS_MAX + 1].join(" and "));
-    refused(format!("{}A", "not ".repeat(FILTER_DEPTH_MAX)));
-    refused(format!("{}A", "not ".repeat(1_000_000)));
-    refused(format!("{}A", "(".repeat(PARENTHESES_MAX + 1)));
-    refused("(".repeat(4_000_000));
+    let rejected = |text: String| assert_eq!(parse(&text, Schema::Entity), Err(ParseError::TooComplex));
+    rejected(vec!["A eq 1"; FILTER_COMPARISONS_MAX + 1].join(" or "));
+    rejected(vec!["A"; FILTER_COMPARISONS_MAX + 1].join(" and "));
+    rejected(vec!["true"; FILTER_COMPARISONS_MAX + 1].join(" and "));
+    rejected(format!("{}A", "not ".repeat(FILTER_DEPTH_MAX)));
+    rejected(format!("{}A", "not ".repeat(1_000_000)));
+    rejected(format!("{}A", "(".repeat(PARENTHESES_MAX + 1)));
+    rejected("(".repeat(4_000_000));
     let zigzag = |depth: usize| {
         (0..depth).fold("A".to_owned(), |inner, level| {
             format!("({inner} {} B)", if level % 2 == 0 { "and" } else { "or" })
         })
     };
     assert!(parse(&zigzag(FILTER_DEPTH_MAX - 1), Schema::Entity).is_ok());
-    refused(zigzag(FILTER_DEPTH_MAX));
+    rejected(zigzag(FILTER_DEPTH_MAX));
 }
