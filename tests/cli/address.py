@@ -11,9 +11,9 @@ FULL = {"Accept": "application/json;odata=fullmetadata"}
 
 def metadata_url(server, headers=None, **options):
     with Client(server) as client:
-        answer = client.ask("GET", "/Tables", headers=FULL | (headers or {}), **options)
-        equal(answer.status, 200, answer.text)
-        return answer.json["odata.metadata"]
+        response = client.ask("GET", "/Tables", headers=FULL | (headers or {}), **options)
+        equal(response.status, 200, response.text)
+        return response.json["odata.metadata"]
 
 
 def test_the_public_account_is_not_served_to_everybody(binary, directory):

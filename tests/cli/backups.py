@@ -50,7 +50,7 @@ def succeed(binary, directory, *args):
     return output
 
 
-def refused(binary, directory, *args, why):
+def rejected(binary, directory, *args, why):
     code, output, errors = run(binary, directory, *args)
     equal(code, 1, f"{args}: {output}{errors}")
     contains(output + errors, why)
@@ -93,8 +93,8 @@ def test_a_backup_of_a_running_server_restores_to_the_same(binary, directory):
         equal(content(server), before)
         with Client(server) as client:
             newest = max(ticks(etag) for etag, *_ in before[1].values())
-            answer = client.ask("PUT", entity_path(PEOPLE, "a", "000"), {"Number": 2})
-            assert ticks(answer.headers["ETag"]) > newest
+            response = client.ask("PUT", entity_path(PEOPLE, "a", "000"), {"Number": 2})
+            assert ticks(response.headers["ETag"]) > newest
         equal(server.stop(), 0)
 
 
@@ -139,14 +139,14 @@ def test_nothing_is_overwritten(binary, directory):
     with serve(binary, directory) as server:
         fill(server)
         succeed(binary, directory, "backup", "one", "-l", "data")
-        refused(binary, directory, "backup", "one", "-l", "data", why="not empty")
+        rejected(binary, directory, "backup", "one", "-l", "data", why="not empty")
         os.mkdir(os.path.join(directory, "prepared"))
         succeed(binary, directory, "backup", "prepared", "-l", "data")
-        refused(binary, directory, "restore", "one", "-l", "data", why="not empty")
-        refused(binary, directory, "restore", "one", "-l", "one", why="not empty")
+        rejected(binary, directory, "restore", "one", "-l", "data", why="not empty")
+        rejected(binary, directory, "restore", "one", "-l", "one", why="not empty")
         equal(status(server), 200)
-    refused(binary, directory, "backup", "two", "-l", "nowhere", why="there is no store")
-    refused(binary, directory, "restore", "nowhere", "-l", "new", why="does not contain a backup")
+    rejected(binary, directory, "backup", "two", "-l", "nowhere", why="there is no store")
+    rejected(binary, directory, "restore", "nowhere", "-l", "new", why="does not contain a backup")
     assert not os.path.exists(os.path.join(directory, "new"))
     code, _, errors = run(binary, directory, "restore", "one")
     equal(code, 2)
@@ -159,9 +159,9 @@ def test_what_was_interrupted_is_recognised(binary, directory):
         for point in ("backup-block", "backup-sealed"):
             code, _, _ = run(binary, directory, "backup", point, "-l", "data", env={"LAZULI_CRASH_AT": point})
             assert code < 0, f"{point} was not passed"
-            refused(binary, directory, "restore", point, "-l", "new", why="interrupted")
-            refused(binary, directory, "check", point, why="interrupted")
-            refused(binary, directory, "backup", point, "-l", "data", why="not empty")
+            rejected(binary, directory, "restore", point, "-l", "new", why="interrupted")
+            rejected(binary, directory, "check", point, why="interrupted")
+            rejected(binary, directory, "backup", point, "-l", "data", why="not empty")
         succeed(binary, directory, "backup", "whole", "-l", "data")
     for point in ("restore-rows", "restore-loaded"):
         code, _, _ = run(binary, directory, "restore", "whole", "-l", point, env={"LAZULI_CRASH_AT": point})
@@ -169,10 +169,10 @@ def test_what_was_interrupted_is_recognised(binary, directory):
         try:
             with serve_at(binary, directory, point):
                 raise AssertionError("half a store was served")
-        except NotStarted as refusal:
-            contains(str(refusal), "interrupted")
-        refused(binary, directory, "check", "-l", point, why="interrupted")
-        refused(binary, directory, "backup", "of-half", "-l", point, why="interrupted")
+        except NotStarted as rejection:
+            contains(str(rejection), "interrupted")
+        rejected(binary, directory, "check", "-l", point, why="interrupted")
+        rejected(binary, directory, "backup", "of-half", "-l", point, why="interrupted")
         shutil.rmtree(os.path.join(directory, point))
         succeed(binary, directory, "restore", "whole", "-l", point)
 
@@ -188,11 +188,11 @@ def test_a_damaged_backup_is_found_and_not_restored(binary, directory):
         for at in (0, len(good) // 3, len(good) // 2, len(good) - 1):
             with open(path, "wb") as file:
                 file.write(good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
-            refused(binary, directory, "check", "one", why="damaged")
-            refused(binary, directory, "restore", "one", "-l", "new", why="damaged")
+            rejected(binary, directory, "check", "one", why="damaged")
+            rejected(binary, directory, "restore", "one", "-l", "new", why="damaged")
             shutil.rmtree(os.path.join(directory, "new"), ignore_errors=True)
         os.remove(path)
-        refused(binary, directory, "check", "one", why="missing" if name.startswith("rows") else "interrupted")
+        rejected(binary, directory, "check", "one", why="missing" if name.startswith("rows") else "interrupted")
         with open(path, "wb") as file:
             file.write(good)
     succeed(binary, directory, "check", "one")
@@ -202,7 +202,7 @@ def test_check_finds_damage_in_a_store_and_serve_never_serves_it(binary, directo
     with serve(binary, directory) as server:
         fill(server)
         before = content(server)
-        refused(binary, directory, "check", "-l", "data", why="in use")
+        rejected(binary, directory, "check", "-l", "data", why="in use")
         equal(server.stop(), 0)
     succeed(binary, directory, "backup", "one", "-l", "data")
     # A restored store has its rows in sorted files.
@@ -214,18 +214,18 @@ def test_check_finds_damage_in_a_store_and_serve_never_serves_it(binary, directo
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 0x10]))
-    refused(binary, directory, "check", "-l", "sorted", why="checksum")
+    rejected(binary, directory, "check", "-l", "sorted", why="checksum")
     try:
         with serve_at(binary, directory, "sorted") as server, Client(server) as client:
             for (table, partition, row), (etag, *_) in before[1].items():
-                answer = client.ask("GET", entity_path(table, partition, row) if partition.isascii() else "/Tables")
-                if answer.status == 200 and "ETag" in answer.headers:
-                    equal(answer.headers["ETag"], etag)
+                response = client.ask("GET", entity_path(table, partition, row) if partition.isascii() else "/Tables")
+                if response.status == 200 and "ETag" in response.headers:
+                    equal(response.headers["ETag"], etag)
                 else:
-                    assert answer.status in (200, 500), answer.status
-    except NotStarted as refusal:
-        contains(str(refusal), "damaged")
-    refused(binary, directory, "check", "-l", "nowhere", why="there is no store")
+                    assert response.status in (200, 500), response.status
+    except NotStarted as rejection:
+        contains(str(rejection), "damaged")
+    rejected(binary, directory, "check", "-l", "nowhere", why="there is no store")
 
 
 def test_check_finds_damage_in_the_last_change_of_a_killed_server(binary, directory):
@@ -246,14 +246,14 @@ def test_check_finds_damage_in_the_last_change_of_a_killed_server(binary, direct
     succeed(binary, directory, "check", "-l", "copy")
     for at in (start, start + 20, start + 200, end - 1):
         write(log, whole[:at] + bytes([whole[at] ^ 0x21]) + whole[at + 1:])
-        refused(binary, directory, "check", "-l", "data", why=f"truncate --size={start}")
+        rejected(binary, directory, "check", "-l", "data", why=f"truncate --size={start}")
         try:
             with serve(binary, directory):
                 raise AssertionError("a damaged store was served")
-        except NotStarted as refusal:
-            contains(str(refusal), "damaged", f"truncate --size={start}")
+        except NotStarted as rejection:
+            contains(str(rejection), "damaged", f"truncate --size={start}")
     write(log, whole[:start + 100])
-    refused(binary, directory, "check", "-l", "data", why="acknowledged data is missing")
+    rejected(binary, directory, "check", "-l", "data", why="acknowledged data is missing")
     with serve(binary, directory, "--accept-data-loss") as server:
         equal(content(server), before)
 
@@ -281,9 +281,9 @@ def test_every_command_tells_what_it_cuts_and_a_check_cuts_nothing(binary, direc
         file.write(bytes(9))
     names = sorted(os.listdir(os.path.join(directory, "data")))
     for _ in range(2):
-        refused(binary, directory, "check", "-l", "data", why="acknowledged data is missing")
+        rejected(binary, directory, "check", "-l", "data", why="acknowledged data is missing")
         equal(sorted(os.listdir(os.path.join(directory, "data"))), names)
-    refused(binary, directory, "backup", "one", "-l", "data", "--quiet", why="--accept-data-loss")
+    rejected(binary, directory, "backup", "one", "-l", "data", "--quiet", why="--accept-data-loss")
     with serve(binary, directory, "--accept-data-loss"):
         pass
     equal(os.stat(os.path.join(directory, "data", "cut-0")).st_mode & 0o777, 0o600)

@@ -58,8 +58,8 @@ def test_tokens_of_an_issuer_are_accepted_and_its_keys_read_again(binary, direct
     reader = {"roles": ["Storage Table Data Reader"]}
     with serve_memory(binary, directory, *flags, "--oauth-allow-http") as server:
         equal(ask(server, old.token(**reader)).status, 200)
-        refused = ask(server, old.token(**reader), "POST", "/Tables", {"TableName": "made"})
-        equal((refused.status, refused.code), (403, "AuthorizationPermissionMismatch"))
+        rejected = ask(server, old.token(**reader), "POST", "/Tables", {"TableName": "made"})
+        equal((rejected.status, rejected.code), (403, "AuthorizationPermissionMismatch"))
         writer = old.token(roles=["Storage Table Data Contributor"])
         equal(ask(server, writer, "POST", "/Tables", {"TableName": "made"}).status, 204)
         late = ask(server, old.token(exp=int(time.time()) - 3600, **reader))

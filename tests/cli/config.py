@@ -38,8 +38,8 @@ def test_a_file_with_a_mistake_keeps_the_server_from_starting(binary, directory)
     try:
         with serve_memory(binary, directory):
             raise AssertionError("it started")
-    except NotStarted as refusal:
-        contains(str(refusal), "lazuli.toml, line 2", "table-port")
+    except NotStarted as rejection:
+        contains(str(rejection), "lazuli.toml, line 2", "table-port")
     contains(run(binary, directory, "serve", "--help")[1], "--table-port")
     code, _, errors = run(binary, directory, "serve", "--config", "missing.toml")
     equal(code, 2)
@@ -196,9 +196,9 @@ def test_too_little_memory_is_rejected_at_start(binary, directory):
                 "Content-Type: application/json\r\n\r\n" + json.dumps({f"P{n}": "x" * 30000 for n in range(5)}) + "\r\n")
         body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n" + "".join(part % n for n in range(25))
         for _ in range(3):
-            answer = client.ask("POST", "/$batch", (body + "--c--\r\n--b--\r\n").encode(),
+            response = client.ask("POST", "/$batch", (body + "--c--\r\n--b--\r\n").encode(),
                                 {"Content-Type": "multipart/mixed; boundary=b"})
-            equal(answer.status, 202)
+            equal(response.status, 202)
             page = client.ask("GET", "/large()")
             equal((page.status, len(page.json["value"])), (200, 25))
 

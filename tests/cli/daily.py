@@ -138,8 +138,8 @@ def test_timestamps(binary, directory):
 def read_stamps(server, table):
     """Timestamp and ETag of each entity, as the wire shows them."""
     with Client(server) as client:
-        answer = client.ask("GET", f"/{table}()", headers={"Accept": "application/json;odata=fullmetadata"})
-        return {(row["PartitionKey"], row["RowKey"]): (row["Timestamp"], row["odata.etag"]) for row in answer.json["value"]}
+        response = client.ask("GET", f"/{table}()", headers={"Accept": "application/json;odata=fullmetadata"})
+        return {(row["PartitionKey"], row["RowKey"]): (row["Timestamp"], row["odata.etag"]) for row in response.json["value"]}
 
 
 def test_timestamps_are_kept_by_a_direct_import(binary, directory):

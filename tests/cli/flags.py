@@ -133,14 +133,14 @@ def test_a_deleted_name_stays_blocked_as_long_as_is_said(binary, directory):
 
 def test_requests_are_logged_without_secrets(binary, directory):
     with serve_memory(binary, directory, "--log-requests", "--log-format", "json") as server, Client(server) as client:
-        answers = [client.ask("GET", "/Tables?sig=SECRET"), client.ask("POST", "/Tables", {"TableName": "logged"})]
+        responses = [client.ask("GET", "/Tables?sig=SECRET"), client.ask("POST", "/Tables", {"TableName": "logged"})]
         client.key = b"another"
-        answers.append(client.ask("GET", "/Tables"))
+        responses.append(client.ask("GET", "/Tables"))
         equal(server.stop(), 0)
         lines = [json.loads(line) for line in server.said().splitlines() if line.startswith("{")]
-        for answer, line in zip(answers, lines, strict=True):
-            equal(line["request_id"], answer.headers["x-ms-request-id"])
-            equal((line["status"], line["account"]), (answer.status, "devstoreaccount1"))
+        for response, line in zip(responses, lines, strict=True):
+            equal(line["request_id"], response.headers["x-ms-request-id"])
+            equal((line["status"], line["account"]), (response.status, "devstoreaccount1"))
             assert {"operation", "rows_read", "bytes", "micros"} <= line.keys(), line
         for secret in ("SECRET", "SharedKey", "sig="):
             assert secret not in server.said(), server.said()

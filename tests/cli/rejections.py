@@ -22,9 +22,9 @@ def test_a_token_for_no_entities_does_not_learn_which_tables_exist(binary, direc
                 equal(there[0], missing[0], (resources, letters, path))
             equal(ask(server, "POST", "/$batch", signature, {"no": "batch"})[0], 403, "before the body is looked at")
         # A caller that may read gets the error about the table first, as always; others get only a permission error.
-        for letters, answers in (("r", [400, 404]), ("a", [403, 403])):
+        for letters, statuses in (("r", [400, 404]), ("a", [403, 403])):
             signature = make("o", "-p", letters)
-            equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], answers, letters)
+            equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], statuses, letters)
 
 
 def test_a_configuration_is_a_file_of_some_size(binary, directory):

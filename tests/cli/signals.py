@@ -27,8 +27,8 @@ def request_in_flight(server):
             f"Authorization: {Client(server).sign(target, date)}\r\n\r\n")
     connection = socket.create_connection((server.host, server.port), HANG_SECONDS)
     connection.sendall(head.encode())
-    answer = connection.recv(65536)
-    assert answer.startswith(b"HTTP/1.1 100 "), answer
+    response = connection.recv(65536)
+    assert response.startswith(b"HTTP/1.1 100 "), response
     return connection
 
 
@@ -50,8 +50,8 @@ def test_what_is_in_flight_is_finished(binary, directory):
             wait_until_it_has_stopped_listening(server)
             assert server.process.poll() is None, "the server waits for the request"
             connection.sendall(BODY)
-            answer = connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 204 ") and b"\r\nConnection: close\r\n" in answer, answer
+            response = connection.recv(65536)
+            assert response.startswith(b"HTTP/1.1 204 ") and b"\r\nConnection: close\r\n" in response, response
             equal(connection.recv(65536), b"", "the connection is closed")
             connection.close()
             equal(server.wait(), 0, how)

@@ -183,5 +183,5 @@ def test_a_store_that_cannot_be_read_is_rejected(binary, directory):
     try:
         serve(binary, directory)
         raise AssertionError("it started")
-    except NotStarted as refusal:
-        contains(str(refusal), "lazuli: ", "is not a store")
+    except NotStarted as rejection:
+        contains(str(rejection), "lazuli: ", "is not a store")

@@ -36,7 +36,7 @@ def ask(server, trusted):
         return client.ask("GET", "/Tables").status
 
 
-def refuses(server, trusted):
+def rejects(server, trusted):
     try:
         return ask(server, trusted) and False
     except ssl.SSLError:
@@ -66,7 +66,7 @@ def test_https_with_given_files_and_a_renewed_certificate(binary, directory):
         server.process.send_signal(signal.SIGHUP)
         wait_until_said(server, "reloaded the certificate")
         equal(ask(server, second[0]), 200)
-        assert refuses(server, first[0]), "the old one is shown no more"
+        assert rejects(server, first[0]), "the old one is shown no more"
         equal(open_before.ask("GET", "/Tables").status, 200, "a connection from before")
 
         put((second[0], first[1]))
@@ -189,9 +189,9 @@ def test_an_account_may_insist_on_https(binary, directory):
     with serve(binary, directory, "--trusted-proxy", "127.0.0.1") as server:
         shop = dict(account="shop", key=key)
         with Client(server, **shop) as client:
-            answer = client.ask("GET", "/Tables")
-            equal((answer.status, answer.code), (400, "AccountRequiresHttps"))
-            contains(answer.text, "The account being accessed does not support http.")
+            response = client.ask("GET", "/Tables")
+            equal((response.status, response.code), (400, "AccountRequiresHttps"))
+            contains(response.text, "The account being accessed does not support http.")
         equal(status(server), 200, "another account")
         equal(status(server, headers={"X-Forwarded-Proto": "https"}, **shop), 200, "behind a TLS front")
         for wanted, expected in (("off", 200), ("on", 400)):

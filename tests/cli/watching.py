@@ -123,9 +123,9 @@ def test_mistakes_with_logs_are_reported(binary, directory):
 def scrape(port, token=None):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_SECONDS)
     connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    equal((answer.status, answer.headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
+    response = connection.getresponse()
+    text = response.read().decode()
+    equal((response.status, response.headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
     connection.close()
     return text
 
@@ -154,6 +154,6 @@ def test_metrics(binary, directory):
 def test_an_explained_query(binary, directory):
     with serve_memory(binary, directory) as server, Client(server) as client:
         use(client, 3)
-        answer = client.ask("GET", "/people()", headers={"x-lazuli-explain": "1"})
-        found = {name: answer.headers[f"x-lazuli-{name}"] for name in ("plan", "ranges", "rows-read", "rows-returned")}
+        response = client.ask("GET", "/people()", headers={"x-lazuli-explain": "1"})
+        found = {name: response.headers[f"x-lazuli-{name}"] for name in ("plan", "ranges", "rows-read", "rows-returned")}
         equal(found, {"plan": "table", "ranges": "1", "rows-read": "3", "rows-returned": "3"})

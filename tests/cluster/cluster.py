@@ -20,7 +20,7 @@ BRIDGE = "lzbr0"
 NODES = (1, 2, 3)
 # Seconds without a sign of life after which a leader is replaced; Patroni allows no less.
 TTL = 20
-PATIENCE = 120
+TIMEOUT = 120
 # The section of Patroni's configuration that names etcd: its first API (`etcd`) or its second (`etcd3`). Before 3.0.3
 # an agent that slept past its term takes the lead back through the second, without asking who has it: docs/scale-out.md.
 STORES = ("etcd", "etcd3")
@@ -30,7 +30,7 @@ def ip(*args, check=True):
     return subprocess.run(["ip", *args], check=check, capture_output=True, text=True).stdout
 
 
-def wait_for(what, seen, seconds=PATIENCE):
+def wait_for(what, seen, seconds=TIMEOUT):
     """Repeats the question until the result is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -160,8 +160,8 @@ class Cluster:
         roles = {}
         for node in self.nodes:
             with contextlib.suppress(OSError, ValueError):
-                with urllib.request.urlopen(f"http://{node.address}:8008/patroni", timeout=2) as answer:
-                    roles[node.name] = json.load(answer)
+                with urllib.request.urlopen(f"http://{node.address}:8008/patroni", timeout=2) as response:
+                    roles[node.name] = json.load(response)
         return roles
 
     def leader(self):

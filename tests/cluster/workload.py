@@ -25,7 +25,7 @@ WRITERS = 6
 # A request that takes longer is given up: its outcome is unknown.
 TIMEOUT = 20
 # How long front ends may need at the end until they respond.
-PATIENCE = 60
+RECOVERY_TIMEOUT = 60
 # Violations are counted; this many examples are shown.
 EXAMPLES_MAX = 8
 # Who writes, and reads at front ends that know all machines.
@@ -47,13 +47,13 @@ class Endpoints:
             self.at += 1
             self.client = Client(self.servers[self.at % len(self.servers)], timeout=TIMEOUT)
         try:
-            answer = self.client.ask(*args, **options)
+            response = self.client.ask(*args, **options)
         except (OSError, http.client.HTTPException):
             self.drop()
             raise
-        if answer.status >= 500:
+        if response.status >= 500:
             self.drop()
-        return answer
+        return response
 
     def drop(self):
         if self.client:
@@ -104,9 +104,9 @@ class Workload:
             raise SystemExit(f"no table: {created.status} {created.text}")
         for writer in range(WRITERS):
             body, headers = batch_body(f"p{writer}", 0, None)
-            answer = first.ask("POST", "/$batch", body, headers)
-            if answer.status != 202 or "HTTP/1.1 204" not in answer.text:
-                raise SystemExit(f"no rows: {answer.status} {answer.text}")
+            response = first.ask("POST", "/$batch", body, headers)
+            if response.status != 202 or "HTTP/1.1 204" not in response.text:
+                raise SystemExit(f"no rows: {response.status} {response.text}")
 
     def guard(self, job, number, *args):
         try:
@@ -125,15 +125,15 @@ class Workload:
         """Number and ETags of a partition, or None if there was no response or they cannot be determined."""
         floor = self.acked[partition][-1]
         try:
-            answer = ends.ask("GET", f"/{TABLE}()?$filter=PartitionKey%20eq%20'p{partition}'",
+            response = ends.ask("GET", f"/{TABLE}()?$filter=PartitionKey%20eq%20'p{partition}'",
                               headers={"Accept": "application/json;odata=fullmetadata"})
         except (OSError, http.client.HTTPException):
             return None
-        if answer.status >= 500:
+        if response.status >= 500:
             return None
-        if answer.status != 200:
-            raise Wrong(f"a query was rejected: {answer.status} {answer.text}")
-        rows = answer.json["value"]
+        if response.status != 200:
+            raise Wrong(f"a query was rejected: {response.status} {response.text}")
+        rows = response.json["value"]
         numbers = {row["n"] for row in rows}
         if len(rows) != ROWS or len(numbers) != 1:
             self.note(group, "torn", f"p{partition} has {len(rows)} rows with {numbers}")
@@ -150,29 +150,29 @@ class Workload:
         while not self.over.is_set():
             seen = self.look(ends, partition)
             if seen is None:
-                counts["reads not answered"] += 1
+                counts["reads without a response"] += 1
                 self.over.wait(0.1)
                 continue
             base, etags = seen
             number = self.tried[partition] = self.tried[partition] + 1
             body, headers = batch_body(f"p{partition}", number, etags)
             try:
-                answer = ends.ask("POST", "/$batch", body, headers)
+                response = ends.ask("POST", "/$batch", body, headers)
             except (OSError, http.client.HTTPException):
                 counts["unknown"] += 1
                 continue
-            if answer.status == 202 and answer.text.count("HTTP/1.1 204") == ROWS:
+            if response.status == 202 and response.text.count("HTTP/1.1 204") == ROWS:
                 self.lose_above(partition, base)
                 self.acked[partition].append(number)
                 counts["acknowledged"] += 1
                 self.times.append(time.monotonic())
-            elif answer.status >= 500 or "HTTP/1.1 50" in answer.text:
+            elif response.status >= 500 or "HTTP/1.1 50" in response.text:
                 counts["unknown"] += 1
-            elif "HTTP/1.1 412" in answer.text:
+            elif "HTTP/1.1 412" in response.text:
                 # Only this writer writes here: a change of its own, whose outcome it did not learn, came through.
-                counts["refused"] += 1
+                counts["rejected"] += 1
             else:
-                raise Wrong(f"a transaction was rejected: {answer.status} {answer.text}")
+                raise Wrong(f"a transaction was rejected: {response.status} {response.text}")
 
     def lose_above(self, partition, number):
         """What the partition holds came after this number and nothing else: what was acknowledged above it is lost."""
@@ -189,7 +189,7 @@ class Workload:
         while not self.over.is_set():
             turn += 1
             if self.look(ends, turn % WRITERS, group) is None:
-                counts["reads not answered"] += 1
+                counts["reads without a response"] += 1
                 self.over.wait(0.1)
                 continue
             counts["reads"] += 1
@@ -206,10 +206,10 @@ class Workload:
         for thread in self.threads:
             thread.join(2 * TIMEOUT)
         ends = Endpoints(self.servers, 0)
-        if self.look_until(ends, 0, time.monotonic() + PATIENCE) is None:
+        if self.look_until(ends, 0, time.monotonic() + RECOVERY_TIMEOUT) is None:
             self.wrong.append("the front ends do not respond at the end")
             ends = Endpoints([another()], 0)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + RECOVERY_TIMEOUT
         for partition in range(WRITERS):
             seen = self.look_until(ends, partition, end)
             if seen is None:

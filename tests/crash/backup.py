@@ -56,10 +56,10 @@ class Writer:
                       f"{verb} http://x/{client.account}/{TABLE}(PartitionKey='{self.partition}',RowKey='{name}') HTTP/1.1",
                       "Content-Type: application/json", "Accept: application/json;odata=nometadata", "", body]
         text = "\r\n".join(["--b", "Content-Type: multipart/mixed; boundary=c", "", *lines, "--c--", "--b--", ""])
-        answer = client.ask("POST", "/$batch", text, {"Content-Type": "multipart/mixed; boundary=b"})
-        etags = [line[6:] for line in answer.text.split("\r\n") if line.lower().startswith("etag: ")]
-        if answer.status != 202 or len(etags) != len(names):
-            raise RuntimeError(f"a batch got {answer.status} {answer.text}")
+        response = client.ask("POST", "/$batch", text, {"Content-Type": "multipart/mixed; boundary=b"})
+        etags = [line[6:] for line in response.text.split("\r\n") if line.lower().startswith("etag: ")]
+        if response.status != 202 or len(etags) != len(names):
+            raise RuntimeError(f"a batch got {response.status} {response.text}")
         return max(ticks(etag) for etag in etags)
 
     def run(self, server):
@@ -175,7 +175,7 @@ class Run:
             self.counts["backup kills"] += 1
             if point and code != -signal.SIGABRT:
                 return [f"wrong: {point} was not passed: {code} {said}"]
-            return self.is_refused(target, code, said)
+            return self.is_rejected(target, code, said)
         self.counts["backups"] += 1
         if code != 0:
             return [f"wrong: the backup failed: {said}"]
@@ -191,9 +191,9 @@ class Run:
         (server if kill == "server" else process).kill()
         said = process.communicate(timeout=HANG_SECONDS)[0]
         self.counts["backup kills"] += 1
-        return self.is_refused(target, process.returncode, said)
+        return self.is_rejected(target, process.returncode, said)
 
-    def is_refused(self, target, code, said):
+    def is_rejected(self, target, code, said):
         """A copy without a manifest is not a copy; it may also have finished before the kill."""
         if os.path.exists(os.path.join(target, "manifest.json")):
             return []
@@ -212,9 +212,9 @@ class Run:
         if kill.startswith("restore"):
             self.counts["restore kills"] += 1
             code, said = self.command("restore", target, "--location", copy, crash_at=kill)
-            refused = self.command("serve", "--location", copy, "--table-port", "0")
-            if code != -signal.SIGABRT or refused[0] != 1 or "interrupted" not in refused[1]:
-                return [f"wrong: half a store: {code} {said} {refused}"]
+            rejected = self.command("serve", "--location", copy, "--table-port", "0")
+            if code != -signal.SIGABRT or rejected[0] != 1 or "interrupted" not in rejected[1]:
+                return [f"wrong: half a store: {code} {said} {rejected}"]
             shutil.rmtree(copy)
         for args in (["restore", target, "--location", copy], ["check", "--location", copy]):
             code, said = self.command(*args)

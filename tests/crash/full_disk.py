@@ -118,21 +118,21 @@ class Story:
         with self.lock:
             row, self.next = f"{self.next:06}", self.next + 1
             text = "%x" % self.random.getrandbits(4 * size)
-        answer = client.ask("POST", f"/{TABLE}", {"PartitionKey": "p", "RowKey": row, "Text": text})
+        response = client.ask("POST", f"/{TABLE}", {"PartitionKey": "p", "RowKey": row, "Text": text})
         with self.lock:
-            (self.acknowledged if answer.status == 204 else self.unknown)[row] = text
-        return answer
+            (self.acknowledged if response.status == 204 else self.unknown)[row] = text
+        return response
 
-    def insert_until_refused(self, server):
+    def insert_until_rejected(self, server):
         """Several writers at once, each until it is rejected; returns their last responses."""
-        refusals = []
+        rejections = []
 
         def write():
             with Client(server) as client:
                 while True:
-                    answer = self.insert(client)
-                    if answer.status != 204:
-                        refusals.append(answer)
+                    response = self.insert(client)
+                    if response.status != 204:
+                        rejections.append(response)
                         return
 
         threads = [threading.Thread(target=write) for _ in range(WRITERS)]
@@ -140,11 +140,11 @@ class Story:
             thread.start()
         for thread in threads:
             thread.join()
-        return refusals
+        return rejections
 
-    def refused(self, answer):
+    def rejected(self, response):
         """Writes whose log entry failed have an unknown outcome; the others do not. Their order is random."""
-        return answer.status == 500 and ("InternalError" in answer.text or "OperationTimedOut" in answer.text)
+        return response.status == 500 and ("InternalError" in response.text or "OperationTimedOut" in response.text)
 
     def differences(self, client):
         """Compares everything with what was acknowledged; a row of unknown outcome may be there, and if so, whole."""
@@ -160,14 +160,14 @@ class Story:
         self.disk.load()
         with self.start() as server, Client(server) as client:
             self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
-            refusals = self.insert_until_refused(server)
+            rejections = self.insert_until_rejected(server)
             print(f"    {len(self.acknowledged)} rows acknowledged before the disk was full")
-            told = len(refusals) == WRITERS and all(map(self.refused, refusals))
-            self.check("a full disk is reported as 500", told, [answer.text for answer in refusals])
+            told = len(rejections) == WRITERS and all(map(self.rejected, rejections))
+            self.check("a full disk is reported as 500", told, [response.text for response in rejections])
             self.check("this many rows fit", len(self.acknowledged) > 100)
             self.disk.fill()
-            answers = [self.insert(client, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
-            self.check("further writes are rejected, or kept", all(a.status in (204, 500) for a in answers))
+            responses = [self.insert(client, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
+            self.check("further writes are rejected, or kept", all(a.status in (204, 500) for a in responses))
             self.check("reads continue", not self.differences(client), self.differences(client))
             row = self.random.choice(list(self.acknowledged))
             self.check("reads by key continue", client.ask("GET", entity_path(TABLE, "p", row)).status == 200)
@@ -182,11 +182,11 @@ class Story:
         """The file system turns read-only while the server writes."""
         with self.start() as server, Client(server) as client:
             self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
-            answers = [self.insert(client) for _ in range(50)]
-            self.check("rows are taken", all(a.status == 204 for a in answers))
+            responses = [self.insert(client) for _ in range(50)]
+            self.check("rows are taken", all(a.status == 204 for a in responses))
             self.disk.turn_read_only()
-            answers = [self.insert(client, size) for size in (10, VALUE_BYTES) for _ in range(3)]
-            self.check("writes to a read-only disk are rejected", all(map(self.refused, answers)), [a.text for a in answers])
+            responses = [self.insert(client, size) for size in (10, VALUE_BYTES) for _ in range(3)]
+            self.check("writes to a read-only disk are rejected", all(map(self.rejected, responses)), [a.text for a in responses])
             self.check("reads continue", not self.differences(client), self.differences(client))
             said = server.said()
             self.check("the reason is in the log", "read-only" in said.lower() and "panicked" not in said, said[-1000:])
@@ -200,19 +200,19 @@ class Story:
             with self.start() as server, Client(server) as client:
                 self.check("started on a full disk, everything is there", not self.differences(client),
                            self.differences(client))
-                answers = [self.insert(client) for _ in range(3)]
-                self.check("writes are rejected, or kept", all(a.status in (204, 500) for a in answers))
+                responses = [self.insert(client) for _ in range(3)]
+                self.check("writes are rejected, or kept", all(a.status in (204, 500) for a in responses))
                 server.stop()
-        except NotStarted as refusal:
-            self.check("a start on a full disk fails with a reason", "space" in str(refusal).lower(), str(refusal))
+        except NotStarted as rejection:
+            self.check("a start on a full disk fails with a reason", "space" in str(rejection).lower(), str(rejection))
 
     def restart_with_room(self):
         for how in ("kill", "stop", "stop"):
             with self.start() as server, Client(server) as client:
                 difference = self.differences(client)
                 self.check("with room again, everything acknowledged is there", not difference, difference)
-                answers = [self.insert(client) for _ in range(20)]
-                self.check("and writes are taken", all(a.status == 204 for a in answers), answers[-1].text)
+                responses = [self.insert(client) for _ in range(20)]
+                self.check("and writes are taken", all(a.status == 204 for a in responses), responses[-1].text)
                 if how == "kill":
                     server.kill()
                 else:

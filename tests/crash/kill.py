@@ -174,9 +174,9 @@ class Run:
             problems += [f"wrong: nobody wrote {key}" for key in rows if key not in known]
             # What a scan shows, a read by key shows too.
             for key in self.random.sample(sorted(rows), min(20, len(rows))):
-                answer = client.ask("GET", entity_path(TABLE, *key))
-                if answer.status != 200 or ticks(answer.headers["ETag"]) != ticks(rows[key]["odata.etag"]):
-                    problems.append(f"wrong: {key} by key is {answer.status} {answer.headers.get('ETag')}")
+                response = client.ask("GET", entity_path(TABLE, *key))
+                if response.status != 200 or ticks(response.headers["ETag"]) != ticks(rows[key]["odata.etag"]):
+                    problems.append(f"wrong: {key} by key is {response.status} {response.headers.get('ETag')}")
             return problems
 
 

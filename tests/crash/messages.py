@@ -91,24 +91,24 @@ class Messages:
     def send(self, client, wanted, *request):
         """Sends a request. None when its outcome is unknown."""
         try:
-            answer = client.ask(*request)
+            response = client.ask(*request)
         except (OSError, http.client.HTTPException):
             self.unknown += 1
             return None
-        if answer.status >= 500:
+        if response.status >= 500:
             self.unknown += 1
             return None
-        if answer.status not in wanted:
-            raise RuntimeError(f"{request[:2]} got {answer.status} {answer.text}")
-        return answer
+        if response.status not in wanted:
+            raise RuntimeError(f"{request[:2]} got {response.status} {response.text}")
+        return response
 
     def attempt(self, client, after, wanted, *request):
         """Sends a change whose possible results are the worlds `after`, the last of them if it is acknowledged."""
         self.worlds = [self.worlds[0], *after]
-        answer = self.send(client, [wanted], *request)
-        if answer is not None:
+        response = self.send(client, [wanted], *request)
+        if response is not None:
             self.worlds = after[-1:]
-        return answer
+        return response
 
     def create(self, client):
         """Creating a queue again changes nothing, so an unknown outcome leaves nothing to find out."""
@@ -135,10 +135,10 @@ class Messages:
         texts, after = before.visible[name][:count], copy.deepcopy(before)
         del after.visible[name][:count]
         after.held |= {text: (name, None, None) for text in texts}
-        answer = self.attempt(client, [after], 200, "GET", get_path(name, count))
-        if answer is None:
+        response = self.attempt(client, [after], 200, "GET", get_path(name, count))
+        if response is None:
             return False
-        found = messages(answer)
+        found = messages(response)
         if [text for text, _, _ in found] != texts:
             self.problems.append(f"wrong: {name} returned {brief(found)}, wanted {brief(texts)}")
         for text, message, receipt in found:
@@ -159,10 +159,10 @@ class Messages:
         fresh, after = self.text(), copy.deepcopy(self.worlds[0])
         del after.held[text]
         after.held[fresh] = name, message, None
-        answer = self.attempt(client, [after], 204, "PUT", message_path(name, message, receipt, HELD_SECONDS), body(fresh))
-        if answer is None:
+        response = self.attempt(client, [after], 204, "PUT", message_path(name, message, receipt, HELD_SECONDS), body(fresh))
+        if response is None:
             return False
-        after.held[fresh] = name, message, answer.headers["x-ms-popreceipt"]
+        after.held[fresh] = name, message, response.headers["x-ms-popreceipt"]
         return True
 
     def release(self, client):
@@ -228,16 +228,16 @@ class Messages:
         for world in self.worlds:
             for text, (name, message, receipt) in world.held.items():
                 if receipt and (text, receipt) not in found:
-                    answer = client.ask("PUT", message_path(name, message, receipt, HELD_SECONDS))
-                    found[text, receipt] = answer.headers.get("x-ms-popreceipt") if answer.status == 204 else None
+                    response = client.ask("PUT", message_path(name, message, receipt, HELD_SECONDS))
+                    found[text, receipt] = response.headers.get("x-ms-popreceipt") if response.status == 204 else None
         return found
 
     def check_counts(self, client, world):
         problems = []
         for name in self.names:
-            answer = client.ask("GET", f"/{name}?comp=metadata")
-            if answer.headers.get("x-ms-approximate-messages-count") != str(world.count(name)):
-                problems.append(f"wrong: {name} counts {answer.headers.get('x-ms-approximate-messages-count')} messages, "
+            response = client.ask("GET", f"/{name}?comp=metadata")
+            if response.headers.get("x-ms-approximate-messages-count") != str(world.count(name)):
+                problems.append(f"wrong: {name} counts {response.headers.get('x-ms-approximate-messages-count')} messages, "
                                 f"wanted {world.count(name)}")
         return problems
 
@@ -265,17 +265,17 @@ def drain(client, name):
     """Takes all visible messages."""
     found = []
     while True:
-        answer = client.ask("GET", get_path(name, 32))
-        if answer.status != 200:
-            raise RuntimeError(f"{name}: {answer.status} {answer.text}")
-        page = messages(answer)
+        response = client.ask("GET", get_path(name, 32))
+        if response.status != 200:
+            raise RuntimeError(f"{name}: {response.status} {response.text}")
+        page = messages(response)
         if not page:
             return found
         found += page
 
 
-def messages(answer):
-    return [(unescape(text), message, receipt) for message, receipt, text in MESSAGE.findall(answer.text)]
+def messages(response):
+    return [(unescape(text), message, receipt) for message, receipt, text in MESSAGE.findall(response.text)]
 
 
 def body(text):

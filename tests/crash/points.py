@@ -60,11 +60,11 @@ class Run:
         before = self.tables[table][0]
         self.tables[table] = [before, after]
         try:
-            answer = client.ask(*request)
+            response = client.ask(*request)
         except (OSError, http.client.HTTPException):
             return False
-        if answer.status not in (202, 204) or "HTTP/1.1 4" in answer.text:
-            raise RuntimeError(f"{request[:2]} was answered {answer.status} {answer.text}")
+        if response.status not in (202, 204) or "HTTP/1.1 4" in response.text:
+            raise RuntimeError(f"{request[:2]} got {response.status} {response.text}")
         self.tables[table] = [after]
         return True
 

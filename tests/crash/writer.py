@@ -66,15 +66,15 @@ class Writer:
     def send(self, client, wanted, *request):
         """Sends a request. None when its outcome is unknown."""
         try:
-            answer = client.ask(*request)
+            response = client.ask(*request)
         except (OSError, http.client.HTTPException):
             self.unknown += 1
             return None
-        if answer.status not in wanted:
+        if response.status not in wanted:
             self.unknown += 1
-            self.problems.append(f"wrong: {request[:2]} was answered {answer.status} {answer.text}")
+            self.problems.append(f"wrong: {request[:2]} got {response.status} {response.text}")
             return None
-        return answer
+        return response
 
     def next_number(self):
         self.number += 1
@@ -89,7 +89,7 @@ class Writer:
         if before is None:
             action = self.random.choice(["insert", "put", "merge"])
         else:
-            action = self.random.choice(["put", "merge", "replace", "update", "delete", "refused"])
+            action = self.random.choice(["put", "merge", "replace", "update", "delete", "rejected"])
         keys = {"PartitionKey": key[0], "RowKey": key[1]}
         exact = {"If-Match": row.exact} if row.exact and self.random.random() < 0.5 else {"If-Match": "*"}
         after, wanted, request = {
@@ -99,17 +99,17 @@ class Writer:
             "replace": (fresh, 204, ("PUT", path, fresh, exact)),
             "update": ((before or {}) | part, 204, ("MERGE", path, part, exact)),
             "delete": (None, 204, ("DELETE", path, None, exact)),
-            "refused": (before, 409, ("POST", f"/{TABLE}", fresh | keys)),
+            "rejected": (before, 409, ("POST", f"/{TABLE}", fresh | keys)),
         }[action]
         row.states = [before, after]
-        answer = self.send(client, [wanted], *request)
-        if answer is None:
+        response = self.send(client, [wanted], *request)
+        if response is None:
             return False
         row.states = [after]
         if action == "delete":
             row.exact = None
-        elif action != "refused":
-            self.acknowledge(key, row, answer.headers["ETag"])
+        elif action != "rejected":
+            self.acknowledge(key, row, response.headers["ETag"])
         return True
 
     def acknowledge(self, key, row, etag):
@@ -139,16 +139,16 @@ class Writer:
             after.append(state)
         for row, state in zip(rows, after):
             row.states = [row.states[0], state]
-        answer = self.send(client, [202], "POST", "/$batch", envelope(operations), {
+        response = self.send(client, [202], "POST", "/$batch", envelope(operations), {
             "Content-Type": "multipart/mixed; boundary=batch_b"})
-        if answer is None:
+        if response is None:
             return False
-        statuses = re.findall(r"^HTTP/1.1 (\d+)", answer.text, re.M)
+        statuses = re.findall(r"^HTTP/1.1 (\d+)", response.text, re.M)
         if statuses != ["204"] * len(group):
-            self.problems.append(f"wrong: a batch got {answer.text}")
+            self.problems.append(f"wrong: a batch got {response.text}")
             return False
         self.batches += 1
-        etags = re.findall(r"^ETag: (.*?)\r?$", answer.text, re.M) or [None] * len(group)
+        etags = re.findall(r"^ETag: (.*?)\r?$", response.text, re.M) or [None] * len(group)
         for key, row, etag in zip(group, rows, etags):
             row.states = row.states[1:]
             if drop:
@@ -163,11 +163,11 @@ class Writer:
         state = {"Number": number}
         row = self.log[key] = Row()
         row.states = [None, state]
-        answer = self.send(client, [204], "POST", f"/{TABLE}", state | {"PartitionKey": key[0], "RowKey": key[1]})
-        if answer is None:
+        response = self.send(client, [204], "POST", f"/{TABLE}", state | {"PartitionKey": key[0], "RowKey": key[1]})
+        if response is None:
             return False
         row.states = [state]
-        self.acknowledge(key, row, answer.headers["ETag"])
+        self.acknowledge(key, row, response.headers["ETag"])
         return True
 
     def change_table(self, client):

@@ -72,53 +72,53 @@ class Knowledge:
 def write_all(client, known, problems):
     """Writes; returns how many were acknowledged after the first that was not."""
     late = 0
-    refused = False
+    rejected = False
 
     def send(*request):
-        nonlocal refused
+        nonlocal rejected
         try:
-            answer = client.ask(*request)
+            response = client.ask(*request)
         except (OSError, http.client.HTTPException):
-            refused = True
+            rejected = True
             return None
-        if answer.status >= 500:
-            refused = True
+        if response.status >= 500:
+            rejected = True
             return None
-        return answer
+        return response
 
     if not known.table[0]:
         known.table = [False, True]
-        answer = send("POST", "/Tables", {"TableName": TABLE})
-        if answer is None:
+        response = send("POST", "/Tables", {"TableName": TABLE})
+        if response is None:
             return late
-        if answer.status not in (204, 409):
-            problems.append(f"wrong: creating the table got {answer.status} {answer.text}")
+        if response.status not in (204, 409):
+            problems.append(f"wrong: creating the table got {response.status} {response.text}")
         known.table = [True]
     for index in range(WRITES):
         number, key = known.next(), f"row{index % 4}"
-        was_refused = refused
+        was_rejected = rejected
         if index % 3 == 2:
             group = f"group{index % 2}"
             known.batches[group] = [known.batches.get(group, [None])[0], number]
             operations = [
                 f"PUT http://localhost/{client.account}{entity_path(TABLE, group, n)} HTTP/1.1\r\n"
                 f"Content-Type: application/json\r\n\r\n{{\"N\":{number}}}" for n in range(BATCH_ROWS)]
-            answer = send("POST", "/$batch", envelope(operations), {"Content-Type": "multipart/mixed; boundary=batch_b"})
-            if answer is None:
+            response = send("POST", "/$batch", envelope(operations), {"Content-Type": "multipart/mixed; boundary=batch_b"})
+            if response is None:
                 # The next write of this group must not make three states of two.
                 break
-            if re.findall(r"^HTTP/1.1 (\d+)", answer.text, re.M) != ["204"] * BATCH_ROWS:
-                problems.append(f"wrong: a batch got {answer.status} {answer.text}")
+            if re.findall(r"^HTTP/1.1 (\d+)", response.text, re.M) != ["204"] * BATCH_ROWS:
+                problems.append(f"wrong: a batch got {response.status} {response.text}")
             known.batches[group] = [number]
         else:
             known.rows[key] = [known.rows.get(key, [None])[0], number]
-            answer = send("PUT", entity_path(TABLE, "p", key), {"N": number, "Text": "x" * 2000})
-            if answer is None:
+            response = send("PUT", entity_path(TABLE, "p", key), {"N": number, "Text": "x" * 2000})
+            if response is None:
                 break
-            if answer.status != 204:
-                problems.append(f"wrong: a write got {answer.status} {answer.text}")
+            if response.status != 204:
+                problems.append(f"wrong: a write got {response.status} {response.text}")
             known.rows[key] = [number]
-        late += was_refused
+        late += was_rejected
     return late
 
 
@@ -133,7 +133,7 @@ def write_bulk(client, known):
     known.bulk = BULK_ROWS
 
 
-def still_refuses(client, known):
+def still_rejects(client, known):
     """After a failed sync nothing more is acknowledged until the store is opened anew."""
     known.rows["late"] = [known.rows.get("late", [None])[0], known.next()]
     try:
@@ -147,22 +147,22 @@ def verify(client, known, settle):
     """Everything known is there, or the server says that it cannot tell."""
     problems, rows, bulk = [], {}, 0
     try:
-        answer = client.ask("GET", f"/Tables('{TABLE}')")
-        if answer.status >= 500:
+        response = client.ask("GET", f"/Tables('{TABLE}')")
+        if response.status >= 500:
             return []
-        if (answer.status == 200) not in known.table:
-            return [f"lost: the table is there: {answer.status == 200}, wanted {known.table}"]
-        if answer.status != 200:
+        if (response.status == 200) not in known.table:
+            return [f"lost: the table is there: {response.status == 200}, wanted {known.table}"]
+        if response.status != 200:
             known.table = [False]
             return []
         for row in all_rows(client, f"/{TABLE}()"):
             rows[row["PartitionKey"], row["RowKey"]] = row["N"]
             bulk += row["PartitionKey"] == "bulk" and row["Text"] == bulk_text(row["RowKey"])
         for key, states in known.rows.items():
-            answer = client.ask("GET", entity_path(TABLE, "p", key))
-            found = answer.json["N"] if answer.status == 200 else None
-            if answer.status < 500 and found not in states:
-                problems.append(f"wrong: {key} by key is {answer.status} {answer.text[:200]}, wanted {states}")
+            response = client.ask("GET", entity_path(TABLE, "p", key))
+            found = response.json["N"] if response.status == 200 else None
+            if response.status < 500 and found not in states:
+                problems.append(f"wrong: {key} by key is {response.status} {response.text[:200]}, wanted {states}")
     except (OSError, http.client.HTTPException, RuntimeError) as error:
         return [f"wrong: {error!r}"] if settle else []
     for key, number in rows.items():
@@ -202,7 +202,7 @@ class Run:
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
         self.messages = Messages(0, 1)
-        self.refused_starts = 0
+        self.rejected_starts = 0
 
     def server(self, fault=None, when_ready=False):
         env = {}
@@ -235,14 +235,14 @@ class Run:
                 problems += verify(client, self.known, settle=False)
                 self.write(server, client, problems)
                 failed = fault.startswith("sync") and os.path.exists(self.seen) and not needless
-                if failed and not still_refuses(client, self.known):
+                if failed and not still_rejects(client, self.known):
                     problems.append("wrong: a write was acknowledged after a failed sync")
                 problems += verify(client, self.known, settle=False)
                 server.kill()
                 if "panicked" in server.said():
                     problems.append(f"wrong: the server panicked: {server.said()}")
         except NotStarted as error:
-            self.refused_starts += 1
+            self.rejected_starts += 1
             if "kill" in fault and not str(error):
                 pass
             elif "panicked" in str(error) or "lazuli:" not in str(error):
@@ -277,7 +277,7 @@ def places(everything, when_ready, chance):
 def try_kind(args, shim, chance, kind, when_ready):
     """Faults of one kind at many places. Returns how many runs failed."""
     # A new store for each place where it is written; an old one, with something in it, where it is read.
-    happened = refused = runs = failed = 0
+    happened = rejected = runs = failed = 0
     run = None
     for place in places(args.all, when_ready, chance):
         fault = kind.format(place)
@@ -293,10 +293,10 @@ def try_kind(args, shim, chance, kind, when_ready):
                         server.stop()
                     else:
                         server.stop() if chance.random() < 0.5 else server.kill()
-        before = run.refused_starts
+        before = run.rejected_starts
         hit, problems = run.faulty(fault, when_ready)
         problems += run.healthy()
-        runs, happened, refused = runs + 1, happened + hit, refused + run.refused_starts - before
+        runs, happened, rejected = runs + 1, happened + hit, rejected + run.rejected_starts - before
         for problem in problems:
             print(f"{fault}: {problem}", flush=True)
         if problems:
@@ -308,7 +308,7 @@ def try_kind(args, shim, chance, kind, when_ready):
     if run:
         shutil.rmtree(run.folder)
     name = kind.format("N") + (" when ready" if when_ready else "")
-    print(f"{name:26} {runs} runs, {happened} faults, {refused} starts refused", flush=True)
+    print(f"{name:26} {runs} runs, {happened} faults, {rejected} starts rejected", flush=True)
     if not happened:
         print(f"{kind}: no fault ever happened")
         failed += 1

@@ -47,10 +47,10 @@ class Waiting:
         try:
             with Client(server) as client:
                 if need == "write":
-                    answer = client.ask("PUT", entity_path(TABLE, "new", number), {"N": number})
+                    response = client.ask("PUT", entity_path(TABLE, "new", number), {"N": number})
                 else:
-                    answer = client.ask("GET", entity_path(TABLE, "cold", number * (COLD_ROWS // CLIENTS)))
-                self.statuses[number] = answer.status
+                    response = client.ask("GET", entity_path(TABLE, "cold", number * (COLD_ROWS // CLIENTS)))
+                self.statuses[number] = response.status
         except (OSError, http.client.HTTPException) as error:
             self.statuses[number] = repr(error)
 
@@ -96,9 +96,9 @@ def unaffected(server, admin_port, is_stalled=False):
         if status != 200 and not says_so:
             problems.append(f"{path}: {status} {text}")
     with Client(server) as client:
-        answer = client.ask("GET", entity_path(TABLE, "hot", 0))
-        if answer.status != 200:
-            problems.append(f"a row in memory: {answer.status}")
+        response = client.ask("GET", entity_path(TABLE, "hot", 0))
+        if response.status != 200:
+            problems.append(f"a row in memory: {response.status}")
     return problems
 
 

@@ -50,7 +50,7 @@ STORED_FACTOR = 2
 # Clients besides the crowd, and file handles besides connections.
 GUESTS, HANDLES_SPARE = 16, 300
 # Long enough that nobody is sent away while an attack lasts.
-PATIENCE = ("--head-timeout", 600, "--body-timeout", 600, "--idle-timeout", 600, "--request-timeout", 600)
+LONG_TIMEOUTS = ("--head-timeout", 600, "--body-timeout", 600, "--idle-timeout", 600, "--request-timeout", 600)
 # A round without any progress in this time is the last one.
 QUIET_SECONDS = 0.5
 LARGE_ROWS, LARGE_TEXT = 64, "v" * 30_000
@@ -94,11 +94,11 @@ class Crowd:
 
     def count(self):
         """How many clients have no response yet, have one, got a 503, are disconnected."""
-        counts = {"silent": 0, "answered": 0, "busy": 0, "gone": 0}
+        counts = {"silent": 0, "served": 0, "busy": 0, "gone": 0}
         for sock in self.sockets:
             try:
                 heard = sock.recv(64, socket.MSG_PEEK)
-                kind = "gone" if not heard else "busy" if heard.startswith(b"HTTP/1.1 503 ") else "answered"
+                kind = "gone" if not heard else "busy" if heard.startswith(b"HTTP/1.1 503 ") else "served"
             except BlockingIOError:
                 kind = "silent"
             except OSError:
@@ -136,8 +136,8 @@ class Story(Writes):
         whole = f"GET /-/health HTTP/1.1\r\nHost: {server.host}\r\n\r\n".encode()
         starts = [b"", b"GET /devstoreaccount1/", signed_head(client, "POST", f"/{TABLE}", 5) + b"12", whole]
         crowd = Crowd(server, self.args.connections, lambda index: starts[index % len(starts)])
-        answered = self.args.connections // len(starts)
-        wanted = {"silent": self.args.connections - answered, "answered": answered, "busy": 0, "gone": 0}
+        served = self.args.connections // len(starts)
+        wanted = {"silent": self.args.connections - served, "served": served, "busy": 0, "gone": 0}
         # A busy machine needs time to respond to this many.
         counts = crowd.wait_until(lambda counts: counts == wanted)
         self.check(f"{self.args.connections} idle connections are kept", counts == wanted, counts)
@@ -208,11 +208,11 @@ class Story(Writes):
         ]:
             codes = set()
             for _ in range(5):
-                answer = client.ask("POST", path, body, fields)
+                response = client.ask("POST", path, body, fields)
                 # The response to a batch is always 202; the outcomes are inside.
-                inner = answer.text.split("HTTP/1.1 ")[-1][:3] if answer.status == 202 else str(answer.status)
+                inner = response.text.split("HTTP/1.1 ")[-1][:3] if response.status == 202 else str(response.status)
                 codes.add(inner)
-            self.check(f"{what} in {len(body) // 1024} KiB: refused", all(code.startswith("4") for code in codes), codes)
+            self.check(f"{what} in {len(body) // 1024} KiB: rejected", all(code.startswith("4") for code in codes), codes)
 
     def bad_filters(self, server, client):
         """Filters that are deep, long, or hard to plan."""
@@ -227,7 +227,7 @@ class Story(Writes):
             statuses = set()
             for _ in range(5):
                 statuses.add(client.ask("GET", f"/{TABLE}()?$filter={text}&$top=1&$select=RowKey").status)
-            self.check(f"{what} filter of {len(text) // 1024} KiB: answered", statuses <= {200, 400}, statuses)
+            self.check(f"{what} filter of {len(text) // 1024} KiB: responds", statuses <= {200, 400}, statuses)
 
     def large_transfers(self, server, client):
         """One upload and one download of a large blob: memory stays within 64 MiB of what it was."""
@@ -252,7 +252,7 @@ class Story(Writes):
         starts = [*uploads, download, download, download, download]
         crowd = Crowd(blob, self.args.stalled, lambda index: starts[index % len(starts)])
         # Every upload waits for its client, and every download has begun.
-        wanted = {"silent": self.args.stalled // 2, "answered": self.args.stalled // 2, "busy": 0, "gone": 0}
+        wanted = {"silent": self.args.stalled // 2, "served": self.args.stalled // 2, "busy": 0, "gone": 0}
         counts = crowd.wait_until(lambda counts: counts == wanted)
         self.check(f"{self.args.stalled} stalled transfers are held", counts == wanted, counts)
         return crowd
@@ -307,8 +307,8 @@ class Story(Writes):
             with Client(server) as client:
                 path = entity_path(TABLE, "good", f"{name}{number}")
                 statuses.append(client.ask("PUT", path, {"N": number}).status)
-                answer = client.ask("GET", path)
-                statuses.append(answer.status if answer.json["N"] == number else "wrong")
+                response = client.ask("GET", path)
+                statuses.append(response.status if response.json["N"] == number else "wrong")
         self.check("a good client is served", statuses == [204, 200] * 20, set(statuses))
 
     def run(self, attack):
@@ -318,7 +318,7 @@ class Story(Writes):
             in_flight = LARGE_RESPONSES_IN_FLIGHT_MIB if attack == "large_responses" else IN_FLIGHT_MIB
             most_clients = self.args.connections if attack in CROWDED else min(CLIENTS_MAX, self.args.connections)
             limits = ("--max-connections", most_clients + GUESTS, "--max-in-flight-mib", in_flight)
-            server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *PATIENCE)
+            server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *LONG_TIMEOUTS)
             with server, Client(server) as client:
                 server.admin = admin_address(server, directory)
                 assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204

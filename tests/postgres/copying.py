@@ -49,9 +49,9 @@ class Copying:
                 for number in range(count):
                     long = "%E4%B8%80" * 900 if number % 500 == 7 else ""
                     path = f"/{table}(PartitionKey='{number % 7}{long}',RowKey='{number:05}{long}')"
-                    answer = client.ask("PUT", path, {"n": number, "text": "x" * (number % 2000)})
-                    if answer.status != 204:
-                        raise SystemExit(f"{path[:80]}: {answer.status} {answer.text}")
+                    response = client.ask("PUT", path, {"n": number, "text": "x" * (number % 2000)})
+                    if response.status != 204:
+                        raise SystemExit(f"{path[:80]}: {response.status} {response.text}")
 
         self.fill_queue(server)
         self.fill_container(server)
@@ -90,10 +90,10 @@ class Copying:
             self.good(client.ask("PUT", "/files/disk?comp=lease", headers=lease))
 
     @staticmethod
-    def good(answer):
-        if answer.status >= 300:
-            raise SystemExit(f"{answer.status} {answer.text}")
-        return answer
+    def good(response):
+        if response.status >= 300:
+            raise SystemExit(f"{response.status} {response.text}")
+        return response
 
     def content(self, server):
         with Client(server) as client:

@@ -12,8 +12,8 @@ from postgres import Postgres
 
 TABLE = "history"
 # A front end looks for another server for 10 s before it gives up.
-PATIENCE = 60
-REFUSED = "its history is older than one that was in use"
+TIMEOUT = 60
+REJECTED = "its history is older than one that was in use"
 
 
 class Copy(Postgres):
@@ -29,7 +29,7 @@ class Copy(Postgres):
     def wait_until_level(self):
         """Waits until it has all that the other server has."""
         there = self.other.sql("SELECT pg_current_wal_lsn()")
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while self.sql(f"SELECT pg_last_wal_replay_lsn() >= '{there}'") != "t":
             if time.monotonic() > end:
                 raise SystemExit("the standby does not follow")
@@ -40,26 +40,26 @@ class Copy(Postgres):
 
 
 def asked(server, method, row, body=None):
-    with Client(server, timeout=PATIENCE) as client:
+    with Client(server, timeout=TIMEOUT) as client:
         return client.ask(method, entity_path(TABLE, "p", row), body)
 
 
 def until(status, server, method, row, body=None):
     """Repeats the request until the response is the expected one: servers change in the meantime."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while True:
-        answer = asked(server, method, row, body)
-        if answer.status == status:
-            return answer
-        if answer.status < 500 or time.monotonic() > end:
-            raise SystemExit(f"{method} {row}: {answer.status} {answer.text}, expected {status}")
+        response = asked(server, method, row, body)
+        if response.status == status:
+            return response
+        if response.status < 500 or time.monotonic() > end:
+            raise SystemExit(f"{method} {row}: {response.status} {response.text}, expected {status}")
 
 
-def refused(server, method, row, body=None):
-    answer = asked(server, method, row, body)
+def rejected(server, method, row, body=None):
+    response = asked(server, method, row, body)
     # Not OperationTimedOut: nothing was sent, so that nothing is unknown.
-    if answer.status != 500 or "InternalError" not in answer.text:
-        raise SystemExit(f"{method} {row} on the older history: {answer.status} {answer.text}")
+    if response.status != 500 or "InternalError" not in response.text:
+        raise SystemExit(f"{method} {row} on the older history: {response.status} {response.text}")
 
 
 def run(binary):
@@ -89,9 +89,9 @@ def there_and_back(first, second, front):
     # The one that was deposed comes back, and the newer one is gone.
     second.stop()
     first.start()
-    refused(front, "GET", "before")
-    refused(front, "PUT", "lost", {"n": 3})
-    if REFUSED not in front.said():
+    rejected(front, "GET", "before")
+    rejected(front, "PUT", "lost", {"n": 3})
+    if REJECTED not in front.said():
         raise SystemExit(f"the log does not say why: {front.said()}")
     # The newer history again: nothing was lost and nothing was added.
     second.start()

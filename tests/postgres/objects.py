@@ -38,7 +38,7 @@ def run(postgres, binary, front_ends):
         if SECRET_KEY in said:
             raise SystemExit("a secret is in the log")
         checks(binary, store, ends.url, content)
-        refusals(postgres, binary, store, ends.url)
+        rejections(postgres, binary, store, ends.url)
         with tempfile.TemporaryDirectory() as directory:
             copying.Copying(postgres, binary, directory, store.url("copied")).run()
         subprocess.run([binary, "trial", "histories", "--service", "blob", "--count", "3", "--kill", "--engine",
@@ -83,23 +83,23 @@ class Faults:
         for number, size in enumerate(SIZES):
             path, content = f"/{self.container}/{name.replace(' ', '-')}-{size}", copying.bytes_of(name + str(size), size)
             with StorageClient(self.ends.servers[number % 2].at("blob")) as client:
-                answer = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
+                response = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
             is_in_row = size < 65_536
-            if answer.status == 201:
+            if response.status == 201:
                 self.kept[path] = hashlib.sha256(content).digest()
-            if (answer.status == 201) != (must_succeed or is_in_row) or answer.status not in (201, 500, 503):
-                raise SystemExit(f"{name}: a write of {size} bytes: {answer.status} {answer.text}")
+            if (response.status == 201) != (must_succeed or is_in_row) or response.status not in (201, 500, 503):
+                raise SystemExit(f"{name}: a write of {size} bytes: {response.status} {response.text}")
 
     def read(self, must_succeed):
         """Every acknowledged blob is read as it was written, through the other front end, or not at all."""
         for number, (path, digest) in enumerate(self.kept.items()):
             with StorageClient(self.ends.servers[(number + 1) % 2].at("blob")) as client:
-                answer = client.ask("GET", path)
-            if answer.status == 200:
-                if hashlib.sha256(answer.body).digest() != digest:
+                response = client.ask("GET", path)
+            if response.status == 200:
+                if hashlib.sha256(response.body).digest() != digest:
                     raise SystemExit(f"{path} has other bytes")
-            elif must_succeed or answer.status < 500:
-                raise SystemExit(f"{path}: {answer.status} {answer.text}")
+            elif must_succeed or response.status < 500:
+                raise SystemExit(f"{path}: {response.status} {response.text}")
 
     def others(self):
         """Tables and queues, which need no content."""
@@ -116,14 +116,14 @@ class Faults:
     def silence(self):
         """A store that does not respond stalls uploads, and nothing else. When it responds again, uploads succeed."""
         self.proxy.faults.set(is_silent=True)
-        answers = []
+        responses = []
 
         def upload(number):
             with StorageClient(self.ends.servers[number % 2].at("blob"), timeout=120) as client:
                 content = copying.bytes_of(number, 400_000)
                 path = f"/{self.container}/silent-{number}"
-                answer = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
-                answers.append((path, answer.status, hashlib.sha256(content).digest()))
+                response = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
+                responses.append((path, response.status, hashlib.sha256(content).digest()))
 
         threads = [threading.Thread(target=upload, args=(number,)) for number in range(24)]
         for each in threads:
@@ -136,7 +136,7 @@ class Faults:
             each.join()
         if stalled == 0:
             raise SystemExit("no upload was stalled, so nothing was shown")
-        for path, status, digest in answers:
+        for path, status, digest in responses:
             # An upload that waited for longer than the server repeats requests has failed.
             if status not in (201, 500, 503):
                 raise SystemExit(f"{path}: {status}")
@@ -152,12 +152,12 @@ class Faults:
                 path, content = f"/{self.container}/kill-{name}", copying.bytes_of(name, 500_000)
                 restart = threading.Timer(1.0, self.store.start, [name])
                 restart.start()
-                answer = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
+                response = client.ask("PUT", path, content, {"x-ms-blob-type": "BlockBlob"})
                 restart.join()
-            if answer.status == 201:
+            if response.status == 201:
                 self.kept[path] = hashlib.sha256(content).digest()
-            elif answer.status not in (500, 503):
-                raise SystemExit(f"{name} was killed: {answer.status} {answer.text}")
+            elif response.status not in (500, 503):
+                raise SystemExit(f"{name} was killed: {response.status} {response.text}")
             self.others()
             self.write(f"after {name}", True)
 
@@ -192,10 +192,10 @@ def checks(binary, store, url, content):
     verified(binary, url, content)
 
 
-def refusals(postgres, binary, store, url):
+def rejections(postgres, binary, store, url):
     """Rows and content that do not belong together are not served, and keys are not shown."""
 
-    def refused(words, *arguments, env=None):
+    def rejected(words, *arguments, env=None):
         try:
             Server(binary, *arguments, env=env).close()
         except NotStarted as error:
@@ -205,14 +205,14 @@ def refusals(postgres, binary, store, url):
             raise SystemExit(f"a server starts with {arguments}")
 
     other = postgres.database("objects_other")
-    refused("in an object store; name it with --content", "--engine", url)
-    refused("not in the bucket", "--engine", url, "--content", store.url("elsewhere"))
-    refused("content of another database", "--engine", other, "--content", store.url("shared"))
-    refused("denied permission", "--engine", other, "--content", store.url("new"), env={"AWS_SECRET_ACCESS_KEY": "wrong"})
-    refused("cannot be reached", "--engine", other, "--content", store.url("new", "http://127.0.0.1:1"))
-    refused("needs --engine postgres", "--content", store.url("new"))
+    rejected("in an object store; name it with --content", "--engine", url)
+    rejected("not in the bucket", "--engine", url, "--content", store.url("elsewhere"))
+    rejected("content of another database", "--engine", other, "--content", store.url("shared"))
+    rejected("denied permission", "--engine", other, "--content", store.url("new"), env={"AWS_SECRET_ACCESS_KEY": "wrong"})
+    rejected("cannot be reached", "--engine", other, "--content", store.url("new", "http://127.0.0.1:1"))
+    rejected("needs --engine postgres", "--content", store.url("new"))
     with Server(binary, "--engine", other) as server, StorageClient(server.at("blob")) as client:
         together.check(client.ask("PUT", "/files?restype=container", headers={"Content-Length": 0}), 201, "create")
         together.check(client.ask("PUT", "/files/large", bytes(100_000), {"x-ms-blob-type": "BlockBlob"}), 201, "put")
         server.stop()
-    refused("in the database itself", "--engine", other, "--content", store.url("new"))
+    rejected("in the database itself", "--engine", other, "--content", store.url("new"))

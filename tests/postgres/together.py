@@ -11,10 +11,10 @@ import uuid
 from lazuli import Client, StorageClient, entity_path, ticks
 
 
-def check(answer, status, what):
-    if answer.status != status:
-        raise SystemExit(f"{what}: {answer.status} {answer.text}, expected {status}")
-    return answer
+def check(response, status, what):
+    if response.status != status:
+        raise SystemExit(f"{what}: {response.status} {response.text}, expected {status}")
+    return response
 
 
 def run(ends):
@@ -61,8 +61,8 @@ def versions(one, two):
     check(one.ask("PUT", path, {"n": -1}), 204, "upsert")
     for turn in range(60):
         client = (one, two)[turn % 2]
-        answer = check(client.ask("PUT", path, {"n": turn}, {"If-Match": etag}), 204, "update")
-        etag = answer.headers["ETag"]
+        response = check(client.ask("PUT", path, {"n": turn}, {"If-Match": etag}), 204, "update")
+        etag = response.headers["ETag"]
         if ticks(etag) <= last:
             raise SystemExit(f"the version went from {last} to {ticks(etag)}")
         last = ticks(etag)

@@ -87,29 +87,29 @@ class Handler(socketserver.BaseRequestHandler):
         server = servers[address]
         if b"100-continue" in head.lower():
             server.connection.sendall(head)
-            answer = server.until(b"\r\n\r\n")
-            if answer.split(b" ", 2)[1] == b"100":
-                self.request.sendall(answer)
+            response = server.until(b"\r\n\r\n")
+            if response.split(b" ", 2)[1] == b"100":
+                self.request.sendall(response)
                 fields, body = client.body(head)
                 server.connection.sendall(body)
-                answer = server.until(b"\r\n\r\n")
+                response = server.until(b"\r\n\r\n")
             else:
                 # Rejected before the body: it is unknown whether it still comes.
                 fields = {b"connection": b"close"}
         else:
             fields, body = client.body(head)
             server.connection.sendall(head + body)
-            answer = server.until(b"\r\n\r\n")
-        status = answer.split(b" ", 2)[1]
+            response = server.until(b"\r\n\r\n")
+        status = response.split(b" ", 2)[1]
         if head.startswith(b"HEAD ") or status in (b"204", b"304"):
-            answered, content = {}, b""
+            response_fields, content = {}, b""
         else:
-            answered, content = server.body(answer)
-        self.request.sendall(answer + content)
-        closes = [field.get(b"connection", b"").lower() for field in (fields, answered)]
-        if b"connection: close" in answer.lower() or b"close" in closes:
+            response_fields, content = server.body(response)
+        self.request.sendall(response + content)
+        closes = [field.get(b"connection", b"").lower() for field in (fields, response_fields)]
+        if b"connection: close" in response.lower() or b"close" in closes:
             servers.pop(address).connection.close()
-            return b"close" not in closes[0] and b"connection: close" not in answer.lower()
+            return b"close" not in closes[0] and b"connection: close" not in response.lower()
         return True
 
 

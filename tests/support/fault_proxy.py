@@ -106,24 +106,24 @@ class Handler(socketserver.BaseRequestHandler):
         half = self.length(head) // 2
         is_cut = cut == "request" and half > 0
         self.buffer = self.copy(self.request, self.upstream, self.buffer, self.length(head), half if is_cut else None)
-        answer, rest = self.head(self.upstream, b"")
+        response, rest = self.head(self.upstream, b"")
         if cut == "lost":
             # The server has done it, and nobody hears of it.
             raise EOFError
-        self.request.sendall(answer)
-        code = int(answer.split(b" ", 2)[1])
+        self.request.sendall(response)
+        code = int(response.split(b" ", 2)[1])
         if method == "HEAD" or code in (204, 304):
             return True
-        if b"chunked" in answer.lower():
+        if b"chunked" in response.lower():
             while rest or (rest := self.upstream.recv(65536)):
                 self.request.sendall(rest)
                 if rest.endswith(b"0\r\n\r\n"):
                     return True
                 rest = b""
             raise EOFError
-        half = self.length(answer) // 2
+        half = self.length(response) // 2
         is_cut = cut == "response" and half > 0
-        if self.copy(self.upstream, self.request, rest, self.length(answer), min(half, CUT_AFTER) if is_cut else None):
+        if self.copy(self.upstream, self.request, rest, self.length(response), min(half, CUT_AFTER) if is_cut else None):
             raise ValueError("the server sent more than one response")
         return True
 

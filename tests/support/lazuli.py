@@ -98,7 +98,7 @@ class Server:
         self.errors.close()
 
 
-class Answer:
+class Response:
     def __init__(self, response):
         self.status = response.status
         self.headers = response.headers
@@ -144,7 +144,7 @@ class Client:
         fields |= headers or {}
         try:
             self.connection.request(method, target, body, fields)
-            return Answer(self.connection.getresponse())
+            return Response(self.connection.getresponse())
         except BaseException:
             self.connection.close()
             raise
@@ -175,7 +175,7 @@ class StorageClient(Client):
         fields["authorization"] = f"SharedKeyLite {self.account}:{base64.b64encode(digest).decode()}"
         try:
             self.connection.request(method, target, body, fields)
-            return Answer(self.connection.getresponse())
+            return Response(self.connection.getresponse())
         except BaseException:
             self.connection.close()
             raise
@@ -198,12 +198,12 @@ def all_rows(client, path):
     after = ""
     while True:
         separator = "&" if "?" in path else "?"
-        answer = client.ask("GET", path + (separator + after if after else ""),
+        response = client.ask("GET", path + (separator + after if after else ""),
                             headers={"Accept": "application/json;odata=fullmetadata"})
-        if answer.status != 200:
-            raise RuntimeError(f"{path}: {answer.status} {answer.text}")
-        yield from answer.json["value"]
-        tokens = [(name, answer.headers.get(f"x-ms-continuation-{name}"))
+        if response.status != 200:
+            raise RuntimeError(f"{path}: {response.status} {response.text}")
+        yield from response.json["value"]
+        tokens = [(name, response.headers.get(f"x-ms-continuation-{name}"))
                   for name in ("NextPartitionKey", "NextRowKey", "NextTableName")]
         after = "&".join(f"{name}={token}" for name, token in tokens if token)
         if not after:

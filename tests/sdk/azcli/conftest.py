@@ -40,7 +40,7 @@ def connection_string(endpoint=ENDPOINT, sas=None):
     return f"DefaultEndpointsProtocol={urlparse(endpoint).scheme};{proof};TableEndpoint={endpoint};{others}"
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The command failed; the text is what it said, or why."""
 
     def __init__(self, code, text):
@@ -49,7 +49,7 @@ class Refused(Exception):
 
 
 def az(*arguments, output="json"):
-    """Runs a command; returns what it prints, or raises Refused."""
+    """Runs a command; returns what it prints, or raises Rejected."""
     printed, complaints = io.StringIO(), io.StringIO()
     cli = get_default_cli()
     listener = logging.StreamHandler(complaints)
@@ -61,7 +61,7 @@ def az(*arguments, output="json"):
     finally:
         logging.getLogger("cli").removeHandler(listener)
     if code:
-        raise Refused(code, f"{complaints.getvalue()} {cli.result and cli.result.error}")
+        raise Rejected(code, f"{complaints.getvalue()} {cli.result and cli.result.error}")
     text = printed.getvalue()
     return json.loads(text) if output == "json" and text.strip() else text
 
@@ -76,9 +76,9 @@ def with_sas(token, *arguments, **options):
     return az("storage", *arguments, "--connection-string", connection_string(sas=token), **options)
 
 
-def refused(part, call, *arguments):
+def rejected(part, call, *arguments):
     """Runs a command that must fail, and must say this."""
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(Rejected) as raised:
         call(*arguments)
     assert part in str(raised.value), str(raised.value)
     return raised.value

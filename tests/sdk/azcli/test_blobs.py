@@ -4,7 +4,7 @@ import os
 import uuid
 
 import pytest
-from conftest import BLOB_ENDPOINT, key, refused, with_sas
+from conftest import BLOB_ENDPOINT, key, rejected, with_sas
 
 pytestmark = pytest.mark.skipif(not BLOB_ENDPOINT, reason="the server does not offer blobs")
 
@@ -53,7 +53,7 @@ def test_upload_show_download(blob, tmp_path):
     found = key("blob", "show", "-c", container, "-n", name)
     assert (found["properties"]["contentLength"], found["metadata"]) == (10, {"color": "blue"})
     assert key("blob", "exists", "-c", container, "-n", name) == {"exists": True}
-    refused("BlobAlreadyExists", key, "blob", "upload", "-c", container, "-n", name, "-f", tmp_path / "digits")
+    rejected("BlobAlreadyExists", key, "blob", "upload", "-c", container, "-n", name, "-f", tmp_path / "digits")
     key("blob", "update", "-c", container, "-n", name, "--content-type", "text/html")
     assert key("blob", "show", "-c", container, "-n", name)["properties"]["contentSettings"]["contentType"] == "text/html"
     key("blob", "metadata", "update", "-c", container, "-n", name, "--metadata", "a=b")
@@ -89,7 +89,7 @@ def test_snapshot_and_copy(blob, tmp_path):
     copied = key("blob", "copy", "start", "--source-uri", f"{BLOB_ENDPOINT}/{container}/{name}", "-c", container, "-b", "copy")
     assert copied["copy_status"] == "success"
     assert content(container, "copy", tmp_path) == b"new"
-    refused("snapshots", key, "blob", "delete", "-c", container, "-n", name)
+    rejected("snapshots", key, "blob", "delete", "-c", container, "-n", name)
     key("blob", "delete", "-c", container, "-n", name, "--delete-snapshots", "include")
 
 
@@ -97,15 +97,15 @@ def test_leases(blob, tmp_path):
     """LS-02, LS-03, LS-05, LS-10"""
     container, name = blob
     lease = key("blob", "lease", "acquire", "-c", container, "-b", name, "--lease-duration", 15)
-    refused("LeaseAlreadyPresent", key, "blob", "lease", "acquire", "-c", container, "-b", name, "--lease-duration", 15)
-    refused("LeaseIdMissing", key, "blob", "metadata", "update", "-c", container, "-n", name, "--metadata", "a=b")
+    rejected("LeaseAlreadyPresent", key, "blob", "lease", "acquire", "-c", container, "-b", name, "--lease-duration", 15)
+    rejected("LeaseIdMissing", key, "blob", "metadata", "update", "-c", container, "-n", name, "--metadata", "a=b")
     key("blob", "metadata", "update", "-c", container, "-n", name, "--metadata", "a=b", "--lease-id", lease)
     key("blob", "lease", "renew", "-c", container, "-b", name, "--lease-id", lease)
     other = str(uuid.uuid4())
     key("blob", "lease", "change", "-c", container, "-b", name, "--lease-id", lease, "--proposed-lease-id", other)
     key("blob", "lease", "release", "-c", container, "-b", name, "--lease-id", other)
     lease = key("container", "lease", "acquire", "-c", container)
-    refused("LeaseIdMissing", key, "container", "delete", "-n", container, "--fail-not-exist")
+    rejected("LeaseIdMissing", key, "container", "delete", "-n", container, "--fail-not-exist")
     key("container", "lease", "break", "-c", container, "--lease-break-period", 0)
 
 
@@ -116,7 +116,7 @@ def test_signatures(blob, tmp_path):
     path = tmp_path / "out"
     with_sas(token, "blob", "download", "-c", container, "-n", name, "-f", path)
     assert path.read_bytes() == b"0123456789"
-    refused("not authorized", with_sas, token, "blob", "delete", "-c", container, "-n", name)
+    rejected("not authorized", with_sas, token, "blob", "delete", "-c", container, "-n", name)
     token = key("container", "generate-sas", "-n", container, "--permissions", "l", "--expiry", "2099-01-01T00:00Z").strip('"')
     assert [item["name"] for item in with_sas(token, "blob", "list", "-c", container)] == ["blob"]
     assert key("blob", "url", "-c", container, "-n", name).strip('"').endswith(f"/{container}/blob")

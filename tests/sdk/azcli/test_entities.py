@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import key, refused
+from conftest import key, rejected
 
 KEYS = ("--partition-key", "a", "--row-key", "1")
 
@@ -26,12 +26,12 @@ def test_insert_show_replace_merge_delete(table):
     assert values(show(table)) == {"PartitionKey": "a", "RowKey": "1", "Age": 37}
     assert values(show(table, "--select", "Age")) == {"Age": 37}
     key("entity", "delete", "-t", table, *KEYS)
-    assert refused("ResourceNotFound", show, table).code == 3
+    assert rejected("ResourceNotFound", show, table).code == 3
 
 
 def test_insert_when_it_exists(people):
     again = ("entity", "insert", "-t", people, "-e", "PartitionKey=a", "RowKey=1", "Age=99")
-    refused("already exists", key, *again)
+    rejected("already exists", key, *again)
     key(*again, "--if-exists", "merge")
     assert values(show(people)) == {"PartitionKey": "a", "RowKey": "1", "Name": "Ada", "Age": 99}
     key(*again, "--if-exists", "replace")
@@ -43,12 +43,12 @@ def test_conditions(people):
     change = ("-t", people, "-e", "PartitionKey=a", "RowKey=1", "Age=1", "--if-match")
     key("entity", "merge", *change, old)
     for command in ("merge", "replace"):
-        refused("UpdateConditionNotSatisfied", key, "entity", command, *change, old)
-    refused("UpdateConditionNotSatisfied", key, "entity", "delete", "-t", people, *KEYS, "--if-match", old)
+        rejected("UpdateConditionNotSatisfied", key, "entity", command, *change, old)
+    rejected("UpdateConditionNotSatisfied", key, "entity", "delete", "-t", people, *KEYS, "--if-match", old)
     key("entity", "replace", *change, show(people)["etag"])
     key("entity", "delete", "-t", people, *KEYS, "--if-match", show(people)["etag"])
     for command in ("merge", "replace"):
-        refused("ResourceNotFound", key, "entity", command, "-t", people, "-e", "PartitionKey=a", "RowKey=1", "Age=1")
+        rejected("ResourceNotFound", key, "entity", command, "-t", people, "-e", "PartitionKey=a", "RowKey=1", "Age=1")
 
 
 @pytest.mark.parametrize("text, kind, found", [
@@ -84,7 +84,7 @@ def test_query(people):
     assert names("--filter", "Name eq 'nobody'") == []
     found = key("entity", "query", "-t", people, "--select", "Name", "Age", "--filter", "RowKey eq '2'")["items"]
     assert [values(entity) for entity in found] == [{"Name": "Alan", "Age": 41}]
-    assert refused("InvalidInput", key, "entity", "query", "-t", people, "--filter", "Name is Ada").code == 1
+    assert rejected("InvalidInput", key, "entity", "query", "-t", people, "--filter", "Name is Ada").code == 1
     assert "Barbara" in key("entity", "query", "-t", people, output="table")
 
 
@@ -97,5 +97,5 @@ def test_query_in_pages(people):
 
 
 def test_no_such_table():
-    refused("TableNotFound", key, "entity", "query", "-t", "nosuchtable")
-    refused("TableNotFound", key, "entity", "insert", "-t", "nosuchtable", "-e", "PartitionKey=a", "RowKey=1")
+    rejected("TableNotFound", key, "entity", "query", "-t", "nosuchtable")
+    rejected("TableNotFound", key, "entity", "insert", "-t", "nosuchtable", "-e", "PartitionKey=a", "RowKey=1")

@@ -4,7 +4,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from conftest import ACCOUNT, ENDPOINT, az, connection_string, key, refused
+from conftest import ACCOUNT, ENDPOINT, az, connection_string, key, rejected
 
 pytestmark = pytest.mark.properties
 TABLES = ("--services", "t")
@@ -22,7 +22,7 @@ def test_cors():
     assert (found[0]["AllowedHeaders"], found[0]["ExposedHeaders"]) == ("x-ms-*", "x-ms-meta-a, x-ms-meta-b")
     for _ in range(3):
         key("cors", "add", *TABLES, "--methods", "GET", "--origins", "*")
-    refused("No more than 5 CORS rules", key, "cors", "add", *TABLES, "--methods", "GET", "--origins", "*")
+    rejected("No more than 5 CORS rules", key, "cors", "add", *TABLES, "--methods", "GET", "--origins", "*")
     key("cors", "clear", *TABLES)
     assert key("cors", "list", *TABLES) == []
 

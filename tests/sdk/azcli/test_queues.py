@@ -3,7 +3,7 @@
 import uuid
 
 import pytest
-from conftest import QUEUE_ENDPOINT, key, refused, with_sas
+from conftest import QUEUE_ENDPOINT, key, rejected, with_sas
 
 pytestmark = pytest.mark.skipif(not QUEUE_ENDPOINT, reason="the server does not offer queues")
 
@@ -19,13 +19,13 @@ def queue():
 def test_queues(queue):
     assert key("queue", "exists", "-n", queue) == {"exists": True}
     assert key("queue", "create", "-n", queue) == {"created": False}
-    refused("QueueAlreadyExists", key, "queue", "create", "-n", queue, "--fail-on-exist", "--metadata", "a=b")
+    rejected("QueueAlreadyExists", key, "queue", "create", "-n", queue, "--fail-on-exist", "--metadata", "a=b")
     assert queue in [item["name"] for item in key("queue", "list", "--prefix", queue)]
     key("queue", "metadata", "update", "-n", queue, "--metadata", "color=blue")
     assert key("queue", "metadata", "show", "-n", queue) == {"color": "blue"}
     assert key("queue", "delete", "-n", queue) == {"deleted": True}
     assert key("queue", "exists", "-n", queue) == {"exists": False}
-    refused("queue does not exist", key, "queue", "delete", "-n", queue, "--fail-not-exist")
+    rejected("queue does not exist", key, "queue", "delete", "-n", queue, "--fail-not-exist")
 
 
 def test_messages(queue):
@@ -37,7 +37,7 @@ def test_messages(queue):
     assert held["dequeueCount"] == 1
     assert key("message", "get", "-q", queue) == []
     updated = key("message", "update", "-q", queue, "--id", held["id"], "--pop-receipt", held["popReceipt"], "--content", "new", "--visibility-timeout", 0)
-    refused("MessageNotFound", key, "message", "delete", "-q", queue, "--id", held["id"], "--pop-receipt", held["popReceipt"])
+    rejected("MessageNotFound", key, "message", "delete", "-q", queue, "--id", held["id"], "--pop-receipt", held["popReceipt"])
     key("message", "delete", "-q", queue, "--id", held["id"], "--pop-receipt", updated["popReceipt"])
     key("message", "put", "-q", queue, "--content", "x")
     key("message", "clear", "-q", queue)
@@ -52,7 +52,7 @@ def test_policies_and_signatures(queue):
     assert key("queue", "policy", "show", "-q", queue, "-n", "reader")["permission"] == "r"
     token = key("queue", "generate-sas", "-n", queue, "--policy-name", "reader")
     assert with_sas(token, "message", "peek", "-q", queue) == []
-    refused("not authorized", with_sas, token, "message", "put", "-q", queue, "--content", "x")
+    rejected("not authorized", with_sas, token, "message", "put", "-q", queue, "--content", "x")
     key("queue", "policy", "delete", "-q", queue, "-n", "reader")
     token = key("queue", "generate-sas", "-n", queue, "--permissions", "a", "--expiry", "2099-01-01T00:00Z")
     with_sas(token, "message", "put", "-q", queue, "--content", "x")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import ACCOUNT, ENDPOINT, az, key, refused, with_sas
+from conftest import ACCOUNT, ENDPOINT, az, key, rejected, with_sas
 
 pytestmark = pytest.mark.sas
 LATER = "2099-01-01T00:00Z"
@@ -29,8 +29,8 @@ def test_each_permission(people):
         with_sas(token, *allowed)
         for other, command in commands.items():
             if other != letter:
-                refused("permission", with_sas, token, *command)
-    refused("permission", with_sas, table_sas(people, "--permissions", "a", "--expiry", LATER), *NEW, "-t", people,
+                rejected("permission", with_sas, token, *command)
+    rejected("permission", with_sas, table_sas(people, "--permissions", "a", "--expiry", LATER), *NEW, "-t", people,
             "--if-exists", "merge")
     with_sas(table_sas(people, "--permissions", "au", "--expiry", LATER), *NEW, "-t", people, "--if-exists", "merge")
 
@@ -46,8 +46,8 @@ def test_ranges(people):
     token = table_sas(people, "--permissions", "raud", "--expiry", LATER, "--start-pk", "a", "--start-rk", "2",
                       "--end-pk", "b", "--end-rk", "0")
     assert names(token, people) == ["Alan"]
-    refused("ResourceNotFound", with_sas, token, "entity", "show", "-t", people, "--partition-key", "a", "--row-key", "1")
-    refused("blocked by network rules", with_sas, token, "entity", "delete", "-t", people, "--partition-key", "b", "--row-key", "1")
+    rejected("ResourceNotFound", with_sas, token, "entity", "show", "-t", people, "--partition-key", "a", "--row-key", "1")
+    rejected("blocked by network rules", with_sas, token, "entity", "delete", "-t", people, "--partition-key", "b", "--row-key", "1")
     with_sas(token, *NEW, "-t", people)
     assert names(token, people) == ["Alan", "New"]
 
@@ -55,10 +55,10 @@ def test_ranges(people):
 def test_times_and_protocols(people):
     """Not --ip: this version leaves it out of the token."""
     for arguments in (["--expiry", "2020-01-01"], ["--start", "2098-01-01", "--expiry", LATER]):
-        refused("", with_sas, table_sas(people, "--permissions", "r", *arguments), "entity", "query", "-t", people)
+        rejected("", with_sas, table_sas(people, "--permissions", "r", *arguments), "entity", "query", "-t", people)
     if ENDPOINT.startswith("http:"):
         token = table_sas(people, "--permissions", "r", "--expiry", LATER, "--https-only")
-        refused("", with_sas, token, "entity", "query", "-t", people)
+        rejected("", with_sas, token, "entity", "query", "-t", people)
     token = table_sas(people, "--permissions", "r", "--start", "2020-01-01", "--expiry", LATER)
     assert len(names(token, people)) == 3
 
@@ -67,8 +67,8 @@ def test_a_changed_token(people):
     token = table_sas(people, "--permissions", "r", "--expiry", LATER)
     for changed in (token.replace("sp=r", "sp=raud"), token.replace("2099", "2100"), token.replace("sig=", "sig=A")):
         assert changed != token
-        refused("Authentication failure", with_sas, changed, "entity", "query", "-t", people)
-    refused("", with_sas, token, "table", "list")
+        rejected("Authentication failure", with_sas, changed, "entity", "query", "-t", people)
+    rejected("", with_sas, token, "table", "list")
 
 
 def test_account_tokens(people):
@@ -85,9 +85,9 @@ def test_account_tokens(people):
     assert names(everything, people) == ["Ada", "Alan", "New", "Barbara"]
     reader = account_sas("rl")
     assert len(names(reader, people)) == 4
-    refused("permission", with_sas, reader, "table", "create", "-n", people + "2", "--fail-on-exist")
-    refused("permission", with_sas, reader, *NEW, "-t", people)
-    refused("resource type", with_sas, account_sas("rwdlacu", "s"), "table", "list")
+    rejected("permission", with_sas, reader, "table", "create", "-n", people + "2", "--fail-on-exist")
+    rejected("permission", with_sas, reader, *NEW, "-t", people)
+    rejected("resource type", with_sas, account_sas("rwdlacu", "s"), "table", "list")
 
 
 @pytest.mark.acl
@@ -104,9 +104,9 @@ def test_stored_access_policies(people):
     assert policy("show", "-n", "readers")["permission"] == "r"
     token = table_sas(people, "--policy-name", "readers")
     assert len(names(token, people)) == 3
-    refused("permission", with_sas, token, *NEW, "-t", people)
+    rejected("permission", with_sas, token, *NEW, "-t", people)
     policy("update", "-n", "readers", "--permissions", "ra")
     with_sas(token, *NEW, "-t", people)
     policy("delete", "-n", "readers")
-    refused("Authentication failure", with_sas, token, "entity", "query", "-t", people)
+    rejected("Authentication failure", with_sas, token, "entity", "query", "-t", people)
     assert list(policy("list")) == ["writers"]

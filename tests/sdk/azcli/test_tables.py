@@ -6,7 +6,7 @@ import subprocess
 import sys
 import uuid
 
-from conftest import ENVIRONMENT, ACCOUNT, ENDPOINT, KEY, az, connection_string, key, refused
+from conftest import ENVIRONMENT, ACCOUNT, ENDPOINT, KEY, az, connection_string, key, rejected
 
 
 def test_create_exists_list_delete():
@@ -16,10 +16,10 @@ def test_create_exists_list_delete():
     assert key("table", "exists", "-n", name) == {"exists": True}
     assert {"name": name} in key("table", "list")
     assert key("table", "create", "-n", name) == {"created": True}
-    refused("TableAlreadyExists", key, "table", "create", "-n", name, "--fail-on-exist")
+    rejected("TableAlreadyExists", key, "table", "create", "-n", name, "--fail-on-exist")
     assert key("table", "delete", "-n", name) == {"deleted": True}
     assert key("table", "delete", "-n", name) == {"deleted": False}
-    refused("does not exist", key, "table", "delete", "-n", name, "--fail-not-exist")
+    rejected("does not exist", key, "table", "delete", "-n", name, "--fail-not-exist")
     assert {"name": name} not in key("table", "list")
 
 
@@ -36,12 +36,12 @@ def test_list_in_pages(table):
 
 
 def test_names_that_are_none():
-    refused("alphanumeric", key, "table", "create", "-n", "1abc")
-    refused("alphanumeric", key, "table", "create", "-n", "ab")
+    rejected("alphanumeric", key, "table", "create", "-n", "1abc")
+    rejected("alphanumeric", key, "table", "create", "-n", "ab")
 
 
 def test_wrong_key(table):
-    refused("Authentication failure", az, "storage", "table", "list", "--account-name", ACCOUNT, "--account-key",
+    rejected("Authentication failure", az, "storage", "table", "list", "--account-name", ACCOUNT, "--account-key",
             "AAAA" + KEY[4:], "--table-endpoint", ENDPOINT)
 
 

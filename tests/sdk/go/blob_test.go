@@ -48,10 +48,10 @@ func freshBlob(t *testing.T) (*container.Client, *blockblob.Client) {
 	return home, client
 }
 
-func text(t *testing.T, answer blob.DownloadStreamResponse) string {
+func text(t *testing.T, response blob.DownloadStreamResponse) string {
 	t.Helper()
-	defer answer.Body.Close()
-	return string(must(io.ReadAll(answer.Body))(t))
+	defer response.Body.Close()
+	return string(must(io.ReadAll(response.Body))(t))
 }
 
 func contents(t *testing.T, client *blob.Client) string {
@@ -70,7 +70,7 @@ func readable(t *testing.T, containerName, blobName string) string {
 func TestContainers(t *testing.T) {
 	account, home, name := freshContainer(t)
 	_, err := home.Create(ctx, nil)
-	refused(t, err, 409, "ContainerAlreadyExists")
+	rejected(t, err, 409, "ContainerAlreadyExists")
 	must(home.SetMetadata(ctx, &container.SetMetadataOptions{Metadata: map[string]*string{"Color": ptr("blue")}}))(t)
 	found := must(home.GetProperties(ctx, nil))(t)
 	equal(t, found.Metadata["Color"], ptr("blue"))
@@ -93,7 +93,7 @@ func TestContainers(t *testing.T) {
 	equal(t, strings.HasPrefix(home.URL(), account.URL()), true)
 	must(home.Delete(ctx, nil))(t)
 	_, err = home.GetProperties(ctx, nil)
-	refused(t, err, 404, "ContainerNotFound")
+	rejected(t, err, 404, "ContainerNotFound")
 }
 
 func TestUploadsAndDownloads(t *testing.T) {
@@ -134,11 +134,11 @@ func TestUploadsAndDownloads(t *testing.T) {
 
 func TestRanges(t *testing.T) {
 	home, client := freshBlob(t)
-	answer := must(client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: 3, Count: 4}}))(t)
-	equal(t, *answer.ContentRange, "bytes 3-6/10")
-	equal(t, text(t, answer), "3456")
+	response := must(client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: 3, Count: 4}}))(t)
+	equal(t, *response.ContentRange, "bytes 3-6/10")
+	equal(t, text(t, response), "3456")
 	_, err := client.DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: 10, Count: 4}})
-	refused(t, err, 416, "InvalidRange")
+	rejected(t, err, 416, "InvalidRange")
 	empty := home.NewBlockBlobClient("empty")
 	must(empty.Upload(ctx, body(""), nil))(t)
 	equal(t, contents(t, empty.BlobClient()), "")
@@ -152,12 +152,12 @@ func TestBlocks(t *testing.T) {
 		must(client.StageBlock(ctx, id(number), body(piece), nil))(t)
 	}
 	_, err := client.GetProperties(ctx, nil)
-	refused(t, err, 404, "BlobNotFound")
+	rejected(t, err, 404, "BlobNotFound")
 	equal(t, len(must(client.GetBlockList(ctx, blockblob.BlockListTypeAll, nil))(t).UncommittedBlocks), 3)
 	must(client.CommitBlockList(ctx, []string{id(2), id(0)}, nil))(t)
 	equal(t, contents(t, client.BlobClient()), "ccaa")
 	_, err = client.CommitBlockList(ctx, []string{id(9)}, nil)
-	refused(t, err, 400, "InvalidBlockList")
+	rejected(t, err, 400, "InvalidBlockList")
 }
 
 func TestPropertiesOfBlobs(t *testing.T) {
@@ -180,11 +180,11 @@ func TestConditions(t *testing.T) {
 		return &blob.AccessConditions{ModifiedAccessConditions: &conditions}
 	}
 	_, err := client.Upload(ctx, body("x"), &blockblob.UploadOptions{AccessConditions: only(blob.ModifiedAccessConditions{IfMatch: to.Ptr(foreignETag)})})
-	refused(t, err, 412, "ConditionNotMet")
+	rejected(t, err, 412, "ConditionNotMet")
 	_, err = client.Upload(ctx, body("x"), &blockblob.UploadOptions{AccessConditions: only(blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)})})
-	refused(t, err, 409, "BlobAlreadyExists")
+	rejected(t, err, 409, "BlobAlreadyExists")
 	_, err = client.GetProperties(ctx, &blob.GetPropertiesOptions{AccessConditions: only(blob.ModifiedAccessConditions{IfNoneMatch: &etag})})
-	refused(t, err, 304, "ConditionNotMet")
+	rejected(t, err, 304, "ConditionNotMet")
 	must(client.Upload(ctx, body("x"), &blockblob.UploadOptions{AccessConditions: only(blob.ModifiedAccessConditions{IfMatch: &etag})}))(t)
 }
 
@@ -194,9 +194,9 @@ func TestLeases(t *testing.T) {
 	held := must(lease.NewBlobClient(client, nil))(t)
 	must(held.AcquireLease(ctx, 15, nil))(t)
 	_, err := must(lease.NewBlobClient(client, nil))(t).AcquireLease(ctx, 15, nil)
-	refused(t, err, 409, "LeaseAlreadyPresent")
+	rejected(t, err, 409, "LeaseAlreadyPresent")
 	_, err = client.Upload(ctx, body("x"), nil)
-	refused(t, err, 412, "LeaseIdMissing")
+	rejected(t, err, 412, "LeaseIdMissing")
 	equal(t, contents(t, client.BlobClient()), "0123456789")
 	must(held.RenewLease(ctx, nil))(t)
 	must(held.ChangeLease(ctx, "a0b1c2d3-0000-4000-8000-000000000000", nil))(t)
@@ -209,7 +209,7 @@ func TestLeases(t *testing.T) {
 	whole := must(lease.NewContainerClient(home, nil))(t)
 	must(whole.AcquireLease(ctx, -1, nil))(t)
 	_, err = home.Delete(ctx, nil)
-	refused(t, err, 412, "LeaseIdMissing")
+	rejected(t, err, 412, "LeaseIdMissing")
 	must(whole.RenewLease(ctx, nil))(t)
 	must(whole.ChangeLease(ctx, "a0b1c2d3-0000-4000-8000-000000000001", nil))(t)
 	equal(t, *whole.LeaseID(), "a0b1c2d3-0000-4000-8000-000000000001")
@@ -225,7 +225,7 @@ func TestSnapshotsAndCopies(t *testing.T) {
 	must(client.Upload(ctx, body("changed"), nil))(t)
 	equal(t, contents(t, must(client.BlobClient().WithSnapshot(taken))(t)), "0123456789")
 	_, err := client.Delete(ctx, nil)
-	refused(t, err, 409, "SnapshotsPresent")
+	rejected(t, err, 409, "SnapshotsPresent")
 	must(client.Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeOnly)}))(t)
 	for index, copyTo := range []func(target *blockblob.Client) error{
 		func(target *blockblob.Client) error {
@@ -253,7 +253,7 @@ func TestSnapshotsAndCopies(t *testing.T) {
 		equal(t, contents(t, target.BlobClient()), "changed")
 	}
 	_, err = home.NewBlobClient("copy0").AbortCopyFromURL(ctx, "a0b1c2d3-0000-4000-8000-000000000000", nil)
-	refused(t, err, 409, "NoPendingCopyOperation")
+	rejected(t, err, 409, "NoPendingCopyOperation")
 }
 
 // BL-09
@@ -287,9 +287,9 @@ func TestBatches(t *testing.T) {
 	batch := must(home.NewBatchBuilder())(t)
 	ok(t, batch.Delete("a", nil))
 	ok(t, batch.Delete("missing", nil))
-	answer := must(home.SubmitBatch(ctx, batch, nil))(t)
-	equal(t, len(answer.Responses), 2)
-	refused(t, answer.Responses[1].Error, 404, "BlobNotFound")
+	response := must(home.SubmitBatch(ctx, batch, nil))(t)
+	equal(t, len(response.Responses), 2)
+	rejected(t, response.Responses[1].Error, 404, "BlobNotFound")
 	wide := must(account.NewBatchBuilder())(t)
 	ok(t, wide.Delete(name, "b", nil))
 	must(account.SubmitBatch(ctx, wide, nil))(t)

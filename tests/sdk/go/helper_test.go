@@ -105,23 +105,23 @@ func equal(t *testing.T, found, expected any) {
 	}
 }
 
-// refused checks the status and the code of an error of the service.
-func refused(t *testing.T, err error, status int, code string) {
+// rejected checks the status and the code of an error of the service.
+func rejected(t *testing.T, err error, status int, code string) {
 	t.Helper()
-	var answer *azcore.ResponseError
-	if !errors.As(err, &answer) {
+	var response *azcore.ResponseError
+	if !errors.As(err, &response) {
 		t.Fatalf("expected %d %s, found %v", status, code, err)
 	}
-	if answer.StatusCode != status || answer.ErrorCode != code {
-		t.Fatalf("expected %d %s, found %d %s", status, code, answer.StatusCode, answer.ErrorCode)
+	if response.StatusCode != status || response.ErrorCode != code {
+		t.Fatalf("expected %d %s, found %d %s", status, code, response.StatusCode, response.ErrorCode)
 	}
 }
 
 // denied checks that an error is a 403.
 func denied(t *testing.T, err error) {
 	t.Helper()
-	var answer *azcore.ResponseError
-	if !errors.As(err, &answer) || answer.StatusCode != 403 {
+	var response *azcore.ResponseError
+	if !errors.As(err, &response) || response.StatusCode != 403 {
 		t.Fatalf("expected a 403, found %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func TestAppendBlobs(t *testing.T) {
 	must(log.AppendBlock(ctx, body("one,"), nil))(t)
 	equal(t, *must(log.AppendBlock(ctx, body("two"), nil))(t).BlobAppendOffset, "4")
 	_, err := log.AppendBlock(ctx, body("x"), &appendblob.AppendBlockOptions{AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: ptr(int64(1))}})
-	refused(t, err, 412, "AppendPositionConditionNotMet")
+	rejected(t, err, 412, "AppendPositionConditionNotMet")
 	must(log.AppendBlockFromURL(ctx, readable(t, name, "blob"), nil))(t)
 	must(log.Seal(ctx, nil))(t)
 	equal(t, contents(t, log.BlobClient()), "one,two0123456789")

@@ -37,7 +37,7 @@ func peeked(t *testing.T, queue *azqueue.QueueClient) []string {
 func TestQueues(t *testing.T) {
 	service, queue, name := freshQueue(t)
 	_, err := queue.Create(ctx, &azqueue.CreateOptions{Metadata: map[string]*string{"color": ptr("blue")}})
-	refused(t, err, 409, "QueueAlreadyExists")
+	rejected(t, err, 409, "QueueAlreadyExists")
 	must(queue.Create(ctx, nil))(t) // the same metadata: no error
 	must(queue.SetMetadata(ctx, &azqueue.SetMetadataOptions{Metadata: map[string]*string{"color": ptr("blue")}}))(t)
 	found := must(queue.GetProperties(ctx, nil))(t)
@@ -49,7 +49,7 @@ func TestQueues(t *testing.T) {
 	equal(t, strings.HasSuffix(queue.URL(), name) && strings.HasPrefix(queue.URL(), service.URL()), true)
 	must(queue.Delete(ctx, nil))(t)
 	_, err = queue.GetProperties(ctx, nil)
-	refused(t, err, 404, "QueueNotFound")
+	rejected(t, err, 404, "QueueNotFound")
 }
 
 func TestQueuesInPages(t *testing.T) {
@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 	})
 	equal(t, *second.DequeueCount, int64(2))
 	_, err := queue.DeleteMessage(ctx, *first.MessageID, *first.PopReceipt, nil)
-	refused(t, err, 404, "MessageNotFound")
+	rejected(t, err, 404, "MessageNotFound")
 	updated := must(queue.UpdateMessage(ctx, *second.MessageID, *second.PopReceipt, "changed", &azqueue.UpdateMessageOptions{VisibilityTimeout: ptr(int32(0))}))(t)
 	equal(t, peeked(t, queue), []string{"changed"})
 	must(queue.DeleteMessage(ctx, *second.MessageID, *updated.PopReceipt, nil))(t)
@@ -97,11 +97,11 @@ func TestLimitsOfMessages(t *testing.T) {
 	_, queue, _ := freshQueue(t)
 	must(queue.EnqueueMessage(ctx, strings.Repeat("x", 65536), &azqueue.EnqueueMessageOptions{TimeToLive: ptr(int32(-1))}))(t)
 	_, err := queue.EnqueueMessage(ctx, strings.Repeat("x", 65537), nil)
-	refused(t, err, 413, "RequestBodyTooLarge")
+	rejected(t, err, 413, "RequestBodyTooLarge")
 	_, err = queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: ptr(int32(33))})
-	refused(t, err, 400, "OutOfRangeQueryParameterValue")
+	rejected(t, err, 400, "OutOfRangeQueryParameterValue")
 	_, err = queue.EnqueueMessage(ctx, "x", &azqueue.EnqueueMessageOptions{TimeToLive: ptr(int32(30)), VisibilityTimeout: ptr(int32(30))})
-	refused(t, err, 400, "InvalidQueryParameterValue")
+	rejected(t, err, 400, "InvalidQueryParameterValue")
 	must(queue.ClearMessages(ctx, nil))(t)
 	equal(t, int(*must(queue.GetProperties(ctx, nil))(t).ApproximateMessagesCount), 0)
 }
@@ -165,7 +165,7 @@ func TestQueueSignaturesForTLS(t *testing.T) {
 	service, queue, _ := freshQueue(t)
 	address := must(queue.GetSASURL(sas.QueuePermissions{Read: true}, soon(), nil))(t)
 	_, err := must(azqueue.NewQueueClientWithNoCredential(address, queueOptions()))(t).PeekMessages(ctx, nil)
-	refused(t, err, 403, "AuthorizationProtocolMismatch")
+	rejected(t, err, 403, "AuthorizationProtocolMismatch")
 	address = must(service.GetSASURL(sas.AccountResourceTypes{Service: true}, sas.AccountPermissions{List: true}, soon(), nil))(t)
 	equal(t, strings.Contains(address, "spr=https"), true)
 }

@@ -61,7 +61,7 @@ func rows(t *testing.T, table *aztables.Client, query *aztables.ListEntitiesOpti
 func TestTables(t *testing.T) {
 	service, _, name := freshTable(t)
 	_, err := service.CreateTable(ctx, name, nil)
-	refused(t, err, 409, "TableAlreadyExists")
+	rejected(t, err, 409, "TableAlreadyExists")
 	filter := "TableName eq '" + name + "'"
 	found := pages(t, service.NewListTablesPager(&aztables.ListTablesOptions{Filter: &filter}))
 	equal(t, *found[0].Tables[0].Name, name)
@@ -69,7 +69,7 @@ func TestTables(t *testing.T) {
 	must(other.CreateTable(ctx, nil))(t)
 	must(other.Delete(ctx, nil))(t)
 	_, err = other.GetEntity(ctx, "p", "r", nil)
-	refused(t, err, 404, "TableNotFound")
+	rejected(t, err, 404, "TableNotFound")
 }
 
 func TestTableClientsFromEverything(t *testing.T) {
@@ -94,9 +94,9 @@ func TestEntities(t *testing.T) {
 	}
 	must(table.AddEntity(ctx, row("r", values), nil))(t)
 	_, err := table.AddEntity(ctx, row("r", nil), nil)
-	refused(t, err, 409, "EntityAlreadyExists")
-	answer := must(table.GetEntity(ctx, "p", "r", nil))(t)
-	found := parsed(t, answer.Value)
+	rejected(t, err, 409, "EntityAlreadyExists")
+	response := must(table.GetEntity(ctx, "p", "r", nil))(t)
+	found := parsed(t, response.Value)
 	for name, value := range values {
 		if name == "DateTime" {
 			equal(t, time.Time(found.Properties[name].(aztables.EDMDateTime)).UTC(), when.Truncate(100))
@@ -104,7 +104,7 @@ func TestEntities(t *testing.T) {
 		}
 		equal(t, found.Properties[name], value)
 	}
-	equal(t, answer.ETag != "", true)
+	equal(t, response.ETag != "", true)
 }
 
 func TestUpdateAndUpsert(t *testing.T) {
@@ -115,13 +115,13 @@ func TestUpdateAndUpsert(t *testing.T) {
 	must(table.UpdateEntity(ctx, row("r", map[string]any{"c": "3"}), &aztables.UpdateEntityOptions{UpdateMode: aztables.UpdateModeReplace, IfMatch: &merged.ETag}))(t)
 	equal(t, parsed(t, must(table.GetEntity(ctx, "p", "r", nil))(t).Value).Properties, map[string]any{"c": "3"})
 	_, err := table.UpdateEntity(ctx, row("r", nil), &aztables.UpdateEntityOptions{UpdateMode: aztables.UpdateModeReplace, IfMatch: &merged.ETag})
-	refused(t, err, 412, "UpdateConditionNotSatisfied")
+	rejected(t, err, 412, "UpdateConditionNotSatisfied")
 	must(table.UpsertEntity(ctx, row("r", map[string]any{"d": "4"}), &aztables.UpsertEntityOptions{UpdateMode: aztables.UpdateModeReplace}))(t)
 	_, err = table.DeleteEntity(ctx, "p", "r", &aztables.DeleteEntityOptions{IfMatch: &merged.ETag})
-	refused(t, err, 412, "UpdateConditionNotSatisfied")
+	rejected(t, err, 412, "UpdateConditionNotSatisfied")
 	must(table.DeleteEntity(ctx, "p", "r", nil))(t)
 	_, err = table.GetEntity(ctx, "p", "r", nil)
-	refused(t, err, 404, "ResourceNotFound")
+	rejected(t, err, 404, "ResourceNotFound")
 }
 
 func TestQueriesAndPages(t *testing.T) {

@@ -14,7 +14,7 @@ const ACCOUNT = process.env.LAZULI_ACCOUNT ?? "devstoreaccount1";
 const KEY = process.env.LAZULI_KEY ?? DEV_KEY;
 const OPTIONS = { retryOptions: { maxTries: 1 } };
 // A lease of 15 seconds is the longest wait.
-const PATIENCE = 60_000;
+const TIMEOUT = 60_000;
 
 /** The account's address for a service, from the environment. */
 function endpoint(service, port) {
@@ -65,7 +65,7 @@ async function failure(promise) {
 }
 
 /** The promise must be rejected with this status, code and, if given, text. */
-async function refused(promise, status, code, text) {
+async function rejected(promise, status, code, text) {
   const error = await failure(promise);
   assert.deepEqual([error.statusCode, error.code ?? error.details?.errorCode], [status, code], error.stack);
   assert.equal(error.response?.headers.get("x-ms-error-code"), code);
@@ -77,7 +77,7 @@ async function refused(promise, status, code, text) {
 
 /** Asks until the result is true, and returns it. */
 async function eventually(condition) {
-  const deadline = Date.now() + PATIENCE;
+  const deadline = Date.now() + TIMEOUT;
   for (;;) {
     const found = await condition();
     if (found) {
@@ -99,5 +99,5 @@ function publicMethods(type, hidden) {
 }
 
 module.exports = {
-  ACCOUNT, KEY, OPTIONS, all, endpoint, eventually, failure, grouped, hostStyle, publicMethods, randomName, refused, soon,
+  ACCOUNT, KEY, OPTIONS, all, endpoint, eventually, failure, grouped, hostStyle, publicMethods, randomName, rejected, soon,
 };

@@ -53,14 +53,14 @@ function call(target, method, ...values) {
 }
 
 /** The call must fail with this status and code. */
-async function refused(promise, status, code) {
+async function rejected(promise, status, code) {
   try {
     await promise;
   } catch (error) {
     assert.deepEqual([error.statusCode, error.code], [status, code], error.stack);
     return error;
   }
-  return assert.fail("the call was not refused");
+  return assert.fail("the call was not rejected");
 }
 
 const given = new Set();
@@ -87,5 +87,5 @@ const GUID = "c9da6455-213d-42c9-9a79-3e9149a57833";
 
 module.exports = {
   ACCOUNT, ENDPOINT, FOREIGN_ETAG, GUID, HOST_ENDPOINT, KEY, PATH_STYLE,
-  call, cleanUp, connectionString, grouped, hostEndpoint, randomName, refused, serviceString, uniqueName,
+  call, cleanUp, connectionString, grouped, hostEndpoint, randomName, rejected, serviceString, uniqueName,
 };

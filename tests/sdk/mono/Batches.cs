@@ -26,7 +26,7 @@ class Batches : Suite
         context.SaveChanges();
     }
 
-    /// TX-13, TX-14, TX-19, TX-26: inserts, a merge, a delete; the contexts's etags are those of the answer.
+    /// TX-13, TX-14, TX-19, TX-26: inserts, a merge, a delete; the contexts's etags are those of the response.
     public void MixedOperations()
     {
         string table = Table();
@@ -108,13 +108,13 @@ class Batches : Suite
         True(all.Select(row => row.Rating).SequenceEqual(Enumerable.Range(0, 1100)), "each row once, in order");
     }
 
-    /// The batch is refused at this index with this status and code, and changes nothing.
+    /// The batch is rejected at this index with this status and code, and changes nothing.
     void Fails(string table, int index, int status, string code, Action<TableContext> fill)
     {
         string before = Content(table);
         TableContext context = Context();
         fill(context);
-        DataServiceClientException error = Refused(status, code, () => context.SaveChanges(SaveChangesOptions.Batch));
+        DataServiceClientException error = Rejected(status, code, () => context.SaveChanges(SaveChangesOptions.Batch));
         True(error.Message.Contains(">" + index + ":"), "the index is " + index + ": " + error.Message);
         Equal(before, Content(table));
     }
@@ -182,7 +182,7 @@ class Batches : Suite
             context.AddObject(table, new Blog("p", context == mine ? "mine" : "theirs"));
         }
         mine.SaveChanges(SaveChangesOptions.Batch);
-        Refused(412, "UpdateConditionNotSatisfied", () => theirs.SaveChanges(SaveChangesOptions.Batch));
+        Rejected(412, "UpdateConditionNotSatisfied", () => theirs.SaveChanges(SaveChangesOptions.Batch));
         Equal("mine=0 shared=2", Content(table));
     }
 
@@ -216,14 +216,14 @@ class Batches : Suite
         var request = new DataServiceRequest<Blog>(new Uri(Account.Endpoint + "/" + table + "(PartitionKey='p',RowKey='r')"));
         DataServiceResponse response = context.ExecuteBatch(request);
         Equal(202, response.BatchStatusCode);
-        // The rows have to be read while the answer is enumerated.
-        int answers = 0;
+        // The rows have to be read while the response is enumerated.
+        int responses = 0;
         foreach (OperationResponse part in response)
         {
             Equal(200, part.StatusCode);
             Rows("r", ((QueryOperationResponse<Blog>)part).ToList());
-            answers++;
+            responses++;
         }
-        Equal(1, answers);
+        Equal(1, responses);
     }
 }

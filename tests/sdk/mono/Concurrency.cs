@@ -29,7 +29,7 @@ class Concurrency : Suite
         mine.SaveChanges();
         second.Rating += 10;
         theirs.UpdateObject(second);
-        Refused(412, "UpdateConditionNotSatisfied", () => theirs.SaveChanges());
+        Rejected(412, "UpdateConditionNotSatisfied", () => theirs.SaveChanges());
         Equal(2, Read(Context(), table).Rating);
 
         theirs.MergeOption = MergeOption.OverwriteChanges;
@@ -41,7 +41,7 @@ class Concurrency : Suite
         Equal(12, Read(Context(), table).Rating);
     }
 
-    /// CC-01: each answer brings the etag for the next update.
+    /// CC-01: each response brings the etag for the next update.
     public void UpdatesInARow()
     {
         string table = TableWithOne();
@@ -71,7 +71,7 @@ class Concurrency : Suite
         other.UpdateObject(blog);
         other.SaveChanges();
         stale.DeleteObject(old);
-        Refused(412, "UpdateConditionNotSatisfied", () => stale.SaveChanges());
+        Rejected(412, "UpdateConditionNotSatisfied", () => stale.SaveChanges());
 
         TableContext any = Context();
         var detached = new Blog("p", "r");
@@ -82,7 +82,7 @@ class Concurrency : Suite
         TableContext late = Context();
         late.AttachTo(table, detached, "*");
         late.DeleteObject(detached);
-        Refused(404, "ResourceNotFound", () => late.SaveChanges());
+        Rejected(404, "ResourceNotFound", () => late.SaveChanges());
     }
 
     /// OP-12: an update with any etag needs the entity.
@@ -95,11 +95,11 @@ class Concurrency : Suite
             var blog = new Blog("p", "r");
             context.AttachTo(table, blog, "*");
             context.UpdateObject(blog);
-            Refused(404, "ResourceNotFound", () => context.SaveChanges(options));
+            Rejected(404, "ResourceNotFound", () => context.SaveChanges(options));
         }
     }
 
-    /// ContinueOnError: one refusal does not stop the rest, which are requests of their own.
+    /// ContinueOnError: one rejection does not stop the rest, which are requests of their own.
     public void ContinueOnError()
     {
         string table = TableWithOne();
@@ -107,7 +107,7 @@ class Concurrency : Suite
         context.AddObject(table, new Blog("p", "a"));
         context.AddObject(table, new Blog("p", "r"));
         context.AddObject(table, new Blog("p", "z"));
-        Refused(409, "EntityAlreadyExists", () => context.SaveChanges(SaveChangesOptions.ContinueOnError));
+        Rejected(409, "EntityAlreadyExists", () => context.SaveChanges(SaveChangesOptions.ContinueOnError));
         Rows("a r z", Context().Blogs(table).AsEnumerable());
     }
 }

@@ -63,7 +63,7 @@ class Queries : Suite
         Blog found = context.Blogs(table).Where(blog => blog.PartitionKey == "p0" && blog.RowKey == "r3").ToList().Single();
         Equal(3, found.Rating);
         True(Uri.UnescapeDataString(context.Sent.Last()).EndsWith(table + "(PartitionKey='p0',RowKey='r3')"), context.Sent.Last());
-        Refused(404, "ResourceNotFound", () => context.Blogs(table).Where(blog => blog.PartitionKey == "p0" && blog.RowKey == "none").ToList());
+        Rejected(404, "ResourceNotFound", () => context.Blogs(table).Where(blog => blog.PartitionKey == "p0" && blog.RowKey == "none").ToList());
         context.IgnoreResourceNotFoundException = true;
         Rows("", context.Blogs(table).Where(blog => blog.PartitionKey == "p0" && blog.RowKey == "none"));
         Rows("r3", context.Execute<Blog>(new Uri(table + "(PartitionKey='p0', RowKey='r3')", UriKind.Relative)));
@@ -149,9 +149,9 @@ class Queries : Suite
     public void QueriesThatAreRejected()
     {
         string table = Data();
-        Refused(400, "InvalidInput", () => Context().Blogs(table).AddQueryOption("$filter", "Rating eq").ToList());
-        Refused(501, "NotImplemented", () => Context().Blogs(table).OrderBy(blog => blog.Rating).ToList());
-        Refused(501, "NotImplemented", () => Context().Blogs(table).Where(blog => blog.Text.StartsWith("O")).ToList());
+        Rejected(400, "InvalidInput", () => Context().Blogs(table).AddQueryOption("$filter", "Rating eq").ToList());
+        Rejected(501, "NotImplemented", () => Context().Blogs(table).OrderBy(blog => blog.Rating).ToList());
+        Rejected(501, "NotImplemented", () => Context().Blogs(table).Where(blog => blog.Text.StartsWith("O")).ToList());
     }
 
     /// AU-06
@@ -160,7 +160,7 @@ class Queries : Suite
         string table = Data();
         TableContext context = Context();
         context.SendingRequest += (sender, sending) => sending.RequestHeaders["Authorization"] = "SharedKeyLite " + Account.Name + ":d3Jvbmc=";
-        Refused(403, "AuthenticationFailed", () => context.Blogs(table).ToList());
+        Rejected(403, "AuthenticationFailed", () => context.Blogs(table).ToList());
     }
 }
 

@@ -74,7 +74,7 @@ abstract class Suite
     }
 
     /// The action must fail with this status and a message that contains the code.
-    protected static DataServiceClientException Refused(int status, string code, Action action)
+    protected static DataServiceClientException Rejected(int status, string code, Action action)
     {
         try
         {
@@ -92,7 +92,7 @@ abstract class Suite
             True(found.Message.Contains(code), "the message names " + code + ": " + found.Message);
             return found;
         }
-        throw new Exception("the call was not refused");
+        throw new Exception("the call was not rejected");
     }
 
     protected static void Equal<T>(T expected, T found)

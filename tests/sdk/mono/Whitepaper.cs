@@ -44,17 +44,17 @@ class Whitepaper : Suite
         TableEntry found = context.CreateQuery<TableEntry>("Tables").Where(entry => entry.TableName == table).ToList().Single();
         context.DeleteObject(found);
         context.SaveChanges();
-        Refused(404, "TableNotFound", () => Context().Blogs(table).ToList());
+        Rejected(404, "TableNotFound", () => Context().Blogs(table).ToList());
     }
 
     /// OP-04, DM-05, DM-07
     public void TablesThatAreRejected()
     {
         string table = Table();
-        Refused(409, "TableAlreadyExists", () => CreateTable(table));
-        Refused(409, "TableAlreadyExists", () => CreateTable(table.ToUpperInvariant()));
-        Refused(400, "InvalidResourceName", () => CreateTable("my-table"));
-        Refused(400, "OutOfRangeInput", () => CreateTable("a"));
+        Rejected(409, "TableAlreadyExists", () => CreateTable(table));
+        Rejected(409, "TableAlreadyExists", () => CreateTable(table.ToUpperInvariant()));
+        Rejected(400, "InvalidResourceName", () => CreateTable("my-table"));
+        Rejected(400, "OutOfRangeInput", () => CreateTable("a"));
     }
 
     void CreateTable(string name)
@@ -64,7 +64,7 @@ class Whitepaper : Suite
         context.SaveChanges();
     }
 
-    /// OP-09: the answer's etag and address become the entity's.
+    /// OP-09: the response's etag and address become the entity's.
     public void InsertTakesEtagAndAddressFromTheResponse()
     {
         string table = Table();
@@ -77,8 +77,8 @@ class Whitepaper : Suite
         True(descriptor.ETag.StartsWith("W/\"datetime'"), "an etag: " + descriptor.ETag);
         Equal(Account.Endpoint + "/" + table + "(PartitionKey='p',RowKey='r')", descriptor.Identity);
         Equal(descriptor.Identity, response.Headers["Location"]);
-        Refused(409, "EntityAlreadyExists", () => Insert(table, new Blog("p", "r")));
-        Refused(404, "TableNotFound", () => Insert(Account.RandomTable(), new Blog("p", "r")));
+        Rejected(409, "EntityAlreadyExists", () => Insert(table, new Blog("p", "r")));
+        Rejected(404, "TableNotFound", () => Insert(Account.RandomTable(), new Blog("p", "r")));
     }
 
     void Insert(string table, Blog blog)
@@ -128,7 +128,7 @@ class Whitepaper : Suite
         }
     }
 
-    /// OP-08: the client builds addresses from keys, and takes those of the answers for updates.
+    /// OP-08: the client builds addresses from keys, and takes those of the responses for updates.
     public void Keys()
     {
         string table = Table();
@@ -170,7 +170,7 @@ class Whitepaper : Suite
         Equal(3, Read(table, "p", "r").Rating);
     }
 
-    /// OP-13, OP-14: without an etag the update is an upsert from 2011-08-18 on, and refused before.
+    /// OP-13, OP-14: without an etag the update is an upsert from 2011-08-18 on, and rejected before.
     public void UpdateWithoutEtag()
     {
         string table = Table();
@@ -187,7 +187,7 @@ class Whitepaper : Suite
             }
             else
             {
-                Refused(400, "MissingRequiredHeader", () => context.SaveChanges(options));
+                Rejected(400, "MissingRequiredHeader", () => context.SaveChanges(options));
             }
         }
     }

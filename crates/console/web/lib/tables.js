@@ -73,7 +73,7 @@ export function deleteTable(account, name) {
 }
 
 /**
- * One page of a query, with the plan by which the server answered it.
+ * One page of a query, with the plan by which the server ran it.
  * @param {Account} account
  * @param {string} table
  * @param {Query} query

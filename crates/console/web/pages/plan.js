@@ -1,4 +1,4 @@
-// The plan by which the server answered a query: how it read, how much, and how long that took.
+// The plan by which the server ran a query: how it read, how much, and how long that took.
 
 import { h, icon } from '../lib/dom.js';
 import { micros, number, plural } from '../lib/format.js';

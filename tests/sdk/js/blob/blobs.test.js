@@ -8,7 +8,7 @@ const os = require("node:os");
 const path = require("node:path");
 const { Readable } = require("node:stream");
 const { test } = require("node:test");
-const { FOREIGN_ETAG, all, blob, container, content, eventually, grouped, outcome, refused, source } = require("./helper.js");
+const { FOREIGN_ETAG, all, blob, container, content, eventually, grouped, outcome, rejected, source } = require("./helper.js");
 
 const DATA = crypto.randomBytes(300_000);
 const id = (number) => Buffer.from(String(number).padStart(6, "0")).toString("base64");
@@ -20,9 +20,9 @@ test("upload and download, whole and in part (BL-01)", async () => {
   const found = await client.getProperties();
   assert.deepEqual([found.etag, found.contentLength, found.contentType, found.metadata, found.blobType], [etag, 5, "text/plain", { color: "blue" }, "BlockBlob"]);
   assert.deepEqual(Buffer.from(found.contentMD5), crypto.createHash("md5").update("hello").digest());
-  const answer = await client.download(1, 3);
-  assert.equal((await all(answer.readableStreamBody)).map(String).join(""), "ell");
-  assert.equal(answer.contentRange, "bytes 1-3/5");
+  const response = await client.download(1, 3);
+  assert.equal((await all(response.readableStreamBody)).map(String).join(""), "ell");
+  assert.equal(response.contentRange, "bytes 1-3/5");
   assert.equal(await content(client, 2), "llo");
 });
 
@@ -50,14 +50,14 @@ test("an empty blob has no ranges", async () => {
   await client.upload("", 0);
   assert.equal((await client.getProperties()).contentLength, 0);
   assert.equal((await client.download()).contentLength, 0);
-  await refused(client.download(0, 5), 416, "InvalidRange");
+  await rejected(client.download(0, 5), 416, "InvalidRange");
 });
 
 test("delete, and delete if it exists", async () => {
   const { container: fresh, blob: client } = await blob();
   assert.equal((await client.deleteIfExists()).succeeded, true);
   assert.equal((await client.deleteIfExists()).succeeded, false);
-  await refused(client.delete(), 404, "BlobNotFound");
+  await rejected(client.delete(), 404, "BlobNotFound");
   await client.upload("x", 1);
   await fresh.deleteBlob("blob");
   assert.equal(await client.exists(), false);
@@ -73,7 +73,7 @@ test("blocks: any order, any of both lists", async () => {
   await client.commitBlockList([id(2), id(0), id(2)]);
   assert.equal(await content(client), "ccaacc");
   assert.deepEqual((await client.getBlockList("all")).committedBlocks.map((block) => block.name), [id(2), id(0), id(2)]);
-  await refused(client.commitBlockList([id(7)]), 400, "InvalidBlockList", "The specified block list is invalid.");
+  await rejected(client.commitBlockList([id(7)]), 400, "InvalidBlockList", "The specified block list is invalid.");
 });
 
 test("setHTTPHeaders and setMetadata replace (BL-01)", async () => {
@@ -133,7 +133,7 @@ test("snapshots", async () => {
   const { snapshot } = await client.createSnapshot();
   await client.upload("changed", 7);
   assert.equal(await content(client.withSnapshot(snapshot)), "0123456789");
-  await refused(client.delete(), 409, "SnapshotsPresent");
+  await rejected(client.delete(), 409, "SnapshotsPresent");
   await client.delete({ deleteSnapshots: "only" });
   assert.deepEqual((await all(fresh.listBlobsFlat({ includeSnapshots: true }))).map((item) => item.name), ["blob"]);
 });
@@ -145,10 +145,10 @@ test("copies: asynchronous, synchronous, by URL", async () => {
   assert.equal((await poller.pollUntilDone()).copyStatus, "success");
   assert.deepEqual([await content(copy), (await copy.getProperties()).metadata], ["0123456789", { color: "blue" }]);
   const sync = fresh.getBlobClient("sync");
-  const answer = await sync.syncCopyFromURL(await source(client));
-  assert.equal(answer.copyStatus, "success");
+  const response = await sync.syncCopyFromURL(await source(client));
+  assert.equal(response.copyStatus, "success");
   assert.equal(await content(sync), "0123456789");
-  await refused(sync.abortCopyFromURL(answer.copyId), 409, "NoPendingCopyOperation");
+  await rejected(sync.abortCopyFromURL(response.copyId), 409, "NoPendingCopyOperation");
   const put = fresh.getBlockBlobClient("put");
   await put.syncUploadFromURL(await source(client));
   await put.stageBlockFromURL(id(1), await source(client), 2, 3);
@@ -160,9 +160,9 @@ grouped(["batch"], "several deletes in one request", async () => {
   const { container: fresh, blob: client } = await blob();
   await fresh.uploadBlockBlob("other", "x", 1);
   const batches = fresh.getBlobBatchClient();
-  const answer = await batches.deleteBlobs([client, fresh.getBlobClient("missing"), fresh.getBlobClient("other")]);
-  assert.deepEqual(answer.subResponses.map((part) => part.status).sort(), [202, 202, 404]);
-  assert.equal(answer.subResponsesSucceededCount, 2);
+  const response = await batches.deleteBlobs([client, fresh.getBlobClient("missing"), fresh.getBlobClient("other")]);
+  assert.deepEqual(response.subResponses.map((part) => part.status).sort(), [202, 202, 404]);
+  assert.equal(response.subResponsesSucceededCount, 2);
   await fresh.uploadBlockBlob("again", "x", 1);
   const batch = batches.createBatch();
   await batch.deleteBlob(fresh.getBlobClient("again"));

@@ -6,7 +6,7 @@ const { test } = require("node:test");
 const { BlobServiceClient, ContainerClient } = require("@azure/storage-blob");
 const {
   ACCOUNT, CONNECTION_STRING, CREDENTIAL, ENDPOINT, OPTIONS,
-  all, blob, container, content, grouped, hostStyle, outcome, randomName, refused, service,
+  all, blob, container, content, grouped, hostStyle, outcome, randomName, rejected, service,
 } = require("./helper.js");
 
 test("create, exists, delete, by the container and by the service (BL-05)", async () => {
@@ -15,11 +15,11 @@ test("create, exists, delete, by the container and by the service (BL-05)", asyn
   const { etag } = await fresh.create({ metadata: { color: "blue" } });
   const found = await fresh.getProperties();
   assert.deepEqual([found.etag, found.metadata, found.leaseState, found.leaseStatus], [etag, { color: "blue" }, "available", "unlocked"]);
-  await refused(fresh.create(), 409, "ContainerAlreadyExists", "The specified container already exists.");
+  await rejected(fresh.create(), 409, "ContainerAlreadyExists", "The specified container already exists.");
   assert.equal((await fresh.createIfNotExists()).succeeded, false);
   await fresh.delete();
   assert.equal(await fresh.exists(), false);
-  await refused(fresh.delete(), 404, "ContainerNotFound");
+  await rejected(fresh.delete(), 404, "ContainerNotFound");
   assert.equal((await fresh.deleteIfExists()).succeeded, false);
   assert.equal((await fresh.createIfNotExists()).succeeded, true);
   assert.equal((await fresh.deleteIfExists()).succeeded, true);
@@ -68,7 +68,7 @@ test("a leased container needs the id to be deleted, and for nothing else (LS-10
   await lease.acquireLease(-1);
   await fresh.setMetadata({ a: "b" });
   await fresh.uploadBlockBlob("a", "x", 1);
-  await refused(fresh.delete(), 412, "LeaseIdMissing");
+  await rejected(fresh.delete(), 412, "LeaseIdMissing");
   await fresh.delete({ conditions: { leaseId: lease.leaseId } });
 });
 

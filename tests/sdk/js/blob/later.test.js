@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { all, blob, container, content, eventually, grouped, outcome, randomName, refused, service, source } = require("./helper.js");
+const { all, blob, container, content, eventually, grouped, outcome, randomName, rejected, service, source } = require("./helper.js");
 
 const PAGE = 512;
 
@@ -14,10 +14,10 @@ grouped([], "append blobs", async () => {
   assert.equal((await log.appendBlock("one,", 4)).blobAppendOffset, "0");
   assert.equal((await log.appendBlock("two", 3)).blobAppendOffset, "4");
   assert.equal(await content(log), "one,two");
-  await refused(log.appendBlock("x", 1, { conditions: { appendPosition: 1 } }), 412, "AppendPositionConditionNotMet");
+  await rejected(log.appendBlock("x", 1, { conditions: { appendPosition: 1 } }), 412, "AppendPositionConditionNotMet");
   await log.appendBlockFromURL(await source(client), 2, 3);
   await log.seal();
-  await refused(log.appendBlock("x", 1), 409, "BlobIsSealed");
+  await rejected(log.appendBlock("x", 1), 409, "BlobIsSealed");
   await log.create();
   assert.equal(await content(client.getAppendBlobClient()), "0123456789");
 });

@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { all, container, refused, source } = require("./helper.js");
+const { all, container, rejected, source } = require("./helper.js");
 
 const TREE = ["a", "a/1", "a/2", "a/b/3", "ab", "b/1", "Z", "é"];
 const ORDER = ["Z", "a", "a/1", "a/2", "a/b/3", "ab", "b/1", "é"];
@@ -27,7 +27,7 @@ test("flat, in the order of names, by prefix, in pages (BL-09)", async () => {
   const first = (await fresh.listBlobsFlat().byPage({ maxPageSize: 3 }).next()).value;
   const rest = await all(fresh.listBlobsFlat().byPage({ continuationToken: first.continuationToken }));
   assert.deepEqual(rest.flatMap((page) => names(page.segment.blobItems)), ORDER.slice(3));
-  await refused(fresh.listBlobsFlat().byPage({ maxPageSize: 0 }).next(), 400, "OutOfRangeQueryParameterValue");
+  await rejected(fresh.listBlobsFlat().byPage({ maxPageSize: 0 }).next(), 400, "OutOfRangeQueryParameterValue");
 });
 
 test("by hierarchy: a prefix is never repeated", async () => {

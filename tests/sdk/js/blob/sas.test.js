@@ -6,7 +6,7 @@ const {
   AccountSASPermissions, AnonymousCredential, BlobClient, BlobSASPermissions, BlobServiceClient, BlockBlobClient, ContainerClient, ContainerSASPermissions,
   generateAccountSASQueryParameters, generateBlobSASQueryParameters,
 } = require("@azure/storage-blob");
-const { CREDENTIAL, ENDPOINT, OPTIONS, all, blob, content, grouped, outcome, randomName, refused, service, soon } = require("./helper.js");
+const { CREDENTIAL, ENDPOINT, OPTIONS, all, blob, content, grouped, outcome, randomName, rejected, service, soon } = require("./helper.js");
 
 function holder(containerName, blobName, permissions, options = {}) {
   const kind = blobName ? BlobSASPermissions : ContainerSASPermissions;
@@ -30,7 +30,7 @@ grouped(["sas"], "each permission of a blob SAS", async () => {
     }
   }
   await client.upload("x", 1);
-  await refused(holder(container.containerName, "blob", "c").upload("y", 1), 403, "UnauthorizedBlobOverwrite");
+  await rejected(holder(container.containerName, "blob", "c").upload("y", 1), 403, "UnauthorizedBlobOverwrite");
   await holder(container.containerName, "new", "c").upload("y", 1);
 });
 
@@ -45,7 +45,7 @@ grouped(["sas"], "a container SAS", async () => {
 grouped(["sas"], "times, headers in the signature, and snapshots", async () => {
   const { container, blob: client } = await blob();
   const name = container.containerName;
-  await refused(holder(name, "blob", "r", { expiresOn: soon(-1) }).download(), 403, "AuthenticationFailed");
+  await rejected(holder(name, "blob", "r", { expiresOn: soon(-1) }).download(), 403, "AuthenticationFailed");
   assert.equal((await holder(name, "blob", "r", { contentType: "text/csv", cacheControl: "no-cache" }).getProperties()).contentType, "text/csv");
   const { snapshot } = await client.createSnapshot();
   const mine = holder(name, "blob", "r", { snapshotTime: snapshot });
@@ -59,7 +59,7 @@ grouped(["sas", "acl"], "a stored policy, and its end (BL-07)", async () => {
   const reader = holder(container.containerName, "blob", undefined, { identifier: "reader" });
   assert.equal(await content(reader), "0123456789");
   await container.setAccessPolicy();
-  await refused(reader.download(), 403, "AuthenticationFailed");
+  await rejected(reader.download(), 403, "AuthenticationFailed");
 });
 
 grouped(["sas"], "addresses that the clients sign", async () => {
@@ -83,7 +83,7 @@ grouped(["sas"], "an account SAS, by permission, resource and service", async ()
   await everything.createContainer(name);
   await everything.getContainerClient(name).uploadBlockBlob("a", "x", 1);
   assert.equal(await content(everything.getContainerClient(name).getBlobClient("a")), "x");
-  await refused(account("rwdlac", "o").createContainer(randomName()), 403, "AuthorizationResourceTypeMismatch");
-  await refused(account("rwdlac", "sco", "qt").getContainerClient(name).getProperties(), 403, "AuthorizationServiceMismatch");
+  await rejected(account("rwdlac", "o").createContainer(randomName()), 403, "AuthorizationResourceTypeMismatch");
+  await rejected(account("rwdlac", "sco", "qt").getContainerClient(name).getProperties(), 403, "AuthorizationServiceMismatch");
   assert.ok((await outcome(account("r", "sco").getContainerClient(name).uploadBlockBlob("b", "x", 1))).startsWith("403"));
 });

@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { eventually, queue, refused } = require("./helper.js");
+const { eventually, queue, rejected } = require("./helper.js");
 
 const DAY = 86_400_000;
 const texts = (items) => items.map((item) => item.messageText);
@@ -35,9 +35,9 @@ test("deleteMessage needs the last receipt (QU-03)", async () => {
   await fresh.sendMessage("x");
   const [first] = await receive(fresh, { visibilityTimeout: 1 });
   const second = await eventually(async () => (await receive(fresh))[0]);
-  await refused(fresh.deleteMessage(second.messageId, first.popReceipt), 404, "MessageNotFound");
+  await rejected(fresh.deleteMessage(second.messageId, first.popReceipt), 404, "MessageNotFound");
   await fresh.deleteMessage(second.messageId, second.popReceipt);
-  await refused(fresh.deleteMessage(second.messageId, second.popReceipt), 404, "MessageNotFound");
+  await rejected(fresh.deleteMessage(second.messageId, second.popReceipt), 404, "MessageNotFound");
 });
 
 test("updateMessage changes text, time and receipt", async () => {
@@ -47,7 +47,7 @@ test("updateMessage changes text, time and receipt", async () => {
   const updated = await fresh.updateMessage(held.messageId, held.popReceipt, "new", 0);
   assert.notEqual(updated.popReceipt, held.popReceipt);
   assert.deepEqual(await peek(fresh), ["new"]);
-  await refused(fresh.updateMessage(held.messageId, held.popReceipt, "late", 0), 404, "MessageNotFound");
+  await rejected(fresh.updateMessage(held.messageId, held.popReceipt, "late", 0), 404, "MessageNotFound");
   const again = await fresh.updateMessage(held.messageId, updated.popReceipt, undefined, 600);
   assert.deepEqual(await peek(fresh), []);
   await fresh.updateMessage(held.messageId, again.popReceipt, undefined, 0);
@@ -82,12 +82,12 @@ test("delay and time to live", async () => {
 test("numbers out of range", async () => {
   const fresh = await queue();
   const code = "OutOfRangeQueryParameterValue";
-  await refused(fresh.receiveMessages({ numberOfMessages: 33 }), 400, code);
-  await refused(fresh.peekMessages({ numberOfMessages: 33 }), 400, code);
-  await refused(fresh.receiveMessages({ visibilityTimeout: 0 }), 400, code);
-  await refused(fresh.receiveMessages({ visibilityTimeout: 604_801 }), 400, code);
-  await refused(fresh.sendMessage("x", { visibilityTimeout: 604_801 }), 400, code);
-  await refused(fresh.sendMessage("x", { messageTimeToLive: 30, visibilityTimeout: 30 }), 400, "InvalidQueryParameterValue");
+  await rejected(fresh.receiveMessages({ numberOfMessages: 33 }), 400, code);
+  await rejected(fresh.peekMessages({ numberOfMessages: 33 }), 400, code);
+  await rejected(fresh.receiveMessages({ visibilityTimeout: 0 }), 400, code);
+  await rejected(fresh.receiveMessages({ visibilityTimeout: 604_801 }), 400, code);
+  await rejected(fresh.sendMessage("x", { visibilityTimeout: 604_801 }), 400, code);
+  await rejected(fresh.sendMessage("x", { messageTimeToLive: 30, visibilityTimeout: 30 }), 400, "InvalidQueryParameterValue");
 });
 
 const TEXTS = ["", " ", "  x  ", "<a href=\"x\">&amp;</a>", "a\nb", "Grüße, 世界, 😀", '{"a": 1}', "x".repeat(65_536)];
@@ -102,7 +102,7 @@ for (const text of TEXTS) {
 
 test("a text that is too long", async () => {
   const fresh = await queue();
-  await refused(fresh.sendMessage("x".repeat(65_537)), 413, "RequestBodyTooLarge");
+  await rejected(fresh.sendMessage("x".repeat(65_537)), 413, "RequestBodyTooLarge");
 });
 
 test("no message has two holders (QU-01)", async () => {

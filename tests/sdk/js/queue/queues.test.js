@@ -6,7 +6,7 @@ const { test } = require("node:test");
 const { QueueClient, QueueServiceClient } = require("@azure/storage-queue");
 const {
   ACCOUNT, CONNECTION_STRING, CREDENTIAL, ENDPOINT, OPTIONS,
-  all, failure, grouped, hostStyle, queue, randomName, refused, service,
+  all, failure, grouped, hostStyle, queue, randomName, rejected, service,
 } = require("./helper.js");
 
 async function listed(options) {
@@ -17,7 +17,7 @@ test("create: 201, then 204 with the same metadata, 409 with other metadata", as
   const fresh = service.getQueueClient(randomName());
   assert.equal((await fresh.create({ metadata: { color: "blue" } }))._response.status, 201);
   assert.equal((await fresh.create({ metadata: { color: "blue" } }))._response.status, 204);
-  await refused(fresh.create({ metadata: { color: "red" } }), 409, "QueueAlreadyExists");
+  await rejected(fresh.create({ metadata: { color: "red" } }), 409, "QueueAlreadyExists");
   assert.equal((await fresh.createIfNotExists({ metadata: { color: "red" } })).succeeded, false);
   assert.deepEqual((await fresh.getProperties()).metadata, { color: "blue" });
 });
@@ -31,7 +31,7 @@ test("create and delete by the service; delete if it exists; exists", async () =
   assert.equal(await fresh.exists(), true);
   await service.deleteQueue(name);
   assert.equal(await fresh.exists(), false);
-  await refused(fresh.delete(), 404, "QueueNotFound");
+  await rejected(fresh.delete(), 404, "QueueNotFound");
   assert.equal((await fresh.deleteIfExists()).succeeded, false);
   await service.createQueue(name);
   assert.equal((await fresh.deleteIfExists()).succeeded, true);
@@ -131,6 +131,6 @@ if (hostStyle(ENDPOINT, "queue")) {
 
 for (const [name, code] of [["ab", "OutOfRangeInput"], ["a".repeat(64), "OutOfRangeInput"], ["Upper", "InvalidResourceName"], ["a--b", "InvalidResourceName"]]) {
   test(`the name ${name} is invalid`, async () => {
-    await refused(service.createQueue(name), 400, code);
+    await rejected(service.createQueue(name), 400, code);
   });
 }

@@ -6,7 +6,7 @@ const {
   AccountSASPermissions, AnonymousCredential, QueueClient, QueueSASPermissions, QueueServiceClient, SASProtocol,
   generateAccountSASQueryParameters, generateQueueSASQueryParameters,
 } = require("@azure/storage-queue");
-const { CREDENTIAL, ENDPOINT, OPTIONS, all, failure, grouped, queue, randomName, refused, service, soon } = require("./helper.js");
+const { CREDENTIAL, ENDPOINT, OPTIONS, all, failure, grouped, queue, randomName, rejected, service, soon } = require("./helper.js");
 
 function holder(name, permissions, options = {}) {
   const token = generateQueueSASQueryParameters(
@@ -40,8 +40,8 @@ for (const [name, [letters, call]] of Object.entries(CALLS)) {
 grouped(["sas"], "times, protocols and addresses", async () => {
   const { name } = await queue();
   await holder(name, "r", { startsOn: soon(-1), protocol: SASProtocol.HttpsAndHttp, ipRange: { start: "127.0.0.1" } }).peekMessages();
-  await refused(holder(name, "r", { expiresOn: soon(-1) }).peekMessages(), 403, "AuthenticationFailed");
-  await refused(holder(name, "r", { ipRange: { start: "192.0.2.1" } }).peekMessages(), 403, "AuthorizationSourceIPMismatch");
+  await rejected(holder(name, "r", { expiresOn: soon(-1) }).peekMessages(), 403, "AuthenticationFailed");
+  await rejected(holder(name, "r", { ipRange: { start: "192.0.2.1" } }).peekMessages(), 403, "AuthorizationSourceIPMismatch");
 });
 
 grouped(["sas", "acl"], "a stored policy, and its end", async () => {
@@ -51,7 +51,7 @@ grouped(["sas", "acl"], "a stored policy, and its end", async () => {
   await reader.peekMessages();
   assert.equal((await failure(reader.sendMessage("x"))).statusCode, 403);
   await fresh.setAccessPolicy([]);
-  await refused(reader.peekMessages(), 403, "AuthenticationFailed");
+  await rejected(reader.peekMessages(), 403, "AuthenticationFailed");
 });
 
 grouped(["sas"], "addresses that the clients sign", async () => {
@@ -76,7 +76,7 @@ grouped(["sas"], "an account SAS, by permission, resource and service", async ()
   const [held] = (await mine.receiveMessages()).receivedMessageItems;
   await mine.deleteMessage(held.messageId, held.popReceipt);
   await mine.clearMessages();
-  await refused(account("rwdlacup", "o").createQueue(randomName()), 403, "AuthorizationResourceTypeMismatch");
-  await refused(account("rwdlacup", "sco", "bt").getQueueClient(name).peekMessages(), 403, "AuthorizationServiceMismatch");
+  await rejected(account("rwdlacup", "o").createQueue(randomName()), 403, "AuthorizationResourceTypeMismatch");
+  await rejected(account("rwdlacup", "sco", "bt").getQueueClient(name).peekMessages(), 403, "AuthorizationServiceMismatch");
   assert.equal((await failure(account("r", "sco").getQueueClient(name).sendMessage("x"))).statusCode, 403);
 });

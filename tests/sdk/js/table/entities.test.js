@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { all, own, refused, table, watching } = require("./helper.js");
+const { all, own, rejected, table, watching } = require("./helper.js");
 
 const FOREIGN_ETAG = `W/"datetime'2012-06-15T22%3A51%3A44.9662825Z'"`;
 const MODES = ["Merge", "Replace"];
@@ -16,11 +16,11 @@ function row(properties = {}) {
 
 test("createEntity returns etag and address, without content (OP-09, CC-07)", async () => {
   const fresh = await table();
-  const answers = [];
-  const result = await fresh.createEntity(row({ a: 1 }), watching(answers));
+  const responses = [];
+  const result = await fresh.createEntity(row({ a: 1 }), watching(responses));
   assert.equal(result.preferenceApplied, "return-no-content");
   assert.equal(result.etag, (await fresh.getEntity("p", "r")).etag);
-  const [{ status, headers }] = answers;
+  const [{ status, headers }] = responses;
   assert.equal(status, 204);
   assert.ok(headers.get("Location").endsWith(`/${fresh.tableName}(PartitionKey='p',RowKey='r')`));
   assert.equal(headers.get("DataServiceId"), headers.get("Location"));
@@ -29,15 +29,15 @@ test("createEntity returns etag and address, without content (OP-09, CC-07)", as
 test("createEntity twice (DM-11)", async () => {
   const fresh = await table();
   await fresh.createEntity(row({ a: 1 }));
-  await refused(fresh.createEntity(row({ a: 2 })), 409, "EntityAlreadyExists", "The specified entity already exists.");
+  await rejected(fresh.createEntity(row({ a: 2 })), 409, "EntityAlreadyExists", "The specified entity already exists.");
   assert.equal((await fresh.getEntity("p", "r")).a, 1);
 });
 
 test("createEntity without a key", async () => {
   const fresh = await table();
   const text = "The values are not specified for all properties in the entity.";
-  await refused(fresh.createEntity({ partitionKey: "p" }), 400, "PropertiesNeedValue", text);
-  await refused(fresh.createEntity({ rowKey: "r" }), 400, "PropertiesNeedValue", text);
+  await rejected(fresh.createEntity({ partitionKey: "p" }), 400, "PropertiesNeedValue", text);
+  await rejected(fresh.createEntity({ rowKey: "r" }), 400, "PropertiesNeedValue", text);
 });
 
 test("getEntity: keys, etag, timestamp and properties; missing is 404 (OP-08)", async () => {
@@ -46,7 +46,7 @@ test("getEntity: keys, etag, timestamp and properties; missing is 404 (OP-08)", 
   const entity = await fresh.getEntity("p", "r");
   assert.deepEqual(own(entity), row({ a: 1, b: "x" }));
   assert.equal(entity.etag, `W/"datetime'${encodeURIComponent(entity.timestamp)}'"`);
-  await refused(fresh.getEntity("p", "other"), ...NOT_FOUND);
+  await rejected(fresh.getEntity("p", "other"), ...NOT_FOUND);
 });
 
 test("getEntity with select (QY-06); absent properties come as null", async () => {
@@ -82,16 +82,16 @@ test("null and undefined change nothing in a merge, and are not stored by an ins
 for (const mode of MODES) {
   test(`updateEntity ${mode} of a missing entity (OP-12)`, async () => {
     const fresh = await table();
-    await refused(fresh.updateEntity(row(), mode), ...NOT_FOUND);
-    await refused(fresh.updateEntity(row(), mode, { etag: FOREIGN_ETAG }), ...NOT_FOUND);
+    await rejected(fresh.updateEntity(row(), mode), ...NOT_FOUND);
+    await rejected(fresh.updateEntity(row(), mode, { etag: FOREIGN_ETAG }), ...NOT_FOUND);
   });
 
   test(`updateEntity ${mode} with etags (CC-03, CC-04, CC-05, CC-06)`, async () => {
     const fresh = await table();
     const { etag } = await fresh.createEntity(row({ a: 1 }));
     const newer = await fresh.updateEntity(row({ a: 2 }), mode, { etag });
-    await refused(fresh.updateEntity(row({ a: 3 }), mode, { etag }), ...MODIFIED);
-    await refused(fresh.updateEntity(row({ a: 3 }), mode, { etag: 'W/"x"' }), ...MODIFIED);
+    await rejected(fresh.updateEntity(row({ a: 3 }), mode, { etag }), ...MODIFIED);
+    await rejected(fresh.updateEntity(row({ a: 3 }), mode, { etag: 'W/"x"' }), ...MODIFIED);
     assert.equal((await fresh.getEntity("p", "r")).a, 2);
     await fresh.updateEntity(row({ a: 4 }), mode, { etag: newer.etag });
     await fresh.updateEntity(row({ a: 5 }), mode, { etag: "*" });
@@ -118,15 +118,15 @@ test("deleteEntity, with and without etag (OP-15, CC-04)", async () => {
   const fresh = await table();
   const { etag } = await fresh.createEntity(row({ a: 1 }));
   const newer = await fresh.updateEntity(row({ a: 2 }));
-  await refused(fresh.deleteEntity("p", "r", { etag }), ...MODIFIED);
+  await rejected(fresh.deleteEntity("p", "r", { etag }), ...MODIFIED);
   await fresh.deleteEntity("p", "r", { etag: newer.etag });
-  await refused(fresh.deleteEntity("p", "r"), ...NOT_FOUND);
-  await refused(fresh.deleteEntity("p", "r", { etag }), ...NOT_FOUND);
+  await rejected(fresh.deleteEntity("p", "r"), ...NOT_FOUND);
+  await rejected(fresh.deleteEntity("p", "r", { etag }), ...NOT_FOUND);
   await fresh.createEntity(row());
-  const answers = [];
-  await fresh.deleteEntity("p", "r", watching(answers));
-  assert.equal(answers[0].status, 204);
-  assert.equal(answers[0].headers.get("etag"), undefined);
+  const responses = [];
+  await fresh.deleteEntity("p", "r", watching(responses));
+  assert.equal(responses[0].status, 204);
+  assert.equal(responses[0].headers.get("etag"), undefined);
   assert.deepEqual(await all(fresh.listEntities()), []);
 });
 
@@ -160,13 +160,13 @@ test("limits (DM-12, DM-18, DM-19, DM-20)", async () => {
   const many = (count, value) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, value]));
   await fresh.upsertEntity(row({ v: "x".repeat(32768), w: new Uint8Array(65536) }), "Replace");
   await fresh.upsertEntity(row(many(252, 1)), "Replace");
-  await refused(fresh.upsertEntity(row(many(253, 1)), "Replace"), 400, "TooManyProperties");
-  await refused(fresh.upsertEntity(row({ extra: 1 })), 400, "TooManyProperties");
-  await refused(fresh.upsertEntity(row({ v: "x".repeat(32769) }), "Replace"), 400, "PropertyValueTooLarge");
-  await refused(fresh.upsertEntity(row({ v: new Uint8Array(65537) }), "Replace"), 400, "PropertyValueTooLarge");
-  await refused(fresh.upsertEntity(row(many(17, "x".repeat(32700))), "Replace"), 400, "EntityTooLarge");
-  await refused(fresh.upsertEntity(row({ ["n".repeat(256)]: 1 })), 400, "PropertyNameTooLong");
-  await refused(fresh.createEntity({ partitionKey: "k".repeat(1025), rowKey: "r" }), 400, "KeyValueTooLarge");
+  await rejected(fresh.upsertEntity(row(many(253, 1)), "Replace"), 400, "TooManyProperties");
+  await rejected(fresh.upsertEntity(row({ extra: 1 })), 400, "TooManyProperties");
+  await rejected(fresh.upsertEntity(row({ v: "x".repeat(32769) }), "Replace"), 400, "PropertyValueTooLarge");
+  await rejected(fresh.upsertEntity(row({ v: new Uint8Array(65537) }), "Replace"), 400, "PropertyValueTooLarge");
+  await rejected(fresh.upsertEntity(row(many(17, "x".repeat(32700))), "Replace"), 400, "EntityTooLarge");
+  await rejected(fresh.upsertEntity(row({ ["n".repeat(256)]: 1 })), 400, "PropertyNameTooLong");
+  await rejected(fresh.createEntity({ partitionKey: "k".repeat(1025), rowKey: "r" }), 400, "KeyValueTooLarge");
   await fresh.createEntity({ partitionKey: "k".repeat(1024), rowKey: "k".repeat(1024) });
   assert.equal((await fresh.getEntity("k".repeat(1024), "k".repeat(1024))).rowKey.length, 1024);
 });

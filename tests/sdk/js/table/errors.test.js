@@ -1,10 +1,10 @@
-// Refusals that do not depend on the data: tables that are missing, keys that are wrong.
+// Rejections that do not depend on the data: tables that are missing, keys that are wrong.
 "use strict";
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { AzureNamedKeyCredential, RestError, TableServiceClient } = require("@azure/data-tables");
-const { ACCOUNT, CREDENTIAL, ENDPOINT, KEY, OPTIONS, client, failure, randomName, refused, service, table, watching } = require("./helper.js");
+const { ACCOUNT, CREDENTIAL, ENDPOINT, KEY, OPTIONS, client, failure, randomName, rejected, service, table, watching } = require("./helper.js");
 
 const ROW = { partitionKey: "p", rowKey: "r" };
 const WRONG = new AzureNamedKeyCredential(ACCOUNT, "d3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkgd3Jvbmcga2V5IHdyb25nIGtleSB3cm9uZyBrZXkgd3Jvbmc=");
@@ -22,30 +22,30 @@ const CALLS = {
 
 for (const [name, call] of Object.entries(CALLS)) {
   test(`${name} on a missing table (OP-17)`, async () => {
-    const error = await refused(call(client(randomName())), 404, "TableNotFound", "The table specified does not exist.");
+    const error = await rejected(call(client(randomName())), 404, "TableNotFound", "The table specified does not exist.");
     assert.ok(error instanceof RestError);
   });
 
   test(`${name} with the wrong key (AU-06)`, async () => {
     const fresh = await table();
-    await refused(call(client(fresh.tableName, WRONG)), 403, "AuthenticationFailed", FAILED);
+    await rejected(call(client(fresh.tableName, WRONG)), 403, "AuthenticationFailed", FAILED);
   });
 }
 
 test("tables with the wrong key", async () => {
   const other = new TableServiceClient(ENDPOINT, WRONG, OPTIONS);
-  await refused(other.createTable(randomName()), 403, "AuthenticationFailed", FAILED);
-  await refused(other.deleteTable(randomName()), 403, "AuthenticationFailed", FAILED);
-  await refused(other.listTables(), 403, "AuthenticationFailed", FAILED);
+  await rejected(other.createTable(randomName()), 403, "AuthenticationFailed", FAILED);
+  await rejected(other.deleteTable(randomName()), 403, "AuthenticationFailed", FAILED);
+  await rejected(other.listTables(), 403, "AuthenticationFailed", FAILED);
 });
 
 test("a renewed key takes effect", async () => {
   const fresh = await table();
   const credential = new AzureNamedKeyCredential(ACCOUNT, WRONG.key);
   const other = client(fresh.tableName, credential);
-  await refused(other.getEntity("p", "r"), 403, "AuthenticationFailed");
+  await rejected(other.getEntity("p", "r"), 403, "AuthenticationFailed");
   credential.update(ACCOUNT, KEY);
-  await refused(other.getEntity("p", "r"), 404, "ResourceNotFound");
+  await rejected(other.getEntity("p", "r"), 404, "ResourceNotFound");
 });
 
 test("an unknown account", async () => {
@@ -60,11 +60,11 @@ test("http needs allowInsecureConnection", { skip: ENDPOINT.startsWith("https") 
 
 test("headers of responses (2.2)", async () => {
   const fresh = await table();
-  const answers = [];
-  await fresh.upsertEntity(ROW, "Merge", watching(answers));
-  await fresh.getEntity("p", "r", watching(answers));
-  await service.createTable(randomName(), watching(answers));
-  for (const { headers, request } of answers) {
+  const responses = [];
+  await fresh.upsertEntity(ROW, "Merge", watching(responses));
+  await fresh.getEntity("p", "r", watching(responses));
+  await service.createTable(randomName(), watching(responses));
+  for (const { headers, request } of responses) {
     assert.equal(headers.get("cache-control"), "no-cache");
     assert.equal(headers.get("x-content-type-options"), "nosniff");
     assert.match(headers.get("x-ms-request-id"), /^[0-9a-f-]{36}$/);

@@ -59,8 +59,8 @@ async function table() {
   return fresh;
 }
 
-/** The promise must be refused with this status, code and, if given, text; the trailer must be there. */
-async function refused(promise, status, code, text) {
+/** The promise must be rejected with this status, code and, if given, text; the trailer must be there. */
+async function rejected(promise, status, code, text) {
   const error = await failure(promise);
   const body = error.details?.odataError;
   assert.ok(body, `no odata.error in: ${error.stack}`);
@@ -81,7 +81,7 @@ async function failure(promise) {
   } catch (error) {
     return error;
   }
-  return assert.fail("the call was not refused");
+  return assert.fail("the call was not rejected");
 }
 
 async function all(iterator) {
@@ -102,12 +102,12 @@ function plain(value) {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** Options that collect raw answers into a list. */
-function watching(answers) {
-  return { onResponse: (raw) => answers.push(raw) };
+/** Options that collect raw responses into a list. */
+function watching(responses) {
+  return { onResponse: (raw) => responses.push(raw) };
 }
 
 module.exports = {
   ACCOUNT, CONNECTION_STRING, CREDENTIAL, ENDPOINT, KEY, OPTIONS, PATH_STYLE,
-  all, client, failure, grouped, own, plain, randomName, refused, service, table, watching,
+  all, client, failure, grouped, own, plain, randomName, rejected, service, table, watching,
 };

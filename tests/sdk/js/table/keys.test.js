@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { odata } = require("@azure/data-tables");
-const { all, failure, own, refused, table } = require("./helper.js");
+const { all, failure, own, rejected, table } = require("./helper.js");
 const KEYS = require("./keys.js");
 
 for (const key of KEYS) {
@@ -50,8 +50,8 @@ test("forbidden characters (HT-06)", async () => {
   const fresh = await table();
   for (const key of ["a/b", "a\\b", "a#b", "a?b"]) {
     const text = (name) => `The '${name}' parameter of value '${key}' is out of range.`;
-    await refused(fresh.createEntity({ partitionKey: key, rowKey: "r" }), 400, "OutOfRangeInput", text("PartitionKey"));
-    await refused(fresh.createEntity({ partitionKey: "p", rowKey: key }), 400, "OutOfRangeInput", text("RowKey"));
+    await rejected(fresh.createEntity({ partitionKey: key, rowKey: "r" }), 400, "OutOfRangeInput", text("PartitionKey"));
+    await rejected(fresh.createEntity({ partitionKey: "p", rowKey: key }), 400, "OutOfRangeInput", text("RowKey"));
   }
   for (const key of ["a\tb", "a\u0000b", "a\u007fb", "a\u009fb"]) {
     assert.equal((await failure(fresh.createEntity({ partitionKey: key, rowKey: "r" }))).statusCode, 400);

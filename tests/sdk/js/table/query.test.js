@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
 const { odata } = require("@azure/data-tables");
-const { all, client, own, randomName, refused, service, table, watching } = require("./helper.js");
+const { all, client, own, randomName, rejected, service, table, watching } = require("./helper.js");
 
 const ID = "c9da6455-213d-42c9-9a79-3e9149a57833";
 const OTHER_ID = "00000000-0000-0000-0000-000000000001";
@@ -63,7 +63,7 @@ test("select (QY-06)", async () => {
 });
 
 test("rejected filters", async () => {
-  const check = (filter, text) => refused(data.listEntities({ queryOptions: { filter } }), 400, "InvalidInput", text);
+  const check = (filter, text) => rejected(data.listEntities({ queryOptions: { filter } }), 400, "InvalidInput", text);
   await check("aaa bbb ccc", "Syntax error at position 7 in 'aaa bbb ccc'.");
   await check("i eq null", "One of the request inputs is not valid.");
   await check("PartitionKey eq 5");
@@ -72,7 +72,7 @@ test("rejected filters", async () => {
 });
 
 test("a missing table", async () => {
-  await refused(client(randomName()).listEntities(), 404, "TableNotFound", "The table specified does not exist.");
+  await rejected(client(randomName()).listEntities(), 404, "TableNotFound", "The table specified does not exist.");
 });
 
 test("entities come in key order, by UTF-16 unit (DM-25, QY-11)", async () => {
@@ -101,9 +101,9 @@ before(async () => {
 });
 
 test("listEntities goes through all pages (PG-02, PG-09)", async () => {
-  const answers = [];
-  assert.deepEqual(keysOf(await all(big.listEntities(watching(answers)))), KEYS);
-  assert.ok(answers.length > 1);
+  const responses = [];
+  assert.deepEqual(keysOf(await all(big.listEntities(watching(responses)))), KEYS);
+  assert.ok(responses.length > 1);
 });
 
 for (const maxPageSize of [undefined, 1000, 333, 50]) {
@@ -140,6 +140,6 @@ test("a token survives the row that it names (PG-10)", async () => {
 });
 
 test("page sizes beyond a thousand are rejected (QY-05)", async () => {
-  await refused(big.listEntities().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
-  await refused(service.listTables().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
+  await rejected(big.listEntities().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
+  await rejected(service.listTables().byPage({ maxPageSize: 1001 }), 400, "InvalidInput", "One of the request inputs is not valid.");
 });

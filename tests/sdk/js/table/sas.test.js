@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { AzureSASCredential, generateAccountSas, generateTableSas, TableClient, TableServiceClient } = require("@azure/data-tables");
-const { CREDENTIAL, ENDPOINT, OPTIONS, all, client, failure, grouped, randomName, refused, table } = require("./helper.js");
+const { CREDENTIAL, ENDPOINT, OPTIONS, all, client, failure, grouped, randomName, rejected, table } = require("./helper.js");
 
 const sas = (name, body, groups = []) => grouped(["sas", ...groups], name, body);
 const ALL = { query: true, add: true, update: true, delete: true };
@@ -29,8 +29,8 @@ sas("the default permits queries only", async () => {
   const fresh = await table();
   const other = holder(fresh);
   assert.deepEqual(await all(other.listEntities()), []);
-  await refused(other.createEntity(row("1")), 403, "AuthorizationPermissionMismatch");
-  await refused(other.deleteEntity("p", "1"), 403, "AuthorizationPermissionMismatch");
+  await rejected(other.createEntity(row("1")), 403, "AuthorizationPermissionMismatch");
+  await rejected(other.deleteEntity("p", "1"), 403, "AuthorizationPermissionMismatch");
 });
 
 sas("each permission by itself (6.6)", async () => {
@@ -38,10 +38,10 @@ sas("each permission by itself (6.6)", async () => {
   await fresh.createEntity(row("1"));
   const mismatch = [403, "AuthorizationPermissionMismatch"];
   await holder(fresh, { permissions: { add: true } }).createEntity(row("2"));
-  await refused(holder(fresh, { permissions: { add: true } }).upsertEntity(row("1")), ...mismatch);
-  await refused(holder(fresh, { permissions: { add: true } }).getEntity("p", "1"), ...mismatch);
+  await rejected(holder(fresh, { permissions: { add: true } }).upsertEntity(row("1")), ...mismatch);
+  await rejected(holder(fresh, { permissions: { add: true } }).getEntity("p", "1"), ...mismatch);
   await holder(fresh, { permissions: { update: true } }).updateEntity(row("1"));
-  await refused(holder(fresh, { permissions: { update: true } }).upsertEntity(row("1")), ...mismatch);
+  await rejected(holder(fresh, { permissions: { update: true } }).upsertEntity(row("1")), ...mismatch);
   await holder(fresh, { permissions: { add: true, update: true } }).upsertEntity(row("3"));
   await holder(fresh, { permissions: { delete: true } }).deleteEntity("p", "2");
 });
@@ -57,8 +57,8 @@ sas("key ranges", async () => {
   assert.deepEqual(await keys({ startPartitionKey: "b", endPartitionKey: "b" }), ["b1", "b2"]);
   assert.deepEqual(await keys({ startPartitionKey: "a", startRowKey: "2", endPartitionKey: "b", endRowKey: "1" }), ["a2", "b1"]);
   const narrow = holder(fresh, { permissions: ALL, startPartitionKey: "b", endPartitionKey: "b" });
-  await refused(narrow.getEntity("a", "1"), 404, "ResourceNotFound");
-  await refused(narrow.createEntity({ partitionKey: "a", rowKey: "3" }), 403, "AuthorizationFailure");
+  await rejected(narrow.getEntity("a", "1"), 404, "ResourceNotFound");
+  await rejected(narrow.createEntity({ partitionKey: "a", rowKey: "3" }), 403, "AuthorizationFailure");
 });
 
 sas("times, addresses and protocol", async () => {
@@ -66,11 +66,11 @@ sas("times, addresses and protocol", async () => {
   const now = Date.now();
   await all(holder(fresh, { startsOn: new Date(now - HOUR), expiresOn: new Date(now + HOUR) }).listEntities());
   await all(holder(fresh, { ipRange: { start: "0.0.0.0", end: "255.255.255.255" }, protocol: "https,http" }).listEntities());
-  await refused(holder(fresh, { expiresOn: new Date(now - 60000) }).listEntities(), 403, "AuthenticationFailed");
-  await refused(holder(fresh, { startsOn: new Date(now + HOUR / 2) }).listEntities(), 403, "AuthenticationFailed");
-  await refused(holder(fresh, { ipRange: { start: "203.0.113.7" } }).listEntities(), 403, "AuthorizationSourceIPMismatch");
+  await rejected(holder(fresh, { expiresOn: new Date(now - 60000) }).listEntities(), 403, "AuthenticationFailed");
+  await rejected(holder(fresh, { startsOn: new Date(now + HOUR / 2) }).listEntities(), 403, "AuthenticationFailed");
+  await rejected(holder(fresh, { ipRange: { start: "203.0.113.7" } }).listEntities(), 403, "AuthorizationSourceIPMismatch");
   if (ENDPOINT.startsWith("http:")) {
-    await refused(holder(fresh, { protocol: "https" }).listEntities(), 403, "AuthorizationProtocolMismatch");
+    await rejected(holder(fresh, { protocol: "https" }).listEntities(), 403, "AuthorizationProtocolMismatch");
   }
 });
 
@@ -79,9 +79,9 @@ sas("a stored policy supplies and revokes", async () => {
   await fresh.setAccessPolicy([{ id: "one", accessPolicy: { expiry: new Date(Date.now() + HOUR), permission: "r" } }]);
   const other = holder(fresh, { identifier: "one" });
   assert.deepEqual(await all(other.listEntities()), []);
-  await refused(other.createEntity(row("1")), 403, "AuthorizationPermissionMismatch");
+  await rejected(other.createEntity(row("1")), 403, "AuthorizationPermissionMismatch");
   await fresh.setAccessPolicy([]);
-  await refused(other.listEntities(), 403, "AuthenticationFailed");
+  await rejected(other.listEntities(), 403, "AuthenticationFailed");
 }, ["acl"]);
 
 sas("a SAS in the address and in a connection string", async () => {
@@ -106,10 +106,10 @@ sas("an account SAS (6.5)", async () => {
   assert.ok((await all(other.listTables())).some((item) => item.name === name));
   await other.deleteTable(name);
   assert.ok((await all(account({ permissions: { list: true } }).listTables())).length >= 0);
-  await refused(account({ permissions: { query: true } }).listTables(), 403, "AuthorizationPermissionMismatch");
-  await refused(account({ permissions, resourceTypes: "o" }).listTables(), 403, "AuthorizationResourceTypeMismatch");
+  await rejected(account({ permissions: { query: true } }).listTables(), 403, "AuthorizationPermissionMismatch");
+  await rejected(account({ permissions, resourceTypes: "o" }).listTables(), 403, "AuthorizationResourceTypeMismatch");
   const blobs = account({ permissions, services: { blob: true, table: false } });
-  await refused(blobs.listTables(), 403, "AuthorizationServiceMismatch");
+  await rejected(blobs.listTables(), 403, "AuthorizationServiceMismatch");
 });
 
 sas("transactions: each action is authorised by itself", async () => {

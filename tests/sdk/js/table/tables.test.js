@@ -6,7 +6,7 @@ const { test } = require("node:test");
 const { odata, TableClient, TableServiceClient } = require("@azure/data-tables");
 const {
   ACCOUNT, CONNECTION_STRING, CREDENTIAL, ENDPOINT, OPTIONS, PATH_STYLE,
-  all, client, failure, randomName, refused, service, table, watching,
+  all, client, failure, randomName, rejected, service, table, watching,
 } = require("./helper.js");
 
 async function listed(options) {
@@ -24,12 +24,12 @@ test("createTable by the service and by the table (OP-03)", async () => {
 test("createTable that exists is no error to the SDK, and 409 on the wire (OP-04, DM-08)", async () => {
   const name = (await table()).tableName;
   for (const spelling of [name, name.toUpperCase()]) {
-    const answers = [];
-    await service.createTable(spelling, watching(answers));
-    await client(spelling).createTable(watching(answers));
-    for (const answer of answers) {
-      assert.equal(answer.status, 409);
-      assert.equal(answer.parsedBody.odataError.code, "TableAlreadyExists");
+    const responses = [];
+    await service.createTable(spelling, watching(responses));
+    await client(spelling).createTable(watching(responses));
+    for (const response of responses) {
+      assert.equal(response.status, 409);
+      assert.equal(response.parsedBody.odataError.code, "TableAlreadyExists");
     }
   }
 });
@@ -40,7 +40,7 @@ test("deleteTable by the service and by the table; missing is no error (OP-05, O
     await fresh.createEntity({ partitionKey: "p", rowKey: "r" });
     await remove(fresh.tableName);
     assert.ok(!(await listed()).includes(fresh.tableName));
-    await refused(fresh.getEntity("p", "r"), 404, "TableNotFound", "The table specified does not exist.");
+    await rejected(fresh.getEntity("p", "r"), 404, "TableNotFound", "The table specified does not exist.");
     await remove(fresh.tableName);
     await fresh.createTable();
     assert.deepEqual(await all(fresh.listEntities()), []);
@@ -58,8 +58,8 @@ test("listTables with a filter, as text and by the odata tag (OP-01)", async () 
   await check(odata`TableName eq ${names[1]}`, [names[1]]);
   await check(odata`TableName ge ${prefix} and TableName lt ${prefix + "{"}`, names);
   await check(odata`TableName eq ${"nothing"}`, []);
-  const answers = [];
-  const error = await failure(service.listTables({ queryOptions: { filter: "aaa bbb ccc" }, ...watching(answers) }));
+  const responses = [];
+  const error = await failure(service.listTables({ queryOptions: { filter: "aaa bbb ccc" }, ...watching(responses) }));
   assert.equal(error.statusCode, 400);
 });
 
@@ -95,10 +95,10 @@ test("clients from connection string, credential and version reach the same row"
 
 test("the version is sent and echoed (VR-07)", async () => {
   for (const version of ["2019-02-02", "2020-12-06", "2026-02-06"]) {
-    const answers = [];
+    const responses = [];
     const other = new TableServiceClient(ENDPOINT, CREDENTIAL, { ...OPTIONS, version });
-    await other.createTable(randomName(), watching(answers));
-    assert.equal(answers[0].headers.get("x-ms-version"), version);
+    await other.createTable(randomName(), watching(responses));
+    assert.equal(responses[0].headers.get("x-ms-version"), version);
   }
 });
 
@@ -109,11 +109,11 @@ if (PATH_STYLE) {
     const name = randomName();
     const fresh = new TableClient(endpoint, name, CREDENTIAL, OPTIONS);
     await fresh.createTable();
-    const answers = [];
-    await fresh.createEntity({ partitionKey: "p q", rowKey: "r'r" }, watching(answers));
+    const responses = [];
+    await fresh.createEntity({ partitionKey: "p q", rowKey: "r'r" }, watching(responses));
     const address = `${endpoint}/${name}(PartitionKey='p%20q',RowKey='r''r')`;
-    assert.equal(answers[0].headers.get("Location"), address);
-    assert.equal(answers[0].headers.get("DataServiceId"), address);
+    assert.equal(responses[0].headers.get("Location"), address);
+    assert.equal(responses[0].headers.get("DataServiceId"), address);
     assert.equal((await client(name).getEntity("p q", "r'r")).rowKey, "r'r");
   });
 }
@@ -137,7 +137,7 @@ const CALLS = {
 for (const [name, [code, text]] of Object.entries(INVALID_NAMES)) {
   test(`the name ${name} is rejected by every operation (DM-05, DM-06, DM-07)`, async () => {
     for (const call of Object.values(CALLS)) {
-      await refused(call(client(name)), 400, code, text);
+      await rejected(call(client(name)), 400, code, text);
     }
   });
 }

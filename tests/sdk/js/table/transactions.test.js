@@ -14,7 +14,7 @@ async function content(fresh) {
   return Object.fromEntries((await all(fresh.listEntities())).map((entity) => [entity.rowKey, entity.v]));
 }
 
-/** The actions are refused with this status, code and text, and change nothing. */
+/** The actions are rejected with this status, code and text, and change nothing. */
 async function fails(fresh, actions, status, code, text) {
   const before = await content(fresh);
   const error = await failure(fresh.submitTransaction(actions));
@@ -144,7 +144,7 @@ batch("an entity twice (TX-05)", async () => {
   );
 });
 
-batch("two partitions are refused by the SDK", async () => {
+batch("two partitions are rejected by the SDK", async () => {
   const fresh = await table();
   const actions = [["create", row("1")], ["create", { partitionKey: "q", rowKey: "2" }]];
   assert.match((await failure(fresh.submitTransaction(actions))).message, /must target the same partitionKey/);

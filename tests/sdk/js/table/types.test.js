@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { all, own, refused, table } = require("./helper.js");
+const { all, own, rejected, table } = require("./helper.js");
 
 const ID = "c9da6455-213d-42c9-9a79-3e9149a57833";
 
@@ -97,12 +97,12 @@ test("text that is not of its type is rejected", async () => {
   const fresh = await table();
   for (const type of ["DateTime", "Guid", "Double", "Int64"]) {
     const entity = { partitionKey: "p", rowKey: "r", v: { type, value: "neither" } };
-    await refused(fresh.createEntity(entity), 400, "InvalidInput", "An error occurred while processing this request.");
+    await rejected(fresh.createEntity(entity), 400, "InvalidInput", "An error occurred while processing this request.");
   }
 });
 
 test("dates before 1601 are rejected (DM-21)", async () => {
   const fresh = await table();
   const entity = { partitionKey: "p", rowKey: "r", v: { type: "DateTime", value: "1600-12-31T23:59:59Z" } };
-  await refused(fresh.createEntity(entity), 400, "OutOfRangeInput");
+  await rejected(fresh.createEntity(entity), 400, "OutOfRangeInput");
 });

@@ -6,7 +6,7 @@
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
 const azure = require("azure");
-const { ACCOUNT, FOREIGN_ETAG, GUID, HOST_ENDPOINT, KEY, PATH_STYLE, ENDPOINT, call, cleanUp, connectionString, grouped, randomName, refused } = require("../common.js");
+const { ACCOUNT, FOREIGN_ETAG, GUID, HOST_ENDPOINT, KEY, PATH_STYLE, ENDPOINT, call, cleanUp, connectionString, grouped, randomName, rejected } = require("../common.js");
 
 const { TableQuery } = azure;
 const service = azure.createTableService(connectionString(HOST_ENDPOINT));
@@ -36,16 +36,16 @@ test("createTable, getTable, queryTables, deleteTable (OP-01 to OP-05)", async (
   const [created, response] = await call(service, "createTable", name);
   assert.equal(created.TableName, name);
   assert.equal(response.statusCode, 201);
-  await refused(call(service, "createTable", name), 409, "TableAlreadyExists");
+  await rejected(call(service, "createTable", name), 409, "TableAlreadyExists");
   assert.equal((await call(service, "createTableIfNotExists", name))[0], false);
   assert.equal((await call(service, "getTable", name))[0].TableName, name);
-  await refused(call(service, "getTable", randomName()), 404, "ResourceNotFound");
+  await rejected(call(service, "getTable", randomName()), 404, "ResourceNotFound");
   const [all] = await call(service, "queryTables");
   assert.ok(all.some((item) => item.TableName === name));
   const [mine] = await call(service, "queryTables", { prefix: name.slice(0, 20) });
   assert.deepEqual(mine.map((item) => item.TableName), [name]);
   assert.equal((await call(service, "deleteTable", name))[0], true);
-  await refused(call(service, "deleteTable", name), 404, "ResourceNotFound");
+  await rejected(call(service, "deleteTable", name), 404, "ResourceNotFound");
   assert.equal((await call(service, "createTableIfNotExists", name))[0], true);
 });
 
@@ -58,8 +58,8 @@ test("insertEntity returns the entity and its etag (OP-09)", async () => {
   assert.equal(created._.etag, response.headers.etag);
   assert.ok(created._.id.endsWith(`/${name}(PartitionKey='p',RowKey='r')`));
   assert.equal((await get(name, "r"))._.etag, created._.etag);
-  await refused(call(service, "insertEntity", name, row("r")), 409, "EntityAlreadyExists");
-  await refused(call(service, "insertEntity", randomName(), row("r")), 404, "TableNotFound");
+  await rejected(call(service, "insertEntity", name, row("r")), 409, "EntityAlreadyExists");
+  await rejected(call(service, "insertEntity", randomName(), row("r")), 404, "TableNotFound");
 });
 
 const SAME = {
@@ -107,14 +107,14 @@ test("null and empty are sent as m:null and not stored (WR-06)", async () => {
 test("updateEntity and mergeEntity, with and without etag (OP-10 to OP-12, CC-03 to CC-05)", async () => {
   const name = await table();
   for (const method of ["updateEntity", "mergeEntity"]) {
-    await refused(call(service, method, name, row("missing")), 404, "ResourceNotFound");
+    await rejected(call(service, method, name, row("missing")), 404, "ResourceNotFound");
   }
   const [created] = await call(service, "insertEntity", name, row("r", { a: 1, b: 1 }));
   const [merged] = await call(service, "mergeEntity", name, { ...created, b: 2 }, { checkEtag: true });
   assert.deepEqual(own(await get(name, "r")), { a: 1, b: 2 });
   assert.notEqual(merged._.etag, created._.etag);
   for (const method of ["updateEntity", "mergeEntity", "deleteEntity"]) {
-    await refused(call(service, method, name, created, { checkEtag: true }), 412, "UpdateConditionNotSatisfied");
+    await rejected(call(service, method, name, created, { checkEtag: true }), 412, "UpdateConditionNotSatisfied");
   }
   const [updated] = await call(service, "updateEntity", name, { ...row("r", { c: 3 }), _: merged._ }, { checkEtag: true });
   const found = await get(name, "r");
@@ -122,7 +122,7 @@ test("updateEntity and mergeEntity, with and without etag (OP-10 to OP-12, CC-03
   assert.equal(found._.etag, updated._.etag);
   await call(service, "updateEntity", name, row("r", { d: 4 }));
   assert.equal((await call(service, "deleteEntity", name, row("r")))[0], true);
-  await refused(call(service, "deleteEntity", name, row("r")), 404, "ResourceNotFound");
+  await rejected(call(service, "deleteEntity", name, row("r")), 404, "ResourceNotFound");
 });
 
 test("insertOrReplaceEntity and insertOrMergeEntity (OP-13, OP-14)", async () => {
@@ -176,7 +176,7 @@ test("queries (QY-02, QY-20)", async () => {
   assert.equal(await numbers(from().where("when lt ?", new Date(Date.UTC(2002, 0)))), "01");
   assert.equal(await numbers(from().whereKeys("p0", "r3")), "3");
   assert.equal(await numbers(from().whereKeys("p0")), "01234");
-  await refused(query(from().where("n eq")), 400, "InvalidInput");
+  await rejected(query(from().where("n eq")), 400, "InvalidInput");
 });
 
 test("select asks with DataServiceVersion 2.0 (QY-06)", async () => {
@@ -276,7 +276,7 @@ batch("failures leave nothing behind (TX-09, TX-12, TX-15)", async () => {
   await call(service, "insertEntity", name, row("exists", { a: 1 }));
   const before = await content(name);
   const check = async (bad, status, code) => {
-    const error = await refused(commit(() => {
+    const error = await rejected(commit(() => {
       service.insertOrReplaceEntity(name, row("1", { a: 1 }));
       bad();
     }), status, code);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# npm azure-storage 0.4.5 (JSON requests, Atom and JSON answers) against LAZULI_TABLE_ENDPOINT. Arguments are test files; default: all.
+# npm azure-storage 0.4.5 (JSON requests, Atom and JSON responses) against LAZULI_TABLE_ENDPOINT. Arguments are test files; default: all.
 set -euo pipefail
 . "$(dirname "$0")/../../lib.sh"
 node_modules sdk-node-storage-0 "$sdk_dir/legacy/node-storage-0"

@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { FOREIGN_ETAG, grouped, refused } = require("../common.js");
+const { FOREIGN_ETAG, grouped, rejected } = require("../common.js");
 const { azure, call, content, everything, modern, own, replace, row, services, table } = require("./client.js");
 
 const { TableBatch } = azure;
@@ -83,7 +83,7 @@ for (const [style, service] of Object.entries(services)) {
       const operations = new TableBatch();
       operations.insertOrReplaceEntity(row("1", { a: 1 }));
       operations[method](entity, {});
-      const error = await refused(call(service, "executeBatch", name, operations), status, code);
+      const error = await rejected(call(service, "executeBatch", name, operations), status, code);
       if (modern) {
         assert.match(error.message, /^1:/);
       }

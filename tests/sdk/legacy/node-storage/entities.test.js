@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { before, test } = require("node:test");
-const { FOREIGN_ETAG, GUID, randomName, refused } = require("../common.js");
+const { FOREIGN_ETAG, GUID, randomName, rejected } = require("../common.js");
 const { azure, call, everything, generator, hostStyle, modern, own, replace, row, services, table } = require("./client.js");
 
 const { TableQuery, TableUtilities } = azure;
@@ -17,15 +17,15 @@ for (const [style, service] of Object.entries(services)) {
     assert.equal(plain[".metadata"].etag, (await get(service, name, "1"))[".metadata"].etag);
     const [echoed] = await call(service, "insertEntity", name, row("2", { s: "x", i: 5 }), { echoContent: true });
     assert.deepEqual(own(echoed), { s: "x", i: 5 });
-    await refused(call(service, "insertEntity", name, row("1")), 409, "EntityAlreadyExists");
-    await refused(call(service, "insertEntity", randomName(), row("1")), 404, "TableNotFound");
-    await refused(call(service, "retrieveEntity", name, "p", "missing"), 404, "ResourceNotFound");
+    await rejected(call(service, "insertEntity", name, row("1")), 409, "EntityAlreadyExists");
+    await rejected(call(service, "insertEntity", randomName(), row("1")), 404, "TableNotFound");
+    await rejected(call(service, "retrieveEntity", name, "p", "missing"), 404, "ResourceNotFound");
   });
 
   test(`${style}: update, merge, upserts, delete, with etags (OP-10 to OP-15, CC-03 to CC-05)`, async () => {
     const name = await table();
     for (const method of [replace, "mergeEntity", "deleteEntity"]) {
-      await refused(call(service, method, name, row("r")), 404, "ResourceNotFound");
+      await rejected(call(service, method, name, row("r")), 404, "ResourceNotFound");
     }
     await call(service, "insertOrMergeEntity", name, row("r", { a: 1 }));
     const [first] = await call(service, "insertOrMergeEntity", name, row("r", { b: 2 }));
@@ -35,14 +35,14 @@ for (const [style, service] of Object.entries(services)) {
     // An entity that was read carries its etag, and the client then sends it.
     await call(service, "mergeEntity", name, { ...found, b: { _: 3 } });
     for (const method of [replace, "mergeEntity", "deleteEntity"]) {
-      await refused(call(service, method, name, found), 412, "UpdateConditionNotSatisfied");
+      await rejected(call(service, method, name, found), 412, "UpdateConditionNotSatisfied");
     }
     await call(service, replace, name, row("r", { c: 4 }));
     assert.deepEqual(own(await get(service, name, "r")), { c: 4 });
     await call(service, "insertOrReplaceEntity", name, row("r", { d: 5 }));
     assert.deepEqual(own(await get(service, name, "r")), { d: 5 });
     await call(service, "deleteEntity", name, await get(service, name, "r"));
-    await refused(call(service, "deleteEntity", name, { ...row("r"), ".metadata": { etag: FOREIGN_ETAG } }), 404, "ResourceNotFound");
+    await rejected(call(service, "deleteEntity", name, { ...row("r"), ".metadata": { etag: FOREIGN_ETAG } }), 404, "ResourceNotFound");
   });
 
   test(`${style}: all types (DM-20)`, async () => {
@@ -131,7 +131,7 @@ for (const [style, service] of Object.entries(services)) {
     assert.equal(await numbers(new TableQuery().where("big eq ?int64?", String(2 ** 40 + 7))), "7");
     assert.equal(await numbers(new TableQuery().where("id eq ?guid?", "00000000-0000-0000-0000-000000000006")), "6");
     assert.equal(await numbers(new TableQuery().where("bytes eq ?binary?", Buffer.from([9]))), "9");
-    await refused(everything(service, data, new TableQuery().where("n eq")), 400, "InvalidInput");
+    await rejected(everything(service, data, new TableQuery().where("n eq")), 400, "InvalidInput");
   });
 
   test(`${style}: filters built by type`, async () => {

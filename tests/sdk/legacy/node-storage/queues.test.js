@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { after, test } = require("node:test");
 const azure = require("azure-storage");
-const { call, grouped, hostEndpoint, refused, serviceString, uniqueName } = require("../common.js");
+const { call, grouped, hostEndpoint, rejected, serviceString, uniqueName } = require("../common.js");
 
 const ENDPOINT = hostEndpoint("queue");
 if (ENDPOINT) {
@@ -43,7 +43,7 @@ if (ENDPOINT) {
     const [[first]] = await call(service, "getMessages", name, { visibilityTimeout: 60 });
     assert.equal(countOf(first), 1);
     const [updated] = await call(service, "updateMessage", name, idOf(first), receiptOf(first), 0, { messageText: "changed" });
-    await refused(call(service, "deleteMessage", name, idOf(first), receiptOf(first)), 404, "MessageNotFound");
+    await rejected(call(service, "deleteMessage", name, idOf(first), receiptOf(first)), 404, "MessageNotFound");
     await call(service, "deleteMessage", name, idOf(first), receiptOf(updated));
     await call(service, "createMessage", name, "x");
     await call(service, "clearMessages", name);

@@ -3,10 +3,10 @@
 
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
-const { grouped, randomName, refused } = require("../common.js");
+const { grouped, randomName, rejected } = require("../common.js");
 const { HOST_ENDPOINT, ACCOUNT, KEY, azure, call, hostStyle, modern, services, table } = require("./client.js");
 
-/** The answer of an "if" call: a flag in the older release, a member of the result in the newer. */
+/** The response of an "if" call: a flag in the older release, a member of the result in the newer. */
 const flag = (result, member) => (modern ? result[member] : result);
 
 test("the version is the release's own", () => assert.equal(hostStyle.apiVersion, modern ? "2018-03-28" : "2014-02-14"));
@@ -17,12 +17,12 @@ for (const [style, service] of Object.entries(services)) {
     assert.equal(flag((await call(service, "doesTableExist", name))[0], "exists"), false);
     const [created] = await call(service, "createTable", name);
     assert.equal(created.TableName, name);
-    await refused(call(service, "createTable", name), 409, "TableAlreadyExists");
+    await rejected(call(service, "createTable", name), 409, "TableAlreadyExists");
     assert.equal(flag((await call(service, "doesTableExist", name))[0], "exists"), true);
     assert.equal(flag((await call(service, "createTableIfNotExists", name))[0], "created"), false);
     assert.equal((await call(service, "deleteTableIfExists", name))[0], true);
     assert.equal((await call(service, "deleteTableIfExists", name))[0], false);
-    await refused(call(service, "deleteTable", name), 404, "ResourceNotFound");
+    await rejected(call(service, "deleteTable", name), 404, "ResourceNotFound");
     assert.equal(flag((await call(service, "createTableIfNotExists", name))[0], "created"), true);
   });
 
@@ -48,7 +48,7 @@ for (const [style, service] of Object.entries(services)) {
   });
 
   test(`${style}: names that are rejected (DM-05, DM-07)`, async () => {
-    // The client checks names before it asks; the server's own answer is in the SDK suites.
+    // The client checks names before it asks; the server's own response is in the SDK suites.
     await assert.rejects(async () => call(service, "createTable", "my-table"));
     await assert.rejects(async () => call(service, "createTable", "a"));
   });
@@ -56,7 +56,7 @@ for (const [style, service] of Object.entries(services)) {
 
 test("the wrong key (AU-06)", async () => {
   const other = azure.createTableService(ACCOUNT, "d3Jvbmcga2V5", HOST_ENDPOINT);
-  await refused(call(other, "listTablesSegmented", null), 403, "AuthenticationFailed");
+  await rejected(call(other, "listTablesSegmented", null), 403, "AuthenticationFailed");
 });
 
 grouped(["acl"], "access policies", async () => {

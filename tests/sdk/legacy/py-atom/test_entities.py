@@ -126,19 +126,19 @@ def test_get_with_select(service, table):
 def test_update_replaces(service, table):
     """OP-10, CC-07"""
     service.insert_entity(table, row(a=1, b=2))
-    answer = service.update_entity(table, "p", "r", row(c=3))
+    response = service.update_entity(table, "p", "r", row(c=3))
     found = service.get_entity(table, "p", "r")
     assert own(found) == {"c": 3}
-    assert answer["etag"] == found.etag
+    assert response["etag"] == found.etag
 
 
 def test_merge_keeps(service, table):
     """OP-11"""
     service.insert_entity(table, row(a=1, b=2))
-    answer = service.merge_entity(table, "p", "r", row(b=3, c=None))
+    response = service.merge_entity(table, "p", "r", row(b=3, c=None))
     found = service.get_entity(table, "p", "r")
     assert own(found) == {"a": 1, "b": 3}
-    assert answer["etag"] == found.etag
+    assert response["etag"] == found.etag
 
 
 @pytest.mark.parametrize("call", ["update_entity", "merge_entity"])
@@ -162,10 +162,10 @@ def test_upserts(service, table):
     service.insert_or_merge_entity(table, "p", "r", row(a=1))
     service.insert_or_merge_entity(table, "p", "r", row(b=2))
     assert own(service.get_entity(table, "p", "r")) == {"a": 1, "b": 2}
-    answer = service.insert_or_replace_entity(table, "p", "r", row(c=3))
+    response = service.insert_or_replace_entity(table, "p", "r", row(c=3))
     found = service.get_entity(table, "p", "r")
     assert own(found) == {"c": 3}
-    assert answer["etag"] == found.etag
+    assert response["etag"] == found.etag
     service.insert_or_replace_entity(table, "p", "new", row("new", d=4))
     assert own(service.get_entity(table, "p", "new")) == {"d": 4}
 
@@ -281,7 +281,7 @@ def test_query_errors(service, data):
 
 
 def test_with_filter(service, table):
-    """The client's own hook sees each request and answer."""
+    """The client's own hook sees each request and response."""
     seen = []
 
     def watch(request, forward):

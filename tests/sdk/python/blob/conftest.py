@@ -27,7 +27,7 @@ CONNECTION_STRING = (
 # Small pieces, so that a few kilobytes are uploaded and downloaded in several.
 OPTIONS = {"retry_total": 0, "max_single_put_size": 64 * 1024, "max_block_size": 16 * 1024, "max_single_get_size": 32 * 1024, "max_chunk_get_size": 16 * 1024}
 # The longest wait of a test is for a lease of 15 seconds.
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 FOREIGN_ETAG = '"0x8D7A00000000000"'
 resolve_localhost_names()
 pytest_collection_modifyitems = drop_groups
@@ -55,7 +55,7 @@ def error_elements(error):
     return elements | {"Message": lines[0]}
 
 
-def refused(status, code, call, *arguments, **options):
+def rejected(status, code, call, *arguments, **options):
     """Runs a call that the service must reject with this status and code; returns the elements of the error."""
     with pytest.raises(HttpResponseError) as raised:
         result = call(*arguments, **options)
@@ -80,7 +80,7 @@ def outcome(call, *arguments, **options):
 
 def eventually(condition):
     """Asks until the result is true, and returns it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)

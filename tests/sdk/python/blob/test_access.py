@@ -19,7 +19,7 @@ from azure.storage.blob import (
     generate_container_sas,
 )
 
-from conftest import ACCOUNT, BLOB_ENDPOINT, KEY, OPTIONS, content, outcome, random_name, refused, soon
+from conftest import ACCOUNT, BLOB_ENDPOINT, KEY, OPTIONS, content, outcome, random_name, rejected, soon
 
 
 def allowed(call):
@@ -41,11 +41,11 @@ def test_access_policy(container):
     assert container.get_container_access_policy() == {"public_access": None, "signed_identifiers": []}
     before = container.get_container_properties().etag
     start, expiry = datetime(2030, 1, 2, tzinfo=timezone.utc), datetime(2030, 3, 4, 5, 6, 7, tzinfo=timezone.utc)
-    answer = container.set_container_access_policy({
+    response = container.set_container_access_policy({
         "full": AccessPolicy(permission=ContainerSasPermissions(read=True, write=True, delete=True, list=True), start=start, expiry=expiry),
         "empty": AccessPolicy(),
     }, public_access=PublicAccess.BLOB)
-    assert answer["etag"] != before
+    assert response["etag"] != before
     found = container.get_container_access_policy()
     assert found["public_access"] == "blob"
     assert [(item.id, item.access_policy and item.access_policy.permission) for item in found["signed_identifiers"]] == [("full", "rwdl"), ("empty", None)]
@@ -114,7 +114,7 @@ def test_each_permission_of_a_blob_sas(blob, name):
 def test_create_without_write(container, blob):
     """c creates a blob, and does not overwrite one."""
     blob_client(container.get_blob_client("new"), "c").upload_blob(b"x")
-    refused(403, "UnauthorizedBlobOverwrite", blob_client(blob, "c").upload_blob, b"x", overwrite=True)
+    rejected(403, "UnauthorizedBlobOverwrite", blob_client(blob, "c").upload_blob, b"x", overwrite=True)
     blob_client(container.get_blob_client("newer"), "w").upload_blob(b"x")
 
 
@@ -145,11 +145,11 @@ def test_each_permission_of_a_container_sas(container, blob, name):
 def test_times_protocol_and_address(blob):
     assert content(blob_client(blob, "r", start=soon(-1))) == b"0123456789"
     assert content(blob_client(blob, "r", protocol="https,http", ip="127.0.0.0-127.0.0.255")) == b"0123456789"
-    refused(403, "AuthenticationFailed", blob_client(blob, "r", expiry=soon(-1)).download_blob)
-    refused(403, "AuthenticationFailed", blob_client(blob, "r", start=soon(1), expiry=soon(2)).download_blob)
-    refused(403, "AuthorizationSourceIPMismatch", blob_client(blob, "r", ip="192.0.2.1").download_blob)
+    rejected(403, "AuthenticationFailed", blob_client(blob, "r", expiry=soon(-1)).download_blob)
+    rejected(403, "AuthenticationFailed", blob_client(blob, "r", start=soon(1), expiry=soon(2)).download_blob)
+    rejected(403, "AuthorizationSourceIPMismatch", blob_client(blob, "r", ip="192.0.2.1").download_blob)
     if BLOB_ENDPOINT.startswith("http:"):
-        refused(403, "AuthorizationProtocolMismatch", blob_client(blob, "r", protocol="https").download_blob)
+        rejected(403, "AuthorizationProtocolMismatch", blob_client(blob, "r", protocol="https").download_blob)
 
 
 @pytest.mark.sas
@@ -157,8 +157,8 @@ def test_signature_for_something_else(container, blob):
     other = container.upload_blob("other", b"x")
     token = generate_blob_sas(ACCOUNT, container.container_name, "other", account_key=KEY, permission="r", expiry=soon())
     assert content(BlobClient.from_blob_url(f"{other.url}?{token}", **OPTIONS)) == b"x"
-    refused(403, "AuthenticationFailed", BlobClient.from_blob_url(f"{blob.url}?{token}", **OPTIONS).download_blob)
-    refused(403, "AuthenticationFailed", BlobClient.from_blob_url(f"{other.url}?{token.replace('sp=r', 'sp=rw')}", **OPTIONS).download_blob)
+    rejected(403, "AuthenticationFailed", BlobClient.from_blob_url(f"{blob.url}?{token}", **OPTIONS).download_blob)
+    rejected(403, "AuthenticationFailed", BlobClient.from_blob_url(f"{other.url}?{token.replace('sp=r', 'sp=rw')}", **OPTIONS).download_blob)
 
 
 @pytest.mark.sas
@@ -188,10 +188,10 @@ def test_stored_policy(container, blob):
     assert reader.download_blob("blob").readall() == b"0123456789"
     assert content(blob_client(blob, policy_id="reader")) == b"0123456789"
     assert not allowed(lambda: reader.upload_blob("new", b"x"))
-    refused(403, "AuthenticationFailed", container_client(container, policy_id="late").download_blob, "blob")
-    refused(403, "AuthenticationFailed", container_client(container, policy_id="unknown").download_blob, "blob")
+    rejected(403, "AuthenticationFailed", container_client(container, policy_id="late").download_blob, "blob")
+    rejected(403, "AuthenticationFailed", container_client(container, policy_id="unknown").download_blob, "blob")
     container.set_container_access_policy({})
-    refused(403, "AuthenticationFailed", reader.download_blob, "blob")
+    rejected(403, "AuthenticationFailed", reader.download_blob, "blob")
 
 
 def account(resources, permission, services="b", **options):
@@ -250,4 +250,4 @@ def test_each_permission_of_an_account_sas(service, container, blob, call, resou
 
 @pytest.mark.sas
 def test_account_sas_for_another_service(container):
-    refused(403, "AuthorizationServiceMismatch", account("sco", "rwdlac", services="qt").get_container_client(container.container_name).list_blobs)
+    rejected(403, "AuthorizationServiceMismatch", account("sco", "rwdlac", services="qt").get_container_client(container.container_name).list_blobs)

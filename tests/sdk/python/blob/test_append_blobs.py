@@ -5,7 +5,7 @@ import threading
 import pytest
 from azure.storage.blob import BlobType
 
-from conftest import content, refused, source
+from conftest import content, rejected, source
 
 
 @pytest.fixture
@@ -16,12 +16,12 @@ def log(container):
 
 
 def test_append(log):
-    answers = [log.append_block(piece) for piece in (b"one,", b"two,")]
-    assert [(answer["blob_append_offset"], answer["blob_committed_block_count"]) for answer in answers] == [("0", 1), ("4", 2)]
+    responses = [log.append_block(piece) for piece in (b"one,", b"two,")]
+    assert [(response["blob_append_offset"], response["blob_committed_block_count"]) for response in responses] == [("0", 1), ("4", 2)]
     found = log.get_blob_properties()
     assert (found.blob_type, found.size, found.append_blob_committed_block_count, found.metadata) == (BlobType.APPENDBLOB, 8, 2, {"a": "b"})
     assert content(log) == b"one,two,"
-    assert found.etag == answers[1]["etag"] != answers[0]["etag"]
+    assert found.etag == responses[1]["etag"] != responses[0]["etag"]
 
 
 def test_upload_as_append_blob(container):
@@ -33,22 +33,22 @@ def test_upload_as_append_blob(container):
 
 def test_conditions(log):
     log.append_block(b"12345", appendpos_condition=0)
-    refused(412, "AppendPositionConditionNotMet", log.append_block, b"x", appendpos_condition=0)
-    refused(412, "MaxBlobSizeConditionNotMet", log.append_block, b"xx", maxsize_condition=6)
+    rejected(412, "AppendPositionConditionNotMet", log.append_block, b"x", appendpos_condition=0)
+    rejected(412, "MaxBlobSizeConditionNotMet", log.append_block, b"xx", maxsize_condition=6)
     log.append_block(b"x", appendpos_condition=5, maxsize_condition=6)
 
 
 def test_wrong_kinds(container, log, blob):
-    assert refused(409, "InvalidBlobType", blob.append_block, b"x")["Message"] == "The blob type is invalid for this operation."
-    refused(409, "InvalidBlobType", log.stage_block, "AAAA", b"x")
-    refused(404, "BlobNotFound", container.get_blob_client("missing").append_block, b"x")
+    assert rejected(409, "InvalidBlobType", blob.append_block, b"x")["Message"] == "The blob type is invalid for this operation."
+    rejected(409, "InvalidBlobType", log.stage_block, "AAAA", b"x")
+    rejected(404, "BlobNotFound", container.get_blob_client("missing").append_block, b"x")
 
 
 def test_seal(log):
     log.append_block(b"x")
     log.seal_append_blob()
     assert log.get_blob_properties().is_append_blob_sealed
-    refused(409, "BlobIsSealed", log.append_block, b"y")
+    rejected(409, "BlobIsSealed", log.append_block, b"y")
     log.seal_append_blob()
 
 
@@ -62,9 +62,9 @@ def test_writers_get_distinct_offsets(log):
 
     def work():
         for _ in range(10):
-            answer = log.append_block(b"0123456789")
+            response = log.append_block(b"0123456789")
             with lock:
-                offsets.append(int(answer["blob_append_offset"]))
+                offsets.append(int(response["blob_append_offset"]))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -16,8 +16,8 @@ def three(container):
     return container
 
 
-def statuses(answers):
-    return [answer.status_code for answer in answers]
+def statuses(responses):
+    return [response.status_code for response in responses]
 
 
 def test_delete_blobs(three):
@@ -31,9 +31,9 @@ def test_outcomes_are_independent(three):
         three.delete_blobs("a", "missing", "b c")
     assert sorted(statuses(raised.value.parts)) == [202, 202, 404]
     assert [item.name for item in three.list_blobs()] == ["d/é"]
-    answers = list(three.delete_blobs("missing", "d/é", raise_on_any_failure=False))
-    assert statuses(answers) == [404, 202]
-    assert answers[0].headers["x-ms-error-code"] == "BlobNotFound"
+    responses = list(three.delete_blobs("missing", "d/é", raise_on_any_failure=False))
+    assert statuses(responses) == [404, 202]
+    assert responses[0].headers["x-ms-error-code"] == "BlobNotFound"
 
 
 def test_delete_with_snapshots_and_conditions(three):

@@ -11,7 +11,7 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError, Resour
 from azure.storage.blob import BlobBlock, BlobClient, BlobType, ContentSettings, StandardBlobTier
 from azure.storage.blob._generated.models import BlockLookupList
 
-from conftest import BLOB_ENDPOINT, CREDENTIAL, OPTIONS, content, refused
+from conftest import BLOB_ENDPOINT, CREDENTIAL, OPTIONS, content, rejected
 
 DATA = os.urandom(200_000)  # four pieces and more, with the options of this suite
 
@@ -23,7 +23,7 @@ def md5(data):
 def header_of(call, name, *arguments, **options):
     """A header of the response, None if it is missing."""
     seen = []
-    call(*arguments, raw_response_hook=lambda answer: seen.append(answer.http_response.headers), **options)
+    call(*arguments, raw_response_hook=lambda response: seen.append(response.http_response.headers), **options)
     return seen[-1].get(name)
 
 
@@ -85,9 +85,9 @@ def test_upload_does_not_overwrite_unless_asked(blob):
     """If-None-Match: * on a blob that exists is 409, not 412."""
     with pytest.raises(ResourceExistsError):
         blob.upload_blob(b"other")
-    found = refused(409, "BlobAlreadyExists", blob.upload_blob, b"other")
+    found = rejected(409, "BlobAlreadyExists", blob.upload_blob, b"other")
     assert found["Message"] == "The specified blob already exists."
-    assert refused(409, "BlobAlreadyExists", blob.upload_blob, DATA)["Code"] == "BlobAlreadyExists"
+    assert rejected(409, "BlobAlreadyExists", blob.upload_blob, DATA)["Code"] == "BlobAlreadyExists"
     assert content(blob) == b"0123456789"
 
 
@@ -108,7 +108,7 @@ def test_missing_blob(container):
         blob.download_blob, blob.get_blob_properties, blob.delete_blob, lambda: blob.set_blob_metadata({}), blob.set_http_headers,
         blob.create_snapshot, blob.acquire_lease, blob.get_block_list,
     ):
-        found = refused(404, "BlobNotFound", call)
+        found = rejected(404, "BlobNotFound", call)
         assert found.get("Message", "The specified blob does not exist.") == "The specified blob does not exist."
     with pytest.raises(ResourceNotFoundError):
         blob.get_blob_properties()
@@ -118,7 +118,7 @@ def test_delete(container, blob):
     blob.delete_blob()
     assert not blob.exists()
     assert list(container.list_blobs()) == []
-    refused(404, "BlobNotFound", blob.delete_blob)
+    rejected(404, "BlobNotFound", blob.delete_blob)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_delete(container, blob):
 def test_ranges(blob, offset, length, expected):
     """An end beyond the size is cut off."""
     seen = []
-    found = blob.download_blob(offset=offset, length=length, raw_response_hook=lambda answer: seen.append(answer.http_response))
+    found = blob.download_blob(offset=offset, length=length, raw_response_hook=lambda response: seen.append(response.http_response))
     assert found.readall() == expected
     assert seen[0].status_code == 206
     assert seen[0].headers["Content-Range"] == f"bytes {offset}-{offset + len(expected) - 1}/10"
@@ -136,18 +136,18 @@ def test_ranges(blob, offset, length, expected):
 
 
 def test_range_beyond_the_end(container, blob):
-    found = refused(416, "InvalidRange", blob.download_blob, offset=10, length=5)
+    found = rejected(416, "InvalidRange", blob.download_blob, offset=10, length=5)
     assert found["Message"] == "The range specified is invalid for the current size of the resource."
     empty = container.get_blob_client("empty")
     empty.upload_blob(b"")
     assert content(empty) == b""
-    refused(416, "InvalidRange", empty.download_blob, offset=1, length=5)
+    rejected(416, "InvalidRange", empty.download_blob, offset=1, length=5)
 
 
 def test_checksum_of_a_range(blob):
     """On demand, the MD5 of the range; the one of the blob has a header of its own."""
     seen = []
-    found = blob.download_blob(offset=2, length=3, validate_content=True, raw_response_hook=lambda answer: seen.append(answer.http_response.headers))
+    found = blob.download_blob(offset=2, length=3, validate_content=True, raw_response_hook=lambda response: seen.append(response.http_response.headers))
     assert found.readall() == b"234"
     assert base64.b64decode(seen[0]["Content-MD5"]) == hashlib.md5(b"234").digest()
     assert base64.b64decode(seen[0]["x-ms-blob-content-md5"]) == hashlib.md5(b"0123456789").digest()
@@ -171,7 +171,7 @@ def test_a_download_notices_that_the_blob_changed(container):
     chunks = blob.download_blob().chunks()
     next(chunks)
     blob.upload_blob(DATA[::-1], overwrite=True)
-    refused(412, "ConditionNotMet", lambda: list(chunks))
+    rejected(412, "ConditionNotMet", lambda: list(chunks))
 
 
 def test_properties(blob):
@@ -179,9 +179,9 @@ def test_properties(blob):
     settings = ContentSettings(content_type="text/html", content_encoding="gzip", content_language="de", content_disposition="inline",
                                cache_control="no-store", content_md5=md5(b"anything"))
     before = blob.get_blob_properties().etag
-    answer = blob.set_http_headers(settings)
+    response = blob.set_http_headers(settings)
     found = blob.get_blob_properties()
-    assert found.etag == answer["etag"] != before
+    assert found.etag == response["etag"] != before
     assert vars(found.content_settings) == vars(settings)
     assert found.metadata == {"color": "blue"}
     blob.set_http_headers(ContentSettings(content_language="en"))
@@ -192,25 +192,25 @@ def test_properties(blob):
 def test_metadata(blob):
     """Names keep their case."""
     before = blob.get_blob_properties().etag
-    answer = blob.set_blob_metadata({"First": "1", "second_Name": "two words"})
+    response = blob.set_blob_metadata({"First": "1", "second_Name": "two words"})
     found = blob.get_blob_properties()
-    assert found.etag == answer["etag"] != before
+    assert found.etag == response["etag"] != before
     assert found.metadata == {"First": "1", "second_Name": "two words"}
     assert blob.download_blob().properties.metadata == {"First": "1", "second_Name": "two words"}
     blob.set_blob_metadata()
     assert blob.get_blob_properties().metadata == {}
-    refused(400, "InvalidMetadata", blob.set_blob_metadata, {"a-b": "1"})
+    rejected(400, "InvalidMetadata", blob.set_blob_metadata, {"a-b": "1"})
 
 
 def test_wrong_md5(container):
     """An MD5 of the body that does not fit is an error, and nothing is written."""
     blob = container.get_blob_client("a")
     wrong = base64.b64encode(b"0" * 16).decode()
-    found = refused(400, "Md5Mismatch", blob.upload_blob, b"hello", headers={"Content-MD5": wrong})
+    found = rejected(400, "Md5Mismatch", blob.upload_blob, b"hello", headers={"Content-MD5": wrong})
     assert (found["UserSpecifiedMd5"], found["ServerCalculatedMd5"]) == (wrong, base64.b64encode(md5(b"hello")).decode())
-    refused(400, "InvalidMd5", blob.upload_blob, b"hello", headers={"Content-MD5": "AAAA"})
+    rejected(400, "InvalidMd5", blob.upload_blob, b"hello", headers={"Content-MD5": "AAAA"})
     assert not blob.exists()
-    refused(400, "Md5Mismatch", blob.stage_block, "AAAA", b"hello", headers={"Content-MD5": wrong})
+    rejected(400, "Md5Mismatch", blob.stage_block, "AAAA", b"hello", headers={"Content-MD5": wrong})
 
 
 def test_crc64(container):
@@ -219,7 +219,7 @@ def test_crc64(container):
     assert header_of(blob.upload_blob, "x-ms-content-crc64", b"Hello World") == "YeJLfssylmU="
     assert header_of(blob.stage_block, "x-ms-content-crc64", "AAAA", b"123456789") == "iJh5CoYUi64="
     blob.upload_blob(b"Hello World", overwrite=True, headers={"x-ms-content-crc64": "YeJLfssylmU="})
-    refused(400, "Crc64Mismatch", blob.upload_blob, b"Hello", overwrite=True, headers={"x-ms-content-crc64": "YeJLfssylmU="})
+    rejected(400, "Crc64Mismatch", blob.upload_blob, b"Hello", overwrite=True, headers={"x-ms-content-crc64": "YeJLfssylmU="})
 
 
 def block_id(number):
@@ -236,11 +236,11 @@ def test_blocks(container):
     assert [item.name for item in container.list_blobs(include=["uncommittedblobs"])] == ["a"]
     committed, uncommitted = blob.get_block_list("all")
     assert committed == [] and [(block.id, block.size) for block in uncommitted] == [(block_id(number), 2) for number in range(3)]
-    answer = blob.commit_block_list([BlobBlock(block_id(number)) for number in (2, 0, 2)], metadata={"m": "1"},
+    response = blob.commit_block_list([BlobBlock(block_id(number)) for number in (2, 0, 2)], metadata={"m": "1"},
                                     content_settings=ContentSettings(content_type="text/plain"))
     assert content(blob) == b"ccaacc"
     found = blob.get_blob_properties()
-    assert (found.etag, found.metadata, found.content_settings.content_type) == (answer["etag"], {"m": "1"}, "text/plain")
+    assert (found.etag, found.metadata, found.content_settings.content_type) == (response["etag"], {"m": "1"}, "text/plain")
     assert found.content_settings.content_md5 is None
     committed, uncommitted = blob.get_block_list("all")
     assert [block.id for block in committed] == [block_id(2), block_id(0), block_id(2)]
@@ -272,13 +272,13 @@ def test_blocks_of_both_kinds(container):
 
 def test_block_lists_that_are_invalid(container, blob):
     fresh = container.get_blob_client("fresh")
-    found = refused(400, "InvalidBlockList", fresh.commit_block_list, [BlobBlock(block_id(1))])
+    found = rejected(400, "InvalidBlockList", fresh.commit_block_list, [BlobBlock(block_id(1))])
     assert found["Message"] == "The specified block list is invalid."
     fresh.stage_block(block_id(1), b"x")
     with pytest.raises(HttpResponseError) as raised:
         commit(fresh, committed=[block_id(1)])
     assert raised.value.response.headers["x-ms-error-code"] == "InvalidBlockList"
-    refused(400, "InvalidBlobOrBlock", fresh.stage_block, "AAAA", b"of another length")
+    rejected(400, "InvalidBlobOrBlock", fresh.stage_block, "AAAA", b"of another length")
     assert blob.get_block_list("all") == ([], [])  # one upload has no blocks
 
 
@@ -316,7 +316,7 @@ def test_names(container, name):
 
 
 def test_name_that_is_too_long(container):
-    refused(400, "OutOfRangeInput", container.get_blob_client("x" * 1025).upload_blob, b"x")
+    rejected(400, "OutOfRangeInput", container.get_blob_client("x" * 1025).upload_blob, b"x")
 
 
 @pytest.mark.parametrize("version", ["2019-02-02", "2020-04-08", "2021-12-02", "2025-05-05"])

@@ -6,7 +6,7 @@ import pytest
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, BlobLeaseClient
 
-from conftest import FOREIGN_ETAG, content, outcome, refused, source
+from conftest import FOREIGN_ETAG, content, outcome, rejected, source
 
 WRITES = {
     "upload": lambda blob, **condition: blob.upload_blob(b"new", overwrite=True, **condition),
@@ -62,7 +62,7 @@ def test_conditions_that_fail_stop_every_write(target, name):
     before = target.get_blob_properties()
     code, subject = ("TargetConditionNotMet", "target condition") if name == "copy" else ("ConditionNotMet", "condition")
     for condition in conditions(target)[1]:
-        found = refused(412, code, WRITES[name], target, **condition)
+        found = rejected(412, code, WRITES[name], target, **condition)
         assert found["Message"] == f"The {subject} specified using HTTP conditional header(s) is not met."
     assert (target.get_blob_properties().etag, content(target)) == (before.etag, b"0123456789")
 
@@ -106,8 +106,8 @@ def test_conditions_on_a_missing_blob(container):
     early = container.get_container_properties().last_modified - timedelta(days=1)
     present = {"match_condition": MatchConditions.IfPresent}
     missing = container.get_blob_client("missing")
-    refused(412, "ConditionNotMet", missing.upload_blob, b"x", overwrite=True, **present)
-    refused(404, "BlobNotFound", missing.download_blob, **present)
+    rejected(412, "ConditionNotMet", missing.upload_blob, b"x", overwrite=True, **present)
+    rejected(404, "BlobNotFound", missing.download_blob, **present)
     for number, condition in enumerate((
         {"etag": FOREIGN_ETAG, "match_condition": MatchConditions.IfModified}, {"match_condition": MatchConditions.IfMissing},
         {"if_unmodified_since": early}, {"if_modified_since": early},
@@ -118,7 +118,7 @@ def test_conditions_on_a_missing_blob(container):
 @pytest.mark.parametrize("name", ["upload", "commit", "copy"])
 def test_if_missing_on_a_blob_that_exists(target, name):
     """Create-if-absent gets 409, which clients look for."""
-    refused(409, "BlobAlreadyExists", WRITES[name], target, match_condition=MatchConditions.IfMissing)
+    rejected(409, "BlobAlreadyExists", WRITES[name], target, match_condition=MatchConditions.IfMissing)
 
 
 def test_lost_update(container):
@@ -126,7 +126,7 @@ def test_lost_update(container):
     blob = container.get_blob_client("shared")
     first = blob.upload_blob(b"first")["etag"]
     container.get_blob_client("shared").upload_blob(b"third party", overwrite=True)
-    refused(412, "ConditionNotMet", blob.upload_blob, b"second", overwrite=True, etag=first, match_condition=MatchConditions.IfNotModified)
+    rejected(412, "ConditionNotMet", blob.upload_blob, b"second", overwrite=True, etag=first, match_condition=MatchConditions.IfNotModified)
     again = blob.get_blob_properties().etag
     assert blob.upload_blob(b"second", overwrite=True, etag=again, match_condition=MatchConditions.IfNotModified)["etag"] != again
     assert content(blob) == b"second"

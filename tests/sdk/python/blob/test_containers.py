@@ -7,7 +7,7 @@ import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient, ContainerProperties, generate_blob_sas
 
-from conftest import ACCOUNT, BLOB_ENDPOINT, CONNECTION_STRING, CREDENTIAL, KEY, OPTIONS, content, host_style, random_name, refused, soon
+from conftest import ACCOUNT, BLOB_ENDPOINT, CONNECTION_STRING, CREDENTIAL, KEY, OPTIONS, content, host_style, random_name, rejected, soon
 
 
 def listed(containers):
@@ -32,7 +32,7 @@ def test_create(service, names):
 def test_create_twice(service, container):
     with pytest.raises(ResourceExistsError):
         service.create_container(container.container_name)
-    found = refused(409, "ContainerAlreadyExists", container.create_container)
+    found = rejected(409, "ContainerAlreadyExists", container.create_container)
     assert found["Message"] == "The specified container already exists."
 
 
@@ -51,7 +51,7 @@ def test_delete(service, names):
         lambda: container.set_container_access_policy({}), container.list_blobs, container.acquire_lease, blob.download_blob,
         blob.get_blob_properties, blob.delete_blob, lambda: blob.upload_blob(b"x"), lambda: blob.stage_block("AAAA", b"x"),
     ):
-        found = refused(404, "ContainerNotFound", call)
+        found = rejected(404, "ContainerNotFound", call)
         assert found.get("Message", "The specified container does not exist.") == "The specified container does not exist."
     container.create_container()
     assert list(container.list_blobs()) == []
@@ -88,14 +88,14 @@ def test_list_in_pages(service, names):
 def test_metadata(container):
     """BL-01, BL-03: each set replaces the one before, and changes the ETag."""
     before = container.get_container_properties().etag
-    answer = container.set_container_metadata({"first": "1", "Second": "two words"})
-    assert answer["etag"] not in (None, before)
+    response = container.set_container_metadata({"first": "1", "Second": "two words"})
+    assert response["etag"] not in (None, before)
     assert container.get_container_properties().metadata == {"first": "1", "Second": "two words"}
     container.set_container_metadata({"third": "3"})
     assert container.get_container_properties().metadata == {"third": "3"}
     container.set_container_metadata()
     assert container.get_container_properties().metadata == {}
-    refused(400, "InvalidMetadata", container.set_container_metadata, {"a-b": "1"})
+    rejected(400, "InvalidMetadata", container.set_container_metadata, {"a-b": "1"})
 
 
 def test_conditions_of_containers(container):
@@ -112,7 +112,7 @@ def test_conditions_of_containers(container):
         lambda: container.delete_container(if_modified_since=late),
         lambda: container.delete_container(if_unmodified_since=early),
     ):
-        refused(412, "ConditionNotMet", call)
+        rejected(412, "ConditionNotMet", call)
     assert container.get_container_properties().metadata == {"a": "1"}
     container.delete_container(if_unmodified_since=late)
     assert not container.exists()
@@ -157,9 +157,9 @@ def test_clients_from_everything(container, blob):
 def test_api_version_and_request_id_are_echoed(container):
     for version in ("2019-02-02", "2020-10-02", "2025-05-05"):
         client = ContainerClient(BLOB_ENDPOINT, container.container_name, credential=CREDENTIAL, api_version=version, **OPTIONS)
-        answers = []
-        client.get_container_properties(raw_response_hook=answers.append, client_request_id="my-own-id")
-        headers = answers[0].http_response.headers
+        responses = []
+        client.get_container_properties(raw_response_hook=responses.append, client_request_id="my-own-id")
+        headers = responses[0].http_response.headers
         assert (headers["x-ms-version"], headers["x-ms-client-request-id"]) == (version, "my-own-id")
 
 
@@ -175,7 +175,7 @@ def test_host_style(service, names):
 
 @pytest.mark.parametrize("name", ["ab", "a" * 64, "Upper", "a--b", "-ab", "ab-", "a_b"])
 def test_invalid_names(service, name):
-    found = refused(400, "InvalidResourceName" if 3 <= len(name) <= 63 else "OutOfRangeInput", service.create_container, name)
+    found = rejected(400, "InvalidResourceName" if 3 <= len(name) <= 63 else "OutOfRangeInput", service.create_container, name)
     assert found["Message"] in (
         "The specifed resource name contains invalid characters.",  # the live service spells it this way
         "The specified resource name length is not within the permissible limits.",
@@ -202,4 +202,4 @@ def test_root_container(service):
 
 def test_wrong_key(container):
     other = ContainerClient(BLOB_ENDPOINT, container.container_name, credential=CREDENTIAL | {"account_key": "AAAA" + KEY[4:]}, **OPTIONS)
-    refused(403, "AuthenticationFailed", other.list_blobs)
+    rejected(403, "AuthenticationFailed", other.list_blobs)

@@ -4,7 +4,7 @@ import pytest
 from azure.core import MatchConditions
 from azure.storage.blob import BlobBlock, ContentSettings
 
-from conftest import FOREIGN_ETAG, content, outcome, refused, source
+from conftest import FOREIGN_ETAG, content, outcome, rejected, source
 
 SETTINGS = ContentSettings(content_type="text/html", content_language="de", cache_control="no-store")
 
@@ -26,12 +26,12 @@ def target(container):
 
 def test_copy_within_the_account(original, target):
     """Content, properties, metadata and blocks; the key of the account is enough."""
-    answer = target.start_copy_from_url(original.url)
-    assert answer["copy_status"] == "success" and answer["copy_id"] and answer["etag"]
+    response = target.start_copy_from_url(original.url)
+    assert response["copy_status"] == "success" and response["copy_id"] and response["etag"]
     found = target.get_blob_properties()
     assert content(target) == b"0123456789"
     assert (found.content_settings.content_type, found.content_settings.content_language, found.metadata) == ("text/html", "de", {"Color": "blue"})
-    assert (found.copy.id, found.copy.status, found.copy.source, found.copy.progress) == (answer["copy_id"], "success", original.url, "10/10")
+    assert (found.copy.id, found.copy.status, found.copy.source, found.copy.progress) == (response["copy_id"], "success", original.url, "10/10")
     assert found.copy.completion_time
     assert [block.id for block in target.get_block_list("committed")[0]] == ["AAAA", "AAAB"]
 
@@ -64,13 +64,13 @@ def test_later_writes_forget_the_copy(original, target):
 
 def test_synchronous_copy(original, target):
     """It needs a source that can be read without the account's key."""
-    answer = target.start_copy_from_url(source(original), requires_sync=True)
-    assert answer["copy_status"] == "success"
+    response = target.start_copy_from_url(source(original), requires_sync=True)
+    assert response["copy_status"] == "success"
     assert (content(target), target.get_blob_properties().metadata) == (b"0123456789", {"Color": "blue"})
 
 
 def test_synchronous_copy_of_what_is_private(original, target):
-    refused(401, "CannotVerifyCopySource", target.start_copy_from_url, original.url, requires_sync=True)
+    rejected(401, "CannotVerifyCopySource", target.start_copy_from_url, original.url, requires_sync=True)
 
 
 def test_source_that_is_missing(container, target):
@@ -100,19 +100,19 @@ def test_conditions_on_the_source(original, target):
 
 def test_abort(original, target):
     """What has ended cannot be aborted. BL-06: no condition, no ETag."""
-    answer = target.start_copy_from_url(original.url)
-    found = refused(409, "NoPendingCopyOperation", target.abort_copy, answer["copy_id"])
+    response = target.start_copy_from_url(original.url)
+    found = rejected(409, "NoPendingCopyOperation", target.abort_copy, response["copy_id"])
     assert found["Message"] == "There is currently no pending copy operation."
 
 
 def test_put_blob_from_url(original, target):
     """One request, block blobs only; properties are copied unless told otherwise."""
-    answer = target.upload_blob_from_url(source(original))
-    assert answer["etag"] == target.get_blob_properties().etag
+    response = target.upload_blob_from_url(source(original))
+    assert response["etag"] == target.get_blob_properties().etag
     assert content(target) == b"0123456789"
     assert target.get_blob_properties().content_settings.content_type == "text/html"
     assert target.get_blob_properties().copy.id is None
-    refused(409, "BlobAlreadyExists", target.upload_blob_from_url, source(original))
+    rejected(409, "BlobAlreadyExists", target.upload_blob_from_url, source(original))
     target.upload_blob_from_url(source(original), overwrite=True, include_source_blob_properties=False,
                                 content_settings=ContentSettings(content_type="text/plain"), metadata={"a": "b"})
     found = target.get_blob_properties()

@@ -3,7 +3,7 @@
 import pytest
 from azure.storage.blob import ImmutabilityPolicy, RehydratePriority, RetentionPolicy, StandardBlobTier
 
-from conftest import content, eventually, outcome, random_name, refused, soon
+from conftest import content, eventually, outcome, random_name, rejected, soon
 
 TAGS = {"project": "lapis", "stage 1": "a b"}
 
@@ -28,7 +28,7 @@ def test_tags_at_upload_and_in_listings(container):
 def test_condition_on_tags(blob):
     blob.set_blob_tags(TAGS)
     blob.set_blob_metadata({"a": "b"}, if_tags_match_condition="\"project\"='lapis'")
-    refused(412, "ConditionNotMet", blob.set_blob_metadata, {"a": "c"}, if_tags_match_condition="\"project\"='ruby'")
+    rejected(412, "ConditionNotMet", blob.set_blob_metadata, {"a": "c"}, if_tags_match_condition="\"project\"='ruby'")
 
 
 def test_find_by_tags(service, container):
@@ -57,7 +57,7 @@ def test_tiers(blob):
 
 def test_archive(blob):
     blob.set_standard_blob_tier(StandardBlobTier.ARCHIVE)
-    assert refused(409, "BlobArchived", blob.download_blob)["Message"] == "This operation is not permitted on an archived blob."
+    assert rejected(409, "BlobArchived", blob.download_blob)["Message"] == "This operation is not permitted on an archived blob."
     blob.set_standard_blob_tier(StandardBlobTier.HOT, rehydrate_priority=RehydratePriority.high)
     found = blob.get_blob_properties()
     assert (found.blob_tier, found.archive_status) in (("Archive", "rehydrate-pending-to-hot"), ("Hot", None))
@@ -66,7 +66,7 @@ def test_archive(blob):
 def test_tiers_in_a_batch(container):
     for name in "ab":
         container.upload_blob(name, b"x")
-    assert [answer.status_code for answer in container.set_standard_blob_tier_blobs("Cool", "a", "b")] == [200, 200]
+    assert [response.status_code for response in container.set_standard_blob_tier_blobs("Cool", "a", "b")] == [200, 200]
     assert [item.blob_tier for item in container.list_blobs()] == ["Cool", "Cool"]
 
 

@@ -5,7 +5,7 @@ import uuid
 import pytest
 from azure.storage.blob import BlobBlock, BlobLeaseClient
 
-from conftest import content, eventually, outcome, refused, source
+from conftest import content, eventually, outcome, rejected, source
 
 OTHER = str(uuid.uuid4())
 
@@ -50,14 +50,14 @@ def test_infinite_lease_and_proposed_id(thing):
 @pytest.mark.parametrize("seconds", [0, 14, 61, -2])
 def test_duration_out_of_range(thing, seconds):
     """LS-01"""
-    assert refused(400, "InvalidHeaderValue", thing.acquire_lease, seconds)["HeaderName"] == "x-ms-lease-duration"
+    assert rejected(400, "InvalidHeaderValue", thing.acquire_lease, seconds)["HeaderName"] == "x-ms-lease-duration"
 
 
 def test_acquire_what_is_leased(thing):
     """LS-02: 409 for everybody but the holder, who may acquire again, with another duration."""
     lease = thing.acquire_lease(15)
     for options in ({}, {"lease_id": OTHER}):
-        found = refused(409, "LeaseAlreadyPresent", thing.acquire_lease, 15, **options)
+        found = rejected(409, "LeaseAlreadyPresent", thing.acquire_lease, 15, **options)
         assert found["Message"] == "There is already a lease present."
     assert thing.acquire_lease(-1, lease_id=lease.id).id == lease.id
     assert state(thing) == ("locked", "leased", "infinite")
@@ -115,7 +115,7 @@ def test_a_lease_ends_by_itself(container, blob):
     eventually(lambda: state(written) == ("unlocked", "expired", None))
     for client in (blob, container, renewed):
         assert state(client) == ("unlocked", "expired", None)
-    refused(412, "LeaseLost", blob.upload_blob, b"late", overwrite=True, lease=leases[0])
+    rejected(412, "LeaseLost", blob.upload_blob, b"late", overwrite=True, lease=leases[0])
     assert content(blob) == b"0123456789"
     leases[2].renew()
     assert state(renewed) == ("locked", "leased", "fixed")
@@ -156,7 +156,7 @@ def test_writing_needs_the_lease(target, name):
     wrong = BlobLeaseClient(target, OTHER)
     assert outcome(WRITES[name], target, lease=wrong) == (412, "LeaseNotPresentWithBlobOperation")
     lease = target.acquire_lease(-1)
-    found = refused(412, "LeaseIdMissing", WRITES[name], target)
+    found = rejected(412, "LeaseIdMissing", WRITES[name], target)
     assert found["Message"] == "There is currently a lease on the blob and no lease ID was specified in the request."
     assert outcome(WRITES[name], target, lease=wrong) == (412, "LeaseIdMismatchWithBlobOperation")
     WRITES[name](target, lease=lease)
@@ -197,8 +197,8 @@ def test_broken_lease_frees_the_writer(target):
 def test_leased_container(container, blob):
     """LS-10: only deleting it needs the id. An id that is sent with another operation must be right."""
     lease, wrong = container.acquire_lease(-1), BlobLeaseClient(container, OTHER)
-    refused(412, "LeaseIdMissing", container.delete_container)
-    refused(412, "LeaseIdMismatchWithContainerOperation", container.delete_container, lease=wrong)
+    rejected(412, "LeaseIdMissing", container.delete_container)
+    rejected(412, "LeaseIdMismatchWithContainerOperation", container.delete_container, lease=wrong)
     others = [
         lambda **options: container.get_container_properties(**options), lambda **options: container.set_container_metadata({"a": "b"}, **options),
         lambda **options: container.get_container_access_policy(**options), lambda **options: container.set_container_access_policy({}, **options),
@@ -206,14 +206,14 @@ def test_leased_container(container, blob):
     for call in others:
         call()
         call(lease=lease)
-        refused(412, "LeaseIdMismatchWithContainerOperation", call, lease=wrong)
+        rejected(412, "LeaseIdMismatchWithContainerOperation", call, lease=wrong)
     assert [item.name for item in container.list_blobs()] == ["blob"]
     blob.upload_blob(b"free", overwrite=True)
     container.delete_container(lease=lease)
 
 
 def test_id_without_a_lease_on_the_container(container):
-    refused(412, "LeaseNotPresentWithContainerOperation", container.delete_container, lease=BlobLeaseClient(container, OTHER))
+    rejected(412, "LeaseNotPresentWithContainerOperation", container.delete_container, lease=BlobLeaseClient(container, OTHER))
 
 
 def test_blob_lease_does_not_keep_the_container(container, blob):
@@ -232,7 +232,7 @@ def test_terraform_state_lock(container, blob):
     """A lock as Terraform's backend takes it: infinite lease, lock information in metadata, force-unlock by breaking."""
     lease = blob.acquire_lease(-1, lease_id=OTHER)
     blob.set_blob_metadata({"terraformlockid": "eyJJRCI6ICIxIn0="}, lease=lease)
-    assert "There is currently a lease on the blob and no lease ID was specified in the request" in refused(
+    assert "There is currently a lease on the blob and no lease ID was specified in the request" in rejected(
         412, "LeaseIdMissing", blob.upload_blob, b"{}", overwrite=True)["Message"]
     blob.upload_blob(b"{}", overwrite=True, lease=lease, metadata={"terraformlockid": "eyJJRCI6ICIxIn0="})
     assert blob.get_blob_properties().metadata == {"terraformlockid": "eyJJRCI6ICIxIn0="}

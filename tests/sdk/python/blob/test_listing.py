@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from azure.storage.blob import BlobPrefix, BlobProperties, ContentSettings
 
-from conftest import BLOB_ENDPOINT, refused
+from conftest import BLOB_ENDPOINT, rejected
 
 TREE = ["a", "a/1", "a/2", "a/b/3", "a/b/c/4", "ab", "b/1", "b/2", "c", "é/1", "Z"]
 # In the order of bytes: upper case first, what is beyond ASCII last.
@@ -46,9 +46,9 @@ def test_hierarchy(tree):
 
 def test_blobs_and_prefixes_are_interleaved(tree):
     """In the document they stand in the order of names."""
-    answers = []
-    next(tree.walk_blobs(raw_response_hook=answers.append).by_page())
-    root = ElementTree.fromstring(answers[0].http_response.body())
+    responses = []
+    next(tree.walk_blobs(raw_response_hook=responses.append).by_page())
+    root = ElementTree.fromstring(responses[0].http_response.body())
     assert [entry.findtext("Name") for entry in root.find("Blobs")] == ["Z", "a", "a/", "ab", "b/", "c", "é/"]
     assert [entry.tag for entry in root.find("Blobs")] == ["Blob", "Blob", "BlobPrefix", "Blob", "BlobPrefix", "Blob", "BlobPrefix"]
 
@@ -75,7 +75,7 @@ def test_pages(tree, size):
 
 def test_page_size_out_of_range(tree):
     for size in (0, -1):
-        refused(400, "OutOfRangeQueryParameterValue", tree.list_blobs, results_per_page=size)
+        rejected(400, "OutOfRangeQueryParameterValue", tree.list_blobs, results_per_page=size)
     assert len(list(tree.list_blobs(results_per_page=10_000))) == len(TREE)
 
 
@@ -108,7 +108,7 @@ def test_snapshots(container):
 
 
 def test_snapshots_do_not_go_with_a_delimiter(container):
-    refused(400, "InvalidQueryParameterValue", container.walk_blobs, include=["snapshots"])
+    rejected(400, "InvalidQueryParameterValue", container.walk_blobs, include=["snapshots"])
 
 
 def test_uncommitted(container):
@@ -131,8 +131,8 @@ def test_copies(container):
 
 def test_start_from(tree):
     """An inclusive lower bound, which object_store's clients send."""
-    answers = []
-    next(tree.list_blobs(params={"startFrom": "a/2"}, raw_response_hook=answers.append).by_page())
+    responses = []
+    next(tree.list_blobs(params={"startFrom": "a/2"}, raw_response_hook=responses.append).by_page())
     found = list(tree.list_blobs(params={"startFrom": "a/2"}))
     assert names(found) == ORDER[ORDER.index("a/2"):]
     assert names(tree.list_blobs(name_starts_with="a/", params={"startFrom": "a/b"})) == ["a/b/3", "a/b/c/4"]
@@ -153,9 +153,9 @@ def test_names_that_xml_cannot_carry(container):
 
 def test_service_endpoint(tree):
     """The address of the account and the name of the container are part of the document."""
-    answers = []
-    next(tree.list_blobs(raw_response_hook=answers.append).by_page())
-    text = answers[0].http_response.body().decode("utf-8-sig")
+    responses = []
+    next(tree.list_blobs(raw_response_hook=responses.append).by_page())
+    text = responses[0].http_response.body().decode("utf-8-sig")
     assert f'ServiceEndpoint="{BLOB_ENDPOINT}/" ContainerName="{tree.container_name}"' in text
     assert "<NextMarker" in text
 

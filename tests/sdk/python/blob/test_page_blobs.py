@@ -3,7 +3,7 @@
 import pytest
 from azure.storage.blob import BlobType, PremiumPageBlobTier, SequenceNumberAction
 
-from conftest import content, refused, source
+from conftest import content, rejected, source
 
 PAGE = 512
 
@@ -42,7 +42,7 @@ def test_difference_to_a_snapshot(disk):
 
 
 def test_alignment(disk):
-    refused(416, "InvalidPageRange", disk.upload_page, b"a" * PAGE, offset=8 * PAGE, length=PAGE)
+    rejected(416, "InvalidPageRange", disk.upload_page, b"a" * PAGE, offset=8 * PAGE, length=PAGE)
     with pytest.raises(ValueError):
         disk.upload_page(b"a" * 10, offset=0, length=10)
 
@@ -63,7 +63,7 @@ def test_sequence_numbers(disk):
         assert disk.get_blob_properties().page_blob_sequence_number == expected
     disk.upload_page(b"a" * PAGE, offset=0, length=PAGE, if_sequence_number_eq=10)
     for condition in ({"if_sequence_number_lte": 9}, {"if_sequence_number_lt": 10}, {"if_sequence_number_eq": 9}):
-        refused(412, "SequenceNumberConditionNotMet", disk.upload_page, b"b" * PAGE, offset=0, length=PAGE, **condition)
+        rejected(412, "SequenceNumberConditionNotMet", disk.upload_page, b"b" * PAGE, offset=0, length=PAGE, **condition)
 
 
 def test_pages_from_url(container, disk):
@@ -74,8 +74,8 @@ def test_pages_from_url(container, disk):
 
 
 def test_wrong_kinds(disk, blob):
-    refused(409, "InvalidBlobType", blob.upload_page, b"a" * PAGE, offset=0, length=PAGE)
-    refused(409, "InvalidBlobType", disk.append_block, b"x")
+    rejected(409, "InvalidBlobType", blob.upload_page, b"a" * PAGE, offset=0, length=PAGE)
+    rejected(409, "InvalidBlobType", disk.append_block, b"x")
 
 
 @pytest.mark.part2

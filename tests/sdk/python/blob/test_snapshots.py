@@ -2,26 +2,26 @@
 
 import pytest
 
-from conftest import content, refused
+from conftest import content, rejected
 
 
 def test_a_snapshot_keeps_content_properties_and_metadata(container, blob):
     before = blob.get_blob_properties()
-    answer = blob.create_snapshot()
-    assert answer["etag"] == before.etag and answer["snapshot"].endswith("Z")
+    response = blob.create_snapshot()
+    assert response["etag"] == before.etag and response["snapshot"].endswith("Z")
     blob.upload_blob(b"changed", overwrite=True, metadata={"new": "1"})
-    snapshot = container.get_blob_client("blob", snapshot=answer["snapshot"])
+    snapshot = container.get_blob_client("blob", snapshot=response["snapshot"])
     assert content(snapshot) == b"0123456789"
     found = snapshot.get_blob_properties()
-    assert (found.metadata, found.snapshot, found.size) == ({"color": "blue"}, answer["snapshot"], 10)
+    assert (found.metadata, found.snapshot, found.size) == ({"color": "blue"}, response["snapshot"], 10)
     assert content(snapshot, offset=2, length=3) == b"234"
     assert content(blob) == b"changed"
     assert snapshot.exists()
 
 
 def test_a_snapshot_may_have_metadata_of_its_own(container, blob):
-    answer = blob.create_snapshot(metadata={"mine": "1"})
-    assert container.get_blob_client("blob", snapshot=answer["snapshot"]).get_blob_properties().metadata == {"mine": "1"}
+    response = blob.create_snapshot(metadata={"mine": "1"})
+    assert container.get_blob_client("blob", snapshot=response["snapshot"]).get_blob_properties().metadata == {"mine": "1"}
     assert blob.get_blob_properties().metadata == {"color": "blue"}
 
 
@@ -32,7 +32,7 @@ def test_snapshots_have_distinct_times(blob):
 
 def test_delete_with_snapshots(container, blob):
     first, second = (blob.create_snapshot()["snapshot"] for _ in range(2))
-    found = refused(409, "SnapshotsPresent", blob.delete_blob)
+    found = rejected(409, "SnapshotsPresent", blob.delete_blob)
     assert found["Message"] == "This operation is not permitted because the blob has snapshots."
     container.get_blob_client("blob", snapshot=first).delete_blob()
     assert [item.snapshot for item in container.list_blobs(include=["snapshots"])] == [second, None]

@@ -26,7 +26,7 @@ CONNECTION_STRING = (
 )
 OPTIONS = {"retry_total": 0}
 # A message that was hidden for a second is back long before this.
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 resolve_localhost_names()
 pytest_collection_modifyitems = drop_groups
 
@@ -46,7 +46,7 @@ def error_elements(error):
     return elements | {"Message": lines[0]}
 
 
-def refused(status, code, call, *arguments, **options):
+def rejected(status, code, call, *arguments, **options):
     """Runs a call that the service must reject with this status and code; returns the elements of the error."""
     with pytest.raises(HttpResponseError) as raised:
         result = call(*arguments, **options)
@@ -62,7 +62,7 @@ def refused(status, code, call, *arguments, **options):
 
 def eventually(condition):
     """Asks until the result is true, and returns it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)

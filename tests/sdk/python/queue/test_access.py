@@ -17,7 +17,7 @@ from azure.storage.queue import (
     generate_queue_sas,
 )
 
-from conftest import ACCOUNT, KEY, OPTIONS, QUEUE_ENDPOINT, random_name, refused, texts
+from conftest import ACCOUNT, KEY, OPTIONS, QUEUE_ENDPOINT, random_name, rejected, texts
 
 
 def soon(hours=1):
@@ -70,7 +70,7 @@ def test_access_policy(queue):
 @pytest.mark.acl
 def test_at_most_five_policies(queue):
     queue.set_queue_access_policy({f"p{number}": AccessPolicy(permission="r") for number in range(5)})
-    refused(400, "InvalidXmlDocument", queue.set_queue_access_policy, {f"p{number}": AccessPolicy(permission="r") for number in range(6)})
+    rejected(400, "InvalidXmlDocument", queue.set_queue_access_policy, {f"p{number}": AccessPolicy(permission="r") for number in range(6)})
     assert len(queue.get_queue_access_policy()) == 5
 
 
@@ -104,24 +104,24 @@ def test_each_permission_of_a_queue_sas(queue, name):
 def test_queue_sas_for_another_queue(service, queue, names):
     other = service.create_queue(names())
     token = generate_queue_sas(ACCOUNT, other.queue_name, KEY, permission="raup", expiry=soon())
-    refused(403, "AuthenticationFailed", QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=token, **OPTIONS).peek_messages)
+    rejected(403, "AuthenticationFailed", QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=token, **OPTIONS).peek_messages)
 
 
 @pytest.mark.sas
 def test_times_of_a_queue_sas(queue):
     queue.send_message("x")
     assert texts(holder(queue, "r", start=soon(-1)).peek_messages()) == ["x"]
-    refused(403, "AuthenticationFailed", holder(queue, "r", expiry=soon(-1)).peek_messages)
-    refused(403, "AuthenticationFailed", holder(queue, "r", start=soon(1), expiry=soon(2)).peek_messages)
+    rejected(403, "AuthenticationFailed", holder(queue, "r", expiry=soon(-1)).peek_messages)
+    rejected(403, "AuthenticationFailed", holder(queue, "r", start=soon(1), expiry=soon(2)).peek_messages)
 
 
 @pytest.mark.sas
 def test_protocol_and_address_of_a_queue_sas(queue):
     assert holder(queue, "r", protocol="https,http").peek_messages() == []
     assert holder(queue, "r", ip="127.0.0.0-127.0.0.255").peek_messages() == []
-    refused(403, "AuthorizationSourceIPMismatch", holder(queue, "r", ip="192.0.2.1").peek_messages)
+    rejected(403, "AuthorizationSourceIPMismatch", holder(queue, "r", ip="192.0.2.1").peek_messages)
     if QUEUE_ENDPOINT.startswith("http:"):
-        refused(403, "AuthorizationProtocolMismatch", holder(queue, "r", protocol="https").peek_messages)
+        rejected(403, "AuthorizationProtocolMismatch", holder(queue, "r", protocol="https").peek_messages)
 
 
 @pytest.mark.sas
@@ -132,10 +132,10 @@ def test_stored_policy(queue):
     reader = holder(queue, policy_id="reader")
     assert reader.peek_messages() == []
     assert not allowed(lambda: reader.send_message("x"))
-    refused(403, "AuthenticationFailed", holder(queue, policy_id="late").peek_messages)
-    refused(403, "AuthenticationFailed", holder(queue, policy_id="unknown").peek_messages)
+    rejected(403, "AuthenticationFailed", holder(queue, policy_id="late").peek_messages)
+    rejected(403, "AuthenticationFailed", holder(queue, policy_id="unknown").peek_messages)
     queue.set_queue_access_policy({})
-    refused(403, "AuthenticationFailed", reader.peek_messages)
+    rejected(403, "AuthenticationFailed", reader.peek_messages)
 
 
 @pytest.mark.sas
@@ -207,7 +207,7 @@ def test_each_permission_of_an_account_sas(queue, call, resource, permissions):
 
 @pytest.mark.sas
 def test_account_sas_for_another_service(queue):
-    refused(403, "AuthorizationServiceMismatch", account("sco", "rwdlacup", services="bt").get_queue_client(queue.queue_name).peek_messages)
+    rejected(403, "AuthorizationServiceMismatch", account("sco", "rwdlacup", services="bt").get_queue_client(queue.queue_name).peek_messages)
 
 
 @pytest.mark.sas
@@ -222,10 +222,10 @@ def test_sas_credential_object_and_url(queue):
 def test_signature_that_was_changed(queue):
     token = generate_queue_sas(ACCOUNT, queue.queue_name, KEY, permission="r", expiry=soon())
     changed = token.replace("sp=r", "sp=raup")
-    refused(403, "AuthenticationFailed", QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=changed, **OPTIONS).peek_messages)
+    rejected(403, "AuthenticationFailed", QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=changed, **OPTIONS).peek_messages)
 
 
 @pytest.mark.sas
 def test_missing_queue_under_a_sas(service):
     queue = service.get_queue_client(random_name())
-    refused(404, "QueueNotFound", holder(queue, "r").peek_messages)
+    rejected(404, "QueueNotFound", holder(queue, "r").peek_messages)

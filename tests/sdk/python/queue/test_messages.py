@@ -12,7 +12,7 @@ from azure.storage.queue import (
     TextBase64EncodePolicy,
 )
 
-from conftest import CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, eventually, refused, texts
+from conftest import CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, eventually, rejected, texts
 
 WEEK = timedelta(days=7)
 FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
@@ -97,10 +97,10 @@ def test_delete_needs_the_last_receipt(queue):
     first = queue.receive_message(visibility_timeout=1)
     second = eventually(lambda: queue.receive_message(visibility_timeout=60))
     for receipt in (first.pop_receipt, FOREIGN_RECEIPT):
-        found = refused(404, "MessageNotFound", queue.delete_message, second.id, receipt)
+        found = rejected(404, "MessageNotFound", queue.delete_message, second.id, receipt)
         assert found["Message"] == "The specified message does not exist."
     queue.delete_message(second)
-    refused(404, "MessageNotFound", queue.delete_message, second)
+    rejected(404, "MessageNotFound", queue.delete_message, second)
     assert queue.get_queue_properties().approximate_message_count == 0
 
 
@@ -119,12 +119,12 @@ def test_delete_with_the_receipt_of_sending(queue):
 
 
 def test_delete_of_an_unknown_message(queue):
-    refused(404, "MessageNotFound", queue.delete_message, FOREIGN_ID, FOREIGN_RECEIPT)
+    rejected(404, "MessageNotFound", queue.delete_message, FOREIGN_ID, FOREIGN_RECEIPT)
 
 
 def test_malformed_receipt(queue):
     sent = queue.send_message("x")
-    found = refused(400, "InvalidQueryParameterValue", queue.delete_message, sent.id, "nonsense")
+    found = rejected(400, "InvalidQueryParameterValue", queue.delete_message, sent.id, "nonsense")
     assert found["QueryParameterName"] == "popreceipt"
     assert (found["QueryParameterValue"], found["Reason"]) == ("nonsense", "Invalid pop receipt format")
 
@@ -138,7 +138,7 @@ def test_update_text_and_visibility(queue):
     assert (updated.inserted_on, updated.expires_on, updated.dequeue_count) == (found.inserted_on, found.expires_on, 1)
     (peeked,) = queue.peek_messages()
     assert (peeked.id, peeked.content, peeked.dequeue_count) == (found.id, "new", 1)
-    refused(404, "MessageNotFound", queue.delete_message, found)
+    rejected(404, "MessageNotFound", queue.delete_message, found)
     queue.delete_message(found.id, updated.pop_receipt)
 
 
@@ -154,8 +154,8 @@ def test_update_without_text_keeps_it(queue):
 def test_update_with_an_old_receipt(queue):
     sent = queue.send_message("x")
     queue.update_message(sent.id, sent.pop_receipt, content="y", visibility_timeout=0)
-    refused(404, "MessageNotFound", queue.update_message, sent.id, sent.pop_receipt, content="z")
-    refused(404, "MessageNotFound", queue.update_message, FOREIGN_ID, FOREIGN_RECEIPT, content="z")
+    rejected(404, "MessageNotFound", queue.update_message, sent.id, sent.pop_receipt, content="z")
+    rejected(404, "MessageNotFound", queue.update_message, FOREIGN_ID, FOREIGN_RECEIPT, content="z")
     assert texts(queue.peek_messages()) == ["y"]
 
 
@@ -166,7 +166,7 @@ def test_clear(queue):
     queue.clear_messages()
     assert queue.get_queue_properties().approximate_message_count == 0
     assert queue.peek_messages() == []
-    refused(404, "MessageNotFound", queue.delete_message, held)
+    rejected(404, "MessageNotFound", queue.delete_message, held)
 
 
 def test_delayed_message(queue):
@@ -201,18 +201,18 @@ def test_a_held_message_that_expires_cannot_be_deleted(queue):
     held = queue.receive_message(visibility_timeout=600)
     if held is not None:
         eventually(lambda: datetime.now(timezone.utc) > held.expires_on + timedelta(seconds=1))
-        refused(404, "MessageNotFound", queue.delete_message, held)
+        rejected(404, "MessageNotFound", queue.delete_message, held)
 
 
 @pytest.mark.parametrize("seconds", [0, -2])
 def test_time_to_live_out_of_range(queue, seconds):
-    found = refused(400, "InvalidQueryParameterValue", queue.send_message, "x", time_to_live=seconds)
+    found = rejected(400, "InvalidQueryParameterValue", queue.send_message, "x", time_to_live=seconds)
     assert (found["QueryParameterName"], found["QueryParameterValue"]) == ("messagettl", str(seconds))
 
 
 def test_visibility_must_be_below_the_time_to_live(queue):
     """The client sends it if only the service's own limits are met."""
-    found = refused(400, "InvalidQueryParameterValue", queue.send_message, "x", time_to_live=30, visibility_timeout=30)
+    found = rejected(400, "InvalidQueryParameterValue", queue.send_message, "x", time_to_live=30, visibility_timeout=30)
     assert found["QueryParameterName"] == "visibilitytimeout"
     assert found["Reason"] == "messagettl must be greater than visibilitytimeout"
 
@@ -226,13 +226,13 @@ def test_visibility_out_of_range(queue, seconds):
         lambda: queue.update_message(sent.id, sent.pop_receipt, visibility_timeout=seconds),
     ]
     for call in calls:
-        found = refused(400, "OutOfRangeQueryParameterValue", call)
+        found = rejected(400, "OutOfRangeQueryParameterValue", call)
         assert (found["QueryParameterName"], found["QueryParameterValue"]) == ("visibilitytimeout", str(seconds))
         assert found["MaximumAllowed"] == "604800"
 
 
 def test_visibility_of_zero_is_not_for_receiving(queue):
-    found = refused(400, "OutOfRangeQueryParameterValue", queue.receive_message, visibility_timeout=0)
+    found = rejected(400, "OutOfRangeQueryParameterValue", queue.receive_message, visibility_timeout=0)
     assert (found["MinimumAllowed"], found["MaximumAllowed"]) == ("1", "604800")
 
 
@@ -242,7 +242,7 @@ def test_number_of_messages_out_of_range(queue, count):
     if count == 0:  # the client itself rejects more than 32
         calls.append(lambda: queue.peek_messages(max_messages=count))
     for call in calls:
-        found = refused(400, "OutOfRangeQueryParameterValue", call)
+        found = rejected(400, "OutOfRangeQueryParameterValue", call)
         assert (found["QueryParameterName"], found["QueryParameterValue"]) == ("numofmessages", str(count))
         assert (found["MinimumAllowed"], found["MaximumAllowed"]) == ("1", "32")
 
@@ -271,12 +271,12 @@ def test_text_that_is_too_long(queue):
     sent = queue.send_message("x")
     for text in ("x" * 65537, "é" * 32769):
         for call in (lambda: queue.send_message(text), lambda: queue.update_message(sent.id, sent.pop_receipt, content=text, visibility_timeout=0)):
-            assert refused(413, "RequestBodyTooLarge", call)["MaxLimit"] == "65536"
+            assert rejected(413, "RequestBodyTooLarge", call)["MaxLimit"] == "65536"
     assert texts(queue.peek_messages(max_messages=32)) == ["x"]
 
 
 def test_text_that_xml_cannot_carry(queue):
-    refused(400, "InvalidXmlDocument", queue.send_message, "a\x01b")
+    rejected(400, "InvalidXmlDocument", queue.send_message, "a\x01b")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.queue import CorsRule, Metrics, QueueAnalyticsLogging, QueueServiceClient, RetentionPolicy
 
-from conftest import ACCOUNT, CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, random_name, refused
+from conftest import ACCOUNT, CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, random_name, rejected
 
 pytestmark = pytest.mark.properties
 OFF = {
@@ -77,8 +77,8 @@ def test_cors_rules(service):
 
 
 def test_too_many_cors_rules_or_days(service):
-    refused(400, "InvalidXmlDocument", service.set_service_properties, cors=[CorsRule(["www.xyz.com"], ["GET"])] * 6)
-    refused(400, "InvalidXmlDocument", service.set_service_properties,
+    rejected(400, "InvalidXmlDocument", service.set_service_properties, cors=[CorsRule(["www.xyz.com"], ["GET"])] * 6)
+    rejected(400, "InvalidXmlDocument", service.set_service_properties,
             hour_metrics=Metrics(enabled=True, include_apis=True, retention_policy=RetentionPolicy(enabled=True, days=366)))
 
 
@@ -86,10 +86,10 @@ def send(method, path, **headers):
     """A request without any proof; its status and headers, in lower case."""
     request = urllib.request.Request(QUEUE_ENDPOINT + path, method=method, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
-        answer = urllib.request.urlopen(request)
+        response = urllib.request.urlopen(request)
     except urllib.error.HTTPError as error:
-        answer = error
-    return answer.status, {name.lower(): value for name, value in answer.headers.items()}
+        response = error
+    return response.status, {name.lower(): value for name, value in response.headers.items()}
 
 
 def test_preflight(service, queue):

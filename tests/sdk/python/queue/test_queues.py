@@ -4,7 +4,7 @@ import pytest
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.queue import QueueClient, QueueProperties, QueueServiceClient
 
-from conftest import ACCOUNT, CONNECTION_STRING, CREDENTIAL, KEY, OPTIONS, QUEUE_ENDPOINT, host_style, random_name, refused
+from conftest import ACCOUNT, CONNECTION_STRING, CREDENTIAL, KEY, OPTIONS, QUEUE_ENDPOINT, host_style, random_name, rejected
 
 
 def listed(queues):
@@ -15,7 +15,7 @@ def status_of(call, *arguments, **options):
     """The status of the response."""
     seen = []
     try:
-        call(*arguments, raw_response_hook=lambda answer: seen.append(answer.http_response.status_code), **options)
+        call(*arguments, raw_response_hook=lambda response: seen.append(response.http_response.status_code), **options)
     except ResourceExistsError as error:
         # The client takes the 204 for a queue that exists, and is the same, for an error.
         seen.append(error.status_code)
@@ -40,7 +40,7 @@ def test_create_queue_twice(service, names):
     for metadata in ({"color": "red", "size": "2"}, {"color": "blue"}, {"color": "Blue", "size": "2"}, None):
         with pytest.raises(ResourceExistsError):
             queue.create_queue(metadata=metadata)
-    found = refused(409, "QueueAlreadyExists", queue.create_queue)
+    found = rejected(409, "QueueAlreadyExists", queue.create_queue)
     assert found["Message"] == "The specified queue already exists."
     assert queue.get_queue_properties().metadata == {"color": "blue", "size": "2"}
 
@@ -57,7 +57,7 @@ def test_delete_queue(service, names):
         lambda: queue.set_queue_access_policy({}), lambda: queue.send_message("x"), queue.receive_message, queue.peek_messages,
         queue.clear_messages, lambda: queue.delete_message("a0b1c2d3-0000-4000-8000-000000000000", "AgAAAAMAAAAAAAAAAAAAAAAAAAA="),
     ):
-        assert refused(404, "QueueNotFound", call)["Message"] == "The specified queue does not exist."
+        assert rejected(404, "QueueNotFound", call)["Message"] == "The specified queue does not exist."
     queue.create_queue()
     assert queue.peek_messages() == []
 
@@ -102,7 +102,7 @@ def test_list_queues_in_pages(service, names):
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_list_queues_with_a_bad_page_size(service, size):
-    found = refused(400, "OutOfRangeQueryParameterValue", service.list_queues, results_per_page=size)
+    found = rejected(400, "OutOfRangeQueryParameterValue", service.list_queues, results_per_page=size)
     assert found["Message"] == "One of the query parameters specified in the request URI is outside the permissible range."
     assert (found["QueryParameterName"], found["QueryParameterValue"]) == ("maxresults", str(size))
 
@@ -119,8 +119,8 @@ def test_metadata(service, queue):
 
 
 def test_metadata_that_is_invalid(queue):
-    assert refused(400, "InvalidMetadata", queue.set_queue_metadata, {"a-b": "1"})["Message"].startswith("The metadata specified is invalid.")
-    refused(400, "EmptyMetadataKey", queue.set_queue_metadata, {"": "1"})
+    assert rejected(400, "InvalidMetadata", queue.set_queue_metadata, {"a-b": "1"})["Message"].startswith("The metadata specified is invalid.")
+    rejected(400, "EmptyMetadataKey", queue.set_queue_metadata, {"": "1"})
 
 
 def test_properties(queue):
@@ -162,9 +162,9 @@ def test_close(queue):
 def test_api_version_and_request_id_are_echoed(service):
     for version in ("2019-02-02", "2020-10-02", "2025-05-05"):
         with QueueServiceClient(QUEUE_ENDPOINT, credential=CREDENTIAL, api_version=version, **OPTIONS) as client:
-            answers = []
-            next(client.list_queues(results_per_page=1, raw_response_hook=answers.append, client_request_id="my-own-id").by_page())
-            headers = answers[0].http_response.headers
+            responses = []
+            next(client.list_queues(results_per_page=1, raw_response_hook=responses.append, client_request_id="my-own-id").by_page())
+            headers = responses[0].http_response.headers
             assert headers["x-ms-version"] == version
             assert headers["x-ms-client-request-id"] == "my-own-id"
             assert headers["x-ms-request-id"] and headers["Date"].endswith("GMT")
@@ -192,7 +192,7 @@ CHARACTERS = ("InvalidResourceName", "The specifed resource name contains invali
 )
 def test_invalid_names(service, name, expected):
     """DeleteChannelAndBlogs, of an early sample, is invalid too: queue names have no upper case."""
-    found = refused(400, expected[0], service.create_queue, name)
+    found = rejected(400, expected[0], service.create_queue, name)
     assert found["Message"] in (expected[1], "One of the request inputs is out of range.")
 
 
@@ -205,7 +205,7 @@ def test_longest_and_shortest_name(service):
 
 def test_wrong_key(queue):
     other = QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=CREDENTIAL | {"account_key": "AAAA" + KEY[4:]}, **OPTIONS)
-    found = refused(403, "AuthenticationFailed", other.peek_messages)
+    found = rejected(403, "AuthenticationFailed", other.peek_messages)
     assert found["Message"].startswith("Server failed to authenticate the request.")
 
 

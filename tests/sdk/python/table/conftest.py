@@ -55,7 +55,7 @@ def service_error(raised):
     return error.response.status_code, body["code"], text
 
 
-def refused(status, code, call, *arguments, **options):
+def rejected(status, code, call, *arguments, **options):
     """Runs a call that the service must reject with this status and code; returns the text."""
     with pytest.raises((HttpResponseError, ValueError)) as raised:
         result = call(*arguments, **options)

@@ -8,7 +8,7 @@ from azure.core import MatchConditions
 from azure.core.exceptions import ResourceExistsError, ResourceModifiedError, ResourceNotFoundError
 from azure.data.tables import EdmType, EntityProperty, TableEntity, UpdateMode
 
-from conftest import refused, service_error
+from conftest import rejected, service_error
 
 FOREIGN_ETAG = "W/\"datetime'2012-06-15T22%3A51%3A44.9662825Z'\""
 
@@ -19,24 +19,24 @@ def row(**properties):
 
 def test_create_entity_returns_its_etag(table):
     """OP-09, CC-07"""
-    answer = table.create_entity(row(a=1))
-    assert answer["version"] == table.api_version
-    assert answer["date"] is not None
-    assert answer["etag"] == table.get_entity("p", "r").metadata["etag"]
+    response = table.create_entity(row(a=1))
+    assert response["version"] == table.api_version
+    assert response["date"] is not None
+    assert response["etag"] == table.get_entity("p", "r").metadata["etag"]
 
 
 def test_create_entity_with_content(table):
-    answer = table.create_entity(row(a=1, s="x"), response_preference="return-content")
-    assert answer["preference_applied"] == "return-content"
-    assert (answer["content"]["a"], answer["content"]["s"]) == (1, "x")
-    assert answer["content"]["odata.etag"] == answer["etag"]
+    response = table.create_entity(row(a=1, s="x"), response_preference="return-content")
+    assert response["preference_applied"] == "return-content"
+    assert (response["content"]["a"], response["content"]["s"]) == (1, "x")
+    assert response["content"]["odata.etag"] == response["etag"]
 
 
 def test_create_entity_without_content(table):
-    answer = table.create_entity(row(a=1), response_preference="return-no-content")
-    assert answer["preference_applied"] == "return-no-content"
-    assert answer["content"] is None
-    assert answer["etag"] == table.get_entity("p", "r").metadata["etag"]
+    response = table.create_entity(row(a=1), response_preference="return-no-content")
+    assert response["preference_applied"] == "return-no-content"
+    assert response["content"] is None
+    assert response["etag"] == table.get_entity("p", "r").metadata["etag"]
 
 
 def test_create_entity_twice(table):
@@ -69,7 +69,7 @@ def test_create_entity_without_a_key(table, missing):
 
 @pytest.mark.parametrize("key", ["PartitionKey", "RowKey"])
 def test_create_entity_with_a_key_of_another_type(table, key):
-    assert refused(400, "InvalidInput", table.create_entity, {**row(), key: 5}) == "One of the request inputs is not valid."
+    assert rejected(400, "InvalidInput", table.create_entity, {**row(), key: 5}) == "One of the request inputs is not valid."
 
 
 def test_properties_with_none_are_not_stored(table):
@@ -152,10 +152,10 @@ def test_get_entity_with_select_of_an_absent_property(table):
 def test_update_entity_merges_by_default(table):
     """OP-11"""
     table.create_entity(row(a=1, b=2))
-    answer = table.update_entity(row(b=3, c=4))
+    response = table.update_entity(row(b=3, c=4))
     entity = table.get_entity("p", "r")
     assert dict(entity) == row(a=1, b=3, c=4)
-    assert answer["etag"] == entity.metadata["etag"]
+    assert response["etag"] == entity.metadata["etag"]
 
 
 def test_update_entity_may_change_a_type(table):
@@ -167,10 +167,10 @@ def test_update_entity_may_change_a_type(table):
 def test_update_entity_replaces(table):
     """OP-10"""
     table.create_entity(row(a=1, b=2))
-    answer = table.update_entity(row(b=3), mode=UpdateMode.REPLACE)
+    response = table.update_entity(row(b=3), mode=UpdateMode.REPLACE)
     entity = table.get_entity("p", "r")
     assert dict(entity) == row(b=3)
-    assert answer["etag"] == entity.metadata["etag"]
+    assert response["etag"] == entity.metadata["etag"]
 
 
 @pytest.mark.parametrize("mode", list(UpdateMode))
@@ -226,18 +226,18 @@ def test_update_entity_unconditionally(table, mode):
 @pytest.mark.parametrize("mode", list(UpdateMode))
 def test_upsert_entity_creates(table, mode):
     """OP-13, OP-14"""
-    answer = table.upsert_entity(row(a=1), mode=mode)
+    response = table.upsert_entity(row(a=1), mode=mode)
     entity = table.get_entity("p", "r")
     assert dict(entity) == row(a=1)
-    assert answer["etag"] == entity.metadata["etag"]
+    assert response["etag"] == entity.metadata["etag"]
 
 
 def test_upsert_entity_merges_by_default(table):
     table.create_entity(row(a=1, b=2))
-    answer = table.upsert_entity(row(b=3, c=4))
+    response = table.upsert_entity(row(b=3, c=4))
     entity = table.get_entity("p", "r")
     assert dict(entity) == row(a=1, b=3, c=4)
-    assert answer["etag"] == entity.metadata["etag"]
+    assert response["etag"] == entity.metadata["etag"]
 
 
 def test_upsert_entity_replaces(table):
@@ -263,9 +263,9 @@ def test_delete_entity_in_every_form(table):
 
 def test_delete_entity_that_is_missing(table):
     """The service says 404, the SDK says nothing."""
-    answers = []
-    table.delete_entity("p", "r", raw_response_hook=answers.append)
-    assert answers[0].http_response.status_code == 404
+    responses = []
+    table.delete_entity("p", "r", raw_response_hook=responses.append)
+    assert responses[0].http_response.status_code == 404
     table.delete_entity("p", "r", etag=FOREIGN_ETAG, match_condition=MatchConditions.IfNotModified)
 
 
@@ -308,7 +308,7 @@ def test_most_properties(table):
     """DM-18"""
     table.create_entity(row(**{f"p{i}": i for i in range(252)}))
     assert len(table.get_entity("p", "r")) == 254
-    text = refused(
+    text = rejected(
         400, "TooManyProperties", table.upsert_entity, row(**{f"p{i}": i for i in range(253)}), mode=UpdateMode.REPLACE
     )
     assert text == (
@@ -319,7 +319,7 @@ def test_most_properties(table):
 
 def test_merge_counts_the_properties_of_both(table):
     table.create_entity(row(**{f"p{i}": i for i in range(252)}))
-    refused(400, "TooManyProperties", table.update_entity, row(one_more=1))
+    rejected(400, "TooManyProperties", table.update_entity, row(one_more=1))
     table.update_entity(row(p0="changed"))
 
 
@@ -338,7 +338,7 @@ def test_largest_values(table, largest, larger):
     """DM-20, DM-22: strings count in UTF-16 units, whatever their bytes on the wire."""
     table.create_entity(row(v=largest))
     assert table.get_entity("p", "r")["v"] == largest
-    assert refused(400, "PropertyValueTooLarge", table.upsert_entity, row(v=larger)) == TOO_LARGE
+    assert rejected(400, "PropertyValueTooLarge", table.upsert_entity, row(v=larger)) == TOO_LARGE
 
 
 def test_largest_entity(table):
@@ -347,20 +347,20 @@ def test_largest_entity(table):
     table.create_entity(row(**chunks))
     assert dict(table.get_entity("p", "r")) == row(**chunks)
     chunks = {f"p{i:02}": "x" * 32700 for i in range(17)}
-    text = refused(400, "EntityTooLarge", table.upsert_entity, row(**chunks))
+    text = rejected(400, "EntityTooLarge", table.upsert_entity, row(**chunks))
     assert text == "The entity is larger than the maximum allowed size (1MB)."
 
 
 def test_longest_property_name(table):
     table.create_entity(row(**{"n" * 255: 1}))
-    text = refused(400, "PropertyNameTooLong", table.upsert_entity, row(**{"n" * 256: 1}))
+    text = rejected(400, "PropertyNameTooLong", table.upsert_entity, row(**{"n" * 256: 1}))
     assert text == "The property name exceeds the maximum allowed length (255)."
 
 
 @pytest.mark.parametrize("name", ["a-b", "1a", "a b"])
 def test_invalid_property_names(table, name):
     """DM-15"""
-    assert refused(400, "PropertyNameInvalid", table.create_entity, row(**{name: 1})) == "The property name is invalid."
+    assert rejected(400, "PropertyNameInvalid", table.create_entity, row(**{name: 1})) == "The property name is invalid."
 
 
 @pytest.mark.parametrize("key", ["PartitionKey", "RowKey"])
@@ -369,7 +369,7 @@ def test_longest_keys(table, key):
     entity = {**row(), key: "k" * 1024}
     table.create_entity(entity)
     assert table.get_entity(entity["PartitionKey"], entity["RowKey"])[key] == "k" * 1024
-    refused(400, "KeyValueTooLarge", table.create_entity, {**row(), key: "k" * 1025})
+    rejected(400, "KeyValueTooLarge", table.create_entity, {**row(), key: "k" * 1025})
 
 
 def test_entity_metadata_of_a_new_entity():

@@ -41,9 +41,9 @@ def test_missing_table(service, call):
 
 def test_delete_entity_of_a_missing_table(service):
     """The SDK swallows 404."""
-    answers = []
-    service.get_table_client(random_name()).delete_entity("p", "r", raw_response_hook=answers.append)
-    assert answers[0].http_response.status_code == 404
+    responses = []
+    service.get_table_client(random_name()).delete_entity("p", "r", raw_response_hook=responses.append)
+    assert responses[0].http_response.status_code == 404
 
 
 @pytest.mark.parametrize("call", [*CALLS, "create_table", "list_tables"])
@@ -87,10 +87,10 @@ def test_key_rotation_in_the_credential(table):
 
 def test_request_ids(service, table):
     """ER-03, section 2.2: a fresh GUID each, the client's own echoed."""
-    answers = []
+    responses = []
     for own in ("one", "two"):
-        table.upsert_entity(ROW, request_id=own, raw_response_hook=answers.append)
-    headers = [answer.http_response.headers for answer in answers]
+        table.upsert_entity(ROW, request_id=own, raw_response_hook=responses.append)
+    headers = [response.http_response.headers for response in responses]
     assert [header["x-ms-client-request-id"] for header in headers] == ["one", "two"]
     assert len({header["x-ms-request-id"] for header in headers}) == 2
     assert all(len(header["x-ms-request-id"]) == 36 for header in headers)
@@ -98,17 +98,17 @@ def test_request_ids(service, table):
 
 def test_headers_of_responses(table):
     """Section 2.2"""
-    answers = []
-    table.upsert_entity(ROW, raw_response_hook=answers.append)
-    table.get_entity("p", "r", raw_response_hook=answers.append)
-    for answer in answers:
-        headers = answer.http_response.headers
+    responses = []
+    table.upsert_entity(ROW, raw_response_hook=responses.append)
+    table.get_entity("p", "r", raw_response_hook=responses.append)
+    for response in responses:
+        headers = response.http_response.headers
         assert headers["Cache-Control"] == "no-cache"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["x-ms-version"] == "2019-02-02"
         assert headers["ETag"]
         assert headers["Date"].endswith(" GMT")
-    assert answers[0].http_response.headers["Content-Length"] == "0"
+    assert responses[0].http_response.headers["Content-Length"] == "0"
 
 
 @pytest.mark.parametrize("level", ["nometadata", "minimalmetadata", "fullmetadata"])

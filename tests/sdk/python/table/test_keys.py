@@ -93,10 +93,10 @@ def test_keys_do_not_collide(table):
 )
 def test_generated_addresses(table, key, encoded):
     """Section 1.4: quotes doubled and literal, the rest percent-encoded."""
-    answers = []
-    table.create_entity({"PartitionKey": key, "RowKey": key}, raw_response_hook=answers.append)
+    responses = []
+    table.create_entity({"PartitionKey": key, "RowKey": key}, raw_response_hook=responses.append)
     address = f"{table.table_name}(PartitionKey='{encoded}',RowKey='{encoded}')"
-    assert answers[0].http_response.headers["Location"] == f"{ENDPOINT}/{address}"
+    assert responses[0].http_response.headers["Location"] == f"{ENDPOINT}/{address}"
     entity = table.get_entity(key, key, headers={"Accept": "application/json;odata=fullmetadata"})
     assert entity.metadata["editLink"] == address
     assert entity.metadata["id"] == f"{ENDPOINT}/{address}"

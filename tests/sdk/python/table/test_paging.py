@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from azure.data.tables import TableClient
 
-from conftest import CREDENTIAL, ENDPOINT, OPTIONS, random_name, refused
+from conftest import CREDENTIAL, ENDPOINT, OPTIONS, random_name, rejected
 
 COUNT = 1150
 KEYS = [(f"p{i // 500}", f"r{i % 500:03}") for i in range(COUNT)]
@@ -87,13 +87,13 @@ def test_the_last_page_has_no_token(big):
 
 def test_pages_are_fetched_when_needed(big):
     """PG-18"""
-    answers = []
-    entities = iter(big.list_entities(results_per_page=500, raw_response_hook=answers.append))
+    responses = []
+    entities = iter(big.list_entities(results_per_page=500, raw_response_hook=responses.append))
     for _ in range(500):
         next(entities)
-    assert len(answers) == 1
+    assert len(responses) == 1
     next(entities)
-    assert len(answers) == 2
+    assert len(responses) == 2
 
 
 def test_token_survives_the_row_that_it_names(table):
@@ -133,11 +133,11 @@ def test_top_limits(big):
     pages = big.list_entities(results_per_page=0).by_page()
     assert keys(next(pages)) == []
     assert pages.continuation_token is None
-    assert refused(400, "InvalidInput", big.list_entities, results_per_page=1001) == "One of the request inputs is not valid."
+    assert rejected(400, "InvalidInput", big.list_entities, results_per_page=1001) == "One of the request inputs is not valid."
 
 
 def test_a_malformed_token(big):
     def resume():
         next(big.list_entities().by_page({"PartitionKey": "no token of ours", "RowKey": "neither"}))
 
-    refused(400, "InvalidInput", resume)
+    rejected(400, "InvalidInput", resume)

@@ -78,7 +78,7 @@ def test_retention(service):
         assert service.get_service_properties()["hour_metrics"].retention_policy.days == days
 
 
-def refused(service, **properties):
+def rejected(service, **properties):
     with pytest.raises(HttpResponseError) as raised:
         service.set_service_properties(**properties)
     assert raised.value.status_code == 400
@@ -88,10 +88,10 @@ def refused(service, **properties):
 def test_limits(service):
     rules = [TableCorsRule([f"http://{i}.example"], ["GET"]) for i in range(6)]
     service.set_service_properties(cors=rules[:5])
-    refused(service, cors=rules)
+    rejected(service, cors=rules)
     policy = TableRetentionPolicy(enabled=True, days=366)
-    refused(service, hour_metrics=TableMetrics(enabled=True, include_apis=True, retention_policy=policy))
-    refused(service, minute_metrics=TableMetrics(enabled=True, retention_policy=TableRetentionPolicy()))
+    rejected(service, hour_metrics=TableMetrics(enabled=True, include_apis=True, retention_policy=policy))
+    rejected(service, minute_metrics=TableMetrics(enabled=True, retention_policy=TableRetentionPolicy()))
 
 
 def preflight(origin, method="GET", headers=None):
@@ -105,12 +105,12 @@ def test_cors_preflight(service):
     """Section 12.1"""
     rule = TableCorsRule(["http://a.example"], ["GET", "POST"], allowed_headers=["x-ms-*"], max_age_in_seconds=60)
     service.set_service_properties(cors=[rule])
-    answer = preflight("http://a.example", headers="x-ms-date")
-    assert answer.status_code == 200
-    assert answer.headers["Access-Control-Allow-Origin"] == "http://a.example"
-    assert "GET" in answer.headers["Access-Control-Allow-Methods"]
-    assert answer.headers["Access-Control-Allow-Headers"] == "x-ms-date"
-    assert answer.headers["Access-Control-Max-Age"] == "60"
+    response = preflight("http://a.example", headers="x-ms-date")
+    assert response.status_code == 200
+    assert response.headers["Access-Control-Allow-Origin"] == "http://a.example"
+    assert "GET" in response.headers["Access-Control-Allow-Methods"]
+    assert response.headers["Access-Control-Allow-Headers"] == "x-ms-date"
+    assert response.headers["Access-Control-Max-Age"] == "60"
     for bad in (preflight("http://b.example"), preflight("http://a.example", "DELETE"), preflight("http://a.example", headers="y")):
         assert bad.status_code == 403
     assert requests.options(f"{ENDPOINT}/Tables", timeout=10).status_code == 400
@@ -120,10 +120,10 @@ def test_cors_on_requests(service, table):
     """Requests of a matching origin get the headers, others are served without."""
     rule = TableCorsRule(["http://a.example"], ["GET"], exposed_headers=["x-ms-*"])
     service.set_service_properties(cors=[rule])
-    answers = []
+    responses = []
     for origin in ("http://a.example", "http://b.example"):
-        list(table.list_entities(headers={"Origin": origin}, raw_response_hook=answers.append))
-    mine, other = (answer.http_response.headers for answer in answers)
+        list(table.list_entities(headers={"Origin": origin}, raw_response_hook=responses.append))
+    mine, other = (response.http_response.headers for response in responses)
     assert mine["Access-Control-Allow-Origin"] == "http://a.example"
     assert "x-ms-request-id" in mine["Access-Control-Expose-Headers"]
     assert "Access-Control-Allow-Origin" not in other

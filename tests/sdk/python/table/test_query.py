@@ -8,7 +8,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.data.tables import EdmType, EntityProperty
 
-from conftest import random_name, refused, service_error
+from conftest import random_name, rejected, service_error
 
 UTC = timezone.utc
 ID = UUID("c9da6455-213d-42c9-9a79-3e9149a57833")
@@ -173,9 +173,9 @@ def test_select_of_absent_properties(data):
 
 def test_select_echoes_in_the_metadata(data):
     """Section 0, point 10. The SDK escapes the comma; the exact text is for the transcripts to hold."""
-    answers = []
-    list(data.list_entities(select="i,s", raw_response_hook=answers.append))
-    found = unquote(answers[0].context["deserialized_data"]["odata.metadata"])
+    responses = []
+    list(data.list_entities(select="i,s", raw_response_hook=responses.append))
+    found = unquote(responses[0].context["deserialized_data"]["odata.metadata"])
     assert found.endswith(f"/$metadata#{data.table_name}&$select=i,s")
 
 
@@ -199,7 +199,7 @@ def test_strings_compare_by_utf16_unit(table):
 def test_query_of_a_missing_table(service):
     """OP-17"""
     client = service.get_table_client(random_name())
-    text = refused(404, "TableNotFound", client.query_entities, "RowKey eq 'r'")
+    text = rejected(404, "TableNotFound", client.query_entities, "RowKey eq 'r'")
     assert text == "The table specified does not exist."
 
 
@@ -216,17 +216,17 @@ BAD_FILTERS = [
 
 @pytest.mark.parametrize("query_filter, text", BAD_FILTERS)
 def test_filters_that_are_rejected(data, query_filter, text):
-    assert refused(400, "InvalidInput", data.query_entities, query_filter) == text
+    assert rejected(400, "InvalidInput", data.query_entities, query_filter) == text
 
 
 def test_an_integer_literal_that_does_not_fit(data):
-    text = refused(400, "InvalidInput", data.query_entities, "l eq 5454161346626")
+    text = rejected(400, "InvalidInput", data.query_entities, "l eq 5454161346626")
     assert text.startswith("Unrecognized 'Edm.Int32' literal '5454161346626'")
 
 
 @pytest.mark.parametrize("query_filter", ["i eq", "(i eq 1", "i eq 1)", "i eq 1 and", "eq 1", "s eq 'x", "i foo 1", "i eq 1 2"])
 def test_malformed_filters(data, query_filter):
-    refused(400, "InvalidInput", data.query_entities, query_filter)
+    rejected(400, "InvalidInput", data.query_entities, query_filter)
 
 
 @pytest.mark.parametrize("query_filter", ["startswith(s,'a')", "substringof('a',s)", "length(s) eq 5", "i add 1 eq 11"])

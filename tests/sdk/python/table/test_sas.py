@@ -47,7 +47,7 @@ def holder(table):
     return make
 
 
-def refusal(call, *arguments, **options):
+def rejection(call, *arguments, **options):
     with pytest.raises(HttpResponseError) as raised:
         result = call(*arguments, **options)
         if hasattr(result, "by_page"):
@@ -95,7 +95,7 @@ def test_each_permission(table, holder, permission, call):
     if call in ALLOWED[permission]:
         CALLS[call](client)
     else:
-        assert refusal(CALLS[call], client) == MISMATCH
+        assert rejection(CALLS[call], client) == MISMATCH
 
 
 def test_a_table_sas_covers_entities_only(service, table, holder):
@@ -117,7 +117,7 @@ def test_another_table(service, table, names):
     other = service.create_table(names())
     sas = generate_table_sas(CREDENTIAL, table.table_name, permission="r", expiry=soon())
     with TableClient(ENDPOINT, other.table_name, credential=AzureSasCredential(sas), **OPTIONS) as client:
-        assert refusal(client.list_entities)[0] == 403
+        assert rejection(client.list_entities)[0] == 403
 
 
 def test_table_names_have_no_case(table):
@@ -145,9 +145,9 @@ def test_key_ranges(table, holder):
     assert narrow.get_entity("b", "1")["RowKey"] == "1"
     with pytest.raises(ResourceNotFoundError):
         narrow.get_entity("a", "1")
-    assert refusal(narrow.create_entity, row("a", "4")) == FAILURE
-    assert refusal(narrow.upsert_entity, row("a", "1")) == FAILURE
-    assert refusal(narrow.delete_entity, row("a", "1")) == FAILURE
+    assert rejection(narrow.create_entity, row("a", "4")) == FAILURE
+    assert rejection(narrow.upsert_entity, row("a", "1")) == FAILURE
+    assert rejection(narrow.delete_entity, row("a", "1")) == FAILURE
     narrow.create_entity(row("b", "4"))
 
 
@@ -156,8 +156,8 @@ def test_times(table, holder):
     list(holder("r", start=now - timedelta(hours=1), expiry=now + timedelta(hours=1)).list_entities())
     list(holder("r", expiry="2099-01-01").list_entities())
     list(holder("r", expiry="2099-01-01T00:00Z").list_entities())
-    assert refusal(holder("r", expiry=now - timedelta(minutes=1)).list_entities) == FAILED
-    assert refusal(holder("r", start=now + timedelta(minutes=30)).list_entities) == FAILED
+    assert rejection(holder("r", expiry=now - timedelta(minutes=1)).list_entities) == FAILED
+    assert rejection(holder("r", start=now + timedelta(minutes=30)).list_entities) == FAILED
 
 
 def test_protocol(table, holder):
@@ -167,19 +167,19 @@ def test_protocol(table, holder):
     if ENDPOINT.startswith("https"):
         list(client.list_entities())
     else:
-        assert refusal(client.list_entities) == (403, "AuthorizationProtocolMismatch")
+        assert rejection(client.list_entities) == (403, "AuthorizationProtocolMismatch")
 
 
 def test_addresses(table, holder):
     list(holder("r", ip_address_or_range="0.0.0.0-255.255.255.255").list_entities())
-    assert refusal(holder("r", ip_address_or_range="203.0.113.7").list_entities) == (403, "AuthorizationSourceIPMismatch")
+    assert rejection(holder("r", ip_address_or_range="203.0.113.7").list_entities) == (403, "AuthorizationSourceIPMismatch")
 
 
 def test_wrong_signature(table):
     wrong = AzureNamedKeyCredential(ACCOUNT, WRONG_KEY)
     sas = generate_table_sas(wrong, table.table_name, permission="r", expiry=soon())
     with TableClient(ENDPOINT, table.table_name, credential=AzureSasCredential(sas), **OPTIONS) as client:
-        assert refusal(client.list_entities) == FAILED
+        assert rejection(client.list_entities) == FAILED
 
 
 def test_a_sas_in_the_address(table):
@@ -197,7 +197,7 @@ def test_a_credential_that_is_renewed(table):
     second = generate_table_sas(CREDENTIAL, table.table_name, permission="r", expiry=soon())
     credential = AzureSasCredential(first)
     with TableClient(ENDPOINT, table.table_name, credential=credential, **OPTIONS) as client:
-        assert refusal(client.list_entities) == MISMATCH
+        assert rejection(client.list_entities) == MISMATCH
         credential.update(second)
         assert list(client.list_entities()) == []
 
@@ -208,19 +208,19 @@ def test_stored_policy(table, holder):
     table.set_table_access_policy({"one": TableAccessPolicy(start="2020-01-01", expiry="2099-01-01", permission="r")})
     client = holder(permission=None, policy_id="one")
     assert list(client.list_entities()) == []
-    assert refusal(client.create_entity, row()) == MISMATCH
+    assert rejection(client.create_entity, row()) == MISMATCH
     table.set_table_access_policy({"one": TableAccessPolicy(expiry="2099-01-01", permission="ra")})
     client.create_entity(row())
     table.set_table_access_policy({})
-    assert refusal(client.list_entities) == FAILED
+    assert rejection(client.list_entities) == FAILED
 
 
 @pytest.mark.acl
 def test_stored_policy_with_parts_in_the_sas(table, holder):
     table.set_table_access_policy({"times": TableAccessPolicy(expiry="2099-01-01")})
     list(holder("r", policy_id="times").list_entities())
-    assert refusal(holder("r", policy_id="times", expiry=soon()).list_entities) == FAILED
-    assert refusal(holder("r", policy_id="missing").list_entities) == FAILED
+    assert rejection(holder("r", policy_id="times", expiry=soon()).list_entities) == FAILED
+    assert rejection(holder("r", policy_id="missing").list_entities) == FAILED
 
 
 def account_client(resources, permission, **options):
@@ -252,19 +252,19 @@ def test_account_sas_permissions(table, names):
     account_client("o", "au").get_table_client(table.table_name).upsert_entity(row(n=1))
     account_client("o", "u").get_table_client(table.table_name).update_entity(row(n=2))
     account_client("o", "d").get_table_client(table.table_name).delete_entity("p", "new")
-    assert refusal(account_client("c", "r").list_tables) == MISMATCH
-    assert refusal(account_client("c", "l").create_table, random_name()) == MISMATCH
-    assert refusal(account_client("c", "l").delete_table, table.table_name) == MISMATCH
+    assert rejection(account_client("c", "r").list_tables) == MISMATCH
+    assert rejection(account_client("c", "l").create_table, random_name()) == MISMATCH
+    assert rejection(account_client("c", "l").delete_table, table.table_name) == MISMATCH
     client = account_client("o", "a").get_table_client(table.table_name)
-    assert refusal(client.get_entity, "p", "r") == MISMATCH
-    assert refusal(client.upsert_entity, row()) == MISMATCH
+    assert rejection(client.get_entity, "p", "r") == MISMATCH
+    assert rejection(client.upsert_entity, row()) == MISMATCH
 
 
 def test_account_sas_resource_types(table):
     mismatch = (403, "AuthorizationResourceTypeMismatch")
-    assert refusal(account_client("o", "rwdlacu").list_tables) == mismatch
-    assert refusal(account_client("s", "rwdlacu").create_table, random_name()) == mismatch
-    assert refusal(account_client("sc", "rwdlacu").get_table_client(table.table_name).get_entity, "p", "r") == mismatch
+    assert rejection(account_client("o", "rwdlacu").list_tables) == mismatch
+    assert rejection(account_client("s", "rwdlacu").create_table, random_name()) == mismatch
+    assert rejection(account_client("sc", "rwdlacu").get_table_client(table.table_name).get_entity, "p", "r") == mismatch
 
 
 @pytest.mark.properties

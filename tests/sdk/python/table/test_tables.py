@@ -14,7 +14,7 @@ from conftest import (
     OPTIONS,
     PATH_STYLE,
     random_name,
-    refused,
+    rejected,
     service_error,
 )
 
@@ -43,10 +43,10 @@ def test_create_table_from_the_table(service, names):
 def test_create_table_with_each_preference(service, names):
     """The SDK passes Prefer through; both responses count as success."""
     for preference in ("return-no-content", "return-content"):
-        answers = []
-        service.create_table(names(), response_preference=preference, raw_response_hook=answers.append)
-        assert answers[0].http_response.status_code == {"return-no-content": 204, "return-content": 201}[preference]
-        assert answers[0].http_response.headers["Preference-Applied"] == preference
+        responses = []
+        service.create_table(names(), response_preference=preference, raw_response_hook=responses.append)
+        assert responses[0].http_response.status_code == {"return-no-content": 204, "return-content": 201}[preference]
+        assert responses[0].http_response.headers["Preference-Applied"] == preference
 
 
 def test_create_table_that_exists(service, table):
@@ -74,7 +74,7 @@ def test_delete_table(service, names):
     client.create_entity({"PartitionKey": "p", "RowKey": "r"})
     service.delete_table(name)
     assert name not in listed(service.list_tables())
-    refused(404, "TableNotFound", client.list_entities)
+    rejected(404, "TableNotFound", client.list_entities)
     service.delete_table(name)
     client.delete_table()
 
@@ -148,7 +148,7 @@ def test_query_tables_in_pages(service, names):
 
 
 def test_query_tables_with_a_bad_filter(service):
-    refused(400, "InvalidInput", service.query_tables, "aaa bbb ccc")
+    rejected(400, "InvalidInput", service.query_tables, "aaa bbb ccc")
 
 
 def test_clients_from_everything(service, table):
@@ -184,9 +184,9 @@ def test_api_version_is_sent_and_echoed(service):
     for version in ("2019-02-02", "2019-07-07", "2020-12-06"):
         with TableServiceClient(ENDPOINT, credential=CREDENTIAL, api_version=version, **OPTIONS) as client:
             assert client.api_version == version
-            answers = []
-            next(client.list_tables(results_per_page=1, raw_response_hook=answers.append).by_page())
-            assert answers[0].http_response.headers["x-ms-version"] == version
+            responses = []
+            next(client.list_tables(results_per_page=1, raw_response_hook=responses.append).by_page())
+            assert responses[0].http_response.headers["x-ms-version"] == version
 
 
 @pytest.mark.skipif(not PATH_STYLE, reason="the endpoint itself is host style")
@@ -246,8 +246,8 @@ def test_invalid_names_in_queries(service, name):
     """The SDK does not map these for queries; the service's response is the same."""
     code, text = INVALID_NAMES[name]
     client = service.get_table_client(name)
-    assert refused(400, code, client.list_entities) == text
-    assert refused(400, code, client.query_entities, "RowKey eq 'r'") == text
+    assert rejected(400, code, client.list_entities) == text
+    assert rejected(400, code, client.query_entities, "RowKey eq 'r'") == text
 
 
 @pytest.mark.parametrize("length", [3, 63])

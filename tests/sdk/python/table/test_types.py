@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from azure.data.tables import EdmType, EntityProperty
 
-from conftest import ACCOUNT, ENDPOINT, refused
+from conftest import ACCOUNT, ENDPOINT, rejected
 
 UTC = timezone.utc
 ID = UUID("c9da6455-213d-42c9-9a79-3e9149a57833")
@@ -139,7 +139,7 @@ def test_datetime_of_another_zone(table):
 def test_datetime_before_the_calendar_starts(table):
     """DM-21"""
     early = EntityProperty("1600-12-31T23:59:59Z", EdmType.DATETIME)
-    refused(400, "OutOfRangeInput", table.create_entity, {"PartitionKey": "p", "RowKey": "r", "v": early})
+    rejected(400, "OutOfRangeInput", table.create_entity, {"PartitionKey": "p", "RowKey": "r", "v": early})
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_datetime_before_the_calendar_starts(table):
 )
 def test_text_that_is_not_of_its_type(table, value):
     entity = {"PartitionKey": "p", "RowKey": "r", "v": value}
-    text = refused(400, "InvalidInput", table.create_entity, entity)
+    text = rejected(400, "InvalidInput", table.create_entity, entity)
     assert text == "An error occurred while processing this request."
 
 
@@ -215,15 +215,15 @@ def test_metadata_levels(table, level, how):
     """WR-16: by Accept and by $format, for one entity and for a list."""
     option = {"headers": {"Accept": level}} if how == "accept" else {"format": level}
     table.create_entity(EVERYTHING)
-    answers = []
-    table.get_entity("p", "r", raw_response_hook=answers.append, **option)
-    list(table.list_entities(raw_response_hook=answers.append, **option))
-    for answer, is_list in zip(answers, (False, True)):
-        content_type, body = wire(answer)
+    responses = []
+    table.get_entity("p", "r", raw_response_hook=responses.append, **option)
+    list(table.list_entities(raw_response_hook=responses.append, **option))
+    for response, is_list in zip(responses, (False, True)):
+        content_type, body = wire(response)
         assert content_type == level + ";streaming=true;charset=utf-8"
         if not is_list:
             check_item(body, level, table)
-            assert answer.http_response.headers["ETag"] == table.get_entity("p", "r").metadata["etag"]
+            assert response.http_response.headers["ETag"] == table.get_entity("p", "r").metadata["etag"]
             continue
         top = {"value"} if level == NO else {"value", "odata.metadata"}
         assert set(body) == top
@@ -253,10 +253,10 @@ def test_no_metadata_loses_the_types_and_keeps_the_etag(table):
 def test_metadata_levels_of_tables(service, table, level):
     """Section 4.5"""
     name = table.table_name
-    answers = []
-    tables = service.query_tables(f"TableName eq '{name}'", raw_response_hook=answers.append, headers={"Accept": level})
+    responses = []
+    tables = service.query_tables(f"TableName eq '{name}'", raw_response_hook=responses.append, headers={"Accept": level})
     assert [item.name for item in tables] == [name]
-    content_type, body = wire(answers[0])
+    content_type, body = wire(responses[0])
     assert content_type == level + ";streaming=true;charset=utf-8"
     item = {"TableName": name}
     if level == FULL:

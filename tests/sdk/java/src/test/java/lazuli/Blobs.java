@@ -1,7 +1,7 @@
 package lazuli;
 
 import static lazuli.Suite.denied;
-import static lazuli.Suite.refused;
+import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -75,7 +75,7 @@ class Blobs {
     @Test
     void containers() {
         String name = container.getBlobContainerName();
-        refused(409, "ContainerAlreadyExists", container::create);
+        rejected(409, "ContainerAlreadyExists", container::create);
         assertFalse(container.createIfNotExists());
         assertTrue(container.exists());
         container.setMetadata(Map.of("color", "blue"));
@@ -88,7 +88,7 @@ class Blobs {
             assertTrue(info.getSkuName() != null && !info.isHierarchicalNamespaceEnabled());
         }
         container.delete();
-        refused(404, "ContainerNotFound", container::getProperties);
+        rejected(404, "ContainerNotFound", container::getProperties);
         assertFalse(container.deleteIfExists());
         assertFalse(service.deleteBlobContainerIfExists(name));
         service.createBlobContainerIfNotExists(name);
@@ -101,7 +101,7 @@ class Blobs {
         byte[] data = new byte[300_000];
         new Random(1).nextBytes(data);
         Path in = Files.write(folder.resolve("in"), data);
-        refused(409, "BlobAlreadyExists", () -> blob.upload(DIGITS));
+        rejected(409, "BlobAlreadyExists", () -> blob.upload(DIGITS));
         blob.upload(new ByteArrayInputStream(data), data.length, true);
         assertArrayEquals(data, blob.downloadContent().toBytes());
         BlobClient file = container.getBlobClient("file");
@@ -135,7 +135,7 @@ class Blobs {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         blob.downloadStreamWithResponse(bytes, new BlobRange(3, 4L), null, null, false, null, Context.NONE);
         assertEquals("3456", bytes.toString());
-        refused(416, "InvalidRange", () -> blob.downloadStreamWithResponse(bytes, new BlobRange(10, 4L), null, null, false, null, Context.NONE));
+        rejected(416, "InvalidRange", () -> blob.downloadStreamWithResponse(bytes, new BlobRange(10, 4L), null, null, false, null, Context.NONE));
         container.getBlobClient("empty").upload(BinaryData.fromString(""));
         assertEquals("", container.getBlobClient("empty").downloadContent().toString());
     }
@@ -150,7 +150,7 @@ class Blobs {
         assertEquals(3, fresh.listBlocks(BlockListType.ALL).getUncommittedBlocks().size());
         fresh.commitBlockList(List.of(id(2), id(0), id(2)));
         assertEquals("cac", fresh.downloadContent().toString());
-        refused(400, "InvalidBlockList", () -> fresh.commitBlockList(List.of(id(7)), true));
+        rejected(400, "InvalidBlockList", () -> fresh.commitBlockList(List.of(id(7)), true));
         assertNotEquals(null, block.upload(DIGITS, true).getETag());
     }
 
@@ -172,9 +172,9 @@ class Blobs {
     @Test
     void conditions() {
         String etag = blob.getProperties().getETag();
-        refused(412, "ConditionNotMet", () -> blob.setMetadataWithResponse(Map.of(), new BlobRequestConditions().setIfMatch(FOREIGN_ETAG), null, null));
-        refused(412, "ConditionNotMet", () -> blob.deleteWithResponse(null, new BlobRequestConditions().setIfNoneMatch(etag), null, null));
-        refused(304, "ConditionNotMet", () -> blob.getPropertiesWithResponse(new BlobRequestConditions().setIfNoneMatch(etag), null, null));
+        rejected(412, "ConditionNotMet", () -> blob.setMetadataWithResponse(Map.of(), new BlobRequestConditions().setIfMatch(FOREIGN_ETAG), null, null));
+        rejected(412, "ConditionNotMet", () -> blob.deleteWithResponse(null, new BlobRequestConditions().setIfNoneMatch(etag), null, null));
+        rejected(304, "ConditionNotMet", () -> blob.getPropertiesWithResponse(new BlobRequestConditions().setIfNoneMatch(etag), null, null));
         blob.setMetadataWithResponse(Map.of(), new BlobRequestConditions().setIfMatch(etag), null, null);
     }
 
@@ -183,8 +183,8 @@ class Blobs {
     void leases() {
         BlobLeaseClient lease = new BlobLeaseClientBuilder().blobClient(blob).buildClient();
         lease.acquireLease(15);
-        refused(409, "LeaseAlreadyPresent", () -> new BlobLeaseClientBuilder().blobClient(blob).buildClient().acquireLease(15));
-        refused(412, "LeaseIdMissing", () -> blob.upload(DIGITS, true));
+        rejected(409, "LeaseAlreadyPresent", () -> new BlobLeaseClientBuilder().blobClient(blob).buildClient().acquireLease(15));
+        rejected(412, "LeaseIdMissing", () -> blob.upload(DIGITS, true));
         assertEquals("0123456789", blob.downloadContent().toString());
         lease.renewLease();
         lease.changeLease(UUID.randomUUID().toString());
@@ -196,7 +196,7 @@ class Blobs {
         assertTrue(lease.getResourceUrl().contains("blob") && lease.getAccountName().equals(Suite.ACCOUNT));
         BlobLeaseClient whole = new BlobLeaseClientBuilder().containerClient(container).buildClient();
         whole.acquireLease(-1);
-        refused(412, "LeaseIdMissing", container::delete);
+        rejected(412, "LeaseIdMissing", container::delete);
         whole.releaseLease();
     }
 
@@ -206,13 +206,13 @@ class Blobs {
         blob.upload(BinaryData.fromString("changed"), true);
         assertEquals("0123456789", snapshot.downloadContent().toString());
         assertTrue(snapshot.isSnapshot() && blob.getSnapshotClient(snapshot.getSnapshotId()).exists());
-        refused(409, "SnapshotsPresent", blob::delete);
+        rejected(409, "SnapshotsPresent", blob::delete);
         blob.deleteWithResponse(DeleteSnapshotsOptionType.ONLY, null, null, null);
         BlobClient copy = container.getBlobClient("copy");
         copy.beginCopy(blob.getBlobUrl(), Duration.ofMillis(100)).waitForCompletion();
         BlobClient sync = container.getBlobClient("sync");
         String copyId = sync.copyFromUrl(source(blob));
-        refused(409, "NoPendingCopyOperation", () -> sync.abortCopyFromUrl(copyId));
+        rejected(409, "NoPendingCopyOperation", () -> sync.abortCopyFromUrl(copyId));
         BlockBlobClient put = container.getBlobClient("put").getBlockBlobClient();
         put.uploadFromUrl(source(blob));
         BlockBlobClient staged = container.getBlobClient("staged").getBlockBlobClient();
@@ -248,7 +248,7 @@ class Blobs {
         com.azure.core.http.rest.Response<Void> missing = batch.deleteBlob(container.getBlobClient("missing").getBlobUrl());
         batches.submitBatchWithResponse(batch, false, null, Context.NONE);
         assertEquals(202, gone.getStatusCode());
-        refused(404, "BlobNotFound", missing::getStatusCode);
+        rejected(404, "BlobNotFound", missing::getStatusCode);
         assertEquals(202, batches.deleteBlobs(List.of(container.getBlobClient("b").getBlobUrl()), DeleteSnapshotsOptionType.INCLUDE).stream().findFirst().orElseThrow().getStatusCode());
         assertEquals(List.of("blob"), container.listBlobs().stream().map(BlobItem::getName).toList());
     }
@@ -298,7 +298,7 @@ class Blobs {
         assertTrue(log.getMaxAppendBlockBytes() > 0 && log.getMaxBlocks() > 0);
         assertEquals("one,two012", log.downloadContent().toString());
         log.seal();
-        refused(409, "BlobIsSealed", () -> log.appendBlock(BinaryData.fromString("x").toStream(), 1));
+        rejected(409, "BlobIsSealed", () -> log.appendBlock(BinaryData.fromString("x").toStream(), 1));
         log.create(true);
     }
 

@@ -1,7 +1,7 @@
 package lazuli;
 
 import static lazuli.Suite.denied;
-import static lazuli.Suite.refused;
+import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -52,7 +52,7 @@ class Queues {
     @Test
     void queues() {
         String name = queue.getQueueName();
-        refused(409, "QueueAlreadyExists", () -> queue.createWithResponse(Map.of("color", "blue"), null, null));
+        rejected(409, "QueueAlreadyExists", () -> queue.createWithResponse(Map.of("color", "blue"), null, null));
         queue.createIfNotExists(); // 204: the same metadata
         queue.setMetadata(Map.of("color", "blue"));
         assertEquals(Map.of("color", "blue"), queue.getProperties().getMetadata());
@@ -62,9 +62,9 @@ class Queues {
         assertEquals(Map.of("color", "blue"), found.get(0).getMetadata());
         assertTrue(service.listQueues().stream().anyMatch(item -> item.getName().equals(name)));
         service.deleteQueue(name);
-        refused(404, "QueueNotFound", queue::getProperties);
+        rejected(404, "QueueNotFound", queue::getProperties);
         assertFalse(queue.deleteIfExists());
-        refused(404, "QueueNotFound", () -> queue.delete());
+        rejected(404, "QueueNotFound", () -> queue.delete());
         queue.create();
         assertEquals(name, service.getQueueClient(name).getQueueName());
     }
@@ -91,7 +91,7 @@ class Queues {
         QueueMessageItem[] second = {null};
         Suite.eventually(() -> (second[0] = queue.receiveMessage()) != null);
         assertEquals(2, second[0].getDequeueCount());
-        refused(404, "MessageNotFound", () -> queue.deleteMessage(first.getMessageId(), first.getPopReceipt()));
+        rejected(404, "MessageNotFound", () -> queue.deleteMessage(first.getMessageId(), first.getPopReceipt()));
         UpdateMessageResult updated = queue.updateMessage(second[0].getMessageId(), second[0].getPopReceipt(), "changed", Duration.ZERO);
         assertNotEquals(second[0].getPopReceipt(), updated.getPopReceipt());
         assertEquals(List.of("changed"), peeked());
@@ -102,9 +102,9 @@ class Queues {
     @Test
     void limits() {
         queue.sendMessageWithResponse("x".repeat(65536), null, Duration.ofSeconds(-1), null, null);
-        refused(413, "RequestBodyTooLarge", () -> queue.sendMessage("x".repeat(65537)));
-        refused(400, "OutOfRangeQueryParameterValue", () -> queue.receiveMessages(33).stream().count());
-        refused(400, "InvalidQueryParameterValue", () -> queue.sendMessageWithResponse("x", Duration.ofSeconds(30), Duration.ofSeconds(30), null, null));
+        rejected(413, "RequestBodyTooLarge", () -> queue.sendMessage("x".repeat(65537)));
+        rejected(400, "OutOfRangeQueryParameterValue", () -> queue.receiveMessages(33).stream().count());
+        rejected(400, "InvalidQueryParameterValue", () -> queue.sendMessageWithResponse("x", Duration.ofSeconds(30), Duration.ofSeconds(30), null, null));
         queue.clearMessages();
         assertEquals(List.of(), peeked());
     }

@@ -58,7 +58,7 @@ final class Suite {
     }
 
     /** The call must be rejected with this status and code. */
-    static void refused(int status, String code, Executable call) {
+    static void rejected(int status, String code, Executable call) {
         HttpResponseException error = assertThrows(HttpResponseException.class, call);
         assertEquals(status, error.getResponse().getStatusCode(), error.toString());
         assertEquals(code, error.getResponse().getHeaders().getValue(com.azure.core.http.HttpHeaderName.fromString("x-ms-error-code")), error.toString());

@@ -1,6 +1,6 @@
 package lazuli;
 
-import static lazuli.Suite.refused;
+import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
