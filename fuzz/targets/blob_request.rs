@@ -4,7 +4,7 @@
 #![no_main]
 
 use lazuli_fuzz::{VERSIONS, context};
-use lazuli_model::blob::{ByteRange, Extent};
+use lazuli_model::blob::{ByteRange, ResponseExtent};
 use lazuli_model::{OperationKind, Service};
 use lazuli_protocol::blob::{decode, encode};
 use lazuli_protocol::http::head::Field;
@@ -45,9 +45,9 @@ fuzz_target!(|input: &[u8]| {
 /// A range that is satisfied lies within the blob.
 fn check_range(range: ByteRange) {
     for size in [0, 1, 511, u64::MAX] {
-        match Extent::resolve(Some(range), size) {
-            Some(Extent::Part { first, last }) => assert!(first <= last && last < size),
-            Some(Extent::Full) => panic!("a range is never the whole"),
+        match ResponseExtent::resolve(Some(range), size) {
+            Some(ResponseExtent::Part { first, last }) => assert!(first <= last && last < size),
+            Some(ResponseExtent::Full) => panic!("a range is never the whole"),
             None => assert!(range.first >= size),
         }
     }

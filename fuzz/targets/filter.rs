@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use lazuli_filter::Row;
+use lazuli_filter::EntityRow;
 use lazuli_model::table::filter::{Comparison, Expr, Operator};
 use lazuli_model::{DateTime, Guid, Properties, Value};
 
@@ -80,7 +80,7 @@ pub fn properties(bytes: &mut Bytes<'_>) -> Option<Properties> {
 }
 
 /// The value of a filter for a row; `None` is unknown.
-pub fn naive(filter: &Expr, row: &Row<'_>) -> Option<bool> {
+pub fn naive(filter: &Expr, row: &EntityRow<'_>) -> Option<bool> {
     match filter {
         Expr::Constant(value) => Some(*value),
         Expr::Not(inner) => naive(inner, row).map(|value| !value),
@@ -111,7 +111,7 @@ fn decided(values: &[Option<bool>], decisive: bool) -> Option<bool> {
     }
 }
 
-fn value(name: &str, row: &Row<'_>) -> Option<Value> {
+fn value(name: &str, row: &EntityRow<'_>) -> Option<Value> {
     match name {
         "PartitionKey" => Some(Value::String(row.partition.into())),
         "RowKey" => Some(Value::String(row.row.into())),

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use lazuli_filter::{Matcher, Row, Schema, eval, matches, parse, plan, print};
+use lazuli_filter::{EntityRow, Matcher, Schema, eval, matches, parse, plan, print};
 use lazuli_fuzz::filter::{Bytes, expression, naive, properties};
 use lazuli_model::{DateTime, PackedRow};
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
         let packed = PackedRow::pack(&properties);
         let properties =
             lazuli_model::table::row::RowRef::new(packed.as_bytes()).expect("a row just packed is whole");
-        let stored = Row { partition, row, timestamp: DateTime::STORABLE_MIN, properties };
+        let stored = EntityRow { partition, row, timestamp: DateTime::STORABLE_MIN, properties };
         let wanted = naive(&filter, &stored);
         if let Some(read) = &read {
             assert_eq!(naive(read, &stored), wanted, "{printed}");

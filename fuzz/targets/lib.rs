@@ -3,7 +3,7 @@
 pub mod filter;
 pub mod log;
 
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::{DateTime, PackedRow, ValueRef};
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::http::response::Context;
@@ -28,11 +28,11 @@ pub fn context(version: ApiVersion) -> Context {
 /// Writes an accepted entity and reads it again: it must be unchanged.
 pub fn check_round_trip(
     draft: EntityDraft<'_>,
-    write: impl Fn(&Stored) -> Vec<u8>,
+    write: impl Fn(&StoredEntity) -> Vec<u8>,
     read: impl Fn(&[u8]) -> EntityDraft<'_>,
 ) {
     let Ok((key, properties)) = draft.into_insert() else { return };
-    let stored = Stored {
+    let stored = StoredEntity {
         partition: key.partition.as_str().into(),
         row: key.row.as_str().into(),
         timestamp: DateTime::STORABLE_MIN,

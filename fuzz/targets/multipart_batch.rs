@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use lazuli_fuzz::{VERSIONS, context};
 use lazuli_model::table::limits::BATCH_OPERATIONS_MAX;
-use lazuli_model::table::operation::{Change, Page, Stored, Write, Written};
+use lazuli_model::table::operation::{EntityChange, EntityPage, EntityWrite, StoredEntity, Written};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, Guid, PackedRow, Properties};
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::table::batch;
-use lazuli_protocol::table::batch::{Batch, Plan};
+use lazuli_protocol::table::batch::{Batch, BatchPlan};
 use lazuli_protocol::{Address, Head};
 use libfuzzer_sys::fuzz_target;
 
@@ -32,12 +32,12 @@ fuzz_target!(|input: &[u8]| {
         .expect("the address is fixed");
     let Ok(batch) = batch::decode(&head, &address, version, body) else { return };
     let outcome = match &batch.plan {
-        Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
-        Plan::Rejected(failure) => {
+        BatchPlan::Nothing => Ok(Outcome::Batch(Vec::new())),
+        BatchPlan::Rejected(failure) => {
             assert!(failure.index.is_some_and(|index| index < batch.parts.len()));
             Err(failure.clone())
         }
-        Plan::Run(operation) => Ok(succeed(&batch, operation)),
+        BatchPlan::Run(operation) => Ok(succeed(&batch, operation)),
     };
     let ids = [Guid([1; 16]), Guid([2; 16])];
     let response =
@@ -51,33 +51,33 @@ fn succeed(batch: &Batch, operation: &Operation) -> Outcome {
             check(batch, writes);
             Outcome::Batch(writes.iter().map(written).collect())
         }
-        Operation::GetEntity { key, .. } => Outcome::Entity(Stored {
+        Operation::GetEntity { key, .. } => Outcome::Entity(StoredEntity {
             partition: key.partition.as_str().into(),
             row: key.row.as_str().into(),
             timestamp: DateTime::MAX,
             properties: PackedRow::pack(&Properties::default()),
         }),
-        Operation::QueryEntities { .. } => Outcome::Page(Page::default()),
+        Operation::QueryEntities { .. } => Outcome::Page(EntityPage::default()),
         other => panic!("{} in a batch", other.kind().name()),
     }
 }
 
-fn check(batch: &Batch, writes: &[Write]) {
+fn check(batch: &Batch, writes: &[EntityWrite]) {
     assert!((1..=BATCH_OPERATIONS_MAX).contains(&writes.len()));
     assert_eq!(batch.parts.len(), writes.len());
     assert!(writes.iter().all(|write| write.key.partition == writes[0].key.partition));
     assert_eq!(writes.iter().map(|write| &write.key).collect::<HashSet<_>>().len(), writes.len());
 }
 
-fn written(write: &Write) -> Written {
+fn written(write: &EntityWrite) -> Written {
     match &write.change {
-        Change::Insert(properties) => Written::Inserted(Stored {
+        EntityChange::Insert(properties) => Written::Inserted(StoredEntity {
             partition: write.key.partition.as_str().into(),
             row: write.key.row.as_str().into(),
             timestamp: DateTime::MAX,
             properties: PackedRow::pack(properties),
         }),
-        Change::Delete(_) => Written::Deleted,
+        EntityChange::Delete(_) => Written::Deleted,
         _ => Written::Updated(DateTime::MAX),
     }
 }

@@ -5,7 +5,7 @@
 use lazuli_fuzz::VERSIONS;
 use lazuli_model::table::Operation;
 use lazuli_protocol::ApiVersion;
-use lazuli_protocol::table::xml::Intent;
+use lazuli_protocol::table::xml::XmlIntent;
 use lazuli_protocol::xml::send;
 use libfuzzer_sys::fuzz_target;
 
@@ -15,12 +15,12 @@ fuzz_target!(|body: &[u8]| {
         assert_eq!(send::read_acl(&send::write_acl(&policies)), Ok(policies));
     }
     for version in VERSIONS {
-        let Ok(Operation::SetProperties(update)) = Intent::SetProperties.with_body(body, version) else {
+        let Ok(Operation::SetProperties(update)) = XmlIntent::SetProperties.with_body(body, version) else {
             continue;
         };
         // The latest format can express everything that an older one can.
         let again =
-            Intent::SetProperties.with_body(&send::write_properties(&update), ApiVersion::V2013_08_15);
+            XmlIntent::SetProperties.with_body(&send::write_properties(&update), ApiVersion::V2013_08_15);
         assert_eq!(again, Ok(Operation::SetProperties(update)));
     }
 });

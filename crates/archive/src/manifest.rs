@@ -24,7 +24,7 @@ const KIND: &str = "lazuli backup";
 
 /// A file of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BlockFile {
     /// Its name.
     pub name: String,
     /// Its length.
@@ -41,7 +41,7 @@ pub struct Manifest {
     /// Totals of the contents.
     pub totals: Totals,
     /// Its parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BlockFile>,
 }
 
 impl Manifest {
@@ -107,7 +107,7 @@ fn read(value: &Value) -> Option<Manifest> {
     let long = |name: &str| text(value, name)?.parse::<u64>().ok();
     let sum = |value: &Value, name: &str| u128::from_str_radix(&text(value, name)?, 16).ok();
     let parts = value.get("parts")?.as_array()?.iter().enumerate().map(|(index, part)| {
-        Some(Part {
+        Some(BlockFile {
             // Reject names that point elsewhere.
             name: text(part, "name").filter(|name| *name == part_name(index + 1))?,
             bytes: number(part, "bytes")?,
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let part = |number| Part { name: part_name(number), bytes: 99, checksum: 1 << 100 };
+        let part = |number| BlockFile { name: part_name(number), bytes: 99, checksum: 1 << 100 };
         let marks = Marks { last_version: Version(u64::MAX), last_table: TableId(7) };
         Manifest {
             created: "2026-11-16T00:00:00Z".into(),

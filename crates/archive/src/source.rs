@@ -6,13 +6,13 @@ use lazuli_engine::{Engine, Error, Result};
 use crate::block::{BLOCK_BYTES, ContentBlock, Packer};
 
 /// Makes the blocks of a backup. As long as it exists, nothing that belongs to the backup is freed.
-pub struct Source {
+pub struct BackupSource {
     copy: Copy,
     /// None after the last block.
     packer: Option<Packer>,
 }
 
-impl Source {
+impl BackupSource {
     /// Begins a backup of everything as of now. `naming` tells which content belongs to it.
     pub async fn begin(engine: &dyn Engine, naming: Box<dyn Naming>) -> Result<Self> {
         Ok(Self { copy: Copy::begin(engine, naming).await?, packer: Some(Packer::new()) })

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::block::Totals;
 use crate::error::{Error, Result};
-use crate::manifest::{FILE, Manifest, Part, part_name};
+use crate::manifest::{BlockFile, FILE, Manifest, part_name};
 
 /// First bytes of every part.
 pub const PART_MAGIC: [u8; 16] = *b"lazuli backup 1\n";
@@ -25,12 +25,12 @@ const BUFFER_BYTES: usize = 256 * 1024;
 const STICKY: u32 = 0o1000;
 
 /// A backup that is being written.
-pub struct Writer {
+pub struct ArchiveWriter {
     dir: PathBuf,
     mode_before: Option<u32>,
     part_bytes_max: u64,
     open: Option<OpenPart>,
-    parts: Vec<Part>,
+    parts: Vec<BlockFile>,
 }
 
 struct OpenPart {
@@ -44,10 +44,10 @@ struct OpenPart {
 #[must_use = "a backup without its manifest is incomplete"]
 pub struct Sealed {
     dir: PathBuf,
-    parts: Vec<Part>,
+    parts: Vec<BlockFile>,
 }
 
-impl Writer {
+impl ArchiveWriter {
     /// Starts a backup in `dir`, which must be empty or not exist. It will contain account keys, so access is restricted
     /// to its owner. A directory of another user, or a shared one with a sticky bit, is rejected.
     pub fn create(dir: &Path) -> Result<Self> {
@@ -126,7 +126,7 @@ impl Writer {
         file.sync_all().map_err(Error::io("sync", &partial))?;
         fs::rename(&partial, &path).map_err(Error::io("rename", &partial))?;
         sync_dir(&self.dir)?;
-        self.parts.push(Part { name, bytes, checksum: sum.digest128() });
+        self.parts.push(BlockFile { name, bytes, checksum: sum.digest128() });
         Ok(())
     }
 }
@@ -203,7 +203,7 @@ mod tests {
                 fs::create_dir(&dir).unwrap();
                 fs::set_permissions(&dir, fs::Permissions::from_mode(before)).unwrap();
             }
-            let writer = Writer::create(&dir).unwrap();
+            let writer = ArchiveWriter::create(&dir).unwrap();
             assert_eq!(writer.mode_before(), before.filter(|mode| *mode != 0o700));
             let sealed = writer.seal().unwrap();
             let part = dir.join(&sealed.parts[0].name);
@@ -221,7 +221,7 @@ mod tests {
         let link = parent.path().join("link");
         std::os::unix::fs::symlink(&dir, &link).unwrap();
         for path in [&dir, &link] {
-            assert!(matches!(Writer::create(path), Err(Error::Shared(_))), "{path:?}");
+            assert!(matches!(ArchiveWriter::create(path), Err(Error::Shared(_))), "{path:?}");
         }
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o7777, 0o1777);
         assert!(fs::read_dir(&dir).unwrap().next().is_none());

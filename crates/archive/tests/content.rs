@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use lazuli_archive::{Block, Error, Reader, Source, Unpacker, Writer};
+use lazuli_archive::{ArchiveReader, ArchiveWriter, BackupSource, Block, Error, Unpacker};
 use lazuli_engine::content::conformance::{bytes_of, read_all, write_all};
 use lazuli_engine::content::{MemoryContent, Naming, PIECE_ENCODED_BYTES, Piece, See};
 use lazuli_engine::{Change, Clock, Condition, Content, Engine, Memory, Result, RowView, TableId, Write};
@@ -47,7 +47,7 @@ async fn engine() -> (Memory, Vec<(Piece, usize)>) {
 }
 
 async fn blocks(engine: &Memory) -> Vec<Vec<u8>> {
-    let mut source = Source::begin(engine, Box::new(Encoded)).await.unwrap();
+    let mut source = BackupSource::begin(engine, Box::new(Encoded)).await.unwrap();
     let mut blocks = Vec::new();
     while let Some(block) = source.next().await.unwrap() {
         blocks.push(block);
@@ -57,7 +57,7 @@ async fn blocks(engine: &Memory) -> Vec<Vec<u8>> {
 }
 
 fn write(blocks: &[Vec<u8>], dir: &std::path::Path) {
-    let mut writer = Writer::create(dir).unwrap();
+    let mut writer = ArchiveWriter::create(dir).unwrap();
     let mut unpacker = Unpacker::new();
     for block in blocks {
         writer.push(block).unwrap();
@@ -73,7 +73,7 @@ async fn content_goes_into_a_backup_and_out_again() {
     let (engine, stored) = engine().await;
     let dir = tempfile::tempdir().unwrap();
     write(&blocks(&engine).await, &dir.path().join("backup"));
-    let mut reader = Reader::open(&dir.path().join("backup")).unwrap();
+    let mut reader = ArchiveReader::open(&dir.path().join("backup")).unwrap();
     let totals = reader.manifest().totals;
     assert_eq!(totals.content.map(|content| (content.pieces, content.bytes)), Some((3, 2_074_537)));
     let target = MemoryContent::default();

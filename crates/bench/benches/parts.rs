@@ -6,10 +6,10 @@
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use lazuli_bench::session::Account;
+use lazuli_bench::session::BenchAccount;
 use lazuli_bench::table::request::{entity, transaction};
 use lazuli_model::table::Operation;
-use lazuli_model::table::operation::{Change, Stored};
+use lazuli_model::table::operation::{EntityChange, StoredEntity};
 use lazuli_model::{DateTime, PackedRow, Service};
 use lazuli_protocol::auth::{AccountKey, Scheme, SignedParts, sign};
 use lazuli_protocol::http::head::Field;
@@ -17,7 +17,7 @@ use lazuli_protocol::http::response::Context;
 use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::decode::Intent;
 use lazuli_protocol::table::media::BodyFormat;
-use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::media::{Format, MetadataLevel};
 use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{batch, json};
 use lazuli_protocol::{Address, ApiVersion, Head};
@@ -32,7 +32,7 @@ fn row() -> PackedRow {
     let insert = Intent::Insert(table, BodyFormat::Json).with_body(entity("p", "r").as_bytes());
     match insert {
         Ok(Operation::Write { write, .. }) => match write.change {
-            Change::Insert(properties) => PackedRow::pack(&properties),
+            EntityChange::Insert(properties) => PackedRow::pack(&properties),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
@@ -60,7 +60,7 @@ fn context() -> Context {
 }
 
 mod filter {
-    use lazuli_filter::{Matcher, Row, Schema, parse, plan};
+    use lazuli_filter::{EntityRow, Matcher, Schema, parse, plan};
     use lazuli_model::table::row::RowRef;
 
     use super::*;
@@ -85,7 +85,7 @@ mod filter {
         let row = row();
         let mut matcher = Matcher::new(Some(&filter));
         bencher.counter(ItemsCount::new(1_u32)).bench_local(|| {
-            let row = Row {
+            let row = EntityRow {
                 partition: "p",
                 row: "r",
                 timestamp: DateTime::MAX,
@@ -136,13 +136,13 @@ mod rows {
         let body = entity("p", "r");
         let intent = Intent::Insert("Bench".parse_table(), BodyFormat::Json);
         let Ok(Operation::Write { write, .. }) = intent.with_body(body.as_bytes()) else { return };
-        let Change::Insert(properties) = write.change else { return };
+        let EntityChange::Insert(properties) = write.change else { return };
         bencher.bench(|| PackedRow::pack(black_box(&properties)));
     }
 
-    #[divan::bench(args = [Metadata::None, Metadata::Full])]
-    fn write_json(bencher: Bencher<'_, '_>, level: &Metadata) {
-        let stored = Stored {
+    #[divan::bench(args = [MetadataLevel::None, MetadataLevel::Full])]
+    fn write_json(bencher: Bencher<'_, '_>, level: &MetadataLevel) {
+        let stored = StoredEntity {
             partition: "p".into(),
             row: "r".into(),
             timestamp: DateTime::STORABLE_MIN,
@@ -183,7 +183,7 @@ mod requests {
     #[divan::bench]
     fn batch_of_100(bencher: Bencher<'_, '_>) {
         let rows: Vec<_> = (0..100).map(|row| ("p".to_owned(), format!("{row:09}"))).collect();
-        let account = Account::new(Service::Table, "127.0.0.1:10002");
+        let account = BenchAccount::new(Service::Table, "127.0.0.1:10002");
         let request = account.bytes(transaction(&account, "Bench", &rows));
         let start = request.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
         let body = &request[start..];

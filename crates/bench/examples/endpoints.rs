@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lazuli_bench::session::Account;
+use lazuli_bench::session::BenchAccount;
 use lazuli_bench::table::request;
 use lazuli_model::Service;
 use lazuli_probe::Connection;
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let servers: Vec<String> = args.collect();
     let first = servers.first().ok_or("which servers?")?;
     if work == Work::Fill {
-        let account = Account::new(Service::Table, first);
+        let account = BenchAccount::new(Service::Table, first);
         let create = account.bytes(request::create_table(&account, TABLE));
         Connection::open(first).await?.exchange("POST", &create).await?;
     }
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn request(account: &Account, work: Work, row: usize) -> (&'static str, Vec<u8>) {
+fn request(account: &BenchAccount, work: Work, row: usize) -> (&'static str, Vec<u8>) {
     let (partition, row) = (format!("p{}", row % 16), format!("{row:06}"));
     match work {
         Work::Get => ("GET", account.bytes(request::get(account, TABLE, &partition, &row))),
@@ -65,7 +65,7 @@ async fn run(servers: &[String], work: Work, slice: Duration) -> Result<u64, Box
     let mut connections = Vec::new();
     for number in 0..CONNECTIONS {
         let server = &servers[number % servers.len()];
-        connections.push((Account::new(Service::Table, server), Connection::open(server).await?));
+        connections.push((BenchAccount::new(Service::Table, server), Connection::open(server).await?));
     }
     let end = Instant::now() + slice;
     let mut tasks = JoinSet::new();

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use lazuli_bench::bare::BareHandler;
 use lazuli_bench::queue::request as queue;
-use lazuli_bench::session::Account;
+use lazuli_bench::session::BenchAccount;
 use lazuli_bench::table::request;
 use lazuli_probe::{Request, Response};
 use lazuli_server::accounts::GivenAccount;
@@ -44,7 +44,7 @@ fn main() {
 
 async fn run(kind: &str, count: usize) {
     let service = service_of(kind);
-    let account = Account::new(service, AUTHORITY);
+    let account = BenchAccount::new(service, AUTHORITY);
     if kind == "bare" {
         let mut pipe = connect(Arc::new(BareHandler::reading(1100)));
         return repeat(&mut pipe, &account, kind, count).await;
@@ -68,7 +68,7 @@ fn service_of(kind: &str) -> Service {
     }
 }
 
-async fn prepare(pipe: &mut DuplexStream, account: &Account, kind: &str) {
+async fn prepare(pipe: &mut DuplexStream, account: &BenchAccount, kind: &str) {
     match service_of(kind) {
         Service::Table => {
             exchange(pipe, &account.bytes(request::create_table(account, TABLE))).await;
@@ -88,12 +88,12 @@ async fn prepare(pipe: &mut DuplexStream, account: &Account, kind: &str) {
     }
 }
 
-fn message(account: &Account) -> Request {
+fn message(account: &BenchAccount) -> Request {
     let body = format!("<QueueMessage><MessageText>{}</MessageText></QueueMessage>", "x".repeat(1000));
     account.request("POST", "/bench/messages").with("Content-Type", "application/xml").body(body)
 }
 
-fn blob(account: &Account, name: &str) -> Request {
+fn blob(account: &BenchAccount, name: &str) -> Request {
     account
         .request("PUT", &format!("/bench/{name}"))
         .with("x-ms-blob-type", "BlockBlob")
@@ -112,7 +112,7 @@ fn connect<H: Handler>(handler: Arc<H>) -> DuplexStream {
     ours
 }
 
-async fn repeat(pipe: &mut DuplexStream, account: &Account, kind: &str, count: usize) {
+async fn repeat(pipe: &mut DuplexStream, account: &BenchAccount, kind: &str, count: usize) {
     if kind == "queue-drain" {
         return drain(pipe, account, count).await;
     }
@@ -129,7 +129,7 @@ async fn repeat(pipe: &mut DuplexStream, account: &Account, kind: &str, count: u
 }
 
 /// The receipts are in responses, so the requests are built and signed in the loop.
-async fn drain(pipe: &mut DuplexStream, account: &Account, count: usize) {
+async fn drain(pipe: &mut DuplexStream, account: &BenchAccount, count: usize) {
     let start = Instant::now();
     for _ in 0..count {
         for _ in 0..DRAINED {
@@ -145,7 +145,7 @@ async fn drain(pipe: &mut DuplexStream, account: &Account, count: usize) {
     println!("queue-drain: {each:.2} us each");
 }
 
-fn requests(account: &Account, kind: &str, number: usize) -> Vec<Request> {
+fn requests(account: &BenchAccount, kind: &str, number: usize) -> Vec<Request> {
     let row = format!("{number:09}");
     let one = match kind {
         "insert" => request::insert(account, TABLE, "p", &row),

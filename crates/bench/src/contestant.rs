@@ -23,7 +23,7 @@ pub enum Goal {
 
 /// Who is measured, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct ContestantPlan {
     /// Its name in reports.
     pub label: &'static str,
     /// The server.
@@ -34,7 +34,7 @@ pub struct Plan {
     pub goal: Option<Goal>,
 }
 
-impl Plan {
+impl ContestantPlan {
     /// Our server.
     pub fn ours(variant: u64) -> Self {
         Self { label: "lazuli", server: Server::Lazuli, variant, goal: None }
@@ -73,7 +73,7 @@ impl Plan {
 
 /// The work of a contestant, with what its sessions share.
 #[derive(Clone)]
-pub enum Job {
+pub enum ServiceJob {
     /// On tables.
     Table(table::Job),
     /// On queues.
@@ -93,8 +93,8 @@ pub enum Step {
 /// A contestant that is ready to be measured.
 pub struct Contestant {
     /// Who it is.
-    pub plan: Plan,
-    job: Job,
+    pub plan: ContestantPlan,
+    job: ServiceJob,
     process: Process,
     service: Service,
 }
@@ -102,22 +102,22 @@ pub struct Contestant {
 impl Contestant {
     /// Starts the server and loads what the workload needs.
     pub async fn start(
-        plan: Plan,
+        plan: ContestantPlan,
         workload: Workload,
         options: &Options,
         data: &Path,
     ) -> Result<Self, String> {
         let process = Process::start(plan.server, options, data).await?;
         let job = match workload {
-            Workload::Table(work) => Job::Table(table::Job::new(work, options)),
-            Workload::Queue(work) => Job::Queue(queue::Job::new(work, plan.variant, options)),
-            Workload::Blob(work) => Job::Blob(blob::Job::new(work, plan.variant, options)),
+            Workload::Table(work) => ServiceJob::Table(table::Job::new(work, options)),
+            Workload::Queue(work) => ServiceJob::Queue(queue::Job::new(work, plan.variant, options)),
+            Workload::Blob(work) => ServiceJob::Blob(blob::Job::new(work, plan.variant, options)),
         };
         if plan.server.speaks_storage() {
             match &job {
-                Job::Table(job) => job.prepare(&process).await?,
-                Job::Queue(job) => job.prepare(&process).await?,
-                Job::Blob(job) => job.prepare(&process).await?,
+                ServiceJob::Table(job) => job.prepare(&process).await?,
+                ServiceJob::Queue(job) => job.prepare(&process).await?,
+                ServiceJob::Blob(job) => job.prepare(&process).await?,
             }
         }
         Ok(Self { plan, job, process, service: workload.service() })
@@ -126,7 +126,7 @@ impl Contestant {
     /// Loads again what the last slice consumed. This is not measured.
     pub async fn refill(&self) -> Result<(), String> {
         match &self.job {
-            Job::Queue(job) if self.plan.server.speaks_storage() => job.refill(&self.process).await,
+            ServiceJob::Queue(job) if self.plan.server.speaks_storage() => job.refill(&self.process).await,
             _ => Ok(()),
         }
     }
@@ -153,20 +153,20 @@ impl Contestant {
 
     fn connections(&self, options: &Options) -> usize {
         match &self.job {
-            Job::Table(job) => job.connections(options, self.plan.server),
-            Job::Queue(job) => job.connections(options, self.plan.server),
-            Job::Blob(job) => job.connections(options, self.plan.server),
+            ServiceJob::Table(job) => job.connections(options, self.plan.server),
+            ServiceJob::Queue(job) => job.connections(options, self.plan.server),
+            ServiceJob::Blob(job) => job.connections(options, self.plan.server),
         }
     }
 }
 
-impl Job {
+impl ServiceJob {
     /// Does the next operations of a session.
     async fn step(&self, session: &mut Session) -> Result<Step, String> {
         match self {
-            Job::Table(job) => job.step(session).await,
-            Job::Queue(job) => job.step(session).await,
-            Job::Blob(job) => job.step(session).await,
+            ServiceJob::Table(job) => job.step(session).await,
+            ServiceJob::Queue(job) => job.step(session).await,
+            ServiceJob::Blob(job) => job.step(session).await,
         }
     }
 }

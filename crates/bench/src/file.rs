@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-use lazuli_digest::Fold;
+use lazuli_digest::ChecksumFold;
 use lazuli_model::blob::write::Digests;
 use lazuli_server::clock::Stopwatch;
 
@@ -27,7 +27,7 @@ pub async fn write(session: &mut Session, bytes: usize, units: u64) -> Result<St
 fn write_file(path: &Path, bytes: usize) -> std::io::Result<()> {
     let piece = vec![b'x'; PIECE_BYTES.min(bytes)];
     let mut file = File::create(path)?;
-    let mut md5 = Fold::new(Digests { md5: true, crc64: false });
+    let mut md5 = ChecksumFold::new(Digests { md5: true, crc64: false });
     let mut left = bytes;
     while left > 0 {
         let piece = &piece[..left.min(piece.len())];

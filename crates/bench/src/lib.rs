@@ -24,7 +24,7 @@ mod workload;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use report::{Ratio, Report, Row, heading};
+pub use report::{BenchReport, Ratio, ReportRow, heading};
 pub use workload::Workload;
 
 use contestant::Contestant;
@@ -72,7 +72,7 @@ impl Options {
 }
 
 /// What a run reports while it runs.
-pub enum Event<'a> {
+pub enum RunEvent<'a> {
     /// The next step begins, or one has something to say.
     Step {
         /// What happens in it.
@@ -87,14 +87,17 @@ pub enum Event<'a> {
 }
 
 /// Runs the benchmark.
-pub async fn run(options: &Options, mut report_event: impl FnMut(Event<'_>)) -> Result<Report, String> {
+pub async fn run(
+    options: &Options,
+    mut report_event: impl FnMut(RunEvent<'_>),
+) -> Result<BenchReport, String> {
     let folder = options.folder()?;
-    let mut report = Report::new(options);
+    let mut report = BenchReport::new(options);
     let plans = options.workloads.iter().map(|workload| workload.plans(options).len());
     let (mut done, all) = (0, plans.sum::<usize>() * (1 + options.rounds));
     for &workload in &options.workloads {
         let mut step = |text: String, done: usize| {
-            report_event(Event::Step { text: &format!("{}: {text}", workload.name()), done, all });
+            report_event(RunEvent::Step { text: &format!("{}: {text}", workload.name()), done, all });
         };
         let mut contestants = Vec::new();
         for plan in workload.plans(options) {
@@ -121,7 +124,7 @@ pub async fn run(options: &Options, mut report_event: impl FnMut(Event<'_>)) -> 
             }
         }
         drop(contestants);
-        report_event(Event::Finished(&report.section(workload)));
+        report_event(RunEvent::Finished(&report.section(workload)));
     }
     Ok(report)
 }

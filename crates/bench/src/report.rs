@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::contestant::{Goal, Plan};
+use crate::contestant::{ContestantPlan, Goal};
 use crate::histogram::Histogram;
 use crate::load::Sample;
 use crate::session::now;
@@ -16,12 +16,12 @@ const STYLE: &str = "body{font:15px sans-serif;max-width:54em;margin:2em auto}td
 /// The samples of one contestant in one workload.
 struct Series {
     workload: Workload,
-    plan: Plan,
+    plan: ContestantPlan,
     samples: Vec<Sample>,
 }
 
 /// Everything that a run measured.
-pub struct Report {
+pub struct BenchReport {
     connections: usize,
     entities: usize,
     deep: u64,
@@ -31,7 +31,7 @@ pub struct Report {
 
 /// The measurements of one workload on one server: medians over the rounds.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ReportRow {
     /// The workload.
     pub workload: Workload,
     /// The server.
@@ -88,7 +88,7 @@ impl Ratio {
     }
 }
 
-impl Report {
+impl BenchReport {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             connections: options.connections,
@@ -99,7 +99,7 @@ impl Report {
         }
     }
 
-    pub(crate) fn add(&mut self, workload: Workload, plan: Plan, sample: Sample) {
+    pub(crate) fn add(&mut self, workload: Workload, plan: ContestantPlan, sample: Sample) {
         let found = self.series.iter_mut().find(|series| series.workload == workload && series.plan == plan);
         match found {
             Some(series) => series.samples.push(sample),
@@ -108,7 +108,7 @@ impl Report {
     }
 
     /// The measurements, in the order in which they were made.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<ReportRow> {
         self.series.iter().map(row).collect()
     }
 
@@ -191,7 +191,7 @@ impl Report {
         );
         let (rows, ratios) = (self.rows(), self.ratios());
         for workload in Workload::all() {
-            let rows: Vec<&Row> = rows.iter().filter(|row| row.workload == workload).collect();
+            let rows: Vec<&ReportRow> = rows.iter().filter(|row| row.workload == workload).collect();
             if !rows.is_empty() {
                 chart(&mut out, workload, &rows);
             }
@@ -233,7 +233,7 @@ pub fn heading(options: &Options) -> String {
     )
 }
 
-fn chart(out: &mut String, workload: Workload, rows: &[&Row]) {
+fn chart(out: &mut String, workload: Workload, rows: &[&ReportRow]) {
     let top = rows.iter().map(|row| row.rate).fold(1e-9, f64::max);
     let _ = write!(
         out,
@@ -252,11 +252,11 @@ fn chart(out: &mut String, workload: Workload, rows: &[&Row]) {
     *out += "</table>";
 }
 
-fn row(series: &Series) -> Row {
+fn row(series: &Series) -> ReportRow {
     let samples = &series.samples;
     let mut latency = Histogram::default();
     samples.iter().for_each(|sample| latency.merge(&sample.latency));
-    Row {
+    ReportRow {
         workload: series.workload,
         target: series.plan.label,
         rate: median(samples.iter().map(rate)),
@@ -268,7 +268,7 @@ fn row(series: &Series) -> Row {
     }
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(row: &ReportRow) -> Value {
     json!({
         "workload": row.workload.name(),
         "server": row.target,

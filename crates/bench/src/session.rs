@@ -17,13 +17,13 @@ const STORAGE_VERSION: &str = "2021-12-02";
 
 /// An account at an address: turns requests into signed bytes.
 #[derive(Clone)]
-pub struct Account {
+pub struct BenchAccount {
     service: Service,
     authority: String,
     signer: Signer,
 }
 
-impl Account {
+impl BenchAccount {
     /// The development account of a service at `host:port`.
     pub fn new(service: Service, authority: &str) -> Self {
         Self { service, authority: authority.to_owned(), signer: Signer::development(service) }
@@ -57,7 +57,7 @@ impl Account {
 /// A connection with an account.
 pub struct Session {
     /// Who it sends as.
-    pub account: Account,
+    pub account: BenchAccount,
     /// Its number among the sessions of a slice.
     pub number: usize,
     /// The kind of server at the other end.
@@ -84,7 +84,7 @@ impl Session {
             _ => Some(Connection::open(authority).await?),
         };
         Ok(Self {
-            account: Account::new(service, authority),
+            account: BenchAccount::new(service, authority),
             number,
             server,
             latency: Histogram::default(),

@@ -3,7 +3,7 @@
 use lazuli_model::Service;
 
 use crate::Options;
-use crate::contestant::Plan;
+use crate::contestant::ContestantPlan;
 use crate::{blob, queue, table};
 
 /// A workload of one of the services.
@@ -63,7 +63,7 @@ impl Workload {
     }
 
     /// Who is measured: first our server, then the servers and limits that it is compared with.
-    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
+    pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let mut plans = match self {
             Workload::Table(work) => work.plans(),
             Workload::Queue(work) => work.plans(options),

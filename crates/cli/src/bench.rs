@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use lazuli_bench::table::growth::{self, Axis};
-use lazuli_bench::{Event, Options, Workload, bare};
+use lazuli_bench::{Options, RunEvent, Workload, bare};
 
 use crate::progress::Bar;
 use crate::runtime;
@@ -179,12 +179,12 @@ async fn workloads(options: &Options, is_json: bool) -> Result<String, String> {
     }
     let mut bar = Bar::new();
     let report = lazuli_bench::run(options, |event| match event {
-        Event::Step { text, done, all } => bar.show(done, all, text),
-        Event::Finished(section) if !is_json => {
+        RunEvent::Step { text, done, all } => bar.show(done, all, text),
+        RunEvent::Finished(section) if !is_json => {
             bar.clear();
             say!("{}", section.trim_end());
         }
-        Event::Finished(_) => {}
+        RunEvent::Finished(_) => {}
     });
     let report = report.await;
     bar.clear();

@@ -131,7 +131,7 @@ pub async fn open_rows(url: &EngineUrl) -> Result<Arc<dyn Engine>, EngineError> 
 pub const ONLY_DATABASES: &str =
     "an object store needs --engine postgres://…; other engines store content themselves";
 
-fn failed(url: &PostgresUrl, error: &lazuli_postgres::OpenError) -> EngineError {
+fn failed(url: &PostgresUrl, error: &lazuli_postgres::DatabaseError) -> EngineError {
     EngineError::Failed(format!("{url}: {error}"))
 }
 

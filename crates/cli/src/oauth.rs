@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
-use lazuli_server::oauth::{Jwks, PERIOD, Settings};
+use lazuli_server::oauth::{Jwks, OauthSettings, PERIOD};
 
 /// How often keys are fetched: by default, at most and at least.
 const PERIOD_SECONDS: u32 = PERIOD.as_secs() as u32;
@@ -90,10 +90,10 @@ pub struct OauthArgs {
 
 impl OauthArgs {
     /// The settings; `None` if no tokens are accepted.
-    pub fn settings(&self) -> Option<Settings> {
+    pub fn settings(&self) -> Option<OauthSettings> {
         match self.oauth {
-            Some(Mode::Dev) => return Some(Settings::development()),
-            Some(Mode::Basic) => return Some(Settings::basic()),
+            Some(Mode::Dev) => return Some(OauthSettings::development()),
+            Some(Mode::Basic) => return Some(OauthSettings::basic()),
             None => {}
         }
         let policy = Policy {
@@ -101,7 +101,7 @@ impl OauthArgs {
             audiences: self.oauth_audience.clone(),
             roles_claim: self.oauth_roles_claim.clone(),
         };
-        Some(Settings {
+        Some(OauthSettings {
             policy,
             jwks: self.oauth_jwks.clone()?,
             authorization_uri: self.oauth_authorization_uri.clone(),

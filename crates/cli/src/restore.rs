@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_archive::block::Totals;
-use lazuli_archive::{Block, Manifest, Packer, Reader};
+use lazuli_archive::{ArchiveReader, Block, Manifest, Packer};
 use lazuli_store::crash_point::{self, Point};
 use lazuli_store::{Loader, Options};
 
@@ -49,7 +49,7 @@ impl Restore {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         let quiet = self.quiet || self.json;
-        let mut reader = Reader::open(&self.backup).map_err(|error| error.to_string())?;
+        let mut reader = ArchiveReader::open(&self.backup).map_err(|error| error.to_string())?;
         let mut progress = Progress::start("restore", "rows", quiet);
         let loader = Loader::create(&self.location, &Options::default()).map_err(|e| e.to_string())?;
         let (manifest, contents) = load(&mut reader, loader, &mut progress, quiet)
@@ -66,7 +66,7 @@ impl Restore {
 }
 
 fn load(
-    reader: &mut Reader,
+    reader: &mut ArchiveReader,
     mut loader: Loader,
     progress: &mut Progress,
     quiet: bool,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::Method;
 use lazuli_model::table::key::KeyError;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Key, TableName};
-use lazuli_protocol::table::batch::send::Inner;
+use lazuli_protocol::table::batch::send::OutgoingOperation;
 use lazuli_protocol::table::url;
 
 use crate::account::Endpoint;
@@ -166,7 +166,7 @@ impl Change {
     }
 
     /// As a part of a batch.
-    pub fn inner(&self, endpoint: &Endpoint, table: &TableName) -> Inner {
+    pub fn inner(&self, endpoint: &Endpoint, table: &TableName) -> OutgoingOperation {
         let names = |name| match name {
             "accept" => "Accept",
             "content-type" => "Content-Type",
@@ -177,7 +177,7 @@ impl Change {
         let mut fields: Vec<_> =
             self.fields().into_iter().map(|(name, value)| (names(name), value)).collect();
         fields.push(("DataServiceVersion", "3.0;".to_owned()));
-        Inner {
+        OutgoingOperation {
             method: self.method(),
             url: format!("{}/{}", endpoint.as_str(), self.path(table)),
             fields,

@@ -1,14 +1,14 @@
 //! Compares a response with the one in the transcript.
 
 use crate::expect::{Mismatch, fit, shown};
-use crate::http::Response;
+use crate::http::TranscriptResponse;
 use crate::json::fit_json;
 use crate::transcript::{Expected, ExpectedHeader, Mode};
 use crate::values::Values;
 
 /// The part of a response that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DifferenceKind {
     /// The status.
     Status,
     /// A header is missing, unexpected, or has another value.
@@ -25,17 +25,17 @@ pub enum Kind {
     Unsent,
 }
 
-impl Kind {
+impl DifferenceKind {
     /// A short name.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Status => "status",
-            Kind::Header => "header",
-            Kind::HeaderCase => "header case",
-            Kind::Body => "body",
-            Kind::Transport => "transport",
-            Kind::Setup => "setup",
-            Kind::Unsent => "unsent",
+            DifferenceKind::Status => "status",
+            DifferenceKind::Header => "header",
+            DifferenceKind::HeaderCase => "header case",
+            DifferenceKind::Body => "body",
+            DifferenceKind::Transport => "transport",
+            DifferenceKind::Setup => "setup",
+            DifferenceKind::Unsent => "unsent",
         }
     }
 }
@@ -44,7 +44,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// What differs.
-    pub kind: Kind,
+    pub kind: DifferenceKind,
     /// The exchange.
     pub title: String,
     /// The line of the transcript that did not match.
@@ -66,7 +66,7 @@ const CONTEXT_CHARS: usize = 48;
 pub(crate) fn compare(
     title: &str,
     expected: &Expected,
-    response: &Response,
+    response: &TranscriptResponse,
     values: &mut Values,
 ) -> Vec<Difference> {
     let mut comparison = Comparison { title, expected, response, values, differences: Vec::new() };
@@ -86,13 +86,13 @@ pub(crate) fn compare(
 struct Comparison<'a> {
     title: &'a str,
     expected: &'a Expected,
-    response: &'a Response,
+    response: &'a TranscriptResponse,
     values: &'a mut Values,
     differences: Vec<Difference>,
 }
 
 impl Comparison<'_> {
-    fn differ(&mut self, kind: Kind, line: usize, place: &str, expected: String, actual: String) {
+    fn differ(&mut self, kind: DifferenceKind, line: usize, place: &str, expected: String, actual: String) {
         let title = self.title.to_owned();
         self.differences.push(Difference { kind, title, line, place: place.to_owned(), expected, actual });
     }
@@ -100,7 +100,13 @@ impl Comparison<'_> {
     fn status(&mut self) {
         let body = shorten(&String::from_utf8_lossy(&self.response.body));
         let actual = format!("{} {body}", self.response.status);
-        self.differ(Kind::Status, self.expected.line, "status", self.expected.status.to_string(), actual);
+        self.differ(
+            DifferenceKind::Status,
+            self.expected.line,
+            "status",
+            self.expected.status.to_string(),
+            actual,
+        );
     }
 
     fn header(&mut self, header: &ExpectedHeader) {
@@ -113,14 +119,20 @@ impl Comparison<'_> {
             (None, None) => {}
             (None, Some((given, value))) => {
                 let actual = format!("{given}: {value}");
-                self.differ(Kind::Header, header.line, name, "no such header".to_owned(), actual);
+                self.differ(DifferenceKind::Header, header.line, name, "no such header".to_owned(), actual);
             }
             (Some(_), None) => {
-                self.differ(Kind::Header, header.line, name, "the header".to_owned(), "none".to_owned());
+                self.differ(
+                    DifferenceKind::Header,
+                    header.line,
+                    name,
+                    "the header".to_owned(),
+                    "none".to_owned(),
+                );
             }
             (Some(template), Some((given, value))) => {
                 if given != name {
-                    self.differ(Kind::HeaderCase, header.line, name, name.clone(), given.clone());
+                    self.differ(DifferenceKind::HeaderCase, header.line, name, name.clone(), given.clone());
                 }
                 let fits = match self.values.fill(template) {
                     Ok(pieces) => fit(&pieces, value, self.values)
@@ -128,7 +140,7 @@ impl Comparison<'_> {
                     Err(reason) => Err(reason),
                 };
                 if let Err(reason) = fits {
-                    self.differ(Kind::Header, header.line, name, reason, value.clone());
+                    self.differ(DifferenceKind::Header, header.line, name, reason, value.clone());
                 }
             }
         }
@@ -141,7 +153,7 @@ impl Comparison<'_> {
         let actual = if continued { "yes" } else { "no" };
         if expected.as_deref() != Some(actual) {
             let expected = expected.unwrap_or_default();
-            self.differ(Kind::Header, header.line, "100 Continue", expected, actual.to_owned());
+            self.differ(DifferenceKind::Header, header.line, "100 Continue", expected, actual.to_owned());
         }
     }
 
@@ -150,7 +162,9 @@ impl Comparison<'_> {
         let first_line = self.expected.body_lines.first().copied().unwrap_or(self.expected.line);
         let pieces = match self.values.fill(&self.expected.body) {
             Ok(pieces) => pieces,
-            Err(reason) => return self.differ(Kind::Body, first_line, "body", reason, shorten(&text)),
+            Err(reason) => {
+                return self.differ(DifferenceKind::Body, first_line, "body", reason, shorten(&text));
+            }
         };
         match self.expected.mode {
             Mode::Exact => {
@@ -158,14 +172,14 @@ impl Comparison<'_> {
                     let line = self.expected.body_lines.get(mismatch.line).copied().unwrap_or(first_line);
                     let place = format!("body, behind {}", before(&text, mismatch.at));
                     let actual = shorten(&text[mismatch.at..]);
-                    self.differ(Kind::Body, line, &place, explain(&mismatch), actual);
+                    self.differ(DifferenceKind::Body, line, &place, explain(&mismatch), actual);
                 }
             }
             Mode::Json => {
                 if let Err(found) = fit_json(&pieces, &text, self.values) {
                     let place = format!("body, {}", found.path);
                     let actual = shorten(&found.actual);
-                    self.differ(Kind::Body, first_line, &place, shorten(&found.expected), actual);
+                    self.differ(DifferenceKind::Body, first_line, &place, shorten(&found.expected), actual);
                 }
             }
         }
@@ -204,7 +218,7 @@ mod tests {
     use super::*;
     use crate::Transcript;
 
-    fn differences(script: &str, response: &Response) -> Vec<String> {
+    fn differences(script: &str, response: &TranscriptResponse) -> Vec<String> {
         let file = format!("# x\n# Truth: y\n### t\nGET /\n{script}");
         let transcript = Transcript::parse("table/a/b", &file).unwrap();
         let mut values = Values::new("http://h/dev", "dev");
@@ -214,13 +228,13 @@ mod tests {
             .collect()
     }
 
-    fn response(headers: &[(&str, &str)], body: &str) -> Response {
+    fn response(headers: &[(&str, &str)], body: &str) -> TranscriptResponse {
         let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Response { status: 200, headers, body: body.into(), ..Response::default() }
+        TranscriptResponse { status: 200, headers, body: body.into(), ..TranscriptResponse::default() }
     }
 
     #[track_caller]
-    fn check(script: &str, response: &Response, expected: &[&str]) {
+    fn check(script: &str, response: &TranscriptResponse, expected: &[&str]) {
         assert_eq!(differences(script, response), expected);
     }
 

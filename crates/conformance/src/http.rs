@@ -8,7 +8,7 @@ pub(crate) use lazuli_probe::header;
 
 /// A request, complete except for its framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct TranscriptRequest {
     /// The verb.
     pub method: String,
     /// The target as it appears on the request line.
@@ -21,7 +21,7 @@ pub struct Request {
 
 /// A response without its framing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Response {
+pub struct TranscriptResponse {
     /// The status.
     pub status: u16,
     /// The reason phrase.
@@ -37,18 +37,18 @@ pub struct Response {
 /// Carries a request to a server and returns its response: a socket, or the server's own code in a test.
 pub trait Transport {
     /// Does one exchange.
-    fn exchange(&mut self, request: &Request) -> io::Result<Response>;
+    fn exchange(&mut self, request: &TranscriptRequest) -> io::Result<TranscriptResponse>;
 }
 
 /// A server on the network.
 impl Transport for Client {
-    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
-        let Request { method, target, headers, body } = request.clone();
+    fn exchange(&mut self, request: &TranscriptRequest) -> io::Result<TranscriptResponse> {
+        let TranscriptRequest { method, target, headers, body } = request.clone();
         let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         let request = lazuli_probe::Request { method: method.into(), target, headers, body };
         let response = Client::exchange(self, &request)?;
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Ok(Response {
+        Ok(TranscriptResponse {
             status: response.status,
             reason: response.reason().to_owned(),
             headers: response.headers().map(owned).collect(),

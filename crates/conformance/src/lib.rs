@@ -22,13 +22,13 @@ mod template;
 mod transcript;
 mod values;
 
-pub use compare::{Difference, Kind};
-pub use http::{Request, Response, Transport};
+pub use compare::{Difference, DifferenceKind};
+pub use http::{TranscriptRequest, TranscriptResponse, Transport};
 pub use lazuli_probe::blocking::ExtraRoots;
-pub use report::{Counts, Outcome, Report, Verdict};
+pub use report::{ConformanceReport, Counts, TranscriptOutcome, TranscriptVerdict};
 pub use runner::{Options, run, run_on};
 pub use target::{Target, TargetError};
-pub use transcript::{Exchange, ParseError, Transcript};
+pub use transcript::{Exchange, Transcript, TranscriptError};
 
 /// The embedded transcripts: `service/group/name` and text, in order of name.
 pub static TRANSCRIPTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/transcripts.rs"));

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::compare::{Difference, Kind};
-use crate::{ParseError, Transcript};
+use crate::compare::{Difference, DifferenceKind};
+use crate::{Transcript, TranscriptError};
 
 /// The result of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TranscriptVerdict {
     /// Every response matched.
     Passed,
     /// There are differences.
@@ -16,20 +16,20 @@ pub enum Verdict {
     NotRun,
 }
 
-impl Verdict {
+impl TranscriptVerdict {
     /// The result as one word.
     pub fn name(self) -> &'static str {
         match self {
-            Verdict::Passed => "ok",
-            Verdict::Failed => "DIFFERENT",
-            Verdict::NotRun => "not run",
+            TranscriptVerdict::Passed => "ok",
+            TranscriptVerdict::Failed => "DIFFERENT",
+            TranscriptVerdict::NotRun => "not run",
         }
     }
 }
 
 /// The results of one transcript.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TranscriptOutcome {
     /// `group/name`.
     pub name: String,
     /// What the transcript shows.
@@ -37,17 +37,17 @@ pub struct Outcome {
     /// The source of its expectations.
     pub truth: String,
     /// The result.
-    pub verdict: Verdict,
+    pub verdict: TranscriptVerdict,
     /// Exchanges that were done.
     pub exchanges: usize,
     /// The differences found.
     pub differences: Vec<Difference>,
 }
 
-impl Outcome {
+impl TranscriptOutcome {
     pub(crate) fn of(
         transcript: &Transcript,
-        verdict: Verdict,
+        verdict: TranscriptVerdict,
         exchanges: usize,
         differences: Vec<Difference>,
     ) -> Self {
@@ -61,9 +61,9 @@ impl Outcome {
         }
     }
 
-    pub(crate) fn unreadable(name: &str, error: &ParseError) -> Self {
+    pub(crate) fn unreadable(name: &str, error: &TranscriptError) -> Self {
         let difference = Difference {
-            kind: Kind::Unsent,
+            kind: DifferenceKind::Unsent,
             title: String::new(),
             line: error.line,
             place: "transcript".to_owned(),
@@ -74,7 +74,7 @@ impl Outcome {
             name: name.to_owned(),
             about: String::new(),
             truth: String::new(),
-            verdict: Verdict::Failed,
+            verdict: TranscriptVerdict::Failed,
             exchanges: 0,
             differences: vec![difference],
         }
@@ -83,11 +83,11 @@ impl Outcome {
 
 /// The results of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ConformanceReport {
     /// The server.
     pub endpoint: String,
     /// Each transcript, in order.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<TranscriptOutcome>,
 }
 
 /// The numbers of a run.
@@ -105,10 +105,10 @@ pub struct Counts {
     pub differences: usize,
 }
 
-impl Report {
+impl ConformanceReport {
     /// Did every transcript pass?
     pub fn is_clean(&self) -> bool {
-        self.outcomes.iter().all(|outcome| outcome.verdict == Verdict::Passed)
+        self.outcomes.iter().all(|outcome| outcome.verdict == TranscriptVerdict::Passed)
     }
 
     /// The numbers.
@@ -116,9 +116,9 @@ impl Report {
         let mut counts = Counts::default();
         for outcome in &self.outcomes {
             match outcome.verdict {
-                Verdict::Passed => counts.passed += 1,
-                Verdict::Failed => counts.failed += 1,
-                Verdict::NotRun => counts.not_run += 1,
+                TranscriptVerdict::Passed => counts.passed += 1,
+                TranscriptVerdict::Failed => counts.failed += 1,
+                TranscriptVerdict::NotRun => counts.not_run += 1,
             }
             counts.exchanges += outcome.exchanges;
             counts.differences += outcome.differences.len();
@@ -148,7 +148,7 @@ impl Report {
     /// The same as JSON.
     pub fn json(&self) -> String {
         let Counts { passed, failed, not_run, exchanges, differences } = self.counts();
-        let outcome = |outcome: &Outcome| {
+        let outcome = |outcome: &TranscriptOutcome| {
             json!({
                 "name": outcome.name,
                 "about": outcome.about,
@@ -182,7 +182,7 @@ fn difference_json(difference: &Difference) -> serde_json::Value {
     })
 }
 
-fn told(outcome: &Outcome, difference: &Difference) -> String {
+fn told(outcome: &TranscriptOutcome, difference: &Difference) -> String {
     format!(
         "    {}.http:{} {}: {}\n        {}\n        expected: {}\n        actual:   {}\n",
         outcome.name,
@@ -199,11 +199,11 @@ fn told(outcome: &Outcome, difference: &Difference) -> String {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
+    fn report() -> ConformanceReport {
         let file = "# Shows x.\n# Truth: y\n### t\nGET /\n<<< 200\n";
         let transcript = Transcript::parse("table/a/b", file).unwrap();
         let difference = Difference {
-            kind: Kind::Status,
+            kind: DifferenceKind::Status,
             title: "t".into(),
             line: 5,
             place: "status".into(),
@@ -211,11 +211,11 @@ mod tests {
             actual: "404 {\"x\":1}".into(),
         };
         let outcomes = vec![
-            Outcome::of(&transcript, Verdict::Passed, 3, Vec::new()),
-            Outcome::of(&transcript, Verdict::Failed, 1, vec![difference]),
-            Outcome::of(&transcript, Verdict::NotRun, 0, Vec::new()),
+            TranscriptOutcome::of(&transcript, TranscriptVerdict::Passed, 3, Vec::new()),
+            TranscriptOutcome::of(&transcript, TranscriptVerdict::Failed, 1, vec![difference]),
+            TranscriptOutcome::of(&transcript, TranscriptVerdict::NotRun, 0, Vec::new()),
         ];
-        Report { endpoint: "http://h/dev".into(), outcomes }
+        ConformanceReport { endpoint: "http://h/dev".into(), outcomes }
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(value["differ"], 1);
         assert_eq!(value["transcripts"][1]["differences"][0]["line"], 5);
         assert!(!report().is_clean());
-        let empty = Report { endpoint: String::new(), outcomes: Vec::new() };
+        let empty = ConformanceReport { endpoint: String::new(), outcomes: Vec::new() };
         assert!(empty.is_clean() && empty.counts() == Counts::default());
     }
 }

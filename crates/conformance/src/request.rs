@@ -6,7 +6,7 @@ use lazuli_protocol::Head;
 use lazuli_protocol::auth::{self, Scheme};
 use lazuli_protocol::http::head::Field;
 
-use crate::http::{Request, header};
+use crate::http::{TranscriptRequest, header};
 use crate::template::Template;
 use crate::transcript::{Exchange, Header, SendOptions, Setup};
 use crate::values::Values;
@@ -23,7 +23,7 @@ pub(crate) fn build(
     setup: &Setup,
     target: &Target,
     values: &mut Values,
-) -> Result<Request, String> {
+) -> Result<TranscriptRequest, String> {
     values.now = shifted(system::now(), exchange.options.date_shift_seconds);
     let wire_target = wire_target(&values.render(&exchange.target)?, values.root());
     let body = exchange.body.as_ref().map(|body| values.render(body)).transpose()?;
@@ -36,7 +36,7 @@ pub(crate) fn build(
         }
     }
     draft.apply(&exchange.headers, values)?;
-    let mut request = Request {
+    let mut request = TranscriptRequest {
         method: exchange.method.clone(),
         target: wire_target,
         headers: draft.headers,
@@ -56,7 +56,7 @@ pub(crate) fn plain(
     body: Option<&Template>,
     target: &Target,
     values: &mut Values,
-) -> Result<Request, String> {
+) -> Result<TranscriptRequest, String> {
     let prefer = Header::Set("Prefer".to_owned(), Template::parse("return-no-content"));
     let exchange = Exchange {
         title: String::new(),
@@ -152,7 +152,7 @@ impl Draft {
 }
 
 /// Adds the length of the body, unless the transcript sets it.
-fn frame(request: &mut Request, removed: &[String]) {
+fn frame(request: &mut TranscriptRequest, removed: &[String]) {
     let said = header(&request.headers, "Content-Length").is_some()
         || header(&request.headers, "Transfer-Encoding").is_some()
         || removed.iter().any(|name| name == "content-length");
@@ -162,7 +162,7 @@ fn frame(request: &mut Request, removed: &[String]) {
     }
 }
 
-fn sign(request: &mut Request, options: &SendOptions, target: &Target) -> Result<(), String> {
+fn sign(request: &mut TranscriptRequest, options: &SendOptions, target: &Target) -> Result<(), String> {
     if header(&request.headers, "Authorization").is_some() {
         return Ok(());
     }
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::Transcript;
 
-    fn built(exchange: &str) -> Request {
+    fn built(exchange: &str) -> TranscriptRequest {
         let file = format!("# x\n# Truth: y\nContent-Type: text/x\nX-Own: 1\n### t\n{exchange}\n<<< 200\n");
         let transcript = Transcript::parse("table/a/b", &file).unwrap();
         let target = Target::new("http://h:1", "dev", "a2V5").unwrap();
@@ -197,7 +197,7 @@ mod tests {
         build(&transcript.exchanges[0], &transcript.setup, &target, &mut values).unwrap()
     }
 
-    fn get<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    fn get<'r>(request: &'r TranscriptRequest, name: &str) -> Option<&'r str> {
         header(&request.headers, name)
     }
 

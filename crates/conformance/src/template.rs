@@ -4,7 +4,7 @@
 
 /// A piece of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum TemplatePart {
     /// Literal text.
     Text(String),
     /// A placeholder.
@@ -21,7 +21,7 @@ pub(crate) enum Part {
 /// Text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<TemplatePart>,
 }
 
 /// How the arguments of a placeholder are split.
@@ -94,7 +94,7 @@ fn parse_at(text: &str, first_line: usize) -> Template {
         line += before.matches('\n').count();
         if let Some((placeholder, length)) = placeholder(from_brace, line) {
             if !literal.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut literal)));
+                parts.push(TemplatePart::Text(std::mem::take(&mut literal)));
             }
             line += from_brace[..length].matches('\n').count();
             parts.push(placeholder);
@@ -106,13 +106,13 @@ fn parse_at(text: &str, first_line: usize) -> Template {
     }
     literal.push_str(rest);
     if !literal.is_empty() {
-        parts.push(Part::Text(literal));
+        parts.push(TemplatePart::Text(literal));
     }
     Template { parts }
 }
 
 /// Parses a placeholder at the start of the string, and returns it with its length.
-fn placeholder(text: &str, line: usize) -> Option<(Part, usize)> {
+fn placeholder(text: &str, line: usize) -> Option<(TemplatePart, usize)> {
     let end = matching_brace(text)?;
     let inner = &text[1..end];
     let (name, argument) = match inner.split_once(':') {
@@ -124,7 +124,7 @@ fn placeholder(text: &str, line: usize) -> Option<(Part, usize)> {
         None => Vec::new(),
         Some(argument) => arguments(argument, split)?.into_iter().map(|text| parse_at(text, line)).collect(),
     };
-    Some((Part::Placeholder { name, arguments, line }, end + 1))
+    Some((TemplatePart::Placeholder { name, arguments, line }, end + 1))
 }
 
 fn arguments(text: &str, split: Split) -> Option<Vec<&str>> {
@@ -169,9 +169,9 @@ mod tests {
     use super::*;
 
     fn show(template: &Template) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Placeholder { name, arguments, line } => {
+        let part = |part: &TemplatePart| match part {
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Placeholder { name, arguments, line } => {
                 let arguments: Vec<_> = arguments.iter().map(show).collect();
                 format!("<{name}@{line} {}>", arguments.join(";"))
             }

@@ -18,12 +18,12 @@ pub use lanes::Lanes;
 
 /// Incremental checksums: every chunk of bytes updates them.
 #[derive(Clone, Default)]
-pub struct Fold {
+pub struct ChecksumFold {
     md5: Option<md5::Md5>,
     crc64: Option<crc64fast_nvme::Digest>,
 }
 
-impl Fold {
+impl ChecksumFold {
     /// Begins the checksums that are needed.
     pub fn new(needed: Digests) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Fold {
 /// assert_eq!(found.md5.map(|sum| md5_text(&sum)).as_deref(), Some("sQqNsWTgdUEFt6mb5y4/5Q=="));
 /// ```
 pub fn digest(bytes: &[u8], needed: Digests) -> Digested {
-    let mut fold = Fold::new(needed);
+    let mut fold = ChecksumFold::new(needed);
     fold.update(bytes);
     fold.finish()
 }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn computes_only_the_needed_checksums() {
         assert_eq!(digest(b"x", Digests::default()), Digested::default());
-        assert!(Fold::new(Digests::default()).is_idle());
+        assert!(ChecksumFold::new(Digests::default()).is_idle());
     }
 
     #[test]
@@ -157,13 +157,13 @@ mod tests {
     proptest! {
         #[test]
         fn chunks_do_not_matter(bytes: Vec<u8>, cut in 0_usize..100) {
-            let mut fold = Fold::new(BOTH);
+            let mut fold = ChecksumFold::new(BOTH);
             for chunk in bytes.chunks(cut + 1) {
                 fold.update(chunk);
             }
             prop_assert_eq!(fold.finish(), digest(&bytes, BOTH));
             let chunks: Vec<Bytes> = bytes.chunks(cut + 1).map(Bytes::copy_from_slice).collect();
-            let mut shared = Fold::new(BOTH);
+            let mut shared = ChecksumFold::new(BOTH);
             shared.update_shared(&chunks, &Lanes::of(2));
             prop_assert_eq!(shared.finish(), digest(&bytes, BOTH));
         }

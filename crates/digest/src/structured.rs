@@ -36,7 +36,7 @@ enum State {
 }
 
 /// Reads a message piece by piece.
-pub struct Reader {
+pub struct StructuredReader {
     state: State,
     /// The bytes of a head or checksum that have arrived.
     partial: Vec<u8>,
@@ -49,7 +49,7 @@ pub struct Reader {
     message_crc: crc64fast_nvme::Digest,
 }
 
-impl Default for Reader {
+impl Default for StructuredReader {
     fn default() -> Self {
         Self {
             state: State::Head,
@@ -64,7 +64,7 @@ impl Default for Reader {
     }
 }
 
-impl Reader {
+impl StructuredReader {
     /// Takes the next bytes of the message. Returns the content among them, as ranges of those bytes.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Vec<std::ops::Range<usize>>, Failure> {
         let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl Reader {
 }
 
 /// Writes a message piece by piece.
-pub struct Writer {
+pub struct StructuredWriter {
     length: u64,
     segment_bytes: u64,
     segments: u16,
@@ -171,7 +171,7 @@ pub struct Writer {
     message_crc: crc64fast_nvme::Digest,
 }
 
-impl Writer {
+impl StructuredWriter {
     /// A message with this number of bytes of content.
     pub fn new(length: u64) -> Self {
         Self::in_segments(length, SEGMENT_BYTES.max(length.div_ceil(u64::from(u16::MAX))))
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     fn written(content: &[u8], segment_bytes: u64, piece: usize) -> Vec<u8> {
-        let mut writer = Writer::in_segments(content.len() as u64, segment_bytes);
+        let mut writer = StructuredWriter::in_segments(content.len() as u64, segment_bytes);
         let mut message = writer.begin();
         content.chunks(piece).for_each(|piece| message.extend(writer.write(piece)));
         assert_eq!(writer.message_length(), message.len() as u64);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn read(message: &[u8], piece: usize) -> Result<Vec<u8>, ErrorCode> {
-        let mut reader = Reader::default();
+        let mut reader = StructuredReader::default();
         let mut content = Vec::new();
         for piece in message.chunks(piece) {
             for range in reader.read(piece).map_err(|failure| failure.code)? {

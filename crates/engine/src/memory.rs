@@ -297,11 +297,11 @@ fn ready<'a, T: Send + 'a>(result: Result<T>) -> EngineFuture<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::Factory;
+    use crate::conformance::EngineFactory;
 
     struct InMemory;
 
-    impl Factory for InMemory {
+    impl EngineFactory for InMemory {
         async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
             Arc::new(Memory::new(clock))
         }

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use lazuli_filter::{Matcher, Row, Schema, parse, plan};
+use lazuli_filter::{EntityRow, Matcher, Schema, parse, plan};
 use lazuli_model::table::row::{RowBuilder, RowRef};
 use lazuli_model::{DateTime, Guid, PackedRow, ValueRef};
 
@@ -68,7 +68,7 @@ fn match_ns(filter: &str, rows: &[PackedRow]) -> f64 {
     measure_ns(rows.len(), || {
         rows.iter().any(|packed| {
             let properties = RowRef::new(packed.as_bytes()).expect("the row was packed here");
-            let row = Row { partition: "p", row: "r", timestamp: DateTime::MAX, properties };
+            let row = EntityRow { partition: "p", row: "r", timestamp: DateTime::MAX, properties };
             matcher.matches(black_box(&row)).expect("the row was packed here")
         })
     })

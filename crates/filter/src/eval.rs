@@ -18,7 +18,7 @@ pub trait Fields {
 
 /// A stored entity.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct EntityRow<'a> {
     /// PartitionKey.
     pub partition: &'a str,
     /// RowKey.
@@ -29,7 +29,7 @@ pub struct Row<'a> {
     pub properties: RowRef<'a>,
 }
 
-impl Fields for Row<'_> {
+impl Fields for EntityRow<'_> {
     fn field(&self, name: &str) -> Result<Option<ValueRef<'_>>, CorruptRow> {
         match name {
             PARTITION_KEY => Ok(Some(ValueRef::String(self.partition))),

@@ -4,7 +4,7 @@
 //! directory of a row is compared with that of the previous row: if it is equal, all positions are the same; if only
 //! lengths differ, they are summed again; otherwise the names are searched for.
 
-use lazuli_model::table::row::{CorruptRow, ENTRY_BYTES, Entry, Parts};
+use lazuli_model::table::row::{CorruptRow, ENTRY_BYTES, Entry, RowParts};
 
 /// Consecutive rows with another layout than their predecessor, after which remembering is suspended.
 const MISSES_MAX: u32 = 4;
@@ -54,7 +54,7 @@ impl Layout {
 
     /// Finds the properties in a row; `false` if that is not worthwhile because no two rows are alike.
     #[inline]
-    pub fn fit(&mut self, row: &Parts<'_>) -> Result<bool, CorruptRow> {
+    pub fn fit(&mut self, row: &RowParts<'_>) -> Result<bool, CorruptRow> {
         if self.is_known && row.names == self.names {
             if row.directory == self.directory {
                 return Ok(true);
@@ -80,7 +80,7 @@ impl Layout {
         }
     }
 
-    fn fit_other(&mut self, row: &Parts<'_>) -> Result<bool, CorruptRow> {
+    fn fit_other(&mut self, row: &RowParts<'_>) -> Result<bool, CorruptRow> {
         if self.pause > 0 {
             self.pause -= 1;
             return Ok(false);
@@ -94,13 +94,13 @@ impl Layout {
     }
 
     /// Does the row have the same names and types, whatever the lengths of the values?
-    fn has_same_properties(&self, row: &Parts<'_>) -> bool {
+    fn has_same_properties(&self, row: &RowParts<'_>) -> bool {
         let head = |entry: &[u8; ENTRY_BYTES]| [entry[0], entry[1], entry[2]];
         row.directory.len() == self.directory.len()
             && entries(row.directory).zip(entries(&self.directory)).all(|(new, old)| head(new) == head(old))
     }
 
-    fn learn(&mut self, row: &Parts<'_>) -> Result<(), CorruptRow> {
+    fn learn(&mut self, row: &RowParts<'_>) -> Result<(), CorruptRow> {
         self.is_known = false;
         self.reach = 0;
         self.spots.fill(None);

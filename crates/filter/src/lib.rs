@@ -28,10 +28,10 @@ mod region;
 mod schema;
 
 pub use error::ParseError;
-pub use eval::{Fields, Row, TableRow, eval, matches};
+pub use eval::{EntityRow, Fields, TableRow, eval, matches};
 pub use matcher::Matcher;
 pub use parse::{PARENTHESES_MAX, parse, parse_optional};
 pub use plan::{Class, Plan, RANGES_MAX, plan};
 pub use print::print;
-pub use range::{Bound, KeyPosition, KeyRange};
+pub use range::{PlanBound, PlanPosition, PlanRange};
 pub use schema::Schema;

@@ -15,7 +15,7 @@ use lazuli_model::table::row;
 use lazuli_model::table::row::{CorruptRow, Iter};
 use lazuli_model::{EdmType, Value, ValueRef};
 
-use crate::Row;
+use crate::EntityRow;
 use crate::compare::compare;
 use crate::layout::Layout;
 use crate::normal::normal;
@@ -94,7 +94,7 @@ impl Matcher {
     }
 
     /// Does the filter match this row?
-    pub fn matches(&mut self, row: &Row<'_>) -> Result<bool, CorruptRow> {
+    pub fn matches(&mut self, row: &EntityRow<'_>) -> Result<bool, CorruptRow> {
         if self.names.is_empty() {
             return Look { layout: &self.layout, tests: &self.tests, values: &[] }.decide(&self.root, row);
         }
@@ -120,7 +120,7 @@ trait Ask {
     fn ask(&mut self, name: usize, test: usize) -> Result<bool, CorruptRow>;
 
     /// Does the filter match the row?
-    fn decide(&mut self, node: &Node, row: &Row<'_>) -> Result<bool, CorruptRow> {
+    fn decide(&mut self, node: &Node, row: &EntityRow<'_>) -> Result<bool, CorruptRow> {
         match node {
             Node::All(parts) => {
                 for part in parts {

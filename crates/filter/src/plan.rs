@@ -14,7 +14,7 @@ use lazuli_model::table::filter::{Comparison, Expr, Operator};
 use crate::contradiction::has_contradiction;
 use crate::normal::{all, any, is_key, normal};
 use crate::print::print;
-use crate::range::{Cut, Edge, KeyRange};
+use crate::range::{Cut, Edge, PlanRange};
 use crate::region::{Joined, Region, Share, Span};
 
 /// Maximum number of ranges in a plan. A filter that needs more gets fewer, longer ones.
@@ -28,7 +28,7 @@ const STEPS_MAX: usize = 100_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Ranges to read: ascending, not overlapping.
-    pub ranges: Vec<KeyRange>,
+    pub ranges: Vec<PlanRange>,
     /// Condition on the rows in the ranges; `None` if all of them match.
     pub residual: Option<Expr>,
     /// Kind of read.
@@ -48,7 +48,7 @@ pub fn plan(filter: &Expr) -> Plan {
         Expr::Constant(true) => None,
         residual => Some(residual),
     };
-    let ranges = edges.iter().map(|&(start, end)| KeyRange::between(start, end)).collect();
+    let ranges = edges.iter().map(|&(start, end)| PlanRange::between(start, end)).collect();
     Plan { ranges, residual, class: classify(&edges) }
 }
 
@@ -57,12 +57,12 @@ impl Plan {
 
     /// A plan that reads the whole table and matches every row.
     pub fn everything() -> Self {
-        Plan { ranges: vec![KeyRange::ALL], residual: None, class: Class::Table }
+        Plan { ranges: vec![PlanRange::ALL], residual: None, class: Class::Table }
     }
 
     /// Restricts the plan to a window: the rest of a paged query, or the keys that the caller may see. The class stays
     /// that of the filter, so that every page of a query has the same class.
-    pub fn narrow(&mut self, window: &KeyRange) {
+    pub fn narrow(&mut self, window: &PlanRange) {
         self.ranges = self.ranges.iter().filter_map(|range| range.intersect(window)).collect();
     }
 }

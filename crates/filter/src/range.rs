@@ -9,7 +9,7 @@ use lazuli_model::utf16_cmp;
 
 /// A key in row order. It need not be a valid key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyPosition {
+pub struct PlanPosition {
     /// PartitionKey.
     pub partition: String,
     /// RowKey.
@@ -18,29 +18,29 @@ pub struct KeyPosition {
 
 /// Lower or upper end of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum PlanBound {
     /// No limit.
     Open,
     /// The row with this key belongs to the range.
-    Included(KeyPosition),
+    Included(PlanPosition),
     /// The row with this key does not belong to it.
-    Excluded(KeyPosition),
+    Excluded(PlanPosition),
     /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
     AfterPartition(String),
 }
 
 /// Rows from one bound to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRange {
+pub struct PlanRange {
     /// The lower bound.
-    pub start: Bound,
+    pub start: PlanBound,
     /// The upper bound.
-    pub end: Bound,
+    pub end: PlanBound,
 }
 
-impl KeyRange {
+impl PlanRange {
     /// Every row of the table.
-    pub const ALL: KeyRange = KeyRange { start: Bound::Open, end: Bound::Open };
+    pub const ALL: PlanRange = PlanRange { start: PlanBound::Open, end: PlanBound::Open };
 
     /// Does the range contain a row with this key?
     pub fn contains(&self, partition: &str, row: &str) -> bool {
@@ -50,7 +50,7 @@ impl KeyRange {
     }
 
     /// Intersection of both ranges, if it is not empty.
-    pub fn intersect(&self, other: &KeyRange) -> Option<KeyRange> {
+    pub fn intersect(&self, other: &PlanRange) -> Option<PlanRange> {
         let start = self.lower().max(other.lower());
         let end = self.upper().min(other.upper());
         (start < end).then(|| Self::between(start, end))
@@ -58,43 +58,43 @@ impl KeyRange {
 
     pub(crate) fn between(start: Edge<'_>, end: Edge<'_>) -> Self {
         let start = match start {
-            Edge::START => Bound::Open,
-            Edge::At(partition, Cut::Before(row)) => Bound::Included(place(partition, row)),
-            Edge::At(partition, Cut::After(row)) => Bound::Excluded(place(partition, row)),
-            Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
+            Edge::START => PlanBound::Open,
+            Edge::At(partition, Cut::Before(row)) => PlanBound::Included(place(partition, row)),
+            Edge::At(partition, Cut::After(row)) => PlanBound::Excluded(place(partition, row)),
+            Edge::At(partition, Cut::End) => PlanBound::AfterPartition(partition.into()),
             // No range starts at the end; if one did, reading too much would be safe.
-            Edge::End => Bound::Open,
+            Edge::End => PlanBound::Open,
         };
         let end = match end {
-            Edge::At(partition, Cut::Before(row)) => Bound::Excluded(place(partition, row)),
-            Edge::At(partition, Cut::After(row)) => Bound::Included(place(partition, row)),
-            Edge::At(partition, Cut::End) => Bound::AfterPartition(partition.into()),
-            Edge::End => Bound::Open,
+            Edge::At(partition, Cut::Before(row)) => PlanBound::Excluded(place(partition, row)),
+            Edge::At(partition, Cut::After(row)) => PlanBound::Included(place(partition, row)),
+            Edge::At(partition, Cut::End) => PlanBound::AfterPartition(partition.into()),
+            Edge::End => PlanBound::Open,
         };
         Self { start, end }
     }
 
     pub(crate) fn lower(&self) -> Edge<'_> {
         match &self.start {
-            Bound::Open => Edge::START,
-            Bound::Included(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
-            Bound::Excluded(place) => Edge::At(&place.partition, Cut::After(&place.row)),
-            Bound::AfterPartition(partition) => Edge::At(partition, Cut::End),
+            PlanBound::Open => Edge::START,
+            PlanBound::Included(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
+            PlanBound::Excluded(place) => Edge::At(&place.partition, Cut::After(&place.row)),
+            PlanBound::AfterPartition(partition) => Edge::At(partition, Cut::End),
         }
     }
 
     pub(crate) fn upper(&self) -> Edge<'_> {
         match &self.end {
-            Bound::Open => Edge::End,
-            Bound::Included(place) => Edge::At(&place.partition, Cut::After(&place.row)),
-            Bound::Excluded(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
-            Bound::AfterPartition(partition) => Edge::At(partition, Cut::End),
+            PlanBound::Open => Edge::End,
+            PlanBound::Included(place) => Edge::At(&place.partition, Cut::After(&place.row)),
+            PlanBound::Excluded(place) => Edge::At(&place.partition, Cut::Before(&place.row)),
+            PlanBound::AfterPartition(partition) => Edge::At(partition, Cut::End),
         }
     }
 }
 
-fn place(partition: &str, row: &str) -> KeyPosition {
-    KeyPosition { partition: partition.into(), row: row.into() }
+fn place(partition: &str, row: &str) -> PlanPosition {
+    PlanPosition { partition: partition.into(), row: row.into() }
 }
 
 /// A gap between two neighbouring strings in their order. The first gap is before the empty string.
@@ -160,7 +160,7 @@ impl PartialOrd for Edge<'_> {
 
 /// Interval notation: `['a','1']` is one row, `['a']` one partition, `['a','1' .. 'b')` goes from a row up to
 /// the start of a partition, and `(..)` is the whole table.
-impl fmt::Display for KeyRange {
+impl fmt::Display for PlanRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.lower(), self.upper()) {
             (Edge::At(p, Cut::Before(r)), Edge::At(q, Cut::After(s))) if p == q && r == s => {

@@ -9,7 +9,7 @@ use lazuli_engine::{Clock, Error, Result};
 use crate::credentials::Credentials;
 use crate::name::Names;
 use crate::s3::S3;
-use crate::store::{Failure, Objects};
+use crate::store::{ObjectFailure, Objects};
 use crate::url::ObjectsUrl;
 
 /// Bytes of the object with the number: hexadecimal digits.
@@ -36,17 +36,17 @@ impl Bucket {
 
     /// The number of the content in the bucket; `None` if there is none.
     pub async fn number(&self) -> Result<Option<u64>> {
-        let during = |failure: Failure| failure.during("opening the bucket");
+        let during = |failure: ObjectFailure| failure.during("opening the bucket");
         let name = self.names.marker();
         match self.store.head(&name).await {
             Ok(NUMBER_BYTES) => {}
             Ok(_) => return Err(unreadable(&name)),
-            Err(Failure::Missing) => return Ok(None),
+            Err(ObjectFailure::Missing) => return Ok(None),
             Err(failure) => return Err(during(failure)),
         }
         let body = self.store.get(&name, 0..NUMBER_BYTES).await.map_err(during)?;
         let body = Limited::new(body, NUMBER_BYTES as usize).collect().await;
-        let bytes = body.map_err(|_| during(Failure::Broken))?.to_bytes();
+        let bytes = body.map_err(|_| during(ObjectFailure::Broken))?.to_bytes();
         let number = std::str::from_utf8(&bytes).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
         number.map(Some).ok_or_else(|| unreadable(&name))
     }
@@ -56,7 +56,7 @@ impl Bucket {
         let object = Bytes::from(format!("{number:016x}"));
         match self.store.put(&self.names.marker(), vec![object], true).await {
             // It is there after a response that was lost, or by another front end.
-            Ok(()) | Err(Failure::Exists) => {}
+            Ok(()) | Err(ObjectFailure::Exists) => {}
             Err(failure) => return Err(failure.during("marking the bucket")),
         }
         let found = self.number().await?;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use lazuli_engine::content::checksum::{Summing, table_bytes, verify_piece};
 use lazuli_engine::content::{
-    ALIGN_BYTES, Content, ContentReader, ContentStatus, ContentWriter, Extent, Fold, Ledger, Listing, Piece,
-    Pinned, Pins, Spot, Sweep, Units, units_of,
+    ALIGN_BYTES, Content, ContentLedger, ContentReader, ContentStatus, ContentSweep, ContentWriter, Extent,
+    ExtentPage, Fold, Piece, Pinned, Pins, Spot, Units, units_of,
 };
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::sync::Semaphore;
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::bucket::Bucket;
 use crate::name::Names;
 use crate::reader::ObjectReader;
-use crate::store::{Failure, Objects};
+use crate::store::{ObjectFailure, Objects};
 use crate::sweep::ObjectSweep;
 use crate::writer::ObjectWriter;
 
@@ -55,7 +55,7 @@ pub struct ObjectContent {
 pub struct Inner {
     pub(crate) store: Arc<dyn Objects>,
     pub(crate) names: Names,
-    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) ledger: Arc<dyn ContentLedger>,
     pub(crate) pins: Pins,
     /// Room for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
     pub(crate) gathered: Arc<Semaphore>,
@@ -72,7 +72,7 @@ pub struct Inner {
 
 impl ObjectContent {
     /// Content in a bucket, in streams of this ledger.
-    pub fn new(bucket: Bucket, ledger: Arc<dyn Ledger>) -> Self {
+    pub fn new(bucket: Bucket, ledger: Arc<dyn ContentLedger>) -> Self {
         let Bucket { store, names } = bucket;
         Self {
             inner: Arc::new(Inner {
@@ -110,14 +110,14 @@ impl Inner {
     /// Makes a request, once there is a permit for it, in bounded time.
     pub(crate) async fn request<T>(
         &self,
-        request: impl Future<Output = std::result::Result<T, Failure>>,
-    ) -> std::result::Result<T, Failure> {
+        request: impl Future<Output = std::result::Result<T, ObjectFailure>>,
+    ) -> std::result::Result<T, ObjectFailure> {
         let permitted = async {
             // It is never closed.
             let _permit = self.requests.acquire().await.ok();
             request.await
         };
-        timeout(REQUEST_TIME_MAX, permitted).await.unwrap_or(Err(Failure::Late))
+        timeout(REQUEST_TIME_MAX, permitted).await.unwrap_or(Err(ObjectFailure::Late))
     }
 
     /// Stores an object. Its name is new, so that it can be sent again if a response is lost.
@@ -132,7 +132,7 @@ impl Inner {
         let name = self.names.object(spot);
         match self.request(self.store.head(&name)).await {
             Ok(_) => Ok(true),
-            Err(Failure::Missing) => Ok(false),
+            Err(ObjectFailure::Missing) => Ok(false),
             Err(failure) => Err(failure.during("looking for content")),
         }
     }
@@ -310,17 +310,17 @@ impl Content for ObjectContent {
         Box::pin(self.inner.adopt(piece, bytes))
     }
 
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         Box::pin(async move {
             let (extents, next) = self.inner.page(from).await?;
-            Ok(Listing { extents, next })
+            Ok(ExtentPage { extents, next })
         })
     }
 
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         Box::pin(async {
             let sweep = ObjectSweep::begin(&self.inner).await?;
-            Ok(Box::new(sweep) as Box<dyn Sweep>)
+            Ok(Box::new(sweep) as Box<dyn ContentSweep>)
         })
     }
 

@@ -15,7 +15,7 @@ use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::time::timeout;
 
 use crate::content::{Inner, table_of};
-use crate::store::{Failure, ObjectBody, Objects};
+use crate::store::{ObjectBody, ObjectFailure, Objects};
 
 /// Maximum consecutive GETs that return no new byte.
 const ATTEMPTS_MAX: usize = 4;
@@ -157,9 +157,9 @@ impl ObjectReader {
                 self.coming = Some((range, body));
                 Ok(())
             }
-            Ok(Err(Failure::Missing)) => Err(missing(piece)),
+            Ok(Err(ObjectFailure::Missing)) => Err(missing(piece)),
             Ok(Err(failure)) => Err(failure.during("reading content")),
-            Err(_) => Err(Failure::Late.during("reading content")),
+            Err(_) => Err(ObjectFailure::Late.during("reading content")),
         }
     }
 }

@@ -10,9 +10,9 @@ use http_body_util::combinators::UnsyncBoxBody;
 use lazuli_engine::Error;
 
 /// The future of a call.
-pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectFailure>> + Send + 'a>>;
 /// The bytes of an object, as they come.
-pub type ObjectBody = UnsyncBoxBody<Bytes, Failure>;
+pub type ObjectBody = UnsyncBoxBody<Bytes, ObjectFailure>;
 
 /// An object store. Names consist of letters, digits, `.`, `-`, `_` and `/`.
 pub trait Objects: fmt::Debug + Send + Sync + 'static {
@@ -29,12 +29,12 @@ pub trait Objects: fmt::Debug + Send + Sync + 'static {
     fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()>;
 
     /// Objects whose names start with `prefix` and are greater than `after`, in order.
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page>;
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, ObjectPage>;
 }
 
 /// One page of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct ObjectPage {
     /// Names and sizes.
     pub objects: Vec<(String, u64)>,
     /// There are more.
@@ -43,7 +43,7 @@ pub struct Page {
 
 /// Why a call failed. Nothing of a response is repeated: some stores put keys into their errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum ObjectFailure {
     /// There is no such object or bucket.
     Missing,
     /// There is an object of that name.
@@ -62,7 +62,7 @@ pub enum Failure {
     Unclear,
 }
 
-impl Failure {
+impl ObjectFailure {
     /// The same call may succeed later.
     pub fn is_transient(self) -> bool {
         match self {
@@ -82,7 +82,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("has no such object or bucket"),
@@ -97,4 +97,4 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for ObjectFailure {}

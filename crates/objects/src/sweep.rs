@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lazuli_engine::content::{Extent, Left, Piece, Spot, Sweep, Swept, Units, units_of};
+use lazuli_engine::content::{ContentSweep, Extent, Left, Piece, Spot, Swept, Units, units_of};
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::task::JoinSet;
 
@@ -94,7 +94,7 @@ fn bytes(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| extent.bytes).sum()
 }
 
-impl Sweep for ObjectSweep {
+impl ContentSweep for ObjectSweep {
     fn keep(&mut self, piece: &Piece) {
         if let Some(kept) = self.kept.get_mut(&piece.stream).filter(|_| piece.is_valid()) {
             kept.add(units_of(piece.offset, piece.footprint()));

@@ -11,7 +11,7 @@ use lazuli_engine::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::engine::{Core, OpenError, Postgres, incomplete};
+use crate::engine::{Core, DatabaseError, Postgres, incomplete};
 use crate::key;
 use crate::outcome::{Failure, failure};
 use crate::read::Cursor;
@@ -117,7 +117,7 @@ impl Dump for Snapshot {
 }
 
 /// Work on a database that is being opened. It is on the heap, so that this crate compiles it, and not each caller.
-pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, OpenError>> + Send>>;
+pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, DatabaseError>> + Send>>;
 
 /// A database that is being filled.
 pub struct Filler {
@@ -135,7 +135,7 @@ impl Filler {
                 Ok(()) => Ok(begun),
                 Err(error) => {
                     begun.engine.core().leave().await;
-                    Err(OpenError::new(error.to_string()))
+                    Err(DatabaseError::new(error.to_string()))
                 }
             }
         })

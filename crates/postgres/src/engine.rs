@@ -40,15 +40,15 @@ const QUESTIONS_MAX: usize = 3;
 
 /// Why a database cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenError(String);
+pub struct DatabaseError(String);
 
-impl fmt::Display for OpenError {
+impl fmt::Display for DatabaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for DatabaseError {}
 
 /// An engine whose rows are in a database that others may use at the same time.
 pub struct Postgres {
@@ -81,7 +81,7 @@ impl Postgres {
                 Ok(()) => Ok(engine),
                 Err(error) => {
                     engine.core.leave().await;
-                    Err(OpenError::new(error.to_string()))
+                    Err(DatabaseError::new(error.to_string()))
                 }
             }
         })
@@ -98,9 +98,9 @@ impl Postgres {
                     let why = "a copy into this database was begun and is not complete: \
                                finish it with lazuli engine copy";
                     engine.core.leave().await;
-                    Err(OpenError::new(why.into()))
+                    Err(DatabaseError::new(why.into()))
                 }
-                Err(error) => Err(OpenError::new(error.to_string())),
+                Err(error) => Err(DatabaseError::new(error.to_string())),
             }
         })
     }
@@ -110,16 +110,16 @@ impl Postgres {
         url: PostgresUrl,
         clock: Clock,
         title: &str,
-    ) -> std::result::Result<Self, OpenError> {
+    ) -> std::result::Result<Self, DatabaseError> {
         let pool = Pool::new(url);
-        let link = pool.find().await.map_err(OpenError)?;
-        schema::check(&link.client, link.identity.flavour).await.map_err(OpenError)?;
+        let link = pool.find().await.map_err(DatabaseError)?;
+        schema::check(&link.client, link.identity.flavour).await.map_err(DatabaseError)?;
         drop(link);
         let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|error| OpenError(error.to_string()))?;
+        getrandom::fill(&mut random).map_err(|error| DatabaseError(error.to_string()))?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let holder = format!("{title}{name}");
-        let (slot, high) = take_slot(&pool, &holder).await.map_err(|error| OpenError(error.to_string()))?;
+        let (slot, high) = take_slot(&pool, &holder).await.map_err(|why| DatabaseError(why.to_string()))?;
         let core = Arc::new(Core {
             versions: Versions::new(clock, slot, high),
             room: Room::new(),
@@ -127,7 +127,7 @@ impl Postgres {
             pool,
             holder,
         });
-        core.shared_state().await.map_err(|error| OpenError(error.to_string()))?;
+        core.shared_state().await.map_err(|error| DatabaseError(error.to_string()))?;
         let ledger = Arc::new(StreamLedger::new(&core));
         let content = ChunkContent::new(&ledger);
         let caretaker = tokio::spawn(look_after(core.clone(), ledger.clone())).abort_handle();
@@ -137,8 +137,8 @@ impl Postgres {
     /// Migrates the schema of a database to the current version; returns the previous version, if there was a schema.
     pub fn migrate(url: PostgresUrl) -> OpenFuture<Option<i64>> {
         Box::pin(async move {
-            let link = Pool::new(url).find().await.map_err(OpenError)?;
-            schema::migrate(&link.client, link.identity.flavour).await.map_err(OpenError)
+            let link = Pool::new(url).find().await.map_err(DatabaseError)?;
+            schema::migrate(&link.client, link.identity.flavour).await.map_err(DatabaseError)
         })
     }
 }
@@ -155,7 +155,7 @@ impl Postgres {
     }
 }
 
-impl OpenError {
+impl DatabaseError {
     /// The error for a database that cannot be used, with the reason.
     pub(crate) fn new(why: String) -> Self {
         Self(why)

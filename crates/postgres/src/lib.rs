@@ -27,6 +27,6 @@ mod url;
 mod version;
 
 pub use dump::{Filler, OpenFuture};
-pub use engine::{OpenError, Postgres};
+pub use engine::{DatabaseError, Postgres};
 pub use schema::{Flavour, SCHEMA_VERSION};
 pub use url::{PostgresUrl, Reads};

@@ -10,14 +10,14 @@ mod support;
 use std::fs;
 use std::sync::Arc;
 
-use lazuli_engine::conformance::{Factory, a_hundred_rows_of_a_mebibyte_are_updated_together};
+use lazuli_engine::conformance::{EngineFactory, a_hundred_rows_of_a_mebibyte_are_updated_together};
 use lazuli_engine::{Clock, Engine};
 use support::{open, schema, server, url_of};
 
 /// One engine on a database of its own.
 struct Database(tokio::sync::OnceCell<Arc<dyn Engine>>);
 
-impl Factory for Database {
+impl EngineFactory for Database {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         let engine = async { open(url_of(&server(), &schema().await), clock).await };
         Arc::clone(self.0.get_or_init(|| engine).await)

@@ -8,7 +8,7 @@ use lazuli_model::properties::CorsRule;
 use lazuli_model::{ErrorCode, Failure};
 
 use crate::Head;
-use crate::http::response::{Field, Response};
+use crate::http::response::{Response, ResponseField};
 
 /// The response to a browser that asks whether a page may make a request.
 pub fn preflight(head: &Head<'_>, rules: &[CorsRule]) -> Result<Response, Failure> {
@@ -35,7 +35,7 @@ pub fn preflight(head: &Head<'_>, rules: &[CorsRule]) -> Result<Response, Failur
 }
 
 /// What the rules add to the response of a request. `response` must have all its other headers.
-pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<Field> {
+pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<ResponseField> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -47,7 +47,7 @@ pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<F
         None if reads => rules.iter().find(|rule| is_for_all(rule) && is_for_method(rule, head.method)),
         None => None,
     };
-    let mut out: Vec<Field> = Vec::new();
+    let mut out: Vec<ResponseField> = Vec::new();
     if let Some(rule) = rule {
         let allowed = allowed_origin(rule, origin.unwrap_or("*"));
         out.push(("Access-Control-Allow-Origin".into(), allowed.to_owned().into()));

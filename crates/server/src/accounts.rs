@@ -75,7 +75,7 @@ fn bytes_in(text: &str) -> usize {
 }
 
 /// An account that is served.
-pub struct Entry {
+pub struct ServedAccount {
     /// Where its records are: see [`lazuli_service::Grant::home`].
     pub home: Arc<str>,
     /// Its keys.
@@ -89,7 +89,7 @@ pub struct Entry {
 /// All accounts that are served: static accounts and those stored in the engine.
 pub struct Directory {
     given: Vec<GivenAccount>,
-    entries: RwLock<NameMap<String, Arc<Entry>>>,
+    entries: RwLock<NameMap<String, Arc<ServedAccount>>>,
     /// The change of a shared engine up to which the entries are known to be right. Its lock is held while the accounts
     /// are listed and stored, so an older list never replaces a newer one.
     known: tokio::sync::Mutex<Option<u64>>,
@@ -125,7 +125,7 @@ impl Directory {
         for account in kept {
             let keys = account.keys.iter().map(|key| AccountKey::new(key)).collect();
             let home = account.home.as_str().into();
-            let entry = Entry { home, keys, https_only: account.https_only, is_given: false };
+            let entry = ServedAccount { home, keys, https_only: account.https_only, is_given: false };
             entries.insert(account.name.clone(), Arc::new(entry));
         }
         for account in &self.given {
@@ -134,9 +134,9 @@ impl Directory {
             }
             let keys = account.keys.iter().cloned().collect();
             // Other keys for an account of the engine open the same account.
-            let kept: Option<&Arc<Entry>> = entries.get(&account.name);
+            let kept: Option<&Arc<ServedAccount>> = entries.get(&account.name);
             let home = kept.map_or_else(|| account.name.as_str().into(), |kept| kept.home.clone());
-            let entry = Entry { home, keys, https_only: false, is_given: true };
+            let entry = ServedAccount { home, keys, https_only: false, is_given: true };
             entries.insert(account.name.clone(), Arc::new(entry));
         }
         *self.entries.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = entries;
@@ -148,7 +148,7 @@ impl Directory {
     }
 
     /// An account.
-    pub fn find(&self, account: &str) -> Option<Arc<Entry>> {
+    pub fn find(&self, account: &str) -> Option<Arc<ServedAccount>> {
         self.read().get(account).cloned()
     }
 
@@ -167,7 +167,7 @@ impl Directory {
         self.read().get(account).is_some_and(|entry| entry.is_given)
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, NameMap<String, Arc<Entry>>> {
+    fn read(&self) -> RwLockReadGuard<'_, NameMap<String, Arc<ServedAccount>>> {
         self.entries.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

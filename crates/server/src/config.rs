@@ -82,7 +82,7 @@ impl Default for Limits {
 
 /// The scheme that clients use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheme {
+pub enum UrlScheme {
     /// `http`.
     #[default]
     Http,
@@ -90,12 +90,12 @@ pub enum Scheme {
     Https,
 }
 
-impl Scheme {
+impl UrlScheme {
     /// The text before `://`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
+            UrlScheme::Http => "http",
+            UrlScheme::Https => "https",
         }
     }
 }
@@ -161,11 +161,11 @@ pub struct Config {
     /// The certificate, for services that speak TLS.
     pub tls: Option<tls::Files>,
     /// The scheme of URLs in responses to clients that connect without TLS.
-    pub public_scheme: Scheme,
+    pub public_scheme: UrlScheme,
     /// Proxies whose `X-Forwarded-Proto` is trusted.
     pub trusted_proxies: Vec<IpAddr>,
     /// The issuer whose bearer tokens are accepted.
-    pub oauth: Option<oauth::Settings>,
+    pub oauth: Option<oauth::OauthSettings>,
     /// Bounds.
     pub limits: Limits,
     /// Rate limits of accounts and partitions.
@@ -231,7 +231,7 @@ impl Config {
             websites: None,
             admin_file: None,
             tls: None,
-            public_scheme: Scheme::Http,
+            public_scheme: UrlScheme::Http,
             trusted_proxies: Vec::new(),
             oauth: None,
             limits: Limits::default(),

@@ -19,7 +19,7 @@ const WAITING_MAX: u32 = u32::MAX;
 
 /// What a port is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum PortPurpose {
     /// A service.
     Service(Service),
     /// The admin listener.
@@ -34,7 +34,7 @@ pub enum Purpose {
 #[derive(Debug)]
 pub struct PortError {
     /// What it was for.
-    pub purpose: Purpose,
+    pub purpose: PortPurpose,
     /// Where it was wanted.
     pub address: SocketAddr,
     /// What the system says.
@@ -60,13 +60,13 @@ pub(crate) struct Listeners {
 impl Ports {
     /// Binds the configured ports.
     pub fn take(config: &Config) -> Result<Self, PortError> {
-        let services = config
-            .listen
-            .iter()
-            .map(|(service, address)| Ok((service, Port::take(Purpose::Service(service), address, None)?)));
+        let services = config.listen.iter().map(|(service, address)| {
+            Ok((service, Port::take(PortPurpose::Service(service), address, None)?))
+        });
         let services = services.collect::<Result<_, PortError>>()?;
-        let admin =
-            |port, instead| Port::take(Purpose::Admin, (Ipv4Addr::LOCALHOST, port).into(), instead).map(Some);
+        let admin = |port, instead| {
+            Port::take(PortPurpose::Admin, (Ipv4Addr::LOCALHOST, port).into(), instead).map(Some)
+        };
         let admin = match config.admin {
             AdminPort::Off => None,
             AdminPort::Exactly(port) => admin(port, None)?,
@@ -74,8 +74,8 @@ impl Ports {
         };
         let console = config
             .console
-            .map(|console| Port::take(Purpose::Console, console.address, console.yields.then_some(0)));
-        let websites = config.websites.map(|address| Port::take(Purpose::Websites, address, None));
+            .map(|console| Port::take(PortPurpose::Console, console.address, console.yields.then_some(0)));
+        let websites = config.websites.map(|address| Port::take(PortPurpose::Websites, address, None));
         Ok(Self { services, admin, console: console.transpose()?, websites: websites.transpose()? })
     }
 
@@ -91,7 +91,7 @@ impl Ports {
 
 /// A bound port. If two servers bind the same port at the same moment, the second gets an error when it listens.
 struct Port {
-    purpose: Purpose,
+    purpose: PortPurpose,
     address: SocketAddr,
     /// The alternative port, if the first is in use.
     instead: Option<u16>,
@@ -99,7 +99,7 @@ struct Port {
 }
 
 impl Port {
-    fn take(purpose: Purpose, address: SocketAddr, instead: Option<u16>) -> Result<Self, PortError> {
+    fn take(purpose: PortPurpose, address: SocketAddr, instead: Option<u16>) -> Result<Self, PortError> {
         match (bound(address), instead) {
             (Ok(socket), _) => Ok(Self { purpose, address, instead, socket }),
             (Err(_), Some(port)) => Self::take(purpose, SocketAddr::new(address.ip(), port), None),
@@ -129,12 +129,12 @@ impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // There are several listeners, so an error must name the one that failed.
         let what = match self.purpose {
-            Purpose::Service(Service::Blob) => "blobs",
-            Purpose::Service(Service::Queue) => "queues",
-            Purpose::Service(Service::Table) => "tables",
-            Purpose::Admin => "the admin listener",
-            Purpose::Console => "the web console",
-            Purpose::Websites => "static websites",
+            PortPurpose::Service(Service::Blob) => "blobs",
+            PortPurpose::Service(Service::Queue) => "queues",
+            PortPurpose::Service(Service::Table) => "tables",
+            PortPurpose::Admin => "the admin listener",
+            PortPurpose::Console => "the web console",
+            PortPurpose::Websites => "static websites",
         };
         write!(f, "cannot listen on {} for {what}: {}", self.address, self.source)
     }
@@ -172,9 +172,9 @@ mod tests {
     async fn a_port_in_use_is_reported_with_its_purpose() {
         let (_listener, port) = taken();
         let error = Ports::take(&config(AdminPort::Exactly(port))).err().unwrap();
-        assert_eq!((error.purpose, error.source.kind()), (Purpose::Admin, io::ErrorKind::AddrInUse));
+        assert_eq!((error.purpose, error.source.kind()), (PortPurpose::Admin, io::ErrorKind::AddrInUse));
         let error = Ports::take(&Config::new(([127, 0, 0, 1], port).into())).err().unwrap();
-        assert_eq!((error.purpose, error.address.port()), (Purpose::Service(Service::Table), port));
+        assert_eq!((error.purpose, error.address.port()), (PortPurpose::Service(Service::Table), port));
         assert!(Ports::take(&config(AdminPort::Preferably(port))).is_ok());
     }
 

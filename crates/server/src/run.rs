@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::accounts::{Directory, GivenAccount};
 use crate::admin::{self, Admin};
 use crate::analytics;
-use crate::config::{Config, EnabledFor, Limits, Listen, Scheme};
+use crate::config::{Config, EnabledFor, Limits, Listen, UrlScheme};
 use crate::console::Console;
 use crate::events::Courier;
 use crate::http::{BoxFuture, Handler, Shared};
@@ -352,7 +352,7 @@ fn endpoints(is_tls: bool, listen: Listen) -> Vec<(Service, String)> {
 
 /// The URL of a listener. Clients cannot connect to the unspecified address.
 fn endpoint(is_tls: bool, address: SocketAddr) -> String {
-    let scheme = if is_tls { Scheme::Https } else { Scheme::Http }.as_str();
+    let scheme = if is_tls { UrlScheme::Https } else { UrlScheme::Http }.as_str();
     let host = if address.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { address.ip() };
     format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }

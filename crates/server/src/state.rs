@@ -20,7 +20,7 @@ use crate::entropy::{Ids, random};
 use crate::events;
 use crate::health::Health;
 use crate::http::Budget;
-use crate::metrics::Metrics;
+use crate::metrics::ServerMetrics;
 use crate::oauth::Oauth;
 use crate::outbound::Outbound;
 use crate::throttle::Throttle;
@@ -39,7 +39,7 @@ pub struct State {
     pub(crate) directory: Directory,
     pub(crate) config: Config,
     pub(crate) ids: Ids,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: ServerMetrics,
     pub(crate) analytics: Analytics,
     pub(crate) oauth: Option<Arc<Oauth>>,
     /// Requests to the servers that blobs may be copied from.
@@ -91,7 +91,7 @@ impl State {
             blobs,
             directory,
             ids,
-            metrics: Metrics::default(),
+            metrics: ServerMetrics::default(),
             analytics: Analytics::default(),
             oauth: None,
             copy_sources,
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// The server's counters.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics
     }
 

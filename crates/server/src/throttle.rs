@@ -91,9 +91,9 @@ fn nanos(time: std::time::Duration) -> u64 {
 }
 
 /// One token bucket, for a rate without a name.
-pub struct Bucket(Buckets);
+pub struct TokenBucket(Buckets);
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
     pub fn new(rate: Rate) -> Self {
         Self(Buckets::new(rate, 1))

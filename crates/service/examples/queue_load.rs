@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::Metadata;
-use lazuli_model::queue::operation::Target;
+use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Operation, Outcome, QueueName};
 use lazuli_service::{Grant, Options, Services};
 use lazuli_store::{Durability, Store};
@@ -130,7 +130,7 @@ impl World {
 
     async fn delete(&self, dequeued: &Dequeued) {
         let (id, receipt) = (dequeued.message.id, dequeued.receipt);
-        self.run(Operation::DeleteMessage(Target { queue: queue(), id, receipt })).await;
+        self.run(Operation::DeleteMessage(MessageTarget { queue: queue(), id, receipt })).await;
     }
 
     /// Fills the queue, with many messages in progress at a time.

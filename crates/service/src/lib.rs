@@ -29,8 +29,8 @@ use std::time::Duration;
 use lazuli_engine::{Clock, Engine, SharedState};
 use lazuli_model::{DateTime, ServiceProperties, SignedIdentifier};
 
-pub use access::{Grant, Part, RangeEnds, Scope};
-pub use accounts::{Account, Accounts, Removal};
+pub use access::{Grant, RangeEnds, Scope, SignedPart};
+pub use accounts::{Account, AccountRemoval, Accounts};
 pub use blob::names::naming;
 pub use error::{Error, Result};
 #[doc(hidden)]

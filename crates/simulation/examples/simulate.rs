@@ -9,14 +9,14 @@
 
 use std::process::ExitCode;
 
-use lazuli_simulation::{Report, Settings, run};
+use lazuli_simulation::{Settings, SimulationReport, run};
 
 /// How often progress is printed, in seeds.
 const PROGRESS_EVERY: u64 = 1000;
 /// Stops after this many failing seeds.
 const FAILURES_MAX: usize = 20;
 
-fn simulate(seed: u64, settings: Settings) -> std::io::Result<Report> {
+fn simulate(seed: u64, settings: Settings) -> std::io::Result<SimulationReport> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     Ok(runtime.block_on(run(seed, settings)))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lazuli_engine::content::{Fold, Listing, Pinned, Spot, Sweep};
+use lazuli_engine::content::{ContentSweep, ExtentPage, Fold, Pinned, Spot};
 use lazuli_engine::{
     Content, ContentReader, ContentStatus, ContentWriter, EngineFuture, MemoryContent, Piece,
 };
@@ -74,14 +74,14 @@ impl Content for SlowContent {
         self.below.adopt(piece, bytes)
     }
 
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         Box::pin(async move {
             self.calls.half().await;
             self.below.list(from).await
         })
     }
 
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         Box::pin(async move {
             self.calls.half().await;
             self.below.sweep().await

@@ -13,7 +13,7 @@ use lazuli_engine::{
 };
 
 use crate::content::SlowContent;
-use crate::rng::Rng;
+use crate::rng::SharedRng;
 use crate::time::{Time, pass};
 
 /// How often things go wrong, per 1000 calls.
@@ -45,12 +45,12 @@ pub struct Core {
     is_poisoned: AtomicBool,
     failed: AtomicU64,
     faults: Mutex<Faults>,
-    rng: Rng,
+    rng: SharedRng,
 }
 
 impl Core {
     /// An empty engine.
-    pub fn new(is_shared: bool, faults: Faults, rng: Rng, time: Time) -> Self {
+    pub fn new(is_shared: bool, faults: Faults, rng: SharedRng, time: Time) -> Self {
         Self {
             memory: Memory::new(time.clock()),
             content: Mutex::default(),

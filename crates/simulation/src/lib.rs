@@ -30,4 +30,4 @@ pub mod time;
 pub mod trace;
 pub mod world;
 
-pub use run::{Report, Settings, run};
+pub use run::{Settings, SimulationReport, run};

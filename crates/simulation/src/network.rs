@@ -15,7 +15,7 @@ use lazuli_server::http::{Body, Peer, Reading, Reply};
 use tokio::time::timeout;
 
 use crate::front::Front;
-use crate::rng::Rng;
+use crate::rng::SharedRng;
 use crate::time::pass;
 use crate::world::World;
 
@@ -165,7 +165,7 @@ fn describe(outcome: &RequestOutcome) -> String {
     }
 }
 
-async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: Rng) -> Got {
+async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: SharedRng) -> Got {
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };
     let peer = Peer { address: (Ipv4Addr::LOCALHOST, 40_000).into(), is_tls: false };
@@ -196,7 +196,7 @@ async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: 
 /// A body that arrives piece by piece.
 struct Arriving {
     rest: Bytes,
-    rng: Rng,
+    rng: SharedRng,
 }
 
 impl Body for Arriving {

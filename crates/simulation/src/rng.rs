@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A source of random choices that all parts of a simulation share.
 #[derive(Clone, Debug)]
-pub struct Rng(Arc<Mutex<u64>>);
+pub struct SharedRng(Arc<Mutex<u64>>);
 
-impl Rng {
+impl SharedRng {
     /// The choices of a seed.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(seed)))

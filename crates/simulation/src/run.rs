@@ -10,7 +10,7 @@ use lazuli_service::naming;
 
 use crate::actors::{self, STEADY};
 use crate::engine::{Core, Faults};
-use crate::rng::Rng;
+use crate::rng::SharedRng;
 use crate::time::{Time, pass};
 use crate::trace::Trace;
 use crate::world::World;
@@ -41,7 +41,7 @@ impl Default for Settings {
 
 /// What a simulation found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SimulationReport {
     /// The seed.
     pub seed: u64,
     /// Servers that shared the engine.
@@ -59,8 +59,8 @@ pub struct Report {
 }
 
 /// Runs a simulation. Call it on a runtime of one thread whose clock is paused.
-pub async fn run(seed: u64, settings: Settings) -> Report {
-    let rng = Rng::new(seed);
+pub async fn run(seed: u64, settings: Settings) -> SimulationReport {
+    let rng = SharedRng::new(seed);
     let time = Time::start();
     let trace = Trace::new(time);
     let servers = if rng.chance(500) { 1 } else { 2 + rng.below(2) as usize };
@@ -87,7 +87,7 @@ pub async fn run(seed: u64, settings: Settings) -> Report {
     let (events, hash) = world.trace.summary();
     let milliseconds = time.milliseconds();
     let (failure, lines) = (world.trace.failure(), world.trace.lines());
-    Report { seed, servers, events, hash, milliseconds, failure, lines }
+    SimulationReport { seed, servers, events, hash, milliseconds, failure, lines }
 }
 
 /// All clients and administrators, until each is done.

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::engine::Core;
 use crate::front::Front;
 use crate::ledger::Ledger;
-use crate::rng::Rng;
+use crate::rng::SharedRng;
 use crate::time::Time;
 use crate::trace::Trace;
 
 /// The state that all parts of a simulation share.
 pub struct World {
     /// Random choices.
-    pub rng: Rng,
+    pub rng: SharedRng,
     /// Events.
     pub trace: Trace,
     /// Simulated time.
@@ -27,7 +27,7 @@ pub struct World {
 
 impl World {
     /// A world in which no server runs yet.
-    pub fn new(rng: Rng, trace: Trace, time: Time, core: Arc<Core>, fronts: usize) -> Self {
+    pub fn new(rng: SharedRng, trace: Trace, time: Time, core: Arc<Core>, fronts: usize) -> Self {
         Self {
             rng,
             trace,

@@ -1,11 +1,11 @@
 //! The short form of the simulation: some seeds, and the proof that a seed repeats its run.
 
-use lazuli_simulation::{Report, Settings, run};
+use lazuli_simulation::{Settings, SimulationReport, run};
 
 /// Seeds of the short form.
 const SEEDS: u64 = 24;
 
-fn simulate(seed: u64) -> Report {
+fn simulate(seed: u64) -> SimulationReport {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime of one thread").block_on(run(seed, Settings::default()))
 }

@@ -5,14 +5,14 @@ use std::fmt;
 use lazuli_engine::{Marks, RowView, TableId, Version, keycode};
 
 use crate::cell;
-use crate::keyspace::{self, Kind};
+use crate::keyspace::{self, KeyKind};
 use crate::limits::CHECK_FINDINGS_MAX;
 use crate::state::State;
 use crate::view::View;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// Rows read, including those of the service itself.
     pub rows: u64,
     /// Bytes of their keys and values.
@@ -27,7 +27,7 @@ pub struct Report {
     pub examples: Vec<String>,
 }
 
-impl Report {
+impl CheckReport {
     /// Reads everything in `view`, and passes each undamaged row on.
     pub(crate) fn of(view: &View, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Self {
         let mut report = Self::default();
@@ -51,8 +51,8 @@ impl Report {
             }
             match (keyspace::kind(&key), cell::view(&key, &stored)) {
                 (_, Err(e)) => report.find(e.to_string()),
-                (Some(Kind::State), Ok(_)) => {}
-                (Some(Kind::Row(table, encoded)), Ok((version, value))) => {
+                (Some(KeyKind::State), Ok(_)) => {}
+                (Some(KeyKind::Row(table, encoded)), Ok((version, value))) => {
                     report.rows += 1;
                     report.bytes += (key.len() + stored.len()) as u64;
                     report.tables += u64::from(last_table != Some(table));
@@ -97,7 +97,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows in {} tables, {} bytes: ", self.rows, self.tables, self.bytes)?;
         match self.findings {

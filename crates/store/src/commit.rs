@@ -20,7 +20,7 @@ use crate::cell::{self, Cell, CellBuilder};
 use crate::keyspace;
 use crate::limits::{COMMIT_INPUT_BYTES_MAX, GROUP_BYTES_MAX, KEY_BYTES_MAX, WRITE_BYTES};
 use crate::permit::Permit;
-use crate::reads::{Look, Source};
+use crate::reads::{Look, ReadSource};
 use crate::recent::Seen;
 use crate::view::View;
 
@@ -96,7 +96,7 @@ impl Commit {
     }
 
     /// Reads the rows that must be checked from `view`, unless they were read before.
-    pub fn look(&mut self, view: &View, permit: &mut Permit, source: Source) -> Result<Look<()>> {
+    pub fn look(&mut self, view: &View, permit: &mut Permit, source: ReadSource) -> Result<Look<()>> {
         for intent in &mut self.intents {
             if let Look::Cold = intent.look(view, permit, source)? {
                 return Ok(Look::Cold);
@@ -197,7 +197,7 @@ impl Intent {
         }
     }
 
-    fn look(&mut self, view: &View, permit: &mut Permit, source: Source) -> Result<Look<()>> {
+    fn look(&mut self, view: &View, permit: &mut Permit, source: ReadSource) -> Result<Look<()>> {
         if self.needs_current() && !self.has_looked {
             let Look::Found(cell) = view.look_aside(&self.key, source)? else { return Ok(Look::Cold) };
             self.see(view.number, cell, permit);

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::cell;
 use crate::crash_point::{self, Point};
 use crate::error::{closed, read_error};
-use crate::keyspace::{self, Kind};
+use crate::keyspace::{self, KeyKind};
 use crate::limits::DUMPS_MAX;
 use crate::state::State;
 use crate::view::{View, row_of};
@@ -122,8 +122,8 @@ pub fn some(walk: &mut Walk, bytes_max: usize) -> Result<Vec<Stored>> {
 fn row(key: &[u8], stored: Bytes) -> Result<Option<Stored>> {
     let opened = cell::open(key, stored)?;
     match keyspace::kind(key) {
-        Some(Kind::State) => Ok(None),
-        Some(Kind::Row(table, _)) => {
+        Some(KeyKind::State) => Ok(None),
+        Some(KeyKind::Row(table, _)) => {
             let (partition, row) = row_of(key)?;
             let (partition, row) = (partition.into(), row.into());
             let row = Row { partition, row, version: opened.version, value: opened.value };

@@ -49,7 +49,7 @@ pub fn row_key(table: TableId, partition: &str, row: &str) -> Vec<u8> {
 
 /// A decoded key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind<'a> {
+pub enum KeyKind<'a> {
     /// The store's state.
     State,
     /// A row: its table, and the encoded partition and row.
@@ -57,12 +57,12 @@ pub enum Kind<'a> {
 }
 
 /// What kind of key is this? `None` if it is unknown.
-pub fn kind(key: &[u8]) -> Option<Kind<'_>> {
+pub fn kind(key: &[u8]) -> Option<KeyKind<'_>> {
     match key.split_first()? {
-        (&STATE, []) => Some(Kind::State),
+        (&STATE, []) => Some(KeyKind::State),
         (&ROW, rest) => {
             let (table, key) = rest.split_first_chunk()?;
-            Some(Kind::Row(TableId(u64::from_be_bytes(*table)), key))
+            Some(KeyKind::Row(TableId(u64::from_be_bytes(*table)), key))
         }
         _ => None,
     }
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn keys_are_read_back() {
-        assert_eq!(kind(&STATE_KEY), Some(Kind::State));
-        assert_eq!(kind(&row_key(TableId(7), "p", "")), Some(Kind::Row(TableId(7), b"p\0")));
+        assert_eq!(kind(&STATE_KEY), Some(KeyKind::State));
+        assert_eq!(kind(&row_key(TableId(7), "p", "")), Some(KeyKind::Row(TableId(7), b"p\0")));
         for key in [&[][..], &[1, 0], &[2, 0, 0], &[3], &[0]] {
             assert_eq!(kind(key), None, "{key:?}");
         }

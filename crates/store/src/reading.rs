@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lazuli_engine::{Content, Error, Marks, Result, RowView, TableId};
 
-use crate::check::Report;
+use crate::check::CheckReport;
 use crate::content::PackContent;
 use crate::directory::{self, Directory};
 use crate::error::OpenError;
@@ -28,7 +28,7 @@ use crate::view::View;
 const NAMES_MAX: u32 = 1000;
 
 /// The rows of a store that no other process has open, without an unfinished batch at the end of the log.
-pub struct Reading {
+pub struct ClosedStore {
     view: View,
     content: PackContent,
     /// After what reads it.
@@ -36,7 +36,7 @@ pub struct Reading {
     _lock: Directory,
 }
 
-impl Reading {
+impl ClosedStore {
     /// Opens the store in `dir`. It needs space for a copy of the log among the system's temporary files.
     pub fn open(dir: &Path) -> std::result::Result<Self, OpenError> {
         if !directory::is_store(dir)? {
@@ -67,8 +67,8 @@ impl Reading {
     }
 
     /// Reads everything, verifies checksums and the order of keys, and passes each undamaged row on.
-    pub fn check_each(&self, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Result<Report> {
-        self.read(|view| Ok(Report::of(view, see)))
+    pub fn check_each(&self, see: &mut dyn FnMut(TableId, RowView<'_>)) -> Result<CheckReport> {
+        self.read(|view| Ok(CheckReport::of(view, see)))
     }
 
     fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {

@@ -13,7 +13,7 @@ use crate::view::View;
 
 /// Where a read may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ReadSource {
     /// In memory only.
     Memory,
     /// In files too.
@@ -46,11 +46,11 @@ impl<T> Look<T> {
 
 impl View {
     /// Looks for one cell by its key.
-    pub fn look(&self, key: &[u8], source: Source) -> Result<Look<Option<Cell>>> {
+    pub fn look(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
         let read = || match (self.in_memory(key).map_err(Miss::Failed)?, source) {
             (Look::Found(cell), _) => Ok(cell),
-            (Look::Cold, Source::Memory) => Err(Miss::Cold),
-            (Look::Cold, Source::Files) => self.cell(key).map_err(Miss::Failed),
+            (Look::Cold, ReadSource::Memory) => Err(Miss::Cold),
+            (Look::Cold, ReadSource::Files) => self.cell(key).map_err(Miss::Failed),
         };
         match self.files().points.get(key, self.number, read) {
             Ok(cell) => Ok(Look::Found(cell)),
@@ -60,12 +60,12 @@ impl View {
     }
 
     /// The same for a row that is about to be changed, which is not worth caching.
-    pub fn look_aside(&self, key: &[u8], source: Source) -> Result<Look<Option<Cell>>> {
+    pub fn look_aside(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
         if let Some(cell) = self.files().points.known(key, self.number) {
             return Ok(Look::Found(Some(cell)));
         }
         match (self.in_memory(key)?, source) {
-            (Look::Cold, Source::Files) => self.cell(key).map(Look::Found),
+            (Look::Cold, ReadSource::Files) => self.cell(key).map(Look::Found),
             (look, _) => Ok(look),
         }
     }

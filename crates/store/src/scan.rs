@@ -13,7 +13,7 @@ use crate::cache::{Block, Found, ScanCache};
 use crate::cell::{self, Cell};
 use crate::keyspace;
 use crate::limits::{BORDERS_MAX, INLINE_POINTS_MAX, SEGMENT_SHARE_MIN};
-use crate::reads::{Look, Source};
+use crate::reads::{Look, ReadSource};
 use crate::view::{View, row_of};
 
 /// How many rows a scan of a cached block prefetches ahead.
@@ -29,7 +29,7 @@ pub fn is_of_points(scan: &Scan) -> bool {
 pub type Points = Vec<(Vec<u8>, Cell)>;
 
 /// Looks for the rows of a scan of points, by their keys; a row that does not exist has none.
-pub fn look_for_points(view: &View, scan: &Scan, source: Source) -> Result<Look<Points>> {
+pub fn look_for_points(view: &View, scan: &Scan, source: ReadSource) -> Result<Look<Points>> {
     let prefix = keyspace::table_prefix(scan.table);
     let mut found = Vec::with_capacity(scan.ranges.len());
     for range in &scan.ranges {

@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use lazuli_engine::metric::COUNTS;
 use lazuli_engine::{
-    Adopted, Applied, Content, Dump, Engine, EngineFuture, Error, Metric, Page, Result, Row, Scan, Status,
-    TableId, Write,
+    Adopted, Applied, Content, Dump, Engine, EngineFuture, Error, Page, Result, Row, Scan, Status, TableId,
+    Write,
 };
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::acknowledged::Acknowledged;
 use crate::adopt::Adoption;
-use crate::check::Report;
+use crate::check::CheckReport;
 use crate::commit::Commit;
 use crate::committer::{Committer, Job, Late, PanicGuard};
 use crate::content::PackContent;
@@ -28,12 +27,13 @@ use crate::group::erase_bytes;
 use crate::health::Health;
 use crate::keyspace;
 use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX};
+use crate::metrics::metrics;
 use crate::missing;
 use crate::options::Options;
 use crate::permit::Permits;
 use crate::queue::{Callers, queue};
 use crate::readers::Readers;
-use crate::reads::{Look, Source, caught};
+use crate::reads::{Look, ReadSource, caught};
 use crate::recent::Recent;
 use crate::scan;
 use crate::space::Space;
@@ -141,9 +141,9 @@ impl Store {
     }
 
     /// Reads everything and verifies checksums and the order of keys.
-    pub async fn check(&self) -> Result<Report> {
+    pub async fn check(&self) -> Result<CheckReport> {
         let view = self.published.view()?;
-        blocking(move || Ok(Report::of(&view, &mut |_, _| {}))).await
+        blocking(move || Ok(CheckReport::of(&view, &mut |_, _| {}))).await
     }
 
     /// How many commits were made since the store was opened, and in how many batches.
@@ -176,15 +176,17 @@ impl Store {
     async fn get_cold(&self, table: TableId, partition: &str, rows: &[&str]) -> Result<Vec<Option<Row>>> {
         let partition: Box<str> = partition.into();
         let rows: Vec<Box<str>> = rows.iter().map(|&row| row.into()).collect();
-        self.read(move |view| view.get(table, &partition, &rows, Source::Files)?.certain()).await
+        self.read(move |view| view.get(table, &partition, &rows, ReadSource::Files)?.certain()).await
     }
 
     async fn scan_points(&self, scan: Scan) -> Result<Page> {
-        if let Look::Found(found) = self.glance(|view| scan::look_for_points(view, &scan, Source::Memory))? {
+        if let Look::Found(found) =
+            self.glance(|view| scan::look_for_points(view, &scan, ReadSource::Memory))?
+        {
             return scan::page_of_points(found, scan);
         }
         let read = move |view: &View| {
-            let found = scan::look_for_points(view, &scan, Source::Files)?.certain()?;
+            let found = scan::look_for_points(view, &scan, ReadSource::Files)?.certain()?;
             scan::page_of_points(found, scan)
         };
         self.read(read).await
@@ -198,7 +200,7 @@ impl Store {
         // Before anything is read or copied, so that waiting callers hold little.
         let mut permit = self.permits.take(commit.bytes).await?;
         let (reply, replied) = oneshot::channel();
-        if let Look::Found(()) = self.glance(|view| commit.look(view, &mut permit, Source::Memory))? {
+        if let Look::Found(()) = self.glance(|view| commit.look(view, &mut permit, ReadSource::Memory))? {
             if let Some((index, reason)) = commit.rejection() {
                 return Ok(Applied::Rejected { index, reason });
             }
@@ -211,7 +213,7 @@ impl Store {
         self.readers.begin(move || {
             let looked = published
                 .view()
-                .and_then(|view| caught(|| commit.look(&view, &mut permit, Source::Files)?.certain()));
+                .and_then(|view| caught(|| commit.look(&view, &mut permit, ReadSource::Files)?.certain()));
             match looked.map(|()| commit.rejection()) {
                 Ok(None) => {
                     commit.lay_out();
@@ -284,7 +286,7 @@ impl Engine for Store {
         partition: &'a str,
         rows: &'a [&'a str],
     ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        match self.glance(|view| view.get(table, partition, rows, Source::Memory)) {
+        match self.glance(|view| view.get(table, partition, rows, ReadSource::Memory)) {
             Ok(Look::Found(found)) => Box::pin(std::future::ready(Ok(found))),
             Ok(Look::Cold) => Box::pin(self.get_cold(table, partition, rows)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -434,50 +436,6 @@ fn start(
     };
     let thread = std::thread::Builder::new().name("lazuli-committer".into());
     thread.spawn(run).map_err(OpenError::io("start the committer of", dir))
-}
-
-/// The metrics of the store. The hit rate of the block cache is not counted: it would cost every read of a block.
-fn metrics(health: &Health, files: &Files) -> Vec<Metric> {
-    let (commits, groups) = health.commits_and_groups();
-    vec![
-        Metric::counter("commits_total", "Commits made.", commits),
-        Metric::counter("commit_groups_total", "Batches in which commits were made durable.", groups),
-        Metric::histogram(
-            "commit_group_commits",
-            "Commits that shared one sync.",
-            health.group_commits.distribution(&COUNTS, 1.0),
-        ),
-        Metric::gauge("largest_commit_group_bytes", "Bytes of the largest batch.", health.largest_group()),
-        Metric::histogram(
-            "sync_seconds",
-            "Time to make a group of commits durable, waiting for background work included.",
-            health.sync_time.times(),
-        ),
-        Metric::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),
-        Metric::gauge("cache_capacity_bytes", "Maximum size of these caches.", files.cached_bytes_max()),
-        Metric::gauge(
-            "write_buffer_bytes",
-            "Size of rows that are not in a sorted file yet.",
-            files.db.write_buffer_size(),
-        ),
-        Metric::gauge("journal_bytes", "Size of the log.", files.db.journal_disk_space().unwrap_or(0)),
-        Metric::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
-        Metric::gauge(
-            "unmerged_files",
-            "Sorted files that wait to be merged; writes wait when there are too many.",
-            files.rows.l0_table_count() as u64,
-        ),
-        Metric::counter(
-            "merges_total",
-            "Number of merges of sorted files.",
-            files.db.compactions_completed() as u64,
-        ),
-        Metric::counter(
-            "merge_seconds_total",
-            "Time spent on merging sorted files.",
-            files.db.time_compacting().as_secs(),
-        ),
-    ]
 }
 
 /// Runs `work` where it may block.

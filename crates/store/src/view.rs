@@ -11,7 +11,7 @@ use crate::cell::{self, Cell};
 use crate::error::{closed, read_error};
 use crate::files::Files;
 use crate::keyspace::{self, ROW_PREFIX_BYTES};
-use crate::reads::{Look, Source};
+use crate::reads::{Look, ReadSource};
 use crate::resident::Resident;
 
 /// The store as of one group of commits: everything in it is durable, and it contains no partial commit.
@@ -66,7 +66,7 @@ impl View {
         table: TableId,
         partition: &str,
         rows: &[impl AsRef<str>],
-        source: Source,
+        source: ReadSource,
     ) -> Result<Look<Vec<Option<Row>>>> {
         let mut key = Vec::with_capacity(ROW_PREFIX_BYTES + partition.len() + 64);
         let mut found = Vec::with_capacity(rows.len());

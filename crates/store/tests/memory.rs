@@ -6,7 +6,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use lazuli_engine::conformance::{Factory, a_hundred_rows_of_a_mebibyte_are_updated_together};
+use lazuli_engine::conformance::{EngineFactory, a_hundred_rows_of_a_mebibyte_are_updated_together};
 use lazuli_engine::{Clock, Engine};
 use lazuli_store::{Options, Store};
 
@@ -16,7 +16,7 @@ fn options(clock: Clock) -> Options {
     Options { clock, ..Options::default() }.with_caches(16 * 1024 * 1024)
 }
 
-impl Factory for InDirectory {
+impl EngineFactory for InDirectory {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         Arc::new(Store::open(self.0.path(), options(clock)).unwrap())
     }

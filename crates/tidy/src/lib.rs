@@ -7,6 +7,7 @@
 pub mod document;
 pub mod files;
 pub mod layers;
+pub mod names;
 pub mod services;
 pub mod token;
 pub mod tree;

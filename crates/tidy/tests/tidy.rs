@@ -4,8 +4,9 @@
 use std::fs;
 
 use lazuli_tidy::layers::{Layer, Restriction};
+use lazuli_tidy::names::SharedName;
 use lazuli_tidy::tree::{self, File};
-use lazuli_tidy::{Exception, document, files, layers, services};
+use lazuli_tidy::{Exception, document, files, layers, names, services};
 
 /// Which crate may use which, from the bottom up.
 const LAYERS: &[Layer] = &[
@@ -197,10 +198,25 @@ const NAMES_SERVICES: &[Exception] = &[
 ];
 
 /// Files that may be longer than the rest.
-const LONG_FILES: &[Exception] = &[Exception {
-    path: "crates/store/src/store.rs",
-    reason: "to be split when the threads for reads have settled",
-}];
+const LONG_FILES: &[Exception] = &[];
+
+/// Names of types that several crates or modules define with the same meaning.
+const SHARED_NAMES: &[SharedName] = &[
+    SharedName { name: "Builder", reason: "builds the type of its module, as is usual in Rust" },
+    SharedName { name: "Connection", reason: "an HTTP connection of the probe, asynchronous or blocking" },
+    SharedName { name: "Error", reason: "the error of its crate, as is usual in Rust" },
+    SharedName { name: "Options", reason: "the settings of its crate, as is usual in Rust" },
+    SharedName { name: "Response", reason: "an HTTP response, as a server makes it or a client gets it" },
+    SharedName { name: "Result", reason: "a result with the error of its crate, as is usual in Rust" },
+    SharedName { name: "Table", reason: "the client's handle of a table, asynchronous or blocking" },
+];
+
+/// Crates whose types are commands: they are named as on the command line.
+const COMMANDS: &[&str] = &["cli"];
+
+/// Crates whose names are not compared with those of others. Users of the client see no other crate, and its names are
+/// those of Azure's libraries; no crate uses the rules.
+const SEPARATE: &[&str] = &["client", "client-derive", "tidy"];
 
 fn sources() -> Vec<File> {
     tree::files("rs").expect("the repository can be read")
@@ -257,6 +273,16 @@ fn crates_use_only_the_layers_below_them() {
 #[test]
 fn restricted_names_stay_in_their_modules() {
     assert_none(layers::restricted_names(&sources(), RESTRICTIONS));
+}
+
+#[test]
+fn a_type_name_has_one_meaning_in_its_crate() {
+    assert_none(names::defined_twice(&sources(), COMMANDS, SHARED_NAMES));
+}
+
+#[test]
+fn an_exported_type_name_has_one_meaning() {
+    assert_none(names::exported_twice(&sources(), SEPARATE, SHARED_NAMES));
 }
 
 #[test]

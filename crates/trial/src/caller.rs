@@ -21,14 +21,14 @@ impl From<Lost> for String {
 }
 
 /// A caller with a connection of its own. It connects again after the connection broke.
-pub struct Caller {
+pub struct TrialCaller {
     service: Service,
     authority: String,
     signer: Signer,
     connection: Option<Connection>,
 }
 
-impl Caller {
+impl TrialCaller {
     /// A caller of a service that listens at `host:port`.
     pub fn new(service: Service, authority: &str) -> Self {
         let signer = Signer::development(service);

@@ -8,13 +8,13 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::block::{self, Block, HEADER_BYTES, Unpacker};
 use crate::error::{Error, Result};
-use crate::manifest::{BYTES_MAX, FILE, Manifest, Part};
+use crate::manifest::{BYTES_MAX, BlockFile, FILE, Manifest};
 use crate::writer::{PART_MAGIC, PARTIAL};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A backup that is being read.
-pub struct Reader {
+pub struct ArchiveReader {
     dir: PathBuf,
     manifest: Manifest,
     unpacker: Unpacker,
@@ -24,13 +24,13 @@ pub struct Reader {
 
 struct OpenPart {
     path: PathBuf,
-    part: Part,
+    part: BlockFile,
     file: BufReader<File>,
     bytes: u64,
     sum: Xxh3,
 }
 
-impl Reader {
+impl ArchiveReader {
     /// Opens the backup in `dir`.
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lazuli_engine::{Marks, Row, Stored, TableId, Version};
 
 use super::*;
-use crate::{Packer, Writer};
+use crate::{ArchiveWriter, Packer};
 
 const MARKS: Marks = Marks { last_version: Version(50), last_table: TableId(2) };
 
@@ -21,7 +21,7 @@ fn row(number: u64) -> Stored {
 /// Writes a backup of a few parts, without a manifest unless `finish` is set.
 fn write(dir: &Path, finish: bool) -> Vec<Stored> {
     let rows: Vec<Stored> = (0..40).map(row).collect();
-    let mut writer = Writer::with_parts_of(dir, 400).unwrap();
+    let mut writer = ArchiveWriter::with_parts_of(dir, 400).unwrap();
     let mut packer = Packer::new();
     for rows in rows.chunks(5) {
         writer.push(&packer.rows(rows)).unwrap();
@@ -37,7 +37,7 @@ fn write(dir: &Path, finish: bool) -> Vec<Stored> {
 }
 
 fn read(dir: &Path) -> Result<Vec<Stored>> {
-    let mut reader = Reader::open(dir)?;
+    let mut reader = ArchiveReader::open(dir)?;
     let mut rows = Vec::new();
     while let Some(block) = reader.next_block()? {
         if let Block::Rows(more) = block {
@@ -55,7 +55,7 @@ fn a_backup_round_trips() {
     assert_eq!(read(&dir).unwrap(), rows);
     let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_str().unwrap().ends_with(PARTIAL)));
-    assert!(matches!(Writer::create(&dir), Err(Error::Exists(_))));
+    assert!(matches!(ArchiveWriter::create(&dir), Err(Error::Exists(_))));
     assert_eq!(read(&dir).unwrap(), rows, "a rejected second backup leaves the first unchanged");
 }
 
@@ -64,7 +64,7 @@ fn an_interrupted_backup_is_rejected() {
     let root = tempfile::tempdir().unwrap();
     let check = |dir: &Path| {
         assert!(matches!(read(dir), Err(Error::Unfinished(_))), "{:?}", read(dir).map(|rows| rows.len()));
-        assert!(matches!(Writer::create(dir), Err(Error::Exists(_))));
+        assert!(matches!(ArchiveWriter::create(dir), Err(Error::Exists(_))));
     };
     let dir = root.path().join("all but the manifest");
     write(&dir, false);
@@ -72,7 +72,7 @@ fn an_interrupted_backup_is_rejected() {
     fs::write(dir.join("manifest.json.partial"), "{").unwrap();
     check(&dir);
     let dir = root.path().join("just begun");
-    drop(Writer::create(&dir).unwrap());
+    drop(ArchiveWriter::create(&dir).unwrap());
     check(&dir);
     assert!(matches!(read(root.path()), Err(Error::NotABackup(_))));
     assert!(matches!(read(&root.path().join("nowhere")), Err(Error::NotABackup(_))));

@@ -7,7 +7,7 @@ mod request;
 pub use job::Job;
 
 use crate::Options;
-use crate::contestant::{Goal, Plan};
+use crate::contestant::{ContestantPlan, Goal};
 
 /// Bytes of a small blob.
 const SMALL_BYTES: usize = 4 * 1024;
@@ -108,34 +108,55 @@ impl Work {
     }
 
     /// Who is measured. The variant is the number of blobs, or tells the two ends of a container apart.
-    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
-        let azurite = |goal: f64| Plan::azurite(0, Some(Goal::Rate(goal)));
+    pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
+        let azurite = |goal: f64| ContestantPlan::azurite(0, Some(Goal::Rate(goal)));
         let file_bytes = options.blob_mib * MIB as u64;
         match self {
-            Work::PutSmall => vec![Plan::ours(0), azurite(10.0), Plan::bare(0, 0.55)],
-            Work::GetSmall => vec![Plan::ours(0), azurite(10.0), Plan::bare(SMALL_BYTES, 0.60)],
-            Work::PutLarge => vec![Plan::ours(0), azurite(3.0), Plan::files("file+md5", LARGE_BYTES, 0.70)],
-            Work::GetLarge => vec![
-                Plan::ours(0),
+            Work::PutSmall => vec![ContestantPlan::ours(0), azurite(10.0), ContestantPlan::bare(0, 0.55)],
+            Work::GetSmall => {
+                vec![ContestantPlan::ours(0), azurite(10.0), ContestantPlan::bare(SMALL_BYTES, 0.60)]
+            }
+            Work::PutLarge => vec![
+                ContestantPlan::ours(0),
                 azurite(3.0),
-                Plan::bare(LARGE_BYTES, 0.70),
-                Plan::nginx(LARGE_BYTES as u64, 0.70),
+                ContestantPlan::files("file+md5", LARGE_BYTES, 0.70),
+            ],
+            Work::GetLarge => vec![
+                ContestantPlan::ours(0),
+                azurite(3.0),
+                ContestantPlan::bare(LARGE_BYTES, 0.70),
+                ContestantPlan::nginx(LARGE_BYTES as u64, 0.70),
             ],
             Work::Range => {
-                vec![Plan::ours(0), Plan::bare(RANGE_BYTES, 0.60), Plan::nginx(file_bytes, 0.60)]
+                vec![
+                    ContestantPlan::ours(0),
+                    ContestantPlan::bare(RANGE_BYTES, 0.60),
+                    ContestantPlan::nginx(file_bytes, 0.60),
+                ]
             }
-            Work::Blocks => vec![Plan::ours(0), Plan::files("file+md5", BLOCKS * BLOCK_BYTES, 0.60)],
+            Work::Blocks => {
+                vec![ContestantPlan::ours(0), ContestantPlan::files("file+md5", BLOCKS * BLOCK_BYTES, 0.60)]
+            }
             Work::List => vec![
-                Plan::ours(0),
-                Plan::also_ours("last page", 1, SAME_GOAL),
-                Plan::azurite(0, Some(Goal::Cpu(20.0))),
+                ContestantPlan::ours(0),
+                ContestantPlan::also_ours("last page", 1, SAME_GOAL),
+                ContestantPlan::azurite(0, Some(Goal::Cpu(20.0))),
             ],
             Work::Delimiter => {
-                vec![Plan::ours(options.deep / PREFIXES), Plan::also_ours("10 per prefix", 10, SAME_GOAL)]
+                vec![
+                    ContestantPlan::ours(options.deep / PREFIXES),
+                    ContestantPlan::also_ours("10 per prefix", 10, SAME_GOAL),
+                ]
             }
-            Work::Deep => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, DEEP_GOAL)],
-            Work::Append | Work::Page => vec![Plan::ours(0), Plan::bare(0, 0.40)],
-            Work::Tags => vec![Plan::ours(options.deep), Plan::also_ours("1000 blobs", SHALLOW, SAME_GOAL)],
+            Work::Deep => vec![
+                ContestantPlan::ours(options.deep),
+                ContestantPlan::also_ours("1000 blobs", SHALLOW, DEEP_GOAL),
+            ],
+            Work::Append | Work::Page => vec![ContestantPlan::ours(0), ContestantPlan::bare(0, 0.40)],
+            Work::Tags => vec![
+                ContestantPlan::ours(options.deep),
+                ContestantPlan::also_ours("1000 blobs", SHALLOW, SAME_GOAL),
+            ],
         }
     }
 }

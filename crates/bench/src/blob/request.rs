@@ -2,15 +2,15 @@
 
 use lazuli_probe::Request;
 
-use crate::session::Account;
+use crate::session::BenchAccount;
 
 /// Creates a container.
-pub fn create(account: &Account, container: &str) -> Request {
+pub fn create(account: &BenchAccount, container: &str) -> Request {
     account.request("PUT", &format!("/{container}?restype=container"))
 }
 
 /// Writes a block blob.
-pub fn put(account: &Account, container: &str, name: &str, content: Vec<u8>) -> Request {
+pub fn put(account: &BenchAccount, container: &str, name: &str, content: Vec<u8>) -> Request {
     account
         .request("PUT", &format!("/{container}/{name}"))
         .with("x-ms-blob-type", "BlockBlob")
@@ -19,28 +19,28 @@ pub fn put(account: &Account, container: &str, name: &str, content: Vec<u8>) -> 
 }
 
 /// Reads a blob.
-pub fn get(account: &Account, container: &str, name: &str) -> Request {
+pub fn get(account: &BenchAccount, container: &str, name: &str) -> Request {
     account.request("GET", &format!("/{container}/{name}"))
 }
 
 /// Reads a range of a blob.
-pub fn range(account: &Account, container: &str, name: &str, from: u64, bytes: u64) -> Request {
+pub fn range(account: &BenchAccount, container: &str, name: &str, from: u64, bytes: u64) -> Request {
     get(account, container, name).with("Range", format!("bytes={from}-{}", from + bytes - 1))
 }
 
 /// Deletes a blob.
-pub fn delete(account: &Account, container: &str, name: &str) -> Request {
+pub fn delete(account: &BenchAccount, container: &str, name: &str) -> Request {
     account.request("DELETE", &format!("/{container}/{name}"))
 }
 
 /// Stages a block. `id` is Base64.
-pub fn put_block(account: &Account, container: &str, name: &str, id: &str, content: Vec<u8>) -> Request {
+pub fn put_block(account: &BenchAccount, container: &str, name: &str, id: &str, content: Vec<u8>) -> Request {
     let path = format!("/{container}/{name}?comp=block&blockid={}", id.replace('=', "%3D"));
     account.request("PUT", &path).with("Content-Type", "application/octet-stream").body(content)
 }
 
 /// Commits blocks.
-pub fn put_block_list(account: &Account, container: &str, name: &str, ids: &[String]) -> Request {
+pub fn put_block_list(account: &BenchAccount, container: &str, name: &str, ids: &[String]) -> Request {
     let mut body = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
     for id in ids {
         body += &format!("<Latest>{id}</Latest>");
@@ -53,17 +53,17 @@ pub fn put_block_list(account: &Account, container: &str, name: &str, ids: &[Str
 }
 
 /// Lists a page of blobs. `rest` are further query parameters.
-pub fn list(account: &Account, container: &str, rest: &str) -> Request {
+pub fn list(account: &BenchAccount, container: &str, rest: &str) -> Request {
     account.request("GET", &format!("/{container}?restype=container&comp=list&maxresults=5000{rest}"))
 }
 
 /// Creates an append blob.
-pub fn create_append_blob(account: &Account, container: &str, name: &str) -> Request {
+pub fn create_append_blob(account: &BenchAccount, container: &str, name: &str) -> Request {
     account.request("PUT", &format!("/{container}/{name}")).with("x-ms-blob-type", "AppendBlob")
 }
 
 /// Appends a block.
-pub fn append(account: &Account, container: &str, name: &str, content: Vec<u8>) -> Request {
+pub fn append(account: &BenchAccount, container: &str, name: &str, content: Vec<u8>) -> Request {
     account
         .request("PUT", &format!("/{container}/{name}?comp=appendblock"))
         .with("Content-Type", "application/octet-stream")
@@ -71,7 +71,7 @@ pub fn append(account: &Account, container: &str, name: &str, content: Vec<u8>) 
 }
 
 /// Creates a page blob of this many bytes.
-pub fn create_page_blob(account: &Account, container: &str, name: &str, bytes: u64) -> Request {
+pub fn create_page_blob(account: &BenchAccount, container: &str, name: &str, bytes: u64) -> Request {
     account
         .request("PUT", &format!("/{container}/{name}"))
         .with("x-ms-blob-type", "PageBlob")
@@ -79,7 +79,13 @@ pub fn create_page_blob(account: &Account, container: &str, name: &str, bytes: u
 }
 
 /// Writes pages.
-pub fn put_pages(account: &Account, container: &str, name: &str, from: u64, content: Vec<u8>) -> Request {
+pub fn put_pages(
+    account: &BenchAccount,
+    container: &str,
+    name: &str,
+    from: u64,
+    content: Vec<u8>,
+) -> Request {
     account
         .request("PUT", &format!("/{container}/{name}?comp=page"))
         .with("x-ms-page-write", "update")
@@ -89,6 +95,6 @@ pub fn put_pages(account: &Account, container: &str, name: &str, from: u64, cont
 }
 
 /// Finds the blobs whose tag `group` has this value.
-pub fn find(account: &Account, value: &str) -> Request {
+pub fn find(account: &BenchAccount, value: &str) -> Request {
     account.request("GET", &format!("/?comp=blobs&where=%22group%22%3D%27{value}%27"))
 }

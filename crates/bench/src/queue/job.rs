@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lazuli_model::Service;
 
-use super::request::{self, Receipt};
+use super::request::{self, ReceivedMessage};
 use super::{SHALLOW, Work};
 use crate::Options;
 use crate::contestant::Step;
@@ -31,7 +31,7 @@ pub struct Job {
     /// Messages, or queues.
     variant: u64,
     /// Receipts of messages that are to be deleted.
-    receipts: Arc<Mutex<Vec<Receipt>>>,
+    receipts: Arc<Mutex<Vec<ReceivedMessage>>>,
 }
 
 impl Job {
@@ -119,7 +119,7 @@ impl Job {
         queue(session.number as u64 / 2 % self.variant)
     }
 
-    fn hold<T>(&self, use_receipts: impl FnOnce(&mut Vec<Receipt>) -> T) -> T {
+    fn hold<T>(&self, use_receipts: impl FnOnce(&mut Vec<ReceivedMessage>) -> T) -> T {
         use_receipts(&mut self.receipts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -171,7 +171,7 @@ async fn put(session: &mut Session, queue: &str, seconds_to_live: i64) -> Result
     Ok(Step::Done(1))
 }
 
-async fn delete(session: &mut Session, queue: &str, receipt: &Receipt) -> Result<Step, String> {
+async fn delete(session: &mut Session, queue: &str, receipt: &ReceivedMessage) -> Result<Step, String> {
     session.send(request::delete(&session.account, queue, receipt), &[204]).await?;
     Ok(Step::Done(1))
 }

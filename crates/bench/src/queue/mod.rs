@@ -6,7 +6,7 @@ pub mod request;
 pub use job::Job;
 
 use crate::Options;
-use crate::contestant::{Goal, Plan};
+use crate::contestant::{ContestantPlan, Goal};
 
 /// Response bytes of one message of a kilobyte.
 const MESSAGE_BYTES: usize = 1400;
@@ -83,23 +83,30 @@ impl Work {
     }
 
     /// Who is measured. The variant is the number of messages, or of queues.
-    pub(crate) fn plans(self, options: &Options) -> Vec<Plan> {
+    pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let (stock, deep) = (options.stock, options.deep);
-        let against = |variant: u64, limit: Plan| {
-            vec![Plan::ours(variant), Plan::azurite(variant, Some(AZURITE_GOAL)), limit]
+        let against = |variant: u64, limit: ContestantPlan| {
+            vec![ContestantPlan::ours(variant), ContestantPlan::azurite(variant, Some(AZURITE_GOAL)), limit]
         };
         match self {
-            Work::Put => against(0, Plan::bare(0, 0.60)),
-            Work::Get | Work::Delete | Work::Drain => against(stock, Plan::bare(0, 0.50)),
-            Work::Peek => against(SHALLOW, Plan::bare(MESSAGE_BYTES, 0.60)),
-            Work::Pairs => vec![Plan::ours(1), Plan::also_ours("64 queues", QUEUES, ONE_QUEUE_GOAL)],
+            Work::Put => against(0, ContestantPlan::bare(0, 0.60)),
+            Work::Get | Work::Delete | Work::Drain => against(stock, ContestantPlan::bare(0, 0.50)),
+            Work::Peek => against(SHALLOW, ContestantPlan::bare(MESSAGE_BYTES, 0.60)),
+            Work::Pairs => {
+                vec![ContestantPlan::ours(1), ContestantPlan::also_ours("64 queues", QUEUES, ONE_QUEUE_GOAL)]
+            }
             Work::Deep => vec![
-                Plan::ours(deep),
-                Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL),
-                Plan::azurite(deep, Some(AZURITE_GOAL)),
+                ContestantPlan::ours(deep),
+                ContestantPlan::also_ours("1000 messages", SHALLOW, DEEP_GOAL),
+                ContestantPlan::azurite(deep, Some(AZURITE_GOAL)),
             ],
-            Work::Hidden => vec![Plan::ours(deep), Plan::also_ours("1000 messages", SHALLOW, DEEP_GOAL)],
-            Work::Expired => vec![Plan::ours(deep), Plan::also_ours("none expired", 0, DEEP_GOAL)],
+            Work::Hidden => vec![
+                ContestantPlan::ours(deep),
+                ContestantPlan::also_ours("1000 messages", SHALLOW, DEEP_GOAL),
+            ],
+            Work::Expired => {
+                vec![ContestantPlan::ours(deep), ContestantPlan::also_ours("none expired", 0, DEEP_GOAL)]
+            }
         }
     }
 }

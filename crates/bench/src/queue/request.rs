@@ -3,25 +3,25 @@
 use lazuli_probe::{Request, Response};
 use lazuli_protocol::http::percent;
 
-use crate::session::Account;
+use crate::session::BenchAccount;
 
 /// Characters of a message.
 const MESSAGE_CHARS: usize = 1000;
 
 /// What a delete needs of a message that was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct ReceivedMessage {
     id: String,
     pop_receipt: String,
 }
 
 /// Creates a queue.
-pub fn create(account: &Account, queue: &str) -> Request {
+pub fn create(account: &BenchAccount, queue: &str) -> Request {
     account.request("PUT", &format!("/{queue}"))
 }
 
 /// Puts a message of a kilobyte that lives for a number of seconds; -1 means forever.
-pub fn put(account: &Account, queue: &str, seconds_to_live: i64) -> Request {
+pub fn put(account: &BenchAccount, queue: &str, seconds_to_live: i64) -> Request {
     let text = "x".repeat(MESSAGE_CHARS);
     account
         .request("POST", &format!("/{queue}/messages?messagettl={seconds_to_live}"))
@@ -30,29 +30,29 @@ pub fn put(account: &Account, queue: &str, seconds_to_live: i64) -> Request {
 }
 
 /// Gets messages and hides them for a number of seconds.
-pub fn get(account: &Account, queue: &str, count: u64, hidden_seconds: u64) -> Request {
+pub fn get(account: &BenchAccount, queue: &str, count: u64, hidden_seconds: u64) -> Request {
     let path = format!("/{queue}/messages?numofmessages={count}&visibilitytimeout={hidden_seconds}");
     account.request("GET", &path)
 }
 
 /// Peeks at the first message.
-pub fn peek(account: &Account, queue: &str) -> Request {
+pub fn peek(account: &BenchAccount, queue: &str) -> Request {
     account.request("GET", &format!("/{queue}/messages?peekonly=true"))
 }
 
 /// Deletes a message that was received.
-pub fn delete(account: &Account, queue: &str, receipt: &Receipt) -> Request {
-    let Receipt { id, pop_receipt } = receipt;
+pub fn delete(account: &BenchAccount, queue: &str, receipt: &ReceivedMessage) -> Request {
+    let ReceivedMessage { id, pop_receipt } = receipt;
     account.request("DELETE", &format!("/{queue}/messages/{id}?popreceipt={pop_receipt}"))
 }
 
 /// Deletes all messages.
-pub fn clear(account: &Account, queue: &str) -> Request {
+pub fn clear(account: &BenchAccount, queue: &str) -> Request {
     account.request("DELETE", &format!("/{queue}/messages"))
 }
 
 /// The receipts in the response to a get, ready for a URL.
-pub fn receipts(response: &Response) -> Vec<Receipt> {
+pub fn receipts(response: &Response) -> Vec<ReceivedMessage> {
     let body = String::from_utf8_lossy(&response.body);
     let mut found = Vec::new();
     for message in body.split("<QueueMessage>").skip(1) {
@@ -60,7 +60,7 @@ pub fn receipts(response: &Response) -> Vec<Receipt> {
             let mut escaped = Vec::new();
             percent::encode_into(&mut escaped, receipt);
             let pop_receipt = String::from_utf8_lossy(&escaped).into_owned();
-            found.push(Receipt { id: id.to_owned(), pop_receipt });
+            found.push(ReceivedMessage { id: id.to_owned(), pop_receipt });
         }
     }
     found

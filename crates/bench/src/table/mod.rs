@@ -6,7 +6,7 @@ pub mod request;
 
 pub use job::Job;
 
-use crate::contestant::Plan;
+use crate::contestant::ContestantPlan;
 
 /// Response bytes of an entity of a kilobyte.
 pub(crate) const ENTITY_BYTES: usize = 1100;
@@ -81,17 +81,20 @@ impl Work {
     }
 
     /// Who is measured.
-    pub(crate) fn plans(self) -> Vec<Plan> {
+    pub(crate) fn plans(self) -> Vec<ContestantPlan> {
         let limit = match self {
-            Work::Get => Some(Plan::bare(ENTITY_BYTES, 0.80)),
-            Work::Mix => Some(Plan::bare(ENTITY_BYTES, 0.75)),
-            Work::Insert | Work::InsertOne => Some(Plan::bare(ENTITY_BYTES, 0.75)),
-            Work::Upsert => Some(Plan::bare(ENTITY_BYTES, 0.70)),
-            Work::Transaction => Some(Plan::bare(ENTITY_BYTES, 0.50)),
-            Work::Page | Work::FullScan => Some(Plan::bare(PAGE_BYTES, 0.60)),
-            Work::Hot => Some(Plan::files("one sync", ENTITY_BYTES, 0.50)),
+            Work::Get => Some(ContestantPlan::bare(ENTITY_BYTES, 0.80)),
+            Work::Mix => Some(ContestantPlan::bare(ENTITY_BYTES, 0.75)),
+            Work::Insert | Work::InsertOne => Some(ContestantPlan::bare(ENTITY_BYTES, 0.75)),
+            Work::Upsert => Some(ContestantPlan::bare(ENTITY_BYTES, 0.70)),
+            Work::Transaction => Some(ContestantPlan::bare(ENTITY_BYTES, 0.50)),
+            Work::Page | Work::FullScan => Some(ContestantPlan::bare(PAGE_BYTES, 0.60)),
+            Work::Hot => Some(ContestantPlan::files("one sync", ENTITY_BYTES, 0.50)),
             Work::ScanNothing => None,
         };
-        [Some(Plan::ours(0)), Some(Plan::azurite(0, None)), limit].into_iter().flatten().collect()
+        [Some(ContestantPlan::ours(0)), Some(ContestantPlan::azurite(0, None)), limit]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }

@@ -3,14 +3,14 @@
 use lazuli_probe::Request;
 use lazuli_protocol::http::percent;
 
-use crate::session::Account;
+use crate::session::BenchAccount;
 
 /// Properties of an entity, and characters in each: about a kilobyte.
 const PROPERTIES: usize = 10;
 const PROPERTY_CHARS: usize = 90;
 
 /// A request with the headers that a client of tables sends.
-pub fn request(account: &Account, method: &'static str, path: &str) -> Request {
+pub fn request(account: &BenchAccount, method: &'static str, path: &str) -> Request {
     account
         .request(method, path)
         .with("DataServiceVersion", "3.0")
@@ -18,29 +18,29 @@ pub fn request(account: &Account, method: &'static str, path: &str) -> Request {
 }
 
 /// Creates a table.
-pub fn create_table(account: &Account, table: &str) -> Request {
+pub fn create_table(account: &BenchAccount, table: &str) -> Request {
     request(account, "POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"))
 }
 
 /// Inserts an entity.
-pub fn insert(account: &Account, table: &str, partition: &str, row: &str) -> Request {
+pub fn insert(account: &BenchAccount, table: &str, partition: &str, row: &str) -> Request {
     request(account, "POST", &format!("/{table}"))
         .with("Prefer", "return-no-content")
         .json(entity(partition, row))
 }
 
 /// Inserts or replaces an entity.
-pub fn upsert(account: &Account, table: &str, partition: &str, row: &str) -> Request {
+pub fn upsert(account: &BenchAccount, table: &str, partition: &str, row: &str) -> Request {
     request(account, "PUT", &entity_path(table, partition, row)).json(entity(partition, row))
 }
 
 /// Reads an entity.
-pub fn get(account: &Account, table: &str, partition: &str, row: &str) -> Request {
+pub fn get(account: &BenchAccount, table: &str, partition: &str, row: &str) -> Request {
     request(account, "GET", &entity_path(table, partition, row))
 }
 
 /// Queries a table.
-pub fn query(account: &Account, table: &str, filter: &str, rest: &str) -> Request {
+pub fn query(account: &BenchAccount, table: &str, filter: &str, rest: &str) -> Request {
     let mut escaped = Vec::new();
     percent::encode_into(&mut escaped, filter);
     let path = format!("/{table}()?$filter={}{rest}", String::from_utf8_lossy(&escaped));
@@ -48,7 +48,7 @@ pub fn query(account: &Account, table: &str, filter: &str, rest: &str) -> Reques
 }
 
 /// A transaction of inserts.
-pub fn transaction(account: &Account, table: &str, entities: &[(String, String)]) -> Request {
+pub fn transaction(account: &BenchAccount, table: &str, entities: &[(String, String)]) -> Request {
     let (authority, name) = (account.authority(), account.name());
     // Azurite looks for these boundaries.
     let mut body = String::from("--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n");

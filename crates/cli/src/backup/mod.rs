@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Command};
-use lazuli_archive::{Block, Manifest, Unpacker, Writer};
+use lazuli_archive::{ArchiveWriter, Block, Manifest, Unpacker};
 use lazuli_model::DateTime;
 use lazuli_store::crash_point::{self, Point};
 use serde_json::json;
 
-use crate::backup::source::Source;
+use crate::backup::source::BackupInput;
 use crate::engine_url::no_store;
 use crate::location::StoreLocation;
 use crate::progress::Progress;
@@ -59,7 +59,7 @@ impl Backup {
         if !location.exists() {
             return Err(no_store(&location));
         }
-        let mut source = Source::open(&location)?;
+        let mut source = BackupInput::open(&location)?;
         let mut progress = Progress::start("backup", "rows", self.quiet || self.json);
         let result = copy(&mut source, &self.target, &mut progress);
         source.close();
@@ -76,12 +76,12 @@ impl Backup {
 }
 
 fn copy(
-    source: &mut Source,
+    source: &mut BackupInput,
     target: &std::path::Path,
     progress: &mut Progress,
 ) -> Result<(Manifest, String), String> {
     let text = |error: lazuli_archive::Error| error.to_string();
-    let mut writer = Writer::create(target).map_err(text)?;
+    let mut writer = ArchiveWriter::create(target).map_err(text)?;
     if let Some(mode) = writer.mode_before() {
         tell!(
             "lazuli: {}: changed the mode from {mode:o}, so that only the owner can read it",

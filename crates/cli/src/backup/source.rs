@@ -18,7 +18,7 @@ use crate::runtime::{self, Runtime};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Gives the blocks of a backup.
-pub enum Source {
+pub enum BackupInput {
     /// A server.
     Server(Server),
     /// A store that nobody else has open.
@@ -37,10 +37,10 @@ pub struct Server {
 pub struct OpenStore {
     runtime: Runtime,
     engine: Arc<dyn Engine>,
-    blocks: lazuli_archive::Source,
+    blocks: lazuli_archive::BackupSource,
 }
 
-impl Source {
+impl BackupInput {
     /// Begins a backup of the store in `location`.
     pub fn open(location: &Path) -> Result<Self, String> {
         match engine_url::open_store(location, engine_url::StoreSettings::default()) {
@@ -73,7 +73,7 @@ impl Source {
 impl OpenStore {
     fn begin(engine: Arc<dyn Engine>) -> Result<Self, String> {
         let runtime = runtime::one_thread()?;
-        let blocks = runtime.block_on(lazuli_archive::Source::begin(&*engine, naming()));
+        let blocks = runtime.block_on(lazuli_archive::BackupSource::begin(&*engine, naming()));
         Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine })
     }
 

@@ -14,7 +14,7 @@ use lazuli_model::Service;
 use serde_json::json;
 
 use super::files::{below, md5, md5_of_file};
-use super::list::{Query, each_page, name};
+use super::list::{ListQuery, each_page, name};
 use super::path::BlobPath;
 use super::pool::{Tally, each};
 use super::{WORKERS_MAX, report};
@@ -117,7 +117,7 @@ impl Download {
     /// Page by page: the blobs that fit one range in parallel, the others one after the other with their ranges in parallel.
     fn many(&self, storage: &Storage, tally: &Tally) -> Result<(), Fault> {
         std::fs::create_dir_all(&self.destination).map_err(|error| at(&self.destination, &error))?;
-        let query = Query { path: &self.source, delimiter: None, include: &[] };
+        let query = ListQuery { path: &self.source, delimiter: None, include: &[] };
         let (mut listing, mut session) = (storage.session(), storage.session());
         each_page(&mut listing, &query, |blobs| {
             let mut large = Vec::new();

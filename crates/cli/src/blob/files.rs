@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use lazuli_digest::{Fold, md5_text};
+use lazuli_digest::{ChecksumFold, md5_text};
 use lazuli_model::blob::write::Digests;
 
 /// Bytes read at a time for a checksum.
@@ -34,7 +34,7 @@ const TYPES: [(&str, &str); 18] = [
 
 /// The MD5 of bytes, in Base64.
 pub fn md5(bytes: &[u8]) -> String {
-    let mut fold = Fold::new(Digests { md5: true, crc64: false });
+    let mut fold = ChecksumFold::new(Digests { md5: true, crc64: false });
     fold.update(bytes);
     finish(fold)
 }
@@ -42,7 +42,7 @@ pub fn md5(bytes: &[u8]) -> String {
 /// The MD5 of a whole file, in Base64.
 pub fn md5_of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let mut fold = Fold::new(Digests { md5: true, crc64: false });
+    let mut fold = ChecksumFold::new(Digests { md5: true, crc64: false });
     let mut buffer = vec![0; READ_BYTES];
     loop {
         match file.read(&mut buffer)? {
@@ -52,7 +52,7 @@ pub fn md5_of_file(path: &Path) -> io::Result<String> {
     }
 }
 
-fn finish(fold: Fold) -> String {
+fn finish(fold: ChecksumFold) -> String {
     fold.finish().md5.map(|md5| md5_text(&md5)).unwrap_or_default()
 }
 

@@ -24,7 +24,7 @@ pub const FIELDS: &[&str] = &[
 ];
 
 /// Which blobs to list.
-pub struct Query<'a> {
+pub struct ListQuery<'a> {
     /// The container, and the prefix of names.
     pub path: &'a BlobPath,
     /// Names end at the first delimiter after the prefix.
@@ -36,7 +36,7 @@ pub struct Query<'a> {
 /// Calls `take` with each page of blobs and prefixes.
 pub fn each_page(
     session: &mut Session<'_>,
-    query: &Query<'_>,
+    query: &ListQuery<'_>,
     mut take: impl FnMut(&[Element]) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut marker = None;

@@ -28,7 +28,7 @@ use crate::storage::{Session, Storage, StorageRequest, escape_path};
 use crate::target::{Target, is_url};
 
 pub use files::content_type;
-use list::{FIELDS, Query};
+use list::{FIELDS, ListQuery};
 use path::BlobPath;
 use pool::{Counts, each};
 
@@ -194,12 +194,12 @@ impl Blob {
     pub fn run(self) -> Result<ExitCode, String> {
         match self.command {
             BlobCommand::List { path, delimiter, include, output, target } => {
-                let query = Query { path: &path, delimiter: delimiter.as_deref(), include: &include };
+                let query = ListQuery { path: &path, delimiter: delimiter.as_deref(), include: &include };
                 print_list(&target, &query, output, |_| true)
             }
             BlobCommand::Versions { at, output } => {
                 let include = ["versions".to_owned()];
-                let query = Query { path: &at.path, delimiter: None, include: &include };
+                let query = ListQuery { path: &at.path, delimiter: None, include: &include };
                 print_list(&at.target, &query, output, |name| name == at.path.name)
             }
             BlobCommand::Show { at } => at.run(|session, call| show(session, &call)),
@@ -259,7 +259,7 @@ impl At {
 
 fn print_list(
     target: &Target,
-    query: &Query<'_>,
+    query: &ListQuery<'_>,
     output: Option<Format>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<ExitCode, String> {
@@ -371,7 +371,7 @@ impl Delete {
 
     fn many(&self, storage: &Storage, path: &BlobPath) -> Result<u64, Fault> {
         let count = std::sync::atomic::AtomicU64::new(0);
-        let query = Query { path, delimiter: None, include: &[] };
+        let query = ListQuery { path, delimiter: None, include: &[] };
         list::each_page(&mut storage.session(), &query, |blobs| {
             let names: Result<Vec<String>, String> = blobs.iter().map(list::name).collect();
             each(storage, DELETE_WORKERS, names?.into_iter(), |session, name| {

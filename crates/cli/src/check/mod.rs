@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Command};
-use lazuli_archive::{Block, Reader};
+use lazuli_archive::{ArchiveReader, Block};
 use lazuli_engine::RowView;
 use lazuli_objects::ObjectsUrl;
 use lazuli_service::inspect::{Findings, Inspector};
-use lazuli_store::{FORMAT_FILE, OpenError, Reading};
+use lazuli_store::{ClosedStore, FORMAT_FILE, OpenError};
 use serde_json::json;
 
 use crate::engine_url::{EngineUrl, no_store};
@@ -166,7 +166,7 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
     if !is_sound {
         return Ok(outcome);
     }
-    let store = match Reading::open(location) {
+    let store = match ClosedStore::open(location) {
         Ok(store) => store,
         Err(error @ OpenError::Corrupt(_)) => {
             outcome.add(1, vec![error.to_string()]);
@@ -181,7 +181,7 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-fn check_rows(store: &Reading, quiet: bool, outcome: &mut Outcome) -> Result<(), String> {
+fn check_rows(store: &ClosedStore, quiet: bool, outcome: &mut Outcome) -> Result<(), String> {
     let mut progress = Progress::start("rows", "rows", quiet);
     let (mut rows, mut bytes) = (0, 0);
     let mut inspector = store.marks().map(Inspector::new);
@@ -206,7 +206,7 @@ fn check_rows(store: &Reading, quiet: bool, outcome: &mut Outcome) -> Result<(),
 }
 
 fn check_backup(dir: &Path, quiet: bool) -> Result<Outcome, String> {
-    let mut reader = Reader::open(dir).map_err(|error| error.to_string())?;
+    let mut reader = ArchiveReader::open(dir).map_err(|error| error.to_string())?;
     let mut outcome = Outcome { advice: vec![RETAKE], ..Outcome::default() };
     let totals = reader.manifest().totals;
     let mut inspector = Inspector::new(totals.marks);

@@ -47,7 +47,7 @@ impl Shared<'_> {
     }
 
     async fn check(&self, url: &PostgresUrl) -> Result<Outcome, String> {
-        let failed = |error: lazuli_postgres::OpenError| format!("{url}: {error}");
+        let failed = |error: lazuli_postgres::DatabaseError| format!("{url}: {error}");
         let rows = match self.content {
             Some(_) => Postgres::open_rows(url.clone(), Clock::system()).await.map_err(failed)?,
             None => Postgres::open(url.clone(), Clock::system()).await.map_err(failed)?,

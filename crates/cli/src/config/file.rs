@@ -43,21 +43,21 @@ pub enum Value {
 
 /// A mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct ConfigMistake {
     /// The line, from 1.
     pub line: usize,
     /// The mistake.
     pub what: String,
 }
 
-impl Mistake {
+impl ConfigMistake {
     /// A setting requires another one, which is not in the file.
     pub fn is_of_absence(&self) -> bool {
         self.what.contains(NOT_PROVIDED)
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ConfigMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.what)
     }
@@ -65,17 +65,17 @@ impl fmt::Display for Mistake {
 
 impl File {
     /// Reads the text of a file.
-    pub fn parse(text: &str) -> Result<Self, Mistake> {
+    pub fn parse(text: &str) -> Result<Self, ConfigMistake> {
         let line = |at: usize| text.get(..at).unwrap_or(text).matches('\n').count() + 1;
-        let table = DeTable::parse(text).map_err(|error| Mistake {
+        let table = DeTable::parse(text).map_err(|error| ConfigMistake {
             line: error.span().map_or(1, |span| line(span.start)),
             what: format!("{} (strings need quotes: host = \"0.0.0.0\")", error.message()),
         })?;
         let mut entries = Vec::new();
         for (key, value) in table.get_ref() {
             let line = line(key.span().start);
-            let (kind, value) =
-                read(value).map_err(|what| Mistake { line, what: format!("{}: {what}", key.get_ref()) })?;
+            let (kind, value) = read(value)
+                .map_err(|what| ConfigMistake { line, what: format!("{}: {what}", key.get_ref()) })?;
             entries.push(Entry { key: key.get_ref().to_string(), line, value, kind });
         }
         entries.sort_by_key(|entry| entry.line);
@@ -93,13 +93,13 @@ impl File {
     }
 
     /// All mistakes.
-    pub fn mistakes(&self, serve: &Command, settings: &[Setting]) -> Vec<Mistake> {
-        let mut mistakes: Vec<Mistake> = self
+    pub fn mistakes(&self, serve: &Command, settings: &[Setting]) -> Vec<ConfigMistake> {
+        let mut mistakes: Vec<ConfigMistake> = self
             .0
             .iter()
             .filter_map(|entry| {
                 let what = wrong(entry, serve, settings)?;
-                Some(Mistake { line: entry.line, what })
+                Some(ConfigMistake { line: entry.line, what })
             })
             .collect();
         if mistakes.is_empty() {
@@ -109,14 +109,14 @@ impl File {
     }
 
     /// A mistake in the combination of entries that are valid by themselves.
-    fn conflict(&self, serve: &Command, settings: &[Setting]) -> Option<Mistake> {
+    fn conflict(&self, serve: &Command, settings: &[Setting]) -> Option<ConfigMistake> {
         let args = self.0.iter().filter_map(|entry| {
             let setting = settings.iter().find(|setting| setting.key == entry.key)?;
             Some(setting.args_of_entry(entry))
         });
         let what = rejected(serve, args.flatten())?;
         let named = self.0.iter().rev().find(|entry| what.contains(&format!("--{}", entry.key)));
-        Some(Mistake { line: named.map_or(1, |entry| entry.line), what })
+        Some(ConfigMistake { line: named.map_or(1, |entry| entry.line), what })
     }
 }
 

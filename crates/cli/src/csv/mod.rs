@@ -98,7 +98,7 @@ struct Field {
 }
 
 /// Reads entities.
-pub struct Reader<R> {
+pub struct CsvReader<R> {
     input: R,
     header: Vec<Meaning>,
     /// Bytes that were read, so far as they belong to whole records.
@@ -118,7 +118,7 @@ enum Meaning {
     TypeOf(String),
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> CsvReader<R> {
     /// Reads the first line.
     pub fn new(input: R) -> Result<Self, String> {
         let mut reader = Self { input, header: Vec::new(), offset: 0, line: 1, record_line: 1 };

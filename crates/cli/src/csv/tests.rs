@@ -15,7 +15,7 @@ fn written(entities: &[Dynamic]) -> Vec<u8> {
 }
 
 fn read(text: &[u8]) -> Result<Vec<Dynamic>, String> {
-    let mut reader = Reader::new(text)?;
+    let mut reader = CsvReader::new(text)?;
     let mut list = Vec::new();
     while let Some(entity) = reader.next_entity()? {
         list.push(entity);
@@ -40,7 +40,7 @@ proptest! {
         Just(b'"'), Just(b','), Just(b'\n'), Just(b'\r'), Just(b'a'), any::<u8>()], 0..60)) {
         let mut file = b"PartitionKey,RowKey,A:Edm.Int32\n".to_vec();
         file.extend(text);
-        if let Ok(mut reader) = Reader::new(&file[..]) {
+        if let Ok(mut reader) = CsvReader::new(&file[..]) {
             while let Ok(Some(_)) = reader.next_entity() {}
         }
     }

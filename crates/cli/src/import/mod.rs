@@ -27,7 +27,7 @@ use crate::state::{StateFile, number};
 use crate::target::Target;
 
 use dated::{Dated, Wanted};
-use source::Source;
+use source::ImportSource;
 
 /// Read tables from files, or everything from Azurite.
 ///
@@ -164,7 +164,7 @@ impl Import {
         let table = service.table(&name.unwrap_or_default())?;
         let format = self.format_of(path)?;
         let needs_timestamps = wanted.is_some() || self.timestamp_as.is_some();
-        let mut source = Source::open(path, format, needs_timestamps)?;
+        let mut source = ImportSource::open(path, format, needs_timestamps)?;
         // A file that was changed meanwhile is another file.
         let changed = std::fs::metadata(path).and_then(|data| data.modified()).ok();
         let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -180,7 +180,7 @@ impl Import {
         let mut state = StateFile::open(place.into(), purpose, self.overwrite)?;
         if !state.is_resumed() {
             // Create no table for a file whose start cannot be read.
-            let window = Source::open(path, format, needs_timestamps)?.window()?;
+            let window = ImportSource::open(path, format, needs_timestamps)?.window()?;
             self.entities(window, &source, wanted)?;
         }
         let is_new = create(&table).await?;
@@ -234,7 +234,7 @@ impl Import {
     async fn copy(
         &self,
         table: &Table,
-        source: &mut Source,
+        source: &mut ImportSource,
         state: &mut StateFile,
         wanted: Option<&Wanted>,
     ) -> Result<u64, Fault> {
@@ -275,7 +275,7 @@ impl Import {
     fn entities(
         &self,
         window: Vec<(Dynamic, u64)>,
-        source: &Source,
+        source: &ImportSource,
         wanted: Option<&Wanted>,
     ) -> Result<Vec<Dynamic>, Fault> {
         if let Some(wanted) = wanted {

@@ -21,7 +21,7 @@ const WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A file being read.
-pub struct Source {
+pub struct ImportSource {
     path: PathBuf,
     /// Its length in bytes.
     pub length: u64,
@@ -30,7 +30,7 @@ pub struct Source {
 
 enum SourceReader {
     Lines(Lines),
-    Csv(csv::Reader<BufReader<File>>),
+    Csv(csv::CsvReader<BufReader<File>>),
 }
 
 struct Lines {
@@ -42,7 +42,7 @@ struct Lines {
     needs_timestamps: bool,
 }
 
-impl Source {
+impl ImportSource {
     /// Opens a file. If `needs_timestamps` is set, a Timestamp that cannot be parsed is an error.
     pub fn open(path: &Path, format: FileFormat, needs_timestamps: bool) -> Result<Self, Fault> {
         let said = |error: std::io::Error| Fault::Message(format!("{}: {error}", path.display()));
@@ -54,7 +54,7 @@ impl Source {
                 SourceReader::Lines(Lines { input, offset: 0, line: 1, entity_line: 1, needs_timestamps })
             }
             FileFormat::Csv => SourceReader::Csv(
-                csv::Reader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
+                csv::CsvReader::new(input).map_err(|why| format!("{}: {why}", path.display()))?,
             ),
         };
         Ok(Self { path: path.to_owned(), length, reader })

@@ -19,13 +19,13 @@ const STEP_BYTES: u64 = 4 * 1024 * 1024;
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Reads logs.
-pub struct Reader<'a> {
+pub struct LogReader<'a> {
     pub session: Session<'a>,
     /// Where to continue in each log.
     pub places: HashMap<String, u64>,
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     /// Passes new lines of a service to `take`, hour by hour; `false` if `take` wants no more. Reads the logs of the hours
     /// from `since` to `until`.
     pub fn read_on(

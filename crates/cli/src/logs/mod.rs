@@ -11,14 +11,14 @@ use clap::Args;
 use lazuli_model::DateTime;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_server::Service;
-use lazuli_server::analytics::line::{FIELDS, Line};
+use lazuli_server::analytics::line::{FIELDS, LogLine};
 use lazuli_server::clock;
 use serde_json::{Map, Value};
 
 use crate::fault::Fault;
 use crate::storage::Storage;
 use crate::target::Target;
-use blobs::{AGENT, Reader};
+use blobs::{AGENT, LogReader};
 
 /// Polling interval of `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -83,7 +83,7 @@ impl Logs {
         storage: &Storage,
         follows: Option<std::sync::mpsc::Receiver<()>>,
     ) -> Result<ExitCode, Fault> {
-        let mut reader = Reader { session: storage.session(), places: HashMap::new() };
+        let mut reader = LogReader { session: storage.session(), places: HashMap::new() };
         let look = match (self.json, io::stdout().is_terminal()) {
             (true, _) => Look::Json,
             (false, true) => Look::Columns,
@@ -108,7 +108,7 @@ impl Logs {
     /// Prints new lines of the logs of some hours. Returns whether there are logs, and whether somebody reads the output.
     fn print(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut LogReader<'_>,
         look: Look,
         (since, until): (Option<DateTime>, Option<DateTime>),
     ) -> Result<(bool, bool), Fault> {
@@ -119,7 +119,7 @@ impl Logs {
         for service in services {
             let is_more = reader.read_on(service, since, until, &mut |text| {
                 is_there = true;
-                let Some(line) = Line::parse(text).filter(|line| self.wants(line)) else { return true };
+                let Some(line) = LogLine::parse(text).filter(|line| self.wants(line)) else { return true };
                 is_read = show(&mut out, look, text, &line).is_ok();
                 is_read
             })?;
@@ -130,7 +130,7 @@ impl Logs {
         Ok((is_there, is_read && out.flush().is_ok()))
     }
 
-    fn wants(&self, line: &Line) -> bool {
+    fn wants(&self, line: &LogLine) -> bool {
         let start = DateTime::parse(line.get("request-start-time"));
         let Some(start) = start else { return false };
         self.since.is_none_or(|since| start >= since)
@@ -172,7 +172,7 @@ enum Look {
     Json,
 }
 
-fn show(out: &mut impl Write, look: Look, text: &str, line: &Line) -> io::Result<()> {
+fn show(out: &mut impl Write, look: Look, text: &str, line: &LogLine) -> io::Result<()> {
     match look {
         Look::AsLogged => writeln!(out, "{text}"),
         Look::Json => {
@@ -198,7 +198,7 @@ fn show(out: &mut impl Write, look: Look, text: &str, line: &Line) -> io::Result
 }
 
 /// A number, a class of numbers, a name with or without who sent the request, `ok` or `error`.
-fn is_status(wanted: &str, line: &Line) -> bool {
+fn is_status(wanted: &str, line: &LogLine) -> bool {
     let (number, name) = (line.get("http-status-code"), line.get("request-status"));
     let plain =
         ["SAS", "Anonymous", "OAuth"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
@@ -259,11 +259,11 @@ mod tests {
         }
     }
 
-    fn line(status: &str, number: &str) -> Line {
+    fn line(status: &str, number: &str) -> LogLine {
         let mut fields = vec![String::new(); FIELDS_OF_1_0];
         fields[3] = status.into();
         fields[4] = number.into();
-        Line(fields)
+        LogLine(fields)
     }
 
     #[test]

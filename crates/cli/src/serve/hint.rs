@@ -3,17 +3,17 @@
 use std::io;
 
 use lazuli_model::Service;
-use lazuli_server::ports::{PortError, Purpose};
+use lazuli_server::ports::{PortError, PortPurpose};
 
 /// The error for a port that cannot be used, with a hint.
 pub fn hinted(error: &PortError) -> String {
     let flag = match error.purpose {
-        Purpose::Service(Service::Blob) => "--blob-port",
-        Purpose::Service(Service::Queue) => "--queue-port",
-        Purpose::Service(Service::Table) => "--table-port",
-        Purpose::Admin => "--admin-port",
-        Purpose::Console => "--console-port",
-        Purpose::Websites => "--web-port",
+        PortPurpose::Service(Service::Blob) => "--blob-port",
+        PortPurpose::Service(Service::Queue) => "--queue-port",
+        PortPurpose::Service(Service::Table) => "--table-port",
+        PortPurpose::Admin => "--admin-port",
+        PortPurpose::Console => "--console-port",
+        PortPurpose::Websites => "--web-port",
     };
     match error.source.kind() {
         io::ErrorKind::AddrInUse => format!(

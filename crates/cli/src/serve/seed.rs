@@ -25,7 +25,7 @@ use lazuli_server::{Config, Directory, Endpoint, State};
 use super::Serve;
 use crate::export::FileFormat;
 use crate::fault::Fault;
-use crate::import::source::Source;
+use crate::import::source::ImportSource;
 use crate::storage::StorageRequest;
 
 /// The largest file that becomes a blob.
@@ -185,7 +185,7 @@ impl Seeder {
             Fault::Message(text) => text,
             other => format!("{}: {other:?}", file.display()),
         };
-        let mut source = Source::open(file, format, false).map_err(said)?;
+        let mut source = ImportSource::open(file, format, false).map_err(said)?;
         let options = BulkOptions { mode: WriteMode::UpsertReplace, ..BulkOptions::default() };
         loop {
             let window = source.window().map_err(said)?;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lazuli_server::config::{AdminPort, ConsoleSettings, Listen, Scheme};
+use lazuli_server::config::{AdminPort, ConsoleSettings, Listen, UrlScheme};
 use lazuli_server::tls::{Files, self_signed};
 use lazuli_server::{Config, Service};
 use lazuli_store::Durability;
@@ -42,8 +42,8 @@ impl Serve {
         });
         config.websites = self.web_port.map(|port| SocketAddr::new(self.host, port));
         config.public_scheme = match self.public_scheme {
-            SchemeArg::Http => Scheme::Http,
-            SchemeArg::Https => Scheme::Https,
+            SchemeArg::Http => UrlScheme::Http,
+            SchemeArg::Https => UrlScheme::Https,
         };
         config.trusted_proxies.clone_from(&self.trusted_proxy);
         config.limits = self.limits.limits();

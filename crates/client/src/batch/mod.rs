@@ -10,7 +10,7 @@ use std::fmt;
 use lazuli_model::table::limits::{BATCH_OPERATIONS_MAX, BODY_BYTES_MAX};
 use lazuli_model::{ErrorCode, Failure, Key};
 use lazuli_protocol::table::batch::send;
-use lazuli_protocol::table::batch::send::Inner;
+use lazuli_protocol::table::batch::send::OutgoingOperation;
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};
@@ -376,7 +376,7 @@ impl Batch {
         }
         let pipeline = &self.table.service().pipeline;
         let endpoint = self.table.service().endpoint();
-        let operations: Vec<Inner> =
+        let operations: Vec<OutgoingOperation> =
             self.changes.iter().map(|change| change.inner(endpoint, self.table.table_name())).collect();
         let body = send::change_set(&operations, &boundary_id(&self.table));
         let is_delete: Vec<bool> =

@@ -5,7 +5,7 @@ use lazuli_model::EntityKey;
 use lazuli_protocol::reply;
 use lazuli_protocol::reply::ErrorBody;
 use lazuli_protocol::table::batch::send;
-use lazuli_protocol::table::batch::send::{Body, Inner, PartResponse};
+use lazuli_protocol::table::batch::send::{OutgoingOperation, PartBody, PartResponse};
 
 use crate::decode::decode_entity;
 use crate::entity::Entity;
@@ -30,7 +30,7 @@ pub(super) fn tags(responses: &[PartResponse<'_>], is_delete: &[bool]) -> Result
 
 /// Reads one entity with a batch of one query.
 pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<Versioned<T>> {
-    let inner = Inner {
+    let inner = OutgoingOperation {
         method: "GET",
         url: format!("{}/{}", table.service().endpoint().as_str(), entity_path(table.table_name(), key)),
         fields: vec![("Accept", MINIMAL_METADATA.to_owned()), ("DataServiceVersion", "3.0;".to_owned())],
@@ -50,7 +50,7 @@ pub(super) fn boundary_id(table: &Table) -> String {
     format!("{:016x}{:016x}", environment.random(), environment.random())
 }
 
-pub(super) fn call(body: Body) -> TableRequest {
+pub(super) fn call(body: PartBody) -> TableRequest {
     TableRequest::new("EntityGroupTransaction", Method::POST, "$batch")
         .header("accept", "multipart/mixed")
         .body(&body.content_type, body.bytes)

@@ -50,14 +50,14 @@ impl<T> Stage<T> {
 }
 
 /// The stages of a query, and the rows that have passed them all.
-pub(crate) struct Pipeline<T> {
+pub(crate) struct LocalPipeline<T> {
     stages: Vec<Stage<T>>,
     ready: VecDeque<T>,
     limit: usize,
     stopped: bool,
 }
 
-impl<T> Pipeline<T> {
+impl<T> LocalPipeline<T> {
     pub(crate) fn new(stages: Vec<Stage<T>>, limit: usize) -> Self {
         let stopped = stages.iter().any(|stage| matches!(stage.work, Work::Take(0)));
         Self { stages, ready: VecDeque::new(), limit, stopped }
@@ -163,7 +163,7 @@ mod tests {
 
     #[track_caller]
     fn check(stages: Vec<Work<i32>>, rows: &[i32], expected: &[i32], needed: usize) {
-        let mut pipeline = Pipeline::new(stages.into_iter().map(stage).collect(), 100);
+        let mut pipeline = LocalPipeline::new(stages.into_iter().map(stage).collect(), 100);
         let mut taken = 0;
         for &row in rows {
             if pipeline.stopped() {
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn held_rows_are_bounded() {
         for work in [sort(), distinct()] {
-            let mut pipeline = Pipeline::new(vec![stage(work)], 2);
+            let mut pipeline = LocalPipeline::new(vec![stage(work)], 2);
             pipeline.push(1).unwrap();
             pipeline.push(2).unwrap();
             let error = pipeline.push(3).unwrap_err();

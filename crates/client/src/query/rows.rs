@@ -14,7 +14,7 @@ use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::page::Continuation;
 use crate::query::fetch::{Fetch, Source};
-use crate::query::local::{Pipeline, Stage, Work, check};
+use crate::query::local::{LocalPipeline, Stage, Work, check};
 use crate::query::plan::Plan;
 
 /// Rows, each fetched when it is needed. A `Stream` of the crate `futures-core`, with the most common methods
@@ -31,7 +31,7 @@ use crate::query::plan::Plan;
 #[must_use = "nothing is sent before the first row is read"]
 pub struct Rows<T> {
     source: Box<dyn Source<T>>,
-    pipeline: Pipeline<T>,
+    pipeline: LocalPipeline<T>,
     plan: Plan,
     state: State,
 }
@@ -50,7 +50,7 @@ impl<T> Unpin for Rows<T> {}
 
 impl<T: 'static> Rows<T> {
     pub(crate) fn new(source: Box<dyn Source<T>>, stages: Vec<Stage<T>>, plan: Plan) -> Self {
-        let pipeline = Pipeline::new(stages, plan.local_limit);
+        let pipeline = LocalPipeline::new(stages, plan.local_limit);
         Self { source, pipeline, plan, state: State::Reading }
     }
 

@@ -4,9 +4,9 @@ use std::io;
 
 use lazuli_protocol::auth::DEVELOPMENT_ACCOUNT;
 
-use crate::compare::{Difference, Kind, compare};
-use crate::http::{Response, Transport};
-use crate::report::{Outcome, Report, Verdict};
+use crate::compare::{Difference, DifferenceKind, compare};
+use crate::http::{TranscriptResponse, Transport};
+use crate::report::{ConformanceReport, TranscriptOutcome, TranscriptVerdict};
 use crate::template::Template;
 use crate::transcript::{Exchange, Only, group_of};
 use crate::values::Values;
@@ -37,24 +37,25 @@ impl Options {
 }
 
 /// Runs the embedded transcripts over TCP, with TLS if the endpoint is an `https` URL.
-pub fn run(options: &Options) -> Report {
+pub fn run(options: &Options) -> ConformanceReport {
     run_on(&mut options.target.client(), options)
 }
 
 /// Runs the embedded transcripts over any transport.
-pub fn run_on(transport: &mut dyn Transport, options: &Options) -> Report {
+pub fn run_on(transport: &mut dyn Transport, options: &Options) -> ConformanceReport {
     let mut outcomes = Vec::new();
     let mut is_reachable = true;
     for (name, file) in TRANSCRIPTS.iter().filter(|(name, _)| options.selects(name)) {
         let outcome = match Transcript::parse(name, file) {
             Ok(transcript) if is_reachable => run_transcript(&transcript, &options.target, transport),
-            Ok(transcript) => Outcome::of(&transcript, Verdict::NotRun, 0, Vec::new()),
-            Err(error) => Outcome::unreadable(name, &error),
+            Ok(transcript) => TranscriptOutcome::of(&transcript, TranscriptVerdict::NotRun, 0, Vec::new()),
+            Err(error) => TranscriptOutcome::unreadable(name, &error),
         };
-        is_reachable &= !outcome.differences.iter().any(|d| d.kind == Kind::Transport && d.line == 0);
+        is_reachable &=
+            !outcome.differences.iter().any(|d| d.kind == DifferenceKind::Transport && d.line == 0);
         outcomes.push(outcome);
     }
-    Report { endpoint: options.target.base.clone(), outcomes }
+    ConformanceReport { endpoint: options.target.base.clone(), outcomes }
 }
 
 /// Runs one transcript, and deletes the resources that it used.
@@ -62,7 +63,7 @@ pub(crate) fn run_transcript(
     transcript: &Transcript,
     target: &Target,
     transport: &mut dyn Transport,
-) -> Outcome {
+) -> TranscriptOutcome {
     let mut values = Values::new(&target.base, &target.account);
     values.key = Some(target.key.clone());
     let mut run = Run { transcript, target, transport, values, differences: Vec::new(), exchanges: 0 };
@@ -74,8 +75,9 @@ pub(crate) fn run_transcript(
         Err(difference) => run.differences.push(difference),
     }
     run.clean_up();
-    let verdict = if run.differences.is_empty() { Verdict::Passed } else { Verdict::Failed };
-    Outcome::of(transcript, verdict, run.exchanges, run.differences)
+    let verdict =
+        if run.differences.is_empty() { TranscriptVerdict::Passed } else { TranscriptVerdict::Failed };
+    TranscriptOutcome::of(transcript, verdict, run.exchanges, run.differences)
 }
 
 struct Run<'a> {
@@ -110,15 +112,17 @@ impl Run<'_> {
             actual,
         };
         let response = request::plain(method, path, body, self.target, &mut self.values)
-            .map_err(|reason| failed(Kind::Setup, reason))
+            .map_err(|reason| failed(DifferenceKind::Setup, reason))
             .and_then(|request| {
-                self.transport.exchange(&request).map_err(|error| failed(Kind::Transport, error.to_string()))
+                self.transport
+                    .exchange(&request)
+                    .map_err(|error| failed(DifferenceKind::Transport, error.to_string()))
             })?;
         if (200..300).contains(&response.status) {
             return Ok(());
         }
         let body = String::from_utf8_lossy(&response.body).into_owned();
-        Err(failed(Kind::Setup, format!("{} {body}", response.status)))
+        Err(failed(DifferenceKind::Setup, format!("{} {body}", response.status)))
     }
 
     fn exchanges(&mut self) {
@@ -128,7 +132,7 @@ impl Run<'_> {
             for n in from..=to {
                 let before = self.differences.len();
                 self.counted(exchange, n);
-                let lost = self.differences[before..].iter().any(|d| d.kind == Kind::Transport);
+                let lost = self.differences[before..].iter().any(|d| d.kind == DifferenceKind::Transport);
                 if lost {
                     return;
                 }
@@ -145,10 +149,10 @@ impl Run<'_> {
         let transport = &mut *self.transport;
         let found = self.values.counting(n, |values| {
             let built = request::build(exchange, &transcript.setup, target, values)
-                .map_err(|reason| failure(exchange, Kind::Unsent, reason))?;
+                .map_err(|reason| failure(exchange, DifferenceKind::Unsent, reason))?;
             let response = transport
                 .exchange(&built)
-                .map_err(|error| failure(exchange, Kind::Transport, error_text(&error)))?;
+                .map_err(|error| failure(exchange, DifferenceKind::Transport, error_text(&error)))?;
             Ok(compare_all(exchange, &response, values))
         });
         self.exchanges += 1;
@@ -179,11 +183,11 @@ fn is_for(exchange: &Exchange, target: &Target) -> bool {
     }
 }
 
-fn compare_all(exchange: &Exchange, response: &Response, values: &mut Values) -> Vec<Difference> {
+fn compare_all(exchange: &Exchange, response: &TranscriptResponse, values: &mut Values) -> Vec<Difference> {
     compare(&exchange.title, &exchange.expected, response, values)
 }
 
-fn failure(exchange: &Exchange, kind: Kind, reason: String) -> Difference {
+fn failure(exchange: &Exchange, kind: DifferenceKind, reason: String) -> Difference {
     Difference {
         kind,
         title: exchange.title.clone(),

@@ -127,20 +127,20 @@ pub(crate) enum Mode {
 
 /// Why a file is not a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
+pub struct TranscriptError {
     /// The line.
     pub line: usize,
     /// What is wrong with it.
     pub message: String,
 }
 
-impl fmt::Display for ParseError {
+impl fmt::Display for TranscriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.message)
     }
 }
 
-impl std::error::Error for ParseError {}
+impl std::error::Error for TranscriptError {}
 
 const EXCHANGE: &str = "###";
 const RESPONSE: &str = "<<<";
@@ -148,7 +148,7 @@ const OPTION: &str = "x-lazuli-";
 
 impl Transcript {
     /// Reads a file.
-    pub fn parse(name: &str, file: &str) -> Result<Self, ParseError> {
+    pub fn parse(name: &str, file: &str) -> Result<Self, TranscriptError> {
         let lines = script::lines(file);
         let starts: Vec<usize> =
             (0..lines.len()).filter(|&at| lines[at].text.starts_with(EXCHANGE)).collect();
@@ -187,7 +187,7 @@ impl Transcript {
         self.setup.made.extend(labels.split_whitespace().map(|label| (kind, label.to_owned())));
     }
 
-    fn take_preface(&mut self, line: &Line<'_>) -> Result<(), ParseError> {
+    fn take_preface(&mut self, line: &Line<'_>) -> Result<(), TranscriptError> {
         let Some(comment) = line.text.strip_prefix('#') else { return self.take_setting(line) };
         let comment = comment.trim();
         if let Some(truth) = comment.strip_prefix("Truth:") {
@@ -201,7 +201,7 @@ impl Transcript {
         Ok(())
     }
 
-    fn take_setting(&mut self, line: &Line<'_>) -> Result<(), ParseError> {
+    fn take_setting(&mut self, line: &Line<'_>) -> Result<(), TranscriptError> {
         let header = header(line)?;
         let Header::Set(name, _) = &header else {
             self.setup.headers.push(header);
@@ -240,7 +240,7 @@ pub(crate) fn group_of(name: &str) -> &str {
     name.split('/').nth(1).unwrap_or_default()
 }
 
-fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
+fn exchange(lines: &[Line<'_>]) -> Result<Exchange, TranscriptError> {
     let title = &lines[0];
     let response = lines.iter().position(|line| line.text.starts_with(RESPONSE));
     let response = response.ok_or_else(|| error(title, "the exchange has no response (<<<)"))?;
@@ -284,7 +284,7 @@ fn exchange(lines: &[Line<'_>]) -> Result<Exchange, ParseError> {
     Ok(exchange)
 }
 
-fn expected(lines: &[Line<'_>]) -> Result<Expected, ParseError> {
+fn expected(lines: &[Line<'_>]) -> Result<Expected, TranscriptError> {
     let (head, body) = script::split_body(lines);
     let first = &head[0];
     let mut words = first.text.trim_start_matches('<').split_whitespace();
@@ -312,7 +312,7 @@ fn expected(lines: &[Line<'_>]) -> Result<Expected, ParseError> {
     Ok(expected)
 }
 
-fn expected_header(line: &Line<'_>) -> Result<ExpectedHeader, ParseError> {
+fn expected_header(line: &Line<'_>) -> Result<ExpectedHeader, TranscriptError> {
     if let Some(absent) = line.text.strip_prefix('!') {
         return Ok(ExpectedHeader { line: line.number, name: absent.trim().to_owned(), value: None });
     }
@@ -322,7 +322,7 @@ fn expected_header(line: &Line<'_>) -> Result<ExpectedHeader, ParseError> {
     }
 }
 
-fn header(line: &Line<'_>) -> Result<Header, ParseError> {
+fn header(line: &Line<'_>) -> Result<Header, TranscriptError> {
     if let Some(removed) = line.text.strip_prefix('-') {
         return Ok(Header::Remove(removed.trim().to_owned()));
     }
@@ -341,7 +341,7 @@ fn option<'l>(line: &'l Line<'_>) -> Option<(&'l str, &'l str)> {
 }
 
 /// `-16m`, `30s`.
-fn shift(line: &Line<'_>, text: &str) -> Result<i64, ParseError> {
+fn shift(line: &Line<'_>, text: &str) -> Result<i64, TranscriptError> {
     let (number, unit) = match (text.strip_suffix('m'), text.strip_suffix('s')) {
         (Some(number), _) => (number, 60),
         (_, Some(number)) => (number, 1),
@@ -352,7 +352,7 @@ fn shift(line: &Line<'_>, text: &str) -> Result<i64, ParseError> {
 }
 
 /// `1..1000`.
-fn range(line: &Line<'_>, text: &str) -> Result<(u64, u64), ParseError> {
+fn range(line: &Line<'_>, text: &str) -> Result<(u64, u64), TranscriptError> {
     let parsed = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
     parsed.ok_or_else(|| error(line, "expected a range such as 1..1000"))
 }
@@ -362,12 +362,12 @@ fn body_template(lines: &[Line<'_>], end_of_line: &str) -> Template {
     Template::parse(&texts.join(end_of_line))
 }
 
-fn error(line: &Line<'_>, message: &str) -> ParseError {
+fn error(line: &Line<'_>, message: &str) -> TranscriptError {
     error_at(line.number, message)
 }
 
-fn error_at(line: usize, message: &str) -> ParseError {
-    ParseError { line, message: message.to_owned() }
+fn error_at(line: usize, message: &str) -> TranscriptError {
+    TranscriptError { line, message: message.to_owned() }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use lazuli_protocol::http::query::Query;
 use crate::forms::{error_end, error_start, json_escaped, message_end, xml_escaped};
 use crate::resource::Resource;
 use crate::system;
-use crate::template::{Part, Template};
+use crate::template::{Template, TemplatePart};
 pub(crate) use piece::{Capture, Piece, etag_of};
 use piece::{Pieces, TEXT_BYTES_MAX, capture_of, key_of};
 
@@ -165,8 +165,8 @@ impl Values {
     fn fill_into(&mut self, template: &Template, out: &mut Pieces) -> Result<(), String> {
         for part in &template.parts {
             match part {
-                Part::Text(text) => out.text(text)?,
-                Part::Placeholder { name, arguments, line } => {
+                TemplatePart::Text(text) => out.text(text)?,
+                TemplatePart::Placeholder { name, arguments, line } => {
                     self.fill_placeholder(name, arguments, *line, out)?
                 }
             }

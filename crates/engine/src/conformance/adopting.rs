@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{TABLE, done, everything, get, put, upsert};
 use crate::adopt::{Adopted, Unfit};
 use crate::types::{Condition, Row, TableId, Version};
@@ -26,7 +26,7 @@ async fn adopt(engine: &dyn Engine, rows: Vec<Row>) -> Option<Adopted> {
 }
 
 /// An empty engine, and the time of its clock.
-async fn open(factory: &impl Factory, ticks: u64) -> (Arc<dyn Engine>, Arc<AtomicU64>) {
+async fn open(factory: &impl EngineFactory, ticks: u64) -> (Arc<dyn Engine>, Arc<AtomicU64>) {
     let time = Arc::new(AtomicU64::new(ticks));
     let shown = Arc::clone(&time);
     (factory.open(Clock::new(move || shown.load(Ordering::SeqCst))).await, time)
@@ -34,7 +34,7 @@ async fn open(factory: &impl Factory, ticks: u64) -> (Arc<dyn Engine>, Arc<Atomi
 
 /// Imported rows are read, scanned and compared like any other row, and every later change has a greater version,
 /// whatever the clock does.
-pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
+pub async fn adopted_rows_keep_their_versions(factory: &impl EngineFactory) {
     let (engine, time) = open(factory, 1000).await;
     let rows = vec![row("a", 5, "old"), row("b", 1000, "new")];
     let Some(adopted) = adopt(&*engine, rows.clone()).await else { return };
@@ -51,7 +51,7 @@ pub async fn adopted_rows_keep_their_versions(factory: &impl Factory) {
 }
 
 /// No version decreases or is in the future, and one rejected row rejects the whole import.
-pub async fn adopted_rows_are_rejected_together(factory: &impl Factory) {
+pub async fn adopted_rows_are_rejected_together(factory: &impl EngineFactory) {
     let (engine, _) = open(factory, 1000).await;
     let Some(_) = adopt(&*engine, vec![row("a", 50, "x")]).await else { return };
     let before = everything(&*engine, TABLE).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::JoinSet;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{Add, TABLE, done, everything, get, insert, page, put, scan_of, update, upsert, value};
 use crate::Clock;
 use crate::types::{Applied, Condition, KeyRange, Reason, Version};
@@ -22,7 +22,7 @@ async fn join(mut tasks: JoinSet<()>) {
 }
 
 /// CS-03, TX-11: no reader sees some rows of a commit before it and some after it, neither by `get` nor by a scan.
-pub async fn readers_see_whole_commits(factory: &impl Factory) {
+pub async fn readers_see_whole_commits(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let rows: Vec<String> = (0..20).map(|n| n.to_string()).collect();
     done(&*engine, TABLE, "p", rows.iter().map(|row| upsert(row, "start")).collect()).await;
@@ -60,7 +60,7 @@ pub async fn readers_see_whole_commits(factory: &impl Factory) {
 }
 
 /// CS-02: a commit that was acknowledged is visible to every later read.
-pub async fn a_done_commit_is_seen_at_once(factory: &impl Factory) {
+pub async fn a_done_commit_is_seen_at_once(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let mut tasks = JoinSet::new();
     for writer in 0..8 {
@@ -80,7 +80,7 @@ pub async fn a_done_commit_is_seen_at_once(factory: &impl Factory) {
 }
 
 /// TX-27: increments of a few rows by many callers: the sum is that of all.
-pub async fn concurrent_updates_lose_nothing(factory: &impl Factory) {
+pub async fn concurrent_updates_lose_nothing(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     done(&*engine, TABLE, "p", vec![upsert("a", "0"), upsert("b", "0")]).await;
     let mut tasks = JoinSet::new();
@@ -103,7 +103,7 @@ pub async fn concurrent_updates_lose_nothing(factory: &impl Factory) {
 }
 
 /// Many callers insert the same row: one succeeds, the others fail because the row exists.
-pub async fn concurrent_inserts_have_one_winner(factory: &impl Factory) {
+pub async fn concurrent_inserts_have_one_winner(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     for round in 0..20 {
         let row = round.to_string();
@@ -130,7 +130,7 @@ pub async fn concurrent_inserts_have_one_winner(factory: &impl Factory) {
 
 /// Many callers read a row and replace it if its version is unchanged, and retry until they succeed: each replacement
 /// builds on the last.
-pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl Factory) {
+pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     done(&*engine, TABLE, "p", vec![upsert("n", "0")]).await;
     let mut tasks = JoinSet::new();
@@ -156,7 +156,7 @@ pub async fn concurrent_compare_and_swap_lets_one_through(factory: &impl Factory
 }
 
 /// No two commits have the same version, even while the clock is stopped.
-pub async fn concurrent_commits_have_different_versions(factory: &impl Factory) {
+pub async fn concurrent_commits_have_different_versions(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::new(|| 5)).await;
     let mut tasks = JoinSet::new();
     for writer in 0..16 {
@@ -180,7 +180,7 @@ pub async fn concurrent_commits_have_different_versions(factory: &impl Factory) 
 }
 
 /// A scan over many rows while they change sees the state at one moment: it never shows half of a transfer.
-pub async fn scans_see_one_state(factory: &impl Factory) {
+pub async fn scans_see_one_state(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let accounts: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();
     done(&*engine, TABLE, "bank", accounts.iter().map(|row| upsert(row, "100")).collect()).await;

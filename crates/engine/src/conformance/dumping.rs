@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{TABLE, delete, done, fill, upsert};
 use crate::dump::{Dump, Marks, Stored};
 use crate::types::{Condition, TableId, Version};
@@ -36,7 +36,7 @@ fn texts(rows: &[Stored]) -> Vec<String> {
 
 /// A dump contains every row of every table, including the system table, ordered by table, partition and row,
 /// whatever the page size.
-pub async fn a_dump_has_every_row_in_order(factory: &impl Factory) {
+pub async fn a_dump_has_every_row_in_order(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let Some(mut empty) = open(&*engine).await else { return };
     assert_eq!(rest(&mut *empty, 1).await, []);
@@ -58,7 +58,7 @@ pub async fn a_dump_has_every_row_in_order(factory: &impl Factory) {
 }
 
 /// A dump does not show changes made after it was opened, and does not block writers.
-pub async fn a_dump_is_one_moment(factory: &impl Factory) {
+pub async fn a_dump_is_one_moment(factory: &impl EngineFactory) {
     let engine: Arc<dyn Engine> = factory.open(Clock::system()).await;
     let names: Vec<String> = (0..200).map(|n| format!("{n:03}")).collect();
     let before = done(&*engine, TABLE, "p", names.iter().map(|row| upsert(row, "before")).collect()).await;

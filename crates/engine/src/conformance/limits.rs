@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{Become, TABLE, append, done, everything, fill, update, upsert, write};
 use crate::limits::{COMMIT_BYTES_MAX, COMMIT_INPUT_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::types::{Applied, Change, Condition, Next, Write};
@@ -13,7 +13,7 @@ use crate::{Clock, Error};
 const MIB: usize = 1024 * 1024;
 
 /// A value, an input and a result that are too large are rejected, and nothing is changed.
-pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl Factory) {
+pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
     let before = everything(engine, TABLE).await;
@@ -43,7 +43,7 @@ pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl Factory) {
 /// The largest batch that a service may send: a few bytes into each of 100 rows of 1 MiB. Several callers do so at once,
 /// and all of them succeed, some perhaps after `Busy`. Not part of the suite, because it takes a
 /// while.
-pub async fn a_hundred_rows_of_a_mebibyte_are_updated_together(factory: &impl Factory, callers: usize) {
+pub async fn a_hundred_rows_of_a_mebibyte_are_updated_together(factory: &impl EngineFactory, callers: usize) {
     const ROWS: usize = 100;
     let engine = factory.open(Clock::system()).await;
     let name = |row: usize| format!("{row:03}");

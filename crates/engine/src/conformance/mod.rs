@@ -31,12 +31,12 @@ pub use updating::*;
 use crate::{Clock, Engine};
 
 /// Makes engines for the suite.
-pub trait Factory: Send + Sync {
+pub trait EngineFactory: Send + Sync {
     /// An empty engine that takes its versions from `clock`.
     fn open(&self, clock: Clock) -> impl Future<Output = Arc<dyn Engine>> + Send;
 }
 
-/// Defines a test for every function of the suite. `$factory` is an expression that makes a [`Factory`].
+/// Defines a test for every function of the suite. `$factory` is an expression that makes a [`EngineFactory`].
 ///
 /// The crate that uses it needs tokio with its macros and its multi-threaded runtime.
 #[macro_export]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Factory;
+use super::EngineFactory;
 use super::rng::Rng;
 use super::support::{Add, Become, append, delete, everything, put, range, scan_of, update};
 use crate::adopt::{Adopted, Unfit};
@@ -26,7 +26,7 @@ const VALUES: [&str; 4] = ["", "1", "17", "text"];
 
 /// Every response and the final content equal those of the memory engine. A failure names its seed; set `LAZULI_SEED`
 /// to repeat it.
-pub async fn random_operations_match_memory(factory: &impl Factory) {
+pub async fn random_operations_match_memory(factory: &impl EngineFactory) {
     let seeds = match std::env::var(SEED_VARIABLE).ok().and_then(|text| text.parse().ok()) {
         Some(seed) => seed..seed + 1,
         None => SEEDS,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::Factory;
+use super::EngineFactory;
 use super::rng::Rng;
 use super::support::{
     TABLE, after, at, beside, done, everything, fill, page, place, put, range, row_texts, scan_of, upsert,
@@ -12,7 +12,7 @@ use crate::types::{Bound, Condition, KeyPosition, KeyRange, Scan, TableId, Verdi
 use crate::{Clock, Error};
 
 /// Every pair of bounds on either side of rows, partitions, gaps and prefixes.
-pub async fn bounds_of_every_kind(factory: &impl Factory) {
+pub async fn bounds_of_every_kind(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 a/3 ab/1 b/1 b/2 b/ c/9").await;
     fill(engine, TableId(6), "z/z").await;
@@ -63,7 +63,7 @@ pub async fn bounds_of_every_kind(factory: &impl Factory) {
 }
 
 /// Several ranges: points, gaps and whole partitions in one scan, also when a page ends between two.
-pub async fn ranges_are_read_in_turn(factory: &impl Factory) {
+pub async fn ranges_are_read_in_turn(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 a/3 b/1 b/2 c/1 c/2 c/3 d/1").await;
     let ranges = || {
@@ -116,7 +116,7 @@ fn units(text: &str) -> Vec<u16> {
 }
 
 /// Partitions and rows come in the order of their UTF-16 code units.
-pub async fn rows_come_in_order_of_utf16(factory: &impl Factory) {
+pub async fn rows_come_in_order_of_utf16(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let pieces = [
         "",
@@ -155,7 +155,7 @@ pub async fn rows_come_in_order_of_utf16(factory: &impl Factory) {
 }
 
 /// A page has at most `rows_max` rows; its `next` is the row after the last, or `None` at the end.
-pub async fn pages_end_by_rows(factory: &impl Factory) {
+pub async fn pages_end_by_rows(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 b/1").await;
     for (rows_max, expected, next, rows_read) in [
@@ -180,7 +180,7 @@ pub async fn pages_end_by_rows(factory: &impl Factory) {
 }
 
 /// A page ends before its values exceed the limit, but holds at least one row.
-pub async fn pages_end_by_bytes(factory: &impl Factory) {
+pub async fn pages_end_by_bytes(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let writes = [("1", 10), ("2", 10), ("3", 50), ("4", 1)];
     done(engine, TABLE, "p", writes.map(|(row, size)| put(row, Condition::Absent, &"x".repeat(size))).into())
@@ -211,7 +211,7 @@ pub async fn pages_end_by_bytes(factory: &impl Factory) {
 }
 
 /// The judge sees each row in order, with its key, version and value, and can end the page before any.
-pub async fn pages_end_where_the_judge_stops(factory: &impl Factory) {
+pub async fn pages_end_where_the_judge_stops(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 a/3").await;
     let rows = everything(engine, TABLE).await;
@@ -236,7 +236,7 @@ pub async fn pages_end_where_the_judge_stops(factory: &impl Factory) {
 
 /// A judge may leap to a later partition. An engine that cannot ends the page there, and the next one leaps again. A leap
 /// that leads nowhere ends the page, too.
-pub async fn a_judge_may_leap(factory: &impl Factory) {
+pub async fn a_judge_may_leap(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     for partition in ["a", "b", "c", "d"] {
         let rows: Vec<_> = (0..50).map(|row| upsert(&format!("{row:02}"), "x")).collect();
@@ -281,7 +281,7 @@ pub async fn a_judge_may_leap(factory: &impl Factory) {
 }
 
 /// A judge's error is that of the scan.
-pub async fn a_judge_may_fail(factory: &impl Factory) {
+pub async fn a_judge_may_fail(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2").await;
     for ranges in [vec![KeyRange::ALL], vec![range(at("a", "2"), at("a", "2"))]] {
@@ -292,7 +292,7 @@ pub async fn a_judge_may_fail(factory: &impl Factory) {
 }
 
 /// Whatever ends the pages, joined they are the whole scan: by rows, by bytes, by random stops, all at once.
-pub async fn paging_misses_and_repeats_nothing(factory: &impl Factory) {
+pub async fn paging_misses_and_repeats_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let mut rng = Rng::new(5);
     for partition in ["", "\0", "a", "aa", "\u{10000}", "\u{ffff}"] {

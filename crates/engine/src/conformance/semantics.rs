@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{
     Add, TABLE, append, delete, done, everything, fill, get, insert, put, row_texts, update, upsert, value,
     write,
@@ -14,7 +14,7 @@ use crate::types::{Applied, Change, Condition, Reason, Rejected, TableId, Versio
 use crate::{Clock, Engine, Error};
 
 /// A row that was written is found with its key, value and version; other rows are not found.
-pub async fn rows_are_read_as_written(factory: &impl Factory) {
+pub async fn rows_are_read_as_written(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     assert_eq!(get(engine, TABLE, "p", "r").await, None);
 
@@ -30,7 +30,7 @@ pub async fn rows_are_read_as_written(factory: &impl Factory) {
 }
 
 /// Every condition with every kind of change, on a missing row and on one that exists.
-pub async fn conditions_hold_or_reject(factory: &impl Factory) {
+pub async fn conditions_hold_or_reject(factory: &impl EngineFactory) {
     use Condition::{Absent, Any, Exists, Never};
     let engine = &*factory.open(Clock::system()).await;
     for (name, change) in [
@@ -95,7 +95,7 @@ async fn check_condition(
 }
 
 /// An update gets the current value, and its result is stored and returned. An update that fails rejects the commit.
-pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
+pub async fn updates_compute_from_the_current_value(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     done(engine, TABLE, "p", vec![upsert("n", "40"), upsert("text", "no number")]).await;
     let writes = vec![upsert("other", "x"), update("n", Condition::Any, Add(2)), append("new", "!")];
@@ -116,7 +116,7 @@ pub async fn updates_compute_from_the_current_value(factory: &impl Factory) {
 }
 
 /// Removing a row that does not exist, without a condition, succeeds and changes nothing.
-pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
+pub async fn deleting_what_is_missing_is_no_change(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
     done(engine, TABLE, "p", vec![delete("b", Condition::Any)]).await;
@@ -130,7 +130,7 @@ pub async fn deleting_what_is_missing_is_no_change(factory: &impl Factory) {
 }
 
 /// If one write of several is rejected, none is made, and the response has the index of the first rejected one.
-pub async fn a_rejected_commit_changes_nothing(factory: &impl Factory) {
+pub async fn a_rejected_commit_changes_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a p/b p/c").await;
     let before = everything(engine, TABLE).await;
@@ -145,7 +145,7 @@ pub async fn a_rejected_commit_changes_nothing(factory: &impl Factory) {
 }
 
 /// If a commit names a row twice, the second write sees the result of the first.
-pub async fn writes_of_a_commit_see_each_other(factory: &impl Factory) {
+pub async fn writes_of_a_commit_see_each_other(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let writes = vec![
         insert("a", "1"),
@@ -170,7 +170,7 @@ pub async fn writes_of_a_commit_see_each_other(factory: &impl Factory) {
 }
 
 /// A commit without writes succeeds and has a version of its own.
-pub async fn an_empty_commit_is_done(factory: &impl Factory) {
+pub async fn an_empty_commit_is_done(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let first = done(engine, TABLE, "p", vec![]).await;
     let second = done(engine, TABLE, "p", vec![]).await;
@@ -179,7 +179,7 @@ pub async fn an_empty_commit_is_done(factory: &impl Factory) {
 }
 
 /// The same key in another table or partition is another row, even where the encoding of one could run into the next.
-pub async fn tables_and_partitions_are_separate(factory: &impl Factory) {
+pub async fn tables_and_partitions_are_separate(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let tables = [
         TableId::SYSTEM,
@@ -210,7 +210,7 @@ pub async fn tables_and_partitions_are_separate(factory: &impl Factory) {
 }
 
 /// Empty keys, U+0000, characters outside the basic plane, long ones.
-pub async fn keys_may_be_any_text(factory: &impl Factory) {
+pub async fn keys_may_be_any_text(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let long = "ü".repeat(1024);
     let texts =
@@ -234,7 +234,7 @@ pub async fn keys_may_be_any_text(factory: &impl Factory) {
 const VERSION_SLACK: u64 = 64;
 
 /// WR-12: versions strictly increase, even if the clock stops or goes back, and equal the time whenever possible.
-pub async fn versions_increase_whatever_the_clock_does(factory: &impl Factory) {
+pub async fn versions_increase_whatever_the_clock_does(factory: &impl EngineFactory) {
     let now = Arc::new(AtomicU64::new(1_000_000));
     let clock = {
         let now = Arc::clone(&now);
@@ -263,7 +263,7 @@ pub async fn versions_increase_whatever_the_clock_does(factory: &impl Factory) {
 }
 
 /// Values of 1 MiB, alone and in a commit of several; commits of 100 rows.
-pub async fn large_values_and_large_commits(factory: &impl Factory) {
+pub async fn large_values_and_large_commits(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let large = |byte: u8| Bytes::from(vec![byte; 1024 * 1024]);
     let big = |row: &str, byte: u8| write(row, Condition::Absent, Change::Put(large(byte)));
@@ -285,7 +285,7 @@ pub async fn large_values_and_large_commits(factory: &impl Factory) {
 }
 
 /// No table id is issued twice, and the id of the system table is never issued.
-pub async fn fresh_tables_are_unique(factory: &impl Factory) {
+pub async fn fresh_tables_are_unique(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let mut ids = vec![];
     for _ in 0..10 {
@@ -307,7 +307,7 @@ pub async fn fresh_tables_are_unique(factory: &impl Factory) {
 }
 
 /// Erasing continues in bounded steps until nothing is left, and touches no other table.
-pub async fn erased_tables_are_empty(factory: &impl Factory) {
+pub async fn erased_tables_are_empty(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let (doomed, other) = (TableId(8), TableId(9));
     for partition in 0..12 {
@@ -333,7 +333,7 @@ pub async fn erased_tables_are_empty(factory: &impl Factory) {
 }
 
 /// An engine reports its status, and can be closed.
-pub async fn status_and_close(factory: &impl Factory) {
+pub async fn status_and_close(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
     let status = engine.status().await.expect("the engine tells how it is");

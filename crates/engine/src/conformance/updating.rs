@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Factory;
+use super::EngineFactory;
 use super::support::{
     Add, Become, Stamp, TABLE, delete, done, everything, get, insert, update, upsert, value,
 };
@@ -21,7 +21,7 @@ async fn apply(engine: &dyn Engine, writes: Vec<Write>) -> (Version, Vec<Option<
 
 /// The version that an update sees is the version of the commit and of the rows that it puts, even on rows that
 /// several callers change at the same time.
-pub async fn updates_know_the_version_of_their_commit(factory: &impl Factory) {
+pub async fn updates_know_the_version_of_their_commit(factory: &impl EngineFactory) {
     const CALLERS: usize = 8;
     const ROUNDS: usize = 10;
     let engine = factory.open(Clock::system()).await;
@@ -53,7 +53,7 @@ pub async fn updates_know_the_version_of_their_commit(factory: &impl Factory) {
 
 /// A row that an update keeps has the same value and version as before; a missing row stays missing. The other writes
 /// of the commit are made.
-pub async fn updates_may_keep_their_row(factory: &impl Factory) {
+pub async fn updates_may_keep_their_row(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let keep = |row, condition| update(row, condition, Become(Next::Keep));
     let before = done(engine, TABLE, "p", vec![upsert("a", "1"), upsert("b", "2")]).await;
@@ -81,7 +81,7 @@ pub async fn updates_may_keep_their_row(factory: &impl Factory) {
 }
 
 /// An update can delete its row; deleting a missing row changes nothing.
-pub async fn updates_may_delete_their_row(factory: &impl Factory) {
+pub async fn updates_may_delete_their_row(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let remove = |row, condition| update(row, condition, Become(Next::Delete));
     let first = done(engine, TABLE, "p", vec![upsert("a", "1"), upsert("b", "2")]).await;
@@ -103,7 +103,7 @@ pub async fn updates_may_delete_their_row(factory: &impl Factory) {
 }
 
 /// A rejected update rejects the whole commit: rows that it puts, deletes and keeps stay as they are.
-pub async fn a_rejected_update_changes_nothing(factory: &impl Factory) {
+pub async fn a_rejected_update_changes_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     done(engine, TABLE, "p", vec![upsert("a", "1"), upsert("b", "2"), upsert("text", "no number")]).await;
     let before = everything(engine, TABLE).await;

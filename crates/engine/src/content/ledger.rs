@@ -11,7 +11,7 @@ use super::Spot;
 use crate::EngineFuture;
 
 /// The streams of all processes.
-pub trait Ledger: Send + Sync + 'static {
+pub trait ContentLedger: Send + Sync + 'static {
     /// A position for a piece of at most `length` bytes, in a stream of this process.
     fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
 

@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use super::checksum::{Summing, missing, verify_piece};
 use super::piece::{CHUNK_BYTES_MAX, PIECE_BYTES_MAX};
 use super::{
-    Content, ContentReader, ContentStatus, ContentWriter, Extent, Fold, Listing, Piece, Pinned, Pins, Spot,
-    Streams, Sweep, Swept,
+    Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, Extent, ExtentPage, Fold, Piece,
+    Pinned, Pins, Spot, Streams, Swept,
 };
 use crate::{EngineFuture, Error, Result};
 
@@ -151,7 +151,7 @@ impl Content for MemoryContent {
         })
     }
 
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         Box::pin(async move {
             let state = self.lock();
             let mut found = state.pieces.range((Bound::Included(from), Bound::Unbounded));
@@ -161,15 +161,15 @@ impl Content for MemoryContent {
                 .map(|(spot, (piece, _))| Extent { start: *spot, bytes: piece.footprint() })
                 .collect();
             let next = found.next().map(|(spot, _)| *spot);
-            Ok(Listing { extents, next })
+            Ok(ExtentPage { extents, next })
         })
     }
 
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         Box::pin(async move {
             let last = self.lock().last_former;
             let sweep = MemorySweep { content: self.clone(), last, kept: HashSet::new() };
-            Ok(Box::new(sweep) as Box<dyn Sweep>)
+            Ok(Box::new(sweep) as Box<dyn ContentSweep>)
         })
     }
 
@@ -256,7 +256,7 @@ struct MemorySweep {
     kept: HashSet<Piece>,
 }
 
-impl Sweep for MemorySweep {
+impl ContentSweep for MemorySweep {
     fn keep(&mut self, piece: &Piece) {
         if piece.stream <= self.last {
             self.kept.insert(*piece);
@@ -289,11 +289,11 @@ impl Sweep for MemorySweep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::conformance::{Factory, Home};
+    use crate::content::conformance::{ContentFactory, Home};
 
     struct InMemory;
 
-    impl Factory for InMemory {
+    impl ContentFactory for InMemory {
         type Home = MemoryContent;
 
         async fn home(&self) -> MemoryContent {

@@ -1,7 +1,7 @@
 //! Large content: bytes that are too many for a row. Rows hold the names of the bytes, the content store holds the bytes.
 //!
 //! The store never knows what is in use: only rows do. So bytes are freed when the owner of the rows releases them, and by
-//! a [`Sweep`], which frees bytes of earlier processes that no row names.
+//! a [`ContentSweep`], which frees bytes of earlier processes that no row names.
 //!
 //! Invariants:
 //! - Bytes are durable before their names leave [`ContentWriter::seal`]; a commit can then name them.
@@ -29,11 +29,11 @@ use bytes::Bytes;
 
 pub use audit::{Audit, Auditor, verify};
 pub use copy::{Copied, Copy};
-pub use ledger::{Ledger, Left};
+pub use ledger::{ContentLedger, Left};
 pub use memory::MemoryContent;
 pub use naming::{NamesNothing, Naming, See, sweep};
 pub use piece::{
-    ALIGN_BYTES, CHUNK_BYTES_MAX, Extent, Listing, PIECE_BYTES_MAX, PIECE_ENCODED_BYTES, Piece,
+    ALIGN_BYTES, CHUNK_BYTES_MAX, Extent, ExtentPage, PIECE_BYTES_MAX, PIECE_ENCODED_BYTES, Piece,
     STREAM_BYTES_MAX, STREAM_MAX, Spot, footprint,
 };
 pub use pins::{Pinned, Pins};
@@ -83,11 +83,11 @@ pub trait Content: Send + Sync + 'static {
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()>;
 
     /// Lists stored bytes from `from` on, whether or not a row names them. Uploads in progress may be included.
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing>;
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage>;
 
     /// Begins to sweep what earlier processes stored and no row names. Call this first, then take a snapshot of all rows,
-    /// pass every piece they name to [`Sweep::keep`], then [`Sweep::finish`].
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>>;
+    /// pass every piece they name to [`ContentSweep::keep`], then [`ContentSweep::finish`].
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>>;
 
     /// How many bytes are stored, live and dead.
     fn status(&self) -> EngineFuture<'_, ContentStatus>;
@@ -115,7 +115,7 @@ pub trait ContentReader: Send {
 ///
 /// It covers only streams of processes that can no longer name them. So a piece that no row of the snapshot names can
 /// never be named again.
-pub trait Sweep: Send {
+pub trait ContentSweep: Send {
     /// A row names this piece.
     fn keep(&mut self, piece: &Piece);
 

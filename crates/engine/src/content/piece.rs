@@ -121,7 +121,7 @@ pub struct Extent {
 
 /// One page of extents, in order and without overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ExtentPage {
     /// The extents.
     pub extents: Vec<Extent>,
     /// Where the next page starts; `None` after the last one.

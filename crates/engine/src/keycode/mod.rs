@@ -21,7 +21,7 @@ const FOUR_BYTES: u8 = 0xF0;
 
 /// Bytes that are not the encoding of any string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedKey;
 
 /// The encoding of one string; borrowed if it equals the string's UTF-8.
 pub fn encode(text: &str) -> Cow<'_, [u8]> {
@@ -50,23 +50,23 @@ pub fn encode_key_into(bytes: &mut Vec<u8>, partition: &str, row: &str) {
 }
 
 /// Decodes a string; borrows if the encoding equals its UTF-8.
-pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Malformed> {
+pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, MalformedKey> {
     if is_plain(bytes)
         && let Ok(text) = std::str::from_utf8(bytes)
     {
         return Ok(Cow::Borrowed(text));
     }
-    decode_slowly(bytes).map(Cow::Owned).ok_or(Malformed)
+    decode_slowly(bytes).map(Cow::Owned).ok_or(MalformedKey)
 }
 
 /// Splits an encoded key into its encoded partition and row.
-pub fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
-    let at = key.iter().position(|&b| b == SEPARATOR).ok_or(Malformed)?;
+pub fn split(key: &[u8]) -> Result<(&[u8], &[u8]), MalformedKey> {
+    let at = key.iter().position(|&b| b == SEPARATOR).ok_or(MalformedKey)?;
     Ok((&key[..at], &key[at + 1..]))
 }
 
 /// The partition and row of an encoded key.
-pub fn decode_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Malformed> {
+pub fn decode_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), MalformedKey> {
     let (partition, row) = split(key)?;
     Ok((decode(partition)?, decode(row)?))
 }

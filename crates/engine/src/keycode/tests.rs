@@ -79,10 +79,10 @@ fn rejected_bytes() {
         &[0xED],
         &[1, 1, 0xE2, 0x82],
     ] {
-        assert_eq!(decode(bytes), Err(Malformed), "{bytes:02x?}");
+        assert_eq!(decode(bytes), Err(MalformedKey), "{bytes:02x?}");
     }
-    assert_eq!(split(b"no separator"), Err(Malformed));
-    assert_eq!(decode_key(&[b'a', 0, 0]), Err(Malformed));
+    assert_eq!(split(b"no separator"), Err(MalformedKey));
+    assert_eq!(decode_key(&[b'a', 0, 0]), Err(MalformedKey));
 }
 
 #[test]

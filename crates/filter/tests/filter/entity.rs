@@ -1,6 +1,6 @@
 //! An entity for tests, with its packed row.
 
-use lazuli_filter::Row;
+use lazuli_filter::EntityRow;
 use lazuli_model::table::row::{RowBuilder, RowRef};
 use lazuli_model::{DateTime, PackedRow, Value};
 
@@ -31,8 +31,8 @@ impl Entity {
         builder.finish()
     }
 
-    pub fn view<'a>(&'a self, packed: &'a PackedRow) -> Row<'a> {
-        Row {
+    pub fn view<'a>(&'a self, packed: &'a PackedRow) -> EntityRow<'a> {
+        EntityRow {
             partition: &self.partition,
             row: &self.row,
             timestamp: self.timestamp,

@@ -1,6 +1,6 @@
 //! What a filter reads, as [`lazuli_filter::Plan`] prints it: the class, the ranges, and the residual.
 
-use lazuli_filter::{Bound, Class, KeyPosition, KeyRange, Plan, RANGES_MAX, Schema, parse, plan};
+use lazuli_filter::{Class, Plan, PlanBound, PlanPosition, PlanRange, RANGES_MAX, Schema, parse, plan};
 
 use crate::entity::Entity;
 use crate::naive;
@@ -238,7 +238,7 @@ fn too_many_ranges_are_joined() {
         for (partition, row) in
             [(0, 0), (partitions - 1, rows - 1), (partitions / 2, rows / 2), (0, rows - 1)]
         {
-            let holds = |range: &KeyRange| range.contains(&format!("{partition:03}"), &format!("{row:03}"));
+            let holds = |range: &PlanRange| range.contains(&format!("{partition:03}"), &format!("{row:03}"));
             assert_eq!(plan.ranges.iter().filter(|range| holds(range)).count(), 1);
         }
         assert!(!plan.ranges.iter().any(|range| range.contains("zzz", "000")));
@@ -262,10 +262,10 @@ fn coarse_regions_imply_nothing() {
 
 #[test]
 fn windows() {
-    let place = |partition: &str, row: &str| KeyPosition { partition: partition.into(), row: row.into() };
-    let from = KeyRange { start: Bound::Included(place("b", "2")), end: Bound::Open };
+    let place = |partition: &str, row: &str| PlanPosition { partition: partition.into(), row: row.into() };
+    let from = PlanRange { start: PlanBound::Included(place("b", "2")), end: PlanBound::Open };
     #[track_caller]
-    fn check_window(filter: &str, window: &KeyRange, expected: &str) {
+    fn check_window(filter: &str, window: &PlanRange, expected: &str) {
         let mut plan = planned(filter);
         plan.narrow(window);
         assert_eq!(plan.to_string(), expected);
@@ -275,14 +275,14 @@ fn windows() {
     check_window("PartitionKey eq 'a' or PartitionKey eq 'c'", &from, "partition ['c']");
     check_window("PartitionKey eq 'a'", &from, "partition");
     check_window("PartitionKey eq 'b' and RowKey eq '2'", &from, "point ['b','2']");
-    let until = KeyRange { start: Bound::Open, end: Bound::AfterPartition("b".into()) };
+    let until = PlanRange { start: PlanBound::Open, end: PlanBound::AfterPartition("b".into()) };
     check_window("PartitionKey ge 'a'", &until, "partition-range ['a' .. 'b']");
     check_window("PartitionKey gt 'b'", &until, "partition-range");
     let mut everything = Plan::everything();
     assert_eq!(everything.to_string(), "table (..)");
-    everything.narrow(&KeyRange {
-        start: Bound::AfterPartition("a".into()),
-        end: Bound::Excluded(place("b", "1")),
+    everything.narrow(&PlanRange {
+        start: PlanBound::AfterPartition("a".into()),
+        end: PlanBound::Excluded(place("b", "1")),
     });
     assert_eq!(everything.to_string(), "table ('a' .. 'b','1')");
 }

@@ -1,6 +1,6 @@
 //! Properties that hold for every filter and every entity.
 
-use lazuli_filter::{KeyRange, Matcher, RANGES_MAX, Schema, eval, matches, parse, plan, print};
+use lazuli_filter::{Matcher, PlanRange, RANGES_MAX, Schema, eval, matches, parse, plan, print};
 use lazuli_model::PackedRow;
 use lazuli_model::table::filter::Expr;
 use lazuli_model::table::row::RowRef;
@@ -13,7 +13,7 @@ use crate::generate::{entity, filter, filter_of_anything, filter_of_key, value};
 use crate::naive;
 
 /// The number of ranges that contain the entity, and the first of them.
-fn ranges_with(ranges: &[KeyRange], entity: &Entity) -> (usize, Option<usize>) {
+fn ranges_with(ranges: &[PlanRange], entity: &Entity) -> (usize, Option<usize>) {
     let found: Vec<_> =
         (0..ranges.len()).filter(|&index| ranges[index].contains(&entity.partition, &entity.row)).collect();
     (found.len(), found.first().copied())

@@ -31,6 +31,6 @@ pub use name::{BlobName, ContainerName, NameError};
 pub use operation::{Operation, Revision};
 pub use outcome::Outcome;
 pub use properties::{BlobKind, BlobProperties, ContentHeaders};
-pub use range::{ByteRange, Extent};
+pub use range::{ByteRange, ResponseExtent};
 pub use tag::{TagExpression, Tags};
 pub use tier::AccessTier;

@@ -1,6 +1,6 @@
 //! The operations of the Blob service.
 //!
-//! An operation never contains content. A body is declared as [`Body`] and streamed beside the operation; a source to
+//! An operation never contains content. A body is declared as [`StreamedBody`] and streamed beside the operation; a source to
 //! copy from is declared as [`CopySource`] and fetched by the server.
 
 use crate::blob::block::{BlockId, BlockListFilter, BlockRef};
@@ -15,7 +15,7 @@ use crate::blob::protection::{Encryption, Immutability, ImmutabilityPolicy};
 use crate::blob::range::ByteRange;
 use crate::blob::tag::Tags;
 use crate::blob::tier::{AccessTier, RehydratePriority};
-use crate::blob::write::{Body, DeleteSnapshots, Digests, SequenceAction, Settings, TagOption};
+use crate::blob::write::{DeleteSnapshots, Digests, SequenceAction, StreamedBody, TagOption, WriteSettings};
 pub use crate::delegation::KeyPeriod;
 
 use crate::{DateTime, Guid, Metadata, OperationKind, PropertiesUpdate};
@@ -102,20 +102,20 @@ pub enum BlobAction {
     GetPageRanges(GetPageRanges),
 
     /// Create or replace a block blob by the streamed body.
-    PutBlob(Body, Box<Settings>),
+    PutBlob(StreamedBody, Box<WriteSettings>),
     /// Create or replace a block blob by the content of a source.
     PutBlobFromUrl(Box<PutFromUrl>),
     /// Upload a block.
-    PutBlock(BlockId, Body),
+    PutBlock(BlockId, StreamedBody),
     /// Upload a block by the content of a source.
     PutBlockFromUrl(BlockId, Box<CopySource>, Digests),
     /// Create or replace a block blob by uploaded and present blocks.
-    PutBlockList(Vec<BlockRef>, Box<Settings>),
+    PutBlockList(Vec<BlockRef>, Box<WriteSettings>),
 
     /// Create an empty append blob.
-    CreateAppend(Box<Settings>),
+    CreateAppend(Box<WriteSettings>),
     /// Append the streamed body.
-    AppendBlock(Body, AppendConditions),
+    AppendBlock(StreamedBody, AppendConditions),
     /// Append the content of a source.
     AppendBlockFromUrl(Box<CopySource>, Digests, AppendConditions),
     /// Let an append blob take no more, if it has this length.
@@ -128,10 +128,10 @@ pub enum BlobAction {
         /// Its sequence number.
         sequence: u64,
         /// Its settings.
-        settings: Box<Settings>,
+        settings: Box<WriteSettings>,
     },
     /// Write pages from the streamed body.
-    PutPage(PageSpan, Body, SequenceConditions),
+    PutPage(PageSpan, StreamedBody, SequenceConditions),
     /// Write pages from a source.
     PutPageFromUrl(PageSpan, Box<CopySource>, Digests, SequenceConditions),
     /// Clear pages.
@@ -216,7 +216,7 @@ pub struct PutFromUrl {
     /// The source.
     pub source: CopySource,
     /// The settings of the new blob. Without metadata, it gets that of the source.
-    pub settings: Settings,
+    pub settings: WriteSettings,
     /// Do HTTP headers come from the source where the request names none?
     pub copies_headers: bool,
     /// Where tags come from.
@@ -360,7 +360,7 @@ impl BlobAction {
     }
 
     /// The body that is streamed beside the operation.
-    pub fn body(&self) -> Option<&Body> {
+    pub fn body(&self) -> Option<&StreamedBody> {
         match self {
             BlobAction::PutBlob(body, _)
             | BlobAction::PutBlock(_, body)

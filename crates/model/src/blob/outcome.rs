@@ -12,7 +12,7 @@ use crate::blob::lease::LeaseReply;
 use crate::blob::list::{BlobPage, ContainerPage, FoundPage};
 use crate::blob::properties::BlobProperties;
 use crate::blob::protection::{EncryptionView, ImmutabilityPolicy};
-use crate::blob::range::Extent;
+use crate::blob::range::ResponseExtent;
 use crate::blob::tag::Tags;
 use crate::blob::write::Digested;
 use crate::policy::SignedIdentifier;
@@ -56,7 +56,7 @@ pub enum Outcome {
     Blobs(BlobPage),
 
     /// The content of a blob follows.
-    Content(Box<Content>),
+    Content(Box<BlobContent>),
     /// The properties of a blob.
     Blob(Box<BlobProperties>),
     /// The metadata of a blob.
@@ -169,11 +169,11 @@ impl Default for AccountInformation {
 
 /// Content that follows the head of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Content {
+pub struct BlobContent {
     /// The properties of the blob.
     pub properties: BlobProperties,
     /// Which bytes follow.
-    pub extent: Extent,
+    pub extent: ResponseExtent,
     /// Checksums of those bytes, if the request asks for them.
     pub digested: Digested,
 }

@@ -50,7 +50,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// The bytes of a blob that a response contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum ResponseExtent {
     /// All of them: 200.
     Full,
     /// Some of them: 206. The last byte is included and exists.
@@ -62,18 +62,20 @@ pub enum Extent {
     },
 }
 
-impl Extent {
+impl ResponseExtent {
     /// The bytes that a request for `range` gets of a blob of `size` bytes; `None` if there are none (416).
     ///
     /// The range of an empty blob is never satisfiable. Clients rely on this to detect empty blobs.
     pub fn resolve(range: Option<ByteRange>, size: u64) -> Option<Self> {
-        let Some(range) = range else { return Some(Extent::Full) };
+        let Some(range) = range else { return Some(ResponseExtent::Full) };
         let end = size.checked_sub(1)?;
-        (range.first <= end)
-            .then(|| Extent::Part { first: range.first, last: range.last.map_or(end, |last| last.min(end)) })
+        (range.first <= end).then(|| ResponseExtent::Part {
+            first: range.first,
+            last: range.last.map_or(end, |last| last.min(end)),
+        })
     }
 
-    /// The failure if [`Extent::resolve`] finds nothing. Its response tells the size in `Content-Range`, from which clients
+    /// The failure if [`ResponseExtent::resolve`] finds nothing. Its response tells the size in `Content-Range`, from which clients
     /// learn that a blob is empty.
     pub fn unsatisfiable(size: u64) -> Failure {
         Failure::from(ErrorCode::InvalidRange).detail("Content-Range", format!("bytes */{size}"))
@@ -82,8 +84,8 @@ impl Extent {
     /// The same as offset and length, for a blob of `size` bytes.
     pub fn span(self, size: u64) -> (u64, u64) {
         match self {
-            Extent::Full => (0, size),
-            Extent::Part { first, last } => (first, last - first + 1),
+            ResponseExtent::Full => (0, size),
+            ResponseExtent::Part { first, last } => (first, last - first + 1),
         }
     }
 }
@@ -118,10 +120,10 @@ mod tests {
 
     #[test]
     fn resolution() {
-        let part = |first, last| Some(Extent::Part { first, last });
+        let part = |first, last| Some(ResponseExtent::Part { first, last });
         for (text, size, expected) in [
-            ("", 10, Some(Extent::Full)),
-            ("", 0, Some(Extent::Full)),
+            ("", 10, Some(ResponseExtent::Full)),
+            ("", 0, Some(ResponseExtent::Full)),
             ("bytes=0-", 10, part(0, 9)),
             ("bytes=0-3", 10, part(0, 3)),
             ("bytes=9-9", 10, part(9, 9)),
@@ -132,9 +134,9 @@ mod tests {
             ("bytes=0-33554431", 0, None),
             ("bytes=0-99999999999999999999", u64::MAX, part(0, u64::MAX - 1)),
         ] {
-            assert_eq!(Extent::resolve(ByteRange::parse(text), size), expected, "{text} of {size}");
+            assert_eq!(ResponseExtent::resolve(ByteRange::parse(text), size), expected, "{text} of {size}");
         }
-        assert_eq!(Extent::Full.span(7), (0, 7));
-        assert_eq!(Extent::Part { first: 2, last: 5 }.span(7), (2, 4));
+        assert_eq!(ResponseExtent::Full.span(7), (0, 7));
+        assert_eq!(ResponseExtent::Part { first: 2, last: 5 }.span(7), (2, 4));
     }
 }

@@ -29,7 +29,7 @@ pub struct Digested {
 
 /// A body that is streamed beside the operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Body {
+pub struct StreamedBody {
     /// Its length in bytes.
     pub length: u64,
     /// The checksums that it must have; otherwise `Md5Mismatch` or `Crc64Mismatch`.
@@ -38,7 +38,7 @@ pub struct Body {
     pub needed: Digests,
 }
 
-impl Body {
+impl StreamedBody {
     /// All checksums to compute.
     pub fn computed(&self) -> Digests {
         Digests {
@@ -50,7 +50,7 @@ impl Body {
 
 /// The settings that a write gives a blob. Whatever is not named here is cleared.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
+pub struct WriteSettings {
     /// HTTP headers.
     pub headers: ContentHeaders,
     /// Metadata.

@@ -58,14 +58,14 @@ pub enum Operation {
     /// Change the time of next visibility of a message, and perhaps its text.
     UpdateMessage {
         /// The message.
-        target: Target,
+        target: MessageTarget,
         /// Seconds for which it stays invisible.
         visibility: u32,
         /// The new text; `None` keeps the old one.
         text: Option<Box<str>>,
     },
     /// Delete a message.
-    DeleteMessage(Target),
+    DeleteMessage(MessageTarget),
     /// Delete all messages of a queue.
     ClearMessages(QueueName),
     /// Move visible messages to the back of another queue, each exactly once. Azure does not have this operation.
@@ -89,7 +89,7 @@ pub enum Operation {
 
 /// A message and the right to change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct MessageTarget {
     /// The queue.
     pub queue: QueueName,
     /// The id of the message.

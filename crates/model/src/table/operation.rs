@@ -38,14 +38,14 @@ pub enum Operation {
         /// The table.
         table: TableName,
         /// The change.
-        write: Write,
+        write: EntityWrite,
     },
     /// Change several entities of one partition together or not at all.
     Batch {
         /// The table.
         table: TableName,
         /// The changes, in order; all keys have the same partition, and no key occurs twice.
-        writes: Vec<Write>,
+        writes: Vec<EntityWrite>,
     },
     /// Read the stored access policies of a table.
     GetAcl(TableName),
@@ -99,7 +99,7 @@ pub struct EntityQuery {
     /// Maximum entities in this response.
     pub top: Option<usize>,
     /// Resume at the first entity that is not before this one.
-    pub from: Option<Position>,
+    pub from: Option<EntityPosition>,
     /// Bytes that each entity adds to the response regardless of its content: selected properties that it lacks are
     /// returned as null, and count towards the size of a page.
     pub row_bytes: usize,
@@ -108,7 +108,7 @@ pub struct EntityQuery {
 /// A position in the order of a table. It need not name an entity that exists, and its strings need not be legal
 /// keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct EntityPosition {
     /// PartitionKey.
     pub partition: String,
     /// RowKey; empty is the start of the partition.
@@ -117,16 +117,16 @@ pub struct Position {
 
 /// A change of one entity.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write {
+pub struct EntityWrite {
     /// The entity.
     pub key: EntityKey,
     /// What to do to it.
-    pub change: Change,
+    pub change: EntityChange,
 }
 
 /// What to do to an entity.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum EntityChange {
     /// It must not exist.
     Insert(Properties),
     /// It must exist and match; what is not given goes.
@@ -141,16 +141,16 @@ pub enum Change {
     Delete(Match),
 }
 
-impl Write {
+impl EntityWrite {
     /// Its kind in metrics and logs.
     pub fn kind(&self) -> OperationKind {
         match self.change {
-            Change::Insert(_) => OperationKind::InsertEntity,
-            Change::Replace(..) => OperationKind::UpdateEntity,
-            Change::Merge(..) => OperationKind::MergeEntity,
-            Change::InsertOrReplace(_) => OperationKind::InsertOrReplaceEntity,
-            Change::InsertOrMerge(_) => OperationKind::InsertOrMergeEntity,
-            Change::Delete(_) => OperationKind::DeleteEntity,
+            EntityChange::Insert(_) => OperationKind::InsertEntity,
+            EntityChange::Replace(..) => OperationKind::UpdateEntity,
+            EntityChange::Merge(..) => OperationKind::MergeEntity,
+            EntityChange::InsertOrReplace(_) => OperationKind::InsertOrReplaceEntity,
+            EntityChange::InsertOrMerge(_) => OperationKind::InsertOrMergeEntity,
+            EntityChange::Delete(_) => OperationKind::DeleteEntity,
         }
     }
 }
@@ -183,9 +183,9 @@ pub enum Outcome {
     /// The table was deleted.
     TableDeleted,
     /// The entity.
-    Entity(Stored),
+    Entity(StoredEntity),
     /// A page of entities, in order.
-    Page(Page),
+    Page(EntityPage),
     /// The entity was changed.
     Written(Written),
     /// All entities were changed, in this order.
@@ -204,25 +204,25 @@ pub enum Outcome {
 
 /// A page of entities.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct EntityPage {
     /// The entities, in order.
-    pub rows: Vec<Stored>,
+    pub rows: Vec<StoredEntity>,
     /// Where to continue.
-    pub next: Option<Position>,
+    pub next: Option<EntityPosition>,
     /// How much reading it took.
     pub effort: ReadCost,
 }
 
-impl Page {
+impl EntityPage {
     /// How many bytes the entities take where they are stored: a measure of the work that is left.
     pub fn stored_bytes(&self) -> usize {
-        self.rows.iter().map(Stored::bytes).sum()
+        self.rows.iter().map(StoredEntity::bytes).sum()
     }
 }
 
 /// An entity as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredEntity {
     /// PartitionKey.
     pub partition: Box<str>,
     /// RowKey.
@@ -233,7 +233,7 @@ pub struct Stored {
     pub properties: PackedRow,
 }
 
-impl Stored {
+impl StoredEntity {
     fn bytes(&self) -> usize {
         self.partition.len() + self.row.len() + self.properties.as_bytes().len()
     }
@@ -243,7 +243,7 @@ impl Stored {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
     /// Inserted; the entity as stored, for clients that want it back.
-    Inserted(Stored),
+    Inserted(StoredEntity),
     /// Changed; the new Timestamp.
     Updated(DateTime),
     /// Deleted.

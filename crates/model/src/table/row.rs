@@ -100,14 +100,14 @@ impl<'a> RowRef<'a> {
     pub fn iter(&self) -> Iter<'a> {
         let left = u16::from_le_bytes([self.0[1], self.0[2]]);
         // Without a whole directory the first step finds that there is none.
-        let Parts { directory, names, values } =
-            self.parts().unwrap_or(Parts { directory: &[], names: &[], values: &[] });
+        let RowParts { directory, names, values } =
+            self.parts().unwrap_or(RowParts { directory: &[], names: &[], values: &[] });
         Iter { directory, names, values, left }
     }
 
     /// The parts of the stored row, for iterating over many rows with the same layout.
     #[inline]
-    pub fn parts(&self) -> Result<Parts<'a>, CorruptRow> {
+    pub fn parts(&self) -> Result<RowParts<'a>, CorruptRow> {
         let [_, count_low, count_high, names_bytes @ ..] =
             *self.0.first_chunk::<HEAD_BYTES>().ok_or(CorruptRow)?;
         let count = usize::from(u16::from_le_bytes([count_low, count_high]));
@@ -115,7 +115,7 @@ impl<'a> RowRef<'a> {
         let body = &self.0[HEAD_BYTES..];
         let (directory, rest) = body.split_at_checked(count * ENTRY_BYTES).ok_or(CorruptRow)?;
         let (names, values) = rest.split_at_checked(names_bytes).ok_or(CorruptRow)?;
-        Ok(Parts { directory, names, values })
+        Ok(RowParts { directory, names, values })
     }
 
     /// The value of the property with that name. Other values are stepped over, not decoded.
@@ -133,7 +133,7 @@ impl<'a> RowRef<'a> {
 
 /// The parts of a stored row.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts<'a> {
+pub struct RowParts<'a> {
     /// An entry of [`ENTRY_BYTES`] for each property: see [`Entry`].
     pub directory: &'a [u8],
     /// The names, one after the other.

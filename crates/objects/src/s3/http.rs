@@ -25,7 +25,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::sign::hex;
-use crate::store::{Failure, ObjectBody};
+use crate::store::{ObjectBody, ObjectFailure};
 
 /// Longest time for a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl Request {
     }
 
     /// The hash of the body in hexadecimal digits.
-    pub async fn hash(&self) -> Result<String, Failure> {
+    pub async fn hash(&self) -> Result<String, ObjectFailure> {
         let parts = self.body.clone();
         let hash = move || {
             let mut hash = Sha256::new();
@@ -94,7 +94,7 @@ impl Request {
         if self.body.iter().map(Bytes::len).sum::<usize>() <= HASH_IN_PLACE_BYTES_MAX {
             return Ok(hash());
         }
-        spawn_blocking(hash).await.map_err(|_| Failure::Broken)
+        spawn_blocking(hash).await.map_err(|_| ObjectFailure::Broken)
     }
 }
 
@@ -144,18 +144,20 @@ impl Http {
         request: &Request,
         uri: &str,
         headers: Vec<(&'static str, String)>,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Response, ObjectFailure> {
         let mut built = http::Request::builder().method(&request.method).uri(uri);
         for (name, value) in headers.iter().chain(&request.headers) {
             built = built.header(*name, value);
         }
         let body = Parts(request.body.iter().cloned().collect());
-        let built = built.body(body).map_err(|_| Failure::Unclear)?;
+        let built = built.body(body).map_err(|_| ObjectFailure::Unclear)?;
         match timeout(RESPONSE_TIME_MAX, self.client.request(built)).await {
-            Ok(Ok(response)) => Ok(response.map(|body| body.map_err(|_| Failure::Broken).boxed_unsync())),
-            Ok(Err(error)) if error.is_connect() => Err(Failure::Unreachable),
-            Ok(Err(_)) => Err(Failure::Broken),
-            Err(_) => Err(Failure::Late),
+            Ok(Ok(response)) => {
+                Ok(response.map(|body| body.map_err(|_| ObjectFailure::Broken).boxed_unsync()))
+            }
+            Ok(Err(error)) if error.is_connect() => Err(ObjectFailure::Unreachable),
+            Ok(Err(_)) => Err(ObjectFailure::Broken),
+            Err(_) => Err(ObjectFailure::Late),
         }
     }
 }

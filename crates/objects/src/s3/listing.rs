@@ -3,15 +3,15 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use crate::store::Page;
+use crate::store::ObjectPage;
 
 /// Maximum depth of an element that is read: the fields of an object.
 const DEPTH_MAX: usize = 8;
 
 /// The objects of a page; `None` if it is not a listing.
-pub fn parse(text: &[u8]) -> Option<Page> {
+pub fn parse(text: &[u8]) -> Option<ObjectPage> {
     let mut reader = Reader::from_str(std::str::from_utf8(text).ok()?);
-    let (mut page, mut path) = (Page::default(), Vec::<String>::new());
+    let (mut page, mut path) = (ObjectPage::default(), Vec::<String>::new());
     let (mut value, mut key, mut size) = (String::new(), None, None);
     let mut is_listing = false;
     loop {
@@ -55,9 +55,9 @@ mod tests {
             <Size>12</Size><Owner><ID>me</ID></Owner></Contents><Contents><Key>a/02/00</Key><Size>3</Size></Contents>
             <CommonPrefixes><Prefix>a/b</Prefix></CommonPrefixes></ListBucketResult>"#;
         let objects = vec![("a/01/0f".to_owned(), 12), ("a/02/00".to_owned(), 3)];
-        assert_eq!(parse(text), Some(Page { objects, is_truncated: true }));
+        assert_eq!(parse(text), Some(ObjectPage { objects, is_truncated: true }));
         let empty = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
-        assert_eq!(parse(empty), Some(Page::default()));
+        assert_eq!(parse(empty), Some(ObjectPage::default()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use lazuli_engine::Clock;
 use self::http::{Http, Request, Response};
 use self::sign::Signer;
 use crate::credentials::Credentials;
-use crate::store::{Failure, ObjectBody, Objects, Page, StoreFuture};
+use crate::store::{ObjectBody, ObjectFailure, ObjectPage, Objects, StoreFuture};
 use crate::url::ObjectsUrl;
 
 /// Objects on one page of a listing.
@@ -78,7 +78,7 @@ impl S3 {
     }
 
     /// Sends a request and checks the status; retries transient failures for a limited time.
-    async fn send(&self, request: &Request) -> Result<Response, Failure> {
+    async fn send(&self, request: &Request) -> Result<Response, ObjectFailure> {
         let hash = request.hash().await?;
         retry::send(|| async {
             let headers = self.signer.sign(request, &self.host, &hash);
@@ -91,13 +91,13 @@ impl S3 {
 }
 
 /// Classifies a status. Bodies of errors are not read.
-fn failure_of(status: StatusCode) -> Option<Failure> {
+fn failure_of(status: StatusCode) -> Option<ObjectFailure> {
     match status.as_u16() {
         200..=299 => None,
-        401 | 403 => Some(Failure::Denied),
-        404 => Some(Failure::Missing),
-        409 | 412 => Some(Failure::Exists),
-        status => Some(Failure::Status(status)),
+        401 | 403 => Some(ObjectFailure::Denied),
+        404 => Some(ObjectFailure::Missing),
+        409 | 412 => Some(ObjectFailure::Exists),
+        status => Some(ObjectFailure::Status(status)),
     }
 }
 
@@ -123,7 +123,7 @@ impl Objects for S3 {
                 self.request(Method::GET, name).header("range", format!("bytes={}-{last}", range.start));
             let response = match self.send(&request).await {
                 // The object ends before the range: it is not whole.
-                Err(Failure::Status(416)) => return Err(Failure::Missing),
+                Err(ObjectFailure::Status(416)) => return Err(ObjectFailure::Missing),
                 other => other?,
             };
             match (response.status(), length_of(&response)) {
@@ -131,8 +131,8 @@ impl Objects for S3 {
                     Ok(response.into_body())
                 }
                 (StatusCode::OK, Some(length)) if range == (0..length) => Ok(response.into_body()),
-                (StatusCode::PARTIAL_CONTENT, Some(_)) => Err(Failure::Missing),
-                _ => Err(Failure::Unclear),
+                (StatusCode::PARTIAL_CONTENT, Some(_)) => Err(ObjectFailure::Missing),
+                _ => Err(ObjectFailure::Unclear),
             }
         })
     }
@@ -140,20 +140,20 @@ impl Objects for S3 {
     fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64> {
         Box::pin(async move {
             let response = self.send(&self.request(Method::HEAD, name)).await?;
-            length_of(&response).ok_or(Failure::Unclear)
+            length_of(&response).ok_or(ObjectFailure::Unclear)
         })
     }
 
     fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             match self.send(&self.request(Method::DELETE, name)).await {
-                Ok(_) | Err(Failure::Missing) => Ok(()),
+                Ok(_) | Err(ObjectFailure::Missing) => Ok(()),
                 Err(failure) => Err(failure),
             }
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page> {
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, ObjectPage> {
         Box::pin(async move {
             let mut request = self
                 .request(Method::GET, "")
@@ -165,8 +165,8 @@ impl Objects for S3 {
             }
             let body = self.send(&request).await?.into_body();
             let body = http_body_util::Limited::new(body, LIST_BYTES_MAX).collect().await;
-            let text = body.map_err(|_| Failure::Broken)?.to_bytes();
-            listing::parse(&text).ok_or(Failure::Unclear)
+            let text = body.map_err(|_| ObjectFailure::Broken)?.to_bytes();
+            listing::parse(&text).ok_or(ObjectFailure::Unclear)
         })
     }
 }

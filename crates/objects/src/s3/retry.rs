@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::Failure;
+use crate::store::ObjectFailure;
 
 /// Attempts of a call.
 const ATTEMPTS_MAX: u32 = 12;
@@ -17,9 +17,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 
 /// Makes a call until it succeeds, fails permanently, or the time is up.
-pub async fn send<T, F>(mut call: impl FnMut() -> F) -> Result<T, Failure>
+pub async fn send<T, F>(mut call: impl FnMut() -> F) -> Result<T, ObjectFailure>
 where
-    F: Future<Output = Result<T, Failure>>,
+    F: Future<Output = Result<T, ObjectFailure>>,
 {
     let end = Instant::now() + TIME_MAX;
     let mut attempts = 0;
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    async fn outcome(failures: u32, failure: Failure) -> (Result<u32, Failure>, u32) {
+    async fn outcome(failures: u32, failure: ObjectFailure) -> (Result<u32, ObjectFailure>, u32) {
         let calls = AtomicU32::new(0);
         let done = send(|| async {
             match calls.fetch_add(1, Ordering::Relaxed) {
@@ -59,9 +59,11 @@ mod tests {
 
     #[tokio::test]
     async fn only_failures_that_pass_are_repeated() {
-        assert_eq!(outcome(2, Failure::Status(503)).await, (Ok(2), 3));
-        assert_eq!(outcome(1, Failure::Broken).await, (Ok(1), 2));
-        for failure in [Failure::Missing, Failure::Denied, Failure::Exists, Failure::Status(400)] {
+        assert_eq!(outcome(2, ObjectFailure::Status(503)).await, (Ok(2), 3));
+        assert_eq!(outcome(1, ObjectFailure::Broken).await, (Ok(1), 2));
+        for failure in
+            [ObjectFailure::Missing, ObjectFailure::Denied, ObjectFailure::Exists, ObjectFailure::Status(400)]
+        {
             assert_eq!(outcome(9, failure).await, (Err(failure), 1));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::content::conformance::{Factory, Home};
+use lazuli_engine::content::conformance::{ContentFactory, Home};
 use lazuli_engine::{Content, content_conformance_tests};
 use lazuli_objects::{Bucket, ObjectContent};
 
@@ -29,7 +29,7 @@ impl Home for BucketHome {
 
 struct Buckets;
 
-impl Factory for Buckets {
+impl ContentFactory for Buckets {
     type Home = BucketHome;
 
     async fn home(&self) -> BucketHome {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_engine::EngineFuture;
-use lazuli_engine::content::{Ledger, Left, Spot, Streams};
+use lazuli_engine::content::{ContentLedger, Left, Spot, Streams};
 
 /// State that all processes share.
 #[derive(Clone, Default)]
@@ -58,7 +58,7 @@ impl Own {
     }
 }
 
-impl Ledger for Own {
+impl ContentLedger for Own {
     fn place(&self, length: u32) -> EngineFuture<'_, Spot> {
         let (streams, own) = &mut *self.current();
         let spot = streams.place(length).unwrap_or_else(|| {

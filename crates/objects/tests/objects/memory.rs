@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
-use lazuli_objects::store::{Failure, ObjectBody, Objects, Page, StoreFuture};
+use lazuli_objects::store::{ObjectBody, ObjectFailure, ObjectPage, Objects, StoreFuture};
 
 /// Objects on one page of a listing: few, so that tests see several pages.
 const PAGE: usize = 100;
@@ -53,13 +53,13 @@ impl InMemory {
         self.lock().gets
     }
 
-    fn read(&self, name: &str, range: Range<u64>) -> Result<ObjectBody, Failure> {
+    fn read(&self, name: &str, range: Range<u64>) -> Result<ObjectBody, ObjectFailure> {
         let mut state = self.lock();
         state.gets += 1;
-        let object = state.objects.get(name).ok_or(Failure::Missing)?.clone();
+        let object = state.objects.get(name).ok_or(ObjectFailure::Missing)?.clone();
         let range = range.start as usize..range.end as usize;
         if range.end > object.len() {
-            return Err(Failure::Missing);
+            return Err(ObjectFailure::Missing);
         }
         let body = object.slice(range);
         Ok(match state.cuts.pop() {
@@ -74,13 +74,14 @@ struct Cut(Option<Bytes>);
 
 impl http_body::Body for Cut {
     type Data = Bytes;
-    type Error = Failure;
+    type Error = ObjectFailure;
 
     fn poll_frame(
         mut self: std::pin::Pin<&mut Self>,
         _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Failure>>> {
-        let frame = self.0.take().filter(|bytes| !bytes.is_empty()).map(Frame::data).ok_or(Failure::Broken);
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, ObjectFailure>>> {
+        let frame =
+            self.0.take().filter(|bytes| !bytes.is_empty()).map(Frame::data).ok_or(ObjectFailure::Broken);
         std::task::Poll::Ready(Some(frame))
     }
 }
@@ -92,7 +93,7 @@ impl Objects for InMemory {
             tokio::task::yield_now().await;
             let mut state = self.lock();
             if is_new && state.objects.contains_key(name) {
-                return Err(Failure::Exists);
+                return Err(ObjectFailure::Exists);
             }
             state.objects.insert(name.to_owned(), parts.concat().into());
             Ok(())
@@ -104,7 +105,9 @@ impl Objects for InMemory {
     }
 
     fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64> {
-        Box::pin(async move { self.object(name).map(|bytes| bytes.len() as u64).ok_or(Failure::Missing) })
+        Box::pin(
+            async move { self.object(name).map(|bytes| bytes.len() as u64).ok_or(ObjectFailure::Missing) },
+        )
     }
 
     fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()> {
@@ -114,14 +117,14 @@ impl Objects for InMemory {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, Page> {
+    fn list<'a>(&'a self, prefix: &'a str, after: &'a str) -> StoreFuture<'a, ObjectPage> {
         Box::pin(async move {
             let state = self.lock();
             let range = state.objects.range::<str, _>((Bound::Excluded(after), Bound::Unbounded));
             let mut found = range.filter(|(name, _)| name.starts_with(prefix));
             let objects = found.by_ref().take(PAGE).map(|(name, bytes)| (name.clone(), bytes.len() as u64));
             let objects = objects.collect();
-            Ok(Page { objects, is_truncated: found.next().is_some() })
+            Ok(ObjectPage { objects, is_truncated: found.next().is_some() })
         })
     }
 }

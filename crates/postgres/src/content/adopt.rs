@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use lazuli_engine::content::checksum::{Summing, verify_piece};
-use lazuli_engine::content::{CHUNK_BYTES_MAX, Ledger, Piece};
+use lazuli_engine::content::{CHUNK_BYTES_MAX, ContentLedger, Piece};
 use lazuli_engine::{Error, Result};
 use tokio_postgres::types::Type;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::content::Ledger;
+use lazuli_engine::content::ContentLedger;
 use lazuli_engine::{Error, Result};
 
 use crate::engine::Postgres;
@@ -14,7 +14,7 @@ impl Postgres {
     }
 
     /// The streams of all front ends, for content that is stored elsewhere.
-    pub fn ledger(&self) -> Arc<dyn Ledger> {
+    pub fn ledger(&self) -> Arc<dyn ContentLedger> {
         self.ledger.clone()
     }
 

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lazuli_engine::content::{Ledger, Left, STREAM_MAX, Spot, Streams};
+use lazuli_engine::content::{ContentLedger, Left, STREAM_MAX, Spot, Streams};
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::sync::Semaphore;
 use tokio_postgres::types::Type;
@@ -251,7 +251,7 @@ pub fn in_objects() -> Error {
     Error::Unavailable("the content of this database is in an object store; name it with --content".into())
 }
 
-impl Ledger for StreamLedger {
+impl ContentLedger for StreamLedger {
     fn place(&self, length: u32) -> EngineFuture<'_, Spot> {
         Box::pin(self.take_place(length))
     }

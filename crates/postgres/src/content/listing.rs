@@ -1,7 +1,7 @@
 //! Lists the stored bytes.
 
 use lazuli_engine::Result;
-use lazuli_engine::content::{ALIGN_BYTES, Extent, Listing, Spot};
+use lazuli_engine::content::{ALIGN_BYTES, Extent, ExtentPage, Spot};
 use tokio_postgres::types::Type;
 
 use super::Inner;
@@ -24,7 +24,7 @@ pub struct Stored {
 
 impl Inner {
     /// See [`lazuli_engine::Content::list`].
-    pub async fn list(&self, from: Spot) -> Result<Listing> {
+    pub async fn list(&self, from: Spot) -> Result<ExtentPage> {
         let mut chunks = self.chunks(from, PAGE_CHUNKS + 1).await?;
         let mut next = None;
         if chunks.len() > PAGE_CHUNKS {
@@ -34,7 +34,7 @@ impl Inner {
             next = Some(chunks[cut].start);
             chunks.truncate(cut);
         }
-        Ok(Listing { extents: extents(&chunks), next })
+        Ok(ExtentPage { extents: extents(&chunks), next })
     }
 
     /// Chunks from a position on, in order.

@@ -26,8 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lazuli_engine::content::{
-    CHUNK_BYTES_MAX, Content, ContentReader, ContentStatus, ContentWriter, Fold, Ledger, Listing, Piece,
-    Pinned, Pins, Spot, Sweep,
+    CHUNK_BYTES_MAX, Content, ContentLedger, ContentReader, ContentStatus, ContentSweep, ContentWriter,
+    ExtentPage, Fold, Piece, Pinned, Pins, Spot,
 };
 use lazuli_engine::{EngineFuture, Result};
 use tokio::sync::Semaphore;
@@ -167,14 +167,14 @@ impl Content for ChunkContent {
         Box::pin(self.inner.adopt(piece, bytes))
     }
 
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         Box::pin(self.inner.list(from))
     }
 
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         Box::pin(async {
             let sweep = ChunkSweep::begin(&self.inner).await?;
-            Ok(Box::new(sweep) as Box<dyn Sweep>)
+            Ok(Box::new(sweep) as Box<dyn ContentSweep>)
         })
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use lazuli_engine::content::{Ledger, Left, Piece, Spot, Sweep, Swept, Units, units_of};
+use lazuli_engine::content::{ContentLedger, ContentSweep, Left, Piece, Spot, Swept, Units, units_of};
 use lazuli_engine::{EngineFuture, Result};
 use tokio_postgres::types::Type;
 
@@ -88,7 +88,7 @@ impl ChunkSweep {
     }
 }
 
-impl Sweep for ChunkSweep {
+impl ContentSweep for ChunkSweep {
     fn keep(&mut self, piece: &Piece) {
         if let Some(kept) = self.kept.get_mut(&piece.stream).filter(|_| piece.is_valid()) {
             kept.add(units_of(piece.offset, piece.footprint()));

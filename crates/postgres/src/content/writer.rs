@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use lazuli_engine::content::checksum::Summing;
-use lazuli_engine::content::{ContentWriter, Fold, Ledger, PIECE_BYTES_MAX, Piece, Spot, footprint};
+use lazuli_engine::content::{ContentLedger, ContentWriter, Fold, PIECE_BYTES_MAX, Piece, Spot, footprint};
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;

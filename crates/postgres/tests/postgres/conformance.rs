@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::conformance::Factory;
+use lazuli_engine::conformance::EngineFactory;
 use lazuli_engine::{Clock, Engine};
 
 use crate::support::{open, schema, server, url_of};
@@ -10,7 +10,7 @@ use crate::support::{open, schema, server, url_of};
 /// Engines whose sessions run with a setting.
 struct Database(&'static str);
 
-impl Factory for Database {
+impl EngineFactory for Database {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         open(url_of(&server(), &schema().await).with_option(self.0), clock).await
     }

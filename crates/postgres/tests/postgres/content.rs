@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::content::conformance::{Factory, Home, bytes_of, read_all, settled, write_all};
+use lazuli_engine::content::conformance::{ContentFactory, Home, bytes_of, read_all, settled, write_all};
 use lazuli_engine::content::{Content, Piece};
 use lazuli_engine::{Clock, Engine, Error, content_conformance_tests};
 
@@ -28,7 +28,7 @@ impl Home for SchemaHome {
 
 struct Database;
 
-impl Factory for Database {
+impl ContentFactory for Database {
     type Home = SchemaHome;
 
     async fn home(&self) -> SchemaHome {

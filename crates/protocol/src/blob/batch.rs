@@ -9,7 +9,7 @@ use lazuli_model::{ErrorCode, Failure, OperationKind};
 
 use super::decode::Intent;
 use crate::Head;
-use crate::http::multipart::{self, Malformed, Message, Parts};
+use crate::http::multipart::{self, HttpMessage, Malformed, Parts};
 use crate::http::response::Response;
 
 /// Longest `Content-ID` that is repeated.
@@ -19,15 +19,15 @@ const PART_SERVER: &str = "Windows-Azure-Blob/1.0";
 
 /// A part of a batch: a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct BatchPart<'a> {
     /// `Content-ID`, by which the client finds the response.
     pub id: Option<&'a str>,
     /// The request.
-    pub message: Message<'a>,
+    pub message: HttpMessage<'a>,
 }
 
 /// Parses a batch. A body that is not a batch, an empty batch, and one with too many parts are rejected as a whole.
-pub fn decode<'a>(head: &Head<'a>, body: &'a [u8]) -> Result<Vec<Part<'a>>, Failure> {
+pub fn decode<'a>(head: &Head<'a>, body: &'a [u8]) -> Result<Vec<BatchPart<'a>>, Failure> {
     let boundary = head.get("content-type").and_then(multipart::boundary);
     let boundary = boundary.ok_or_else(|| super::header::invalid("Content-Type", ""))?;
     let mut found = Vec::new();
@@ -39,8 +39,8 @@ pub fn decode<'a>(head: &Head<'a>, body: &'a [u8]) -> Result<Vec<Part<'a>>, Fail
             ));
         }
         let part = part.map_err(malformed)?;
-        let message = Message::parse(part.content).map_err(malformed)?;
-        found.push(Part { id: part.get("content-id").filter(|id| is_plain(id)), message });
+        let message = HttpMessage::parse(part.content).map_err(malformed)?;
+        found.push(BatchPart { id: part.get("content-id").filter(|id| is_plain(id)), message });
     }
     if found.is_empty() { Err(malformed(Malformed)) } else { Ok(found) }
 }
@@ -105,7 +105,7 @@ mod tests {
         let fields = [Field { name: "Content-Type", value: content_type }];
         let head = Head { method: "POST", target: "/", fields: &fields };
         let parts = decode(&head, body.as_bytes()).map_err(|failure| failure.code)?;
-        let of = |part: &Part<'_>| (part.id.map(str::to_owned), part.message.first_line.to_owned());
+        let of = |part: &BatchPart<'_>| (part.id.map(str::to_owned), part.message.first_line.to_owned());
         Ok(parts.iter().map(of).collect())
     }
 

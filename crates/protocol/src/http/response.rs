@@ -11,7 +11,7 @@ use crate::http::url::Base;
 const FIELDS_USUAL: usize = 20;
 
 /// A header field of a response. Names go out as they are written here: old .NET clients look for the documented case.
-pub type Field = (Cow<'static, str>, Cow<'static, str>);
+pub type ResponseField = (Cow<'static, str>, Cow<'static, str>);
 
 /// A response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// Header fields that belong to this response; those common to all are added when it is sent.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResponseField>,
     /// The body, perhaps empty.
     pub body: Vec<u8>,
     /// Length of content that is streamed in place of `body`, or that a response to HEAD announces.

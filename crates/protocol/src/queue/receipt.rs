@@ -25,9 +25,9 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&URL_SAFE_ALPHABET, CONFIG)
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, CONFIG);
 
 /// The text of a receipt, without allocation: responses contain up to 32 of them.
-pub struct Text([u8; TEXT_BYTES]);
+pub struct ReceiptText([u8; TEXT_BYTES]);
 
-impl Text {
+impl ReceiptText {
     /// The text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -35,7 +35,7 @@ impl Text {
 }
 
 /// The receipt as text.
-pub fn encode(receipt: &Receipt) -> Text {
+pub fn encode(receipt: &Receipt) -> ReceiptText {
     let mut bytes = [0; BYTES];
     bytes[..8].copy_from_slice(&receipt.next_visible.ticks().to_be_bytes());
     bytes[8..16].copy_from_slice(&receipt.sequence.to_be_bytes());
@@ -43,7 +43,7 @@ pub fn encode(receipt: &Receipt) -> Text {
     let mut text = [0; TEXT_BYTES];
     let written = URL_SAFE.encode_slice(bytes, &mut text);
     debug_assert_eq!(written, Ok(TEXT_BYTES));
-    Text(text)
+    ReceiptText(text)
 }
 
 /// The receipt in a text. A text that has the form of Azure's receipts is well-formed, but matches no message.

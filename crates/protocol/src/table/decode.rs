@@ -4,7 +4,7 @@
 
 use lazuli_model::error::Origin;
 use lazuli_model::table::Operation;
-use lazuli_model::table::operation::{Change, Match, Write};
+use lazuli_model::table::operation::{EntityChange, EntityWrite, Match};
 use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, TableName};
 
 use super::query;
@@ -115,8 +115,9 @@ pub fn intent(
             Ok(Intent::Ready(Operation::GetEntity { table, key: *key }))
         }
         (Verb::Delete, Resource::Entity(table, key)) => {
-            let change = Change::Delete(condition(head, verb)?.ok_or(ErrorCode::MissingRequiredHeader)?);
-            Ok(Intent::Ready(Operation::Write { table, write: Write { key: *key, change } }))
+            let change =
+                EntityChange::Delete(condition(head, verb)?.ok_or(ErrorCode::MissingRequiredHeader)?);
+            Ok(Intent::Ready(Operation::Write { table, write: EntityWrite { key: *key, change } }))
         }
         (Verb::Put | Verb::Merge, Resource::Entity(table, key)) => {
             let kind = update_kind(verb, condition(head, verb)?, version)?;
@@ -159,17 +160,20 @@ impl Intent {
             Intent::CreateTable(format) => create_table(format, body),
             Intent::Insert(table, format) => {
                 let (key, properties) = read_entity(format, body)?.into_insert()?;
-                Ok(Operation::Write { table, write: Write { key, change: Change::Insert(properties) } })
+                Ok(Operation::Write {
+                    table,
+                    write: EntityWrite { key, change: EntityChange::Insert(properties) },
+                })
             }
             Intent::Update(table, key, kind, format) => {
                 let properties = read_entity(format, body)?.into_update()?;
                 let change = match kind {
-                    UpdateKind::Replace(condition) => Change::Replace(properties, condition),
-                    UpdateKind::Merge(condition) => Change::Merge(properties, condition),
-                    UpdateKind::InsertOrReplace => Change::InsertOrReplace(properties),
-                    UpdateKind::InsertOrMerge => Change::InsertOrMerge(properties),
+                    UpdateKind::Replace(condition) => EntityChange::Replace(properties, condition),
+                    UpdateKind::Merge(condition) => EntityChange::Merge(properties, condition),
+                    UpdateKind::InsertOrReplace => EntityChange::InsertOrReplace(properties),
+                    UpdateKind::InsertOrMerge => EntityChange::InsertOrMerge(properties),
                 };
-                Ok(Operation::Write { table, write: Write { key: *key, change } })
+                Ok(Operation::Write { table, write: EntityWrite { key: *key, change } })
             }
             Intent::ServiceDocument | Intent::Batch => Err(ErrorCode::InvalidInput.into()),
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use lazuli_model::table::Outcome;
-use lazuli_model::table::operation::{Page, Stored, Written};
+use lazuli_model::table::operation::{EntityPage, StoredEntity, Written};
 use lazuli_model::table::row::CorruptRow;
 
 use crate::http::response::{Context, Response};
@@ -76,7 +76,7 @@ fn entity_page(
     context: &Context,
     wanted: &ResponseFormat,
     table: &str,
-    page: &Page,
+    page: &EntityPage,
 ) -> Result<Response, CorruptRow> {
     let body = match wanted.format {
         Format::Json(level) => json::write::entities(context, wanted, level, table, &page.rows)?,
@@ -119,7 +119,7 @@ fn entity_body(
     context: &Context,
     wanted: &ResponseFormat,
     table: &str,
-    row: &Stored,
+    row: &StoredEntity,
 ) -> Result<Vec<u8>, CorruptRow> {
     match wanted.format {
         Format::Json(level) => json::write::entity(context, wanted, level, table, row),

@@ -6,7 +6,7 @@ use crate::{ApiVersion, Head};
 
 /// The amount of metadata in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metadata {
+pub enum MetadataLevel {
     /// Values only.
     None,
     /// Types that are not evident from the JSON, and the ETag.
@@ -19,7 +19,7 @@ pub enum Metadata {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// JSON at a metadata level.
-    Json(Metadata),
+    Json(MetadataLevel),
     /// Atom, the only format before 2013-08-15.
     Atom,
 }
@@ -27,22 +27,22 @@ pub enum Format {
 impl Format {
     /// The format of responses if the client does not choose one.
     pub fn default_of(version: ApiVersion) -> Self {
-        if version.has_atom() { Format::Atom } else { Format::Json(Metadata::Minimal) }
+        if version.has_atom() { Format::Atom } else { Format::Json(MetadataLevel::Minimal) }
     }
 
     /// The `Content-Type` of a JSON body.
-    pub fn json_content_type(level: Metadata) -> &'static str {
+    pub fn json_content_type(level: MetadataLevel) -> &'static str {
         match level {
-            Metadata::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
-            Metadata::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
-            Metadata::Full => "application/json;odata=fullmetadata;streaming=true;charset=utf-8",
+            MetadataLevel::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
+            MetadataLevel::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+            MetadataLevel::Full => "application/json;odata=fullmetadata;streaming=true;charset=utf-8",
         }
     }
 }
 
 /// One media range of an `Accept` header, as far as they are distinguished.
 enum Range {
-    Json(Metadata),
+    Json(MetadataLevel),
     VerboseJson,
     Atom,
     Any,
@@ -88,9 +88,9 @@ pub fn negotiate<'a>(
 fn classify(range: &str) -> Range {
     // The exact value that most clients send.
     match range {
-        "application/json;odata=nometadata" => return Range::Json(Metadata::None),
-        "application/json;odata=minimalmetadata" => return Range::Json(Metadata::Minimal),
-        "application/json;odata=fullmetadata" => return Range::Json(Metadata::Full),
+        "application/json;odata=nometadata" => return Range::Json(MetadataLevel::None),
+        "application/json;odata=minimalmetadata" => return Range::Json(MetadataLevel::Minimal),
+        "application/json;odata=fullmetadata" => return Range::Json(MetadataLevel::Full),
         _ => {}
     }
     let mut parts = range.split(';').map(str::trim);
@@ -115,15 +115,15 @@ fn json_level<'a>(parameters: impl Iterator<Item = &'a str>) -> Range {
         }
         let value = value.trim().trim_matches('"');
         let levels = [
-            ("nometadata", Range::Json(Metadata::None)),
-            ("minimalmetadata", Range::Json(Metadata::Minimal)),
-            ("fullmetadata", Range::Json(Metadata::Full)),
+            ("nometadata", Range::Json(MetadataLevel::None)),
+            ("minimalmetadata", Range::Json(MetadataLevel::Minimal)),
+            ("fullmetadata", Range::Json(MetadataLevel::Full)),
             ("verbose", Range::VerboseJson),
         ];
         let found = levels.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name));
         return found.map_or(Range::Other, |(_, level)| level);
     }
-    Range::Json(Metadata::Minimal)
+    Range::Json(MetadataLevel::Minimal)
 }
 
 /// The format of a request body.
@@ -168,7 +168,7 @@ mod tests {
     /// WR-16.
     #[test]
     fn each_era_speaks_its_formats() {
-        let minimal = Ok(Format::Json(Metadata::Minimal));
+        let minimal = Ok(Format::Json(MetadataLevel::Minimal));
         check("", None, Ok(Format::Atom));
         check("2011-08-18", Some("application/atom+xml,application/xml"), Ok(Format::Atom));
         check("2011-08-18", Some("application/json"), Err(ErrorCode::JsonFormatNotSupported));
@@ -182,12 +182,12 @@ mod tests {
         check(
             "2019-02-02",
             Some("application/atom+xml, application/json;odata=nometadata"),
-            Ok(Format::Json(Metadata::None)),
+            Ok(Format::Json(MetadataLevel::None)),
         );
         check(
             "2019-02-02",
             Some("application/json;odata=fullmetadata;q=0.5"),
-            Ok(Format::Json(Metadata::Full)),
+            Ok(Format::Json(MetadataLevel::Full)),
         );
         check(
             "2019-02-02",
@@ -202,20 +202,20 @@ mod tests {
         let version = ApiVersion::V2019_02_02;
         let accept = ["application/atom+xml"].into_iter();
         let chosen = negotiate(version, Some("application/json;odata=nometadata"), accept, true);
-        assert_eq!(chosen, Ok(Format::Json(Metadata::None)));
+        assert_eq!(chosen, Ok(Format::Json(MetadataLevel::None)));
     }
 
     #[test]
     fn several_lines_of_accept_count_as_one() {
         let accept = ["image/png", "application/json;odata=fullmetadata"].into_iter();
         let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, true);
-        assert_eq!(chosen, Ok(Format::Json(Metadata::Full)));
+        assert_eq!(chosen, Ok(Format::Json(MetadataLevel::Full)));
     }
 
     #[test]
     fn a_format_is_not_checked_without_a_body() {
         let accept = ["application/atom+xml"].into_iter();
         let chosen = negotiate(ApiVersion::V2019_02_02, None, accept, false);
-        assert_eq!(chosen, Ok(Format::Json(Metadata::Minimal)));
+        assert_eq!(chosen, Ok(Format::Json(MetadataLevel::Minimal)));
     }
 }

@@ -5,7 +5,7 @@ use lazuli_model::error::Origin;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::table::filter::Expr;
 use lazuli_model::table::limits::{PAGE_ROWS_MAX, SELECT_NAMES_MAX};
-use lazuli_model::table::operation::{EntityQuery, Position, TableQuery};
+use lazuli_model::table::operation::{EntityPosition, EntityQuery, TableQuery};
 use lazuli_model::{ErrorCode, Failure};
 
 use super::draft::EntityDraft;
@@ -47,7 +47,7 @@ fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
     Ok(EntityQuery {
         filter: filter(query, Schema::Entity)?,
         top: top(query)?,
-        from: partition.map(|partition| Position { partition, row: row.unwrap_or_default() }),
+        from: partition.map(|partition| EntityPosition { partition, row: row.unwrap_or_default() }),
         row_bytes: query
             .get("$select")
             .map_or(0, |text| text.len() + text.matches(',').count() * NULL_MEMBER_BYTES),
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(timeout(Query(query)), Ok(seconds.map(Duration::from_secs)), "{query}");
         }
         let resumed = entities(Query("NextPartitionKey=1!4!YQ--&NextRowKey=")).unwrap();
-        assert_eq!(resumed.from, Some(Position { partition: "a".into(), row: String::new() }));
+        assert_eq!(resumed.from, Some(EntityPosition { partition: "a".into(), row: String::new() }));
     }
 
     /// QY-06.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::http::response::Field;
+use crate::http::response::ResponseField;
 use crate::table::media::Format;
 use crate::{ApiVersion, Head};
 
@@ -68,7 +68,7 @@ impl ResponseFormat {
 }
 
 /// The headers that every response of the Table service itself has.
-pub fn odata_fields(version: ApiVersion) -> impl Iterator<Item = Field> {
+pub fn odata_fields(version: ApiVersion) -> impl Iterator<Item = ResponseField> {
     let nosniff = (version >= ApiVersion::V2013_08_15)
         .then_some((Cow::Borrowed("X-Content-Type-Options"), Cow::Borrowed("nosniff")));
     [Some((Cow::Borrowed("Cache-Control"), Cow::Borrowed("no-cache"))), nosniff].into_iter().flatten()

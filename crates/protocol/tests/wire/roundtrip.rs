@@ -1,14 +1,14 @@
 //! Everything that is written can be read back, for all values; and no input causes a panic.
 
 use lazuli_model::table::Operation;
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::{DateTime, Guid, PackedRow, Properties, Property, Value};
 use lazuli_protocol::http::percent;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::http::url::Base;
-use lazuli_protocol::table::batch::Plan;
+use lazuli_protocol::table::batch::BatchPlan;
 use lazuli_protocol::table::draft::EntityDraft;
-use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::media::{Format, MetadataLevel};
 use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::url;
 use lazuli_protocol::table::{atom, json};
@@ -62,8 +62,8 @@ fn context(text: &str) -> Context {
     }
 }
 
-fn stored(partition: &str, row: &str, list: &[Property]) -> Stored {
-    Stored {
+fn stored(partition: &str, row: &str, list: &[Property]) -> StoredEntity {
+    StoredEntity {
         partition: partition.into(),
         row: row.into(),
         timestamp: DateTime::STORABLE_MIN,
@@ -97,7 +97,7 @@ proptest! {
     /// An entity that is written as JSON reads back as it was: doubles to the last bit.
     #[test]
     fn json_entities(partition in key(), row in key(), list in properties(), full in any::<bool>()) {
-        let level = if full { Metadata::Full } else { Metadata::Minimal };
+        let level = if full { MetadataLevel::Full } else { MetadataLevel::Minimal };
         let wanted = ResponseFormat { format: Format::Json(level), prefer: None, select: None };
         let stored = stored(&partition, &row, &list);
         let written = json::write::entity(&context("2019-02-02"), &wanted, level, "Posts", &stored).unwrap();
@@ -131,7 +131,7 @@ proptest! {
         }
         let body = change_set(&[format!("DELETE {target} HTTP/1.1\nIf-Match: *\n")]);
         let batch = Request::new("2019-02-02", body).decode().unwrap();
-        let Plan::Run(Operation::Batch { writes, .. }) = batch.plan else { panic!("{batch:?}") };
+        let BatchPlan::Run(Operation::Batch { writes, .. }) = batch.plan else { panic!("{batch:?}") };
         prop_assert_eq!(writes[0].key.partition.as_str(), partition);
         prop_assert_eq!(writes[0].key.row.as_str(), row);
     }

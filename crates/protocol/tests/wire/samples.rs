@@ -1,6 +1,6 @@
 //! The samples of the founding documents, corrected where they do not follow their own grammar.
 
-use lazuli_model::table::operation::{Change, Page, Stored};
+use lazuli_model::table::operation::{EntityChange, EntityPage, StoredEntity};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, ErrorCode, Failure, PackedRow, TableName};
 use lazuli_protocol::http::head::Field;
@@ -92,8 +92,8 @@ fn the_guitar() {
         let intent = decode::intent(&head, Query(""), version, resource).unwrap();
         let operation = intent.with_body(LISTING_4_1.as_bytes()).unwrap();
         let Operation::Write { write, .. } = operation else { panic!("an insert is a write") };
-        let Change::Insert(properties) = &write.change else { panic!("POST inserts") };
-        let row = Stored {
+        let EntityChange::Insert(properties) = &write.change else { panic!("POST inserts") };
+        let row = StoredEntity {
             partition: write.key.partition.as_str().into(),
             row: write.key.row.as_str().into(),
             timestamp: DateTime::parse("2009-11-04T17:13:36.1310819Z").unwrap(),
@@ -106,7 +106,7 @@ fn the_guitar() {
             request_id: String::new(),
             version,
         };
-        let page = Outcome::Page(Page { rows: vec![row], ..Page::default() });
+        let page = Outcome::Page(EntityPage { rows: vec![row], ..EntityPage::default() });
         let response = encode::outcome(&context, &wanted, "Products", &page).unwrap();
         assert_eq!(text(&response), LISTING_4_2.replace('\n', "\r\n"));
         assert_eq!(response.get("Content-Type"), Some("application/atom+xml;charset=utf-8"));

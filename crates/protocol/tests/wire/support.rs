@@ -1,14 +1,14 @@
 //! A batch request and its response without a server.
 
-use lazuli_model::table::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::table::operation::{EntityChange, EntityWrite, Match, StoredEntity, Written};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, Failure, Guid, PackedRow, Properties};
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::batch;
-use lazuli_protocol::table::batch::{Batch, Plan};
-use lazuli_protocol::table::media::{Format, Metadata};
+use lazuli_protocol::table::batch::{Batch, BatchPlan};
+use lazuli_protocol::table::media::{Format, MetadataLevel};
 use lazuli_protocol::table::response_format::Prefer;
 use lazuli_protocol::{Address, ApiVersion, Head};
 
@@ -72,10 +72,10 @@ impl Request {
             }
         };
         let outcome = match (&batch.plan, failure) {
-            (Plan::Rejected(failure), _) => Err(failure.clone()),
-            (Plan::Run(_), Some(failure)) => Err(failure),
-            (Plan::Nothing, _) => Ok(Outcome::Batch(Vec::new())),
-            (Plan::Run(operation), None) => Ok(succeed(operation)),
+            (BatchPlan::Rejected(failure), _) => Err(failure.clone()),
+            (BatchPlan::Run(_), Some(failure)) => Err(failure),
+            (BatchPlan::Nothing, _) => Ok(Outcome::Batch(Vec::new())),
+            (BatchPlan::Run(operation), None) => Ok(succeed(operation)),
         };
         batch::encode(&context, &batch, outcome.as_ref(), [guid(11), guid(12)]).unwrap()
     }
@@ -108,7 +108,7 @@ fn guid(last: u8) -> Guid {
 /// The outcome of an operation on entities that meet its conditions.
 fn succeed(operation: &Operation) -> Outcome {
     let timestamp = DateTime::parse(COMMITTED).unwrap();
-    let stored = |write: &Write, properties: &Properties| Stored {
+    let stored = |write: &EntityWrite, properties: &Properties| StoredEntity {
         partition: write.key.partition.as_str().into(),
         row: write.key.row.as_str().into(),
         timestamp,
@@ -119,13 +119,13 @@ fn succeed(operation: &Operation) -> Outcome {
             writes
                 .iter()
                 .map(|write| match &write.change {
-                    Change::Insert(properties) => Written::Inserted(stored(write, properties)),
-                    Change::Delete(_) => Written::Deleted,
+                    EntityChange::Insert(properties) => Written::Inserted(stored(write, properties)),
+                    EntityChange::Delete(_) => Written::Deleted,
                     _ => Written::Updated(timestamp),
                 })
                 .collect(),
         ),
-        Operation::GetEntity { key, .. } => Outcome::Entity(Stored {
+        Operation::GetEntity { key, .. } => Outcome::Entity(StoredEntity {
             partition: key.partition.as_str().into(),
             row: key.row.as_str().into(),
             timestamp,
@@ -144,28 +144,28 @@ pub fn show(request: &Request) -> String {
     };
     let looks: Vec<_> = batch.parts.iter().map(show_part).collect();
     match &batch.plan {
-        Plan::Nothing => "nothing".into(),
-        Plan::Rejected(failure) => format!("rejected {:?}: {failure}", failure.index),
-        Plan::Run(Operation::Batch { table, writes }) => {
+        BatchPlan::Nothing => "nothing".into(),
+        BatchPlan::Rejected(failure) => format!("rejected {:?}: {failure}", failure.index),
+        BatchPlan::Run(Operation::Batch { table, writes }) => {
             let lines = writes.iter().zip(looks).map(|(write, look)| format!("{}{look}", show_write(write)));
             format!("{table}\n{}", lines.collect::<Vec<_>>().join("\n"))
         }
-        Plan::Run(Operation::GetEntity { table, key }) => {
+        BatchPlan::Run(Operation::GetEntity { table, key }) => {
             format!("{table}\nget {}|{}{}", key.partition, key.row, looks.concat())
         }
-        Plan::Run(other) => format!("{}{}", other.kind().name(), looks.concat()),
+        BatchPlan::Run(other) => format!("{}{}", other.kind().name(), looks.concat()),
     }
 }
 
-fn show_write(write: &Write) -> String {
+fn show_write(write: &EntityWrite) -> String {
     let key = format!("{}|{}", write.key.partition, write.key.row);
     let (verb, properties, condition) = match &write.change {
-        Change::Insert(properties) => ("insert", Some(properties), None),
-        Change::Replace(properties, condition) => ("replace", Some(properties), Some(condition)),
-        Change::Merge(properties, condition) => ("merge", Some(properties), Some(condition)),
-        Change::InsertOrReplace(properties) => ("insert or replace", Some(properties), None),
-        Change::InsertOrMerge(properties) => ("insert or merge", Some(properties), None),
-        Change::Delete(condition) => ("delete", None, Some(condition)),
+        EntityChange::Insert(properties) => ("insert", Some(properties), None),
+        EntityChange::Replace(properties, condition) => ("replace", Some(properties), Some(condition)),
+        EntityChange::Merge(properties, condition) => ("merge", Some(properties), Some(condition)),
+        EntityChange::InsertOrReplace(properties) => ("insert or replace", Some(properties), None),
+        EntityChange::InsertOrMerge(properties) => ("insert or merge", Some(properties), None),
+        EntityChange::Delete(condition) => ("delete", None, Some(condition)),
     };
     let condition = match condition {
         None => String::new(),
@@ -184,9 +184,9 @@ fn show_write(write: &Write) -> String {
 fn show_part(part: &batch::PartShape) -> String {
     let format = match part.wanted.format {
         Format::Atom => "atom",
-        Format::Json(Metadata::None) => "nometadata",
-        Format::Json(Metadata::Minimal) => "minimal",
-        Format::Json(Metadata::Full) => "full",
+        Format::Json(MetadataLevel::None) => "nometadata",
+        Format::Json(MetadataLevel::Minimal) => "minimal",
+        Format::Json(MetadataLevel::Full) => "full",
     };
     let prefer = match part.wanted.prefer {
         None => "",

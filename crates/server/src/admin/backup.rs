@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lazuli_archive::Source;
+use lazuli_archive::BackupSource;
 use lazuli_engine::Engine;
 use lazuli_protocol::Response;
 use serde_json::json;
@@ -70,7 +70,7 @@ impl Backups {
     }
 
     async fn begin(&self, engine: &dyn Engine) -> Result<Response, AdminError> {
-        let begun = Source::begin(engine, lazuli_service::naming()).await;
+        let begun = BackupSource::begin(engine, lazuli_service::naming()).await;
         let source = begun.map_err(|error| AdminError(503, error.to_string()))?;
         let random = entropy::random::<16>().map_err(|error| AdminError(500, error.to_string()))?;
         let id = format!("{:032x}", u128::from_be_bytes(random));
@@ -104,7 +104,7 @@ impl Backups {
 }
 
 /// Sends the blocks of a backup, one for each request, until the end.
-async fn give(mut source: Source, mut asked: mpsc::Receiver<ReplySender>) {
+async fn give(mut source: BackupSource, mut asked: mpsc::Receiver<ReplySender>) {
     while let Ok(Some(reply)) = timeout(IDLE_MAX, asked.recv()).await {
         let block = match source.next().await {
             Ok(Some(block)) => Ok(block),

@@ -19,7 +19,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use lazuli_model::{DateTime, Failure, Service};
 use lazuli_protocol::Response;
 use lazuli_protocol::auth::AccountKey;
-use lazuli_service::accounts::{KEY_BYTES, KEY_BYTES_MIN, Removal, is_account_name};
+use lazuli_service::accounts::{AccountRemoval, KEY_BYTES, KEY_BYTES_MIN, is_account_name};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -207,9 +207,9 @@ impl Admin {
         self.reject_given(name)?;
         let accounts = self.state.service().accounts();
         match accounts.remove(name).await.map_err(internal)? {
-            Removal::Done => {}
-            Removal::Missing => return Err(AdminError(404, format!("there is no account '{name}'"))),
-            Removal::InUse => {
+            AccountRemoval::Done => {}
+            AccountRemoval::Missing => return Err(AdminError(404, format!("there is no account '{name}'"))),
+            AccountRemoval::InUse => {
                 let why =
                     format!("account '{name}' still has tables, queues or containers; delete them first");
                 return Err(AdminError(409, why));

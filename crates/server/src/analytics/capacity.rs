@@ -79,11 +79,13 @@ mod tests {
         let table = TableName::of_metrics(TABLE).unwrap();
         let home = state.directory().home(DEVELOPMENT_ACCOUNT).unwrap();
         let rows = state.service().metrics_of(&home, &table, day).await.unwrap_or_default();
-        let number =
-            |row: &lazuli_model::table::operation::Stored, name: &str| match row.properties.find(name) {
-                Ok(Some(ValueRef::Int64(value))) => value,
-                other => panic!("{name}: {other:?}"),
-            };
+        let number = |row: &lazuli_model::table::operation::StoredEntity, name: &str| match row
+            .properties
+            .find(name)
+        {
+            Ok(Some(ValueRef::Int64(value))) => value,
+            other => panic!("{name}: {other:?}"),
+        };
         let shown = rows.iter().map(|row| {
             let names = ["Capacity", "ContainerCount", "ObjectCount"];
             format!("{} {:?}", row.row, names.map(|name| number(row, name)))

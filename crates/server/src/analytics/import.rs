@@ -14,7 +14,7 @@ use lazuli_model::{DateTime, Service};
 use serde_json::Value;
 
 use super::facts::Facts;
-use super::logs::{Hour, Unwritten, Writer};
+use super::logs::{Hour, LogWriter, Unwritten};
 
 /// The directory of an account's logs, in the account's own.
 const LOGS: &str = "$logs";
@@ -38,7 +38,7 @@ pub struct Imported {
 }
 
 /// Moves all files below a directory. The first failure of the engine, or the quota, ends it; the rest waits for the next start.
-pub async fn import(writer: &mut Writer, directory: &Path) -> Result<Imported, String> {
+pub async fn import(writer: &mut LogWriter, directory: &Path) -> Result<Imported, String> {
     let root = directory.to_owned();
     let found = blocking(move || find(&root)).await.map_err(|error| error.to_string())?;
     let mut done = Imported::default();
@@ -63,7 +63,7 @@ enum Failed {
     File(io::Error),
 }
 
-async fn import_file(writer: &mut Writer, file: &LogFile) -> Result<(), Failed> {
+async fn import_file(writer: &mut LogWriter, file: &LogFile) -> Result<(), Failed> {
     let path = file.path.clone();
     let facts = blocking(move || Ok(facts_of(&path))).await.map_err(Failed::File)?;
     let mut offset = 0;

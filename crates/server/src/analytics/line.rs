@@ -56,9 +56,9 @@ const QUOTED_OF_2_0: [usize; 7] = [30, 31, 32, 33, 34, 35, 37];
 
 /// A line, its fields in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line(pub Vec<String>);
+pub struct LogLine(pub Vec<String>);
 
-impl Line {
+impl LogLine {
     /// The value of a field; empty if the line does not have it.
     pub fn get(&self, name: &str) -> &str {
         let index = FIELDS.iter().position(|field| *field == name);
@@ -158,7 +158,7 @@ mod tests {
             \"/myaccount/thumbnails/lake.jpg\";a84aa705-8a85-48c5-b064-b43bd22979c3;0;123.100.2.10;2009-09-19;252;0;\
             265;100;0;;;\"0x8CE1B6EA95033D5\";Thursday, 09-Aug-11 18:52:40 GMT;;;;\
             \"8/9/2011 6:52:40 PM ba98eb12-700b-4d53-9230-33a3330571fc\"";
-        let line = Line::parse(text).unwrap();
+        let line = LogLine::parse(text).unwrap();
         assert_eq!(line.0.len(), FIELDS_OF_1_0);
         assert_eq!(
             line.get("request-url"),
@@ -176,10 +176,10 @@ mod tests {
         for text in ["a;b", "\"", "\";\"", "x\r\ny", "&quot;", "&", "a&#59;b", "é\u{1}<>'"] {
             fields[27] = text.into();
             fields[29] = text.into();
-            let line = Line(fields.clone());
+            let line = LogLine(fields.clone());
             let printed = line.print();
             assert!(!printed.contains(['\r', '\n']), "{printed}");
-            assert_eq!(Line::parse(&printed), Some(line), "{text}");
+            assert_eq!(LogLine::parse(&printed), Some(line), "{text}");
         }
     }
 
@@ -200,11 +200,11 @@ mod tests {
         );
         let without_token = format!("{start};;;;;;;;");
         for text in [&bearer, &without_token] {
-            let line = Line::parse(text).unwrap();
+            let line = LogLine::parse(text).unwrap();
             assert_eq!(line.0.len(), FIELDS.len());
             assert_eq!(line.print(), *text);
         }
-        let line = Line::parse(&bearer).unwrap();
+        let line = LogLine::parse(&bearer).unwrap();
         assert_eq!(line.get("tenant-id"), "72f988bf-86f1-41af-91ab-2d7cd011db47");
         assert_eq!(line.get("audience"), "https://storage.azure.com/");
         assert_eq!((line.get("user-principal-name"), line.get("reserved-field")), ("", ""));
@@ -216,15 +216,15 @@ mod tests {
         let mut fields: Vec<String> = FIELDS.iter().map(|name| format!("{name}-value")).collect();
         fields[0] = "2.0".into();
         fields[37] = "[{\"action\":\"read\"}]".into();
-        let line = Line(fields);
+        let line = LogLine(fields);
         assert!(line.print().ends_with(";reserved-field-value;\"[{&quot;action&quot;:&quot;read&quot;}]\""));
-        assert_eq!(Line::parse(&line.print()), Some(line));
+        assert_eq!(LogLine::parse(&line.print()), Some(line));
     }
 
     #[test]
     fn a_truncated_line_is_not_a_line() {
         for text in ["", "1.0", "1.0;a;b", "3.0;a", "1.0;\"open", "1.0;\"a\"b;c"] {
-            assert_eq!(Line::parse(text), None, "{text}");
+            assert_eq!(LogLine::parse(text), None, "{text}");
         }
     }
 }

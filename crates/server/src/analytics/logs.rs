@@ -116,7 +116,7 @@ impl From<lazuli_service::Error> for Unwritten {
 }
 
 /// Writes logs.
-pub struct Writer {
+pub struct LogWriter {
     state: Arc<State>,
     /// The hour and the number of the log that takes lines, of each service of an account.
     numbers: HashMap<(Service, String), (DateTime, u32)>,
@@ -126,7 +126,7 @@ pub struct Writer {
     used: Option<u64>,
 }
 
-impl Writer {
+impl LogWriter {
     /// A writer of all logs.
     pub fn new(state: Arc<State>, quota: u64) -> Self {
         Self { state, numbers: HashMap::new(), quota, used: None }
@@ -284,18 +284,18 @@ mod tests {
         assert_eq!(taken, LATE_BYTES_MAX / 1024);
     }
 
-    fn writer(quota: u64) -> Writer {
+    fn writer(quota: u64) -> LogWriter {
         let directory = Directory::new(vec![GivenAccount::development()]);
         let engine = Arc::new(Memory::new(Clock::system()));
         let state = State::over(engine, directory, Config::new(([127, 0, 0, 1], 0).into())).unwrap();
-        Writer::new(Arc::new(state), quota)
+        LogWriter::new(Arc::new(state), quota)
     }
 
     fn hour(text: &str) -> Hour {
         Hour { service: Service::Table, account: DEVELOPMENT_ACCOUNT.into(), start: at(text) }
     }
 
-    async fn names(writer: &Writer) -> Vec<String> {
+    async fn names(writer: &LogWriter) -> Vec<String> {
         let home = writer.state.directory().home(DEVELOPMENT_ACCOUNT).unwrap();
         let page = writer.state.blobs().unwrap().list_logs(&home, "", None).await.unwrap();
         page.logs.into_iter().map(|(name, _)| name).collect()

@@ -33,12 +33,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock;
 use crate::state::State;
-use crate::throttle::{Bucket, Rate};
-use logs::{Waiting, Writer};
+use crate::throttle::{Rate, TokenBucket};
+use logs::{LogWriter, Waiting};
 use period::{Period, Sums, Unit, merged, partition};
-use work::{Outdated, Work, carry_out};
+use work::{AnalyticsWork, Outdated, carry_out};
 
-pub use record::{Exchange, Record, is_unauthenticated, is_wanted, period_start};
+pub use record::{CompletedExchange, Record, is_unauthenticated, is_wanted, period_start};
 pub use status::Auth;
 
 /// The directory in the data directory in which earlier versions wrote their logs.
@@ -72,7 +72,7 @@ pub struct Analytics {
     taken: AtomicU64,
     dropped: AtomicU64,
     /// Records of requests that failed to authenticate.
-    rejected: Bucket,
+    rejected: TokenBucket,
 }
 
 enum Message {
@@ -91,7 +91,7 @@ impl Default for Analytics {
             room: Arc::new(Semaphore::new(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES)),
             taken: AtomicU64::default(),
             dropped: AtomicU64::default(),
-            rejected: Bucket::new(REJECTED_RATE),
+            rejected: TokenBucket::new(REJECTED_RATE),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Analytics {
 pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option<JoinHandle<()>> {
     let receiver = state.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let mut clerk = Clerk {
-        writer: Some(Writer::new(state.clone(), quota)),
+        writer: Some(LogWriter::new(state.clone(), quota)),
         state,
         waiting: Waiting::default(),
         writing: None,
@@ -139,7 +139,7 @@ pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option
         flushes: 0,
     };
     if let Some(directory) = old_logs {
-        clerk.work(Work::Import(directory));
+        clerk.work(AnalyticsWork::Import(directory));
     }
     Some(tokio::spawn(clerk.run(receiver)))
 }
@@ -161,9 +161,9 @@ struct Clerk {
     /// Lines that the writer has not taken yet.
     waiting: Waiting,
     /// The writer while it is idle.
-    writer: Option<Writer>,
+    writer: Option<LogWriter>,
     /// The writer at work.
-    writing: Option<JoinHandle<Writer>>,
+    writing: Option<JoinHandle<LogWriter>>,
     /// Logs to delete before lines are written again.
     outdated: Option<Outdated>,
     /// The daily measurement of blobs.
@@ -254,15 +254,15 @@ impl Clerk {
             return;
         }
         if let Some(logs) = self.outdated.take() {
-            self.work(Work::Trim(logs));
+            self.work(AnalyticsWork::Trim(logs));
         } else if !self.waiting.is_empty() {
             let waiting = std::mem::take(&mut self.waiting);
-            self.work(Work::Write(waiting));
+            self.work(AnalyticsWork::Write(waiting));
         }
     }
 
     /// Gives the writer a task, if it is idle.
-    fn work(&mut self, work: Work) {
+    fn work(&mut self, work: AnalyticsWork) {
         if let Some(writer) = self.writer.take() {
             self.writing = Some(tokio::spawn(carry_out(self.state.clone(), writer, work)));
         }
@@ -382,7 +382,7 @@ impl Drop for Clerk {
 
 #[cfg(test)]
 mod tests {
-    use super::line::Line;
+    use super::line::LogLine;
     use super::*;
 
     fn record(bytes: usize) -> Record {
@@ -400,7 +400,7 @@ mod tests {
             egress: 0,
             hour_metrics: MetricsSettings::default(),
             minute_metrics: MetricsSettings::default(),
-            line: Some(Line(vec!["x".repeat(bytes)])),
+            line: Some(LogLine(vec!["x".repeat(bytes)])),
         }
     }
 

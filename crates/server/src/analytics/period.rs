@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use lazuli_model::table::name::metrics_tables;
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, OperationKind, Service, TableName};
 use lazuli_service::MetricsRow;
@@ -70,7 +70,7 @@ pub struct Sums {
 }
 
 /// The rows of a period, including what was written before.
-pub fn merged(sums: &Sums, before: &[Stored]) -> Vec<MetricsRow> {
+pub fn merged(sums: &Sums, before: &[StoredEntity]) -> Vec<MetricsRow> {
     let system = Totals::default();
     let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));
     let rows = [("user;All".to_owned(), &sums.all), ("system;All".to_owned(), &system)];

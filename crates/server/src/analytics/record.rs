@@ -15,7 +15,7 @@ use lazuli_protocol::auth::bearer::Identity;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::{Address, ApiVersion, Head, Response};
 
-use super::line::Line;
+use super::line::LogLine;
 use super::status::{self, Auth};
 use crate::http;
 
@@ -52,11 +52,11 @@ pub struct Record {
     /// The same by the minute.
     pub minute_metrics: Metrics,
     /// Its line in the log, if it gets one.
-    pub line: Option<Line>,
+    pub line: Option<LogLine>,
 }
 
 /// A completed request, while all of it is still in memory.
-pub struct Exchange<'a> {
+pub struct CompletedExchange<'a> {
     /// The service that was addressed.
     pub service: Service,
     /// What came.
@@ -103,11 +103,11 @@ pub fn is_wanted(properties: &ServiceProperties) -> bool {
 
 impl Record {
     /// Records what the properties request; `None` if that is nothing.
-    pub fn take(exchange: &Exchange<'_>, properties: &ServiceProperties) -> Option<Self> {
+    pub fn take(exchange: &CompletedExchange<'_>, properties: &ServiceProperties) -> Option<Self> {
         if !is_wanted(properties) {
             return None;
         }
-        let Exchange { head, address, context, kind, response, time, .. } = exchange;
+        let CompletedExchange { head, address, context, kind, response, time, .. } = exchange;
         let auth = auth_of(head, address);
         let (request_head, response_head) = (request_head_bytes(head), response_head_bytes(response));
         let is_logged = logs(&properties.logging, *kind) && status::is_logged(auth, response.error);
@@ -172,12 +172,12 @@ fn auth_of(head: &Head<'_>, address: &Address<'_>) -> Auth {
 }
 
 fn line(
-    exchange: &Exchange<'_>,
+    exchange: &CompletedExchange<'_>,
     log_version: LogVersion,
     auth: Auth,
     (request_head, response_head): (usize, usize),
-) -> Line {
-    let Exchange { head, address, context, response, .. } = exchange;
+) -> LogLine {
+    let CompletedExchange { head, address, context, response, .. } = exchange;
     let header = |name: &str| cut(head.get(name).unwrap_or_default()).into_owned();
     let millis = |time: Duration| time.as_millis().to_string();
     let server_time = exchange.time.saturating_sub(exchange.body_time);
@@ -227,7 +227,7 @@ fn line(
     if log_version == LogVersion::V2 {
         fields.extend(identity(exchange.identity));
     }
-    Line(fields)
+    LogLine(fields)
 }
 
 /// The fields that only version 2.0 has. The last two are the reserved one and the role assignments, of which there are

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::{Properties, Property, Value, ValueRef};
 
 use super::record::Record;
@@ -53,7 +53,7 @@ impl Totals {
     }
 
     /// Reads the sums from a stored row: the times follow from the averages.
-    pub fn of_row(row: &Stored) -> Self {
+    pub fn of_row(row: &StoredEntity) -> Self {
         let number = |name: &str| match row.properties.find(name) {
             Ok(Some(ValueRef::Int64(value))) => u64::try_from(value).unwrap_or(0),
             _ => 0,
@@ -170,9 +170,9 @@ mod tests {
         totals
     }
 
-    fn stored(totals: &Totals) -> Stored {
+    fn stored(totals: &Totals) -> StoredEntity {
         let properties = PackedRow::pack(&totals.properties().unwrap());
-        Stored { partition: "p".into(), row: "r".into(), timestamp: DateTime::MIN, properties }
+        StoredEntity { partition: "p".into(), row: "r".into(), timestamp: DateTime::MIN, properties }
     }
 
     #[test]

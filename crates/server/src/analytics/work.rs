@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use lazuli_model::{DateTime, Service};
 
 use super::import::{self, Imported};
-use super::logs::{Waiting, Writer};
+use super::logs::{LogWriter, Waiting};
 use crate::state::State;
 
 /// Work on logs.
-pub enum Work {
+pub enum AnalyticsWork {
     /// Move the log files of earlier versions in this directory.
     Import(PathBuf),
     /// Write lines.
@@ -24,20 +24,20 @@ pub enum Work {
 pub type Outdated = Vec<(Service, String, DateTime)>;
 
 /// Works on logs and reports failures.
-pub async fn carry_out(state: Arc<State>, mut writer: Writer, work: Work) -> Writer {
+pub async fn carry_out(state: Arc<State>, mut writer: LogWriter, work: AnalyticsWork) -> LogWriter {
     // What other front ends have changed is not cached.
     if let Err(failure) = state.freshen().await {
         tracing::warn!(error = %failure.message, "failed to read changes by other front ends");
     }
     match work {
-        Work::Write(waiting) => {
+        AnalyticsWork::Write(waiting) => {
             let (lost, why) = writer.write(waiting).await;
             if let Some(error) = why {
                 state.analytics().dropped.fetch_add(lost, Ordering::Relaxed);
                 tracing::error!(%error, lines = lost, "failed to write the request log");
             }
         }
-        Work::Trim(logs) => {
+        AnalyticsWork::Trim(logs) => {
             for (service, account, before) in logs {
                 if let Err(error) = writer.trim(service, &account, before).await {
                     tracing::warn!(account, %error, "failed to delete old logs");
@@ -45,7 +45,7 @@ pub async fn carry_out(state: Arc<State>, mut writer: Writer, work: Work) -> Wri
             }
             writer.recount();
         }
-        Work::Import(directory) => {
+        AnalyticsWork::Import(directory) => {
             let path = directory.display();
             match import::import(&mut writer, &directory).await {
                 Ok(Imported { files: 0, left: 0 }) => {}

@@ -6,7 +6,7 @@ use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::auth::bearer;
 use lazuli_protocol::blob::{Intent, batch, decode, encode};
 use lazuli_protocol::http::head::Field;
-use lazuli_protocol::http::multipart::Message;
+use lazuli_protocol::http::multipart::HttpMessage;
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::{Address, Head};
 use lazuli_service::access::blob::{authorize, authorize_batch};
@@ -45,7 +45,7 @@ impl Work<'_> {
     }
 
     /// One part, from its signature to its response.
-    async fn run_part(&self, message: &Message<'_>, container: Option<&ContainerName>) -> Response {
+    async fn run_part(&self, message: &HttpMessage<'_>, container: Option<&ContainerName>) -> Response {
         let Request { context: outer, .. } = self.request;
         let mut context = Context { request_id: self.state.ids.next().to_string(), ..(*outer).clone() };
         let mut kind = OperationKind::Unknown;

@@ -172,7 +172,7 @@ impl Work<'_> {
         &self,
         operation: Operation,
         time: Option<Duration>,
-    ) -> Result<(Outcome, Option<lazuli_service::blob::Reader>), Failure> {
+    ) -> Result<(Outcome, Option<lazuli_service::blob::BlobReader>), Failure> {
         let Request { grant, context, .. } = self.request;
         if let Some(source) = source::of(&operation) {
             let supply = self.supply(&operation, source).await?;

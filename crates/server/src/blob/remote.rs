@@ -21,7 +21,7 @@ use lazuli_service::blob::{Fetch, Opener, Opening, Remote, Supply};
 use lazuli_service::stream::{NextChunk, Source};
 
 use super::Work;
-use crate::outbound::{Outbound, Problem, Request, Response, Url};
+use crate::outbound::{Outbound, OutboundRequest, OutboundResponse, OutboundUrl, Problem};
 
 /// The protocol version of requests to other servers. Servers of another protocol ignore it.
 const VERSION: &str = "2021-12-02";
@@ -45,7 +45,7 @@ const IF_TAGS: &str = "x-ms-if-tags";
 /// A source on another server.
 struct Away {
     outbound: Arc<Outbound>,
-    url: Url,
+    url: OutboundUrl,
     bearer: Option<String>,
     key: Option<CustomerKey>,
     conditions: Vec<(&'static str, String)>,
@@ -67,7 +67,7 @@ impl Work<'_> {
         operation: &Operation,
         source: &CopySource,
     ) -> Result<Supply<'static>, Failure> {
-        let url: Url = source.url.parse().map_err(|_| ErrorCode::CopySourceNotAllowed)?;
+        let url: OutboundUrl = source.url.parse().map_err(|_| ErrorCode::CopySourceNotAllowed)?;
         let has_secret = source.bearer.is_some() || source.key.is_some();
         if has_secret && !url.is_https && !url.is_loopback() {
             let why = "A bearer token or a key is sent to a copy source over https only.";
@@ -179,8 +179,12 @@ impl Away {
         std::iter::once(("x-ms-version", VERSION.to_owned())).chain(bearer).chain(key).collect()
     }
 
-    async fn send(&self, url: &Url, fields: Vec<(&'static str, String)>) -> Result<Response, Failure> {
-        let request = Request { fields, ..Request::default() };
+    async fn send(
+        &self,
+        url: &OutboundUrl,
+        fields: Vec<(&'static str, String)>,
+    ) -> Result<OutboundResponse, Failure> {
+        let request = OutboundRequest { fields, ..OutboundRequest::default() };
         self.outbound.send(url, &request).await.map_err(|problem| match problem {
             Problem::NotAllowed => ErrorCode::CopySourceNotAllowed.into(),
             Problem::Busy => ErrorCode::ServerBusy.into(),
@@ -203,7 +207,7 @@ impl Away {
     }
 
     /// Converts an error response into a failure.
-    fn rejection(&self, response: &Response) -> Failure {
+    fn rejection(&self, response: &OutboundResponse) -> Failure {
         let code = match response.status {
             304 => self.not_modified(),
             412 => self.not_met(),
@@ -231,7 +235,7 @@ impl Away {
     }
 
     /// Checks the conditions against the response, as far as its head allows.
-    fn verify_conditions(&self, response: &Response) -> Result<(), Failure> {
+    fn verify_conditions(&self, response: &OutboundResponse) -> Result<(), Failure> {
         let etag = response.field("etag");
         let modified = response.field("last-modified").and_then(DateTime::parse_http);
         for (name, value) in &self.conditions {
@@ -250,7 +254,7 @@ impl Away {
     }
 
     /// Checks that the response has the requested bytes.
-    fn verify_range(&self, response: &Response) -> Result<(), Failure> {
+    fn verify_range(&self, response: &OutboundResponse) -> Result<(), Failure> {
         let Some(range) = self.range else { return Ok(()) };
         let span = response.field("content-range").and_then(|text| text.strip_prefix("bytes "));
         let span = span.and_then(|text| text.split_once('/')?.0.split_once('-'));
@@ -264,7 +268,7 @@ impl Away {
 }
 
 /// A source by the head of its response.
-fn remote(response: Response, length: u64, is_whole: bool, tags: Tags) -> Remote {
+fn remote(response: OutboundResponse, length: u64, is_whole: bool, tags: Tags) -> Remote {
     let text = |name: &str| response.field(name).filter(|value| !value.is_empty()).map(str::to_owned);
     let md5 = response.field("content-md5").filter(|_| is_whole).and_then(|md5| STANDARD.decode(md5).ok());
     let headers = ContentHeaders {
@@ -297,12 +301,12 @@ fn remote(response: Response, length: u64, is_whole: bool, tags: Tags) -> Remote
     }
 }
 
-fn number(response: &Response, name: &str) -> u64 {
+fn number(response: &OutboundResponse, name: &str) -> u64 {
     response.field(name).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// The body of a response as a source.
-struct Pieces(Response);
+struct Pieces(OutboundResponse);
 
 impl Source for Pieces {
     fn next(&mut self) -> NextChunk<'_> {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use lazuli_model::Failure;
 use lazuli_protocol::http::response::Context;
-use lazuli_service::blob::Reader;
+use lazuli_service::blob::BlobReader;
 use lazuli_service::stream::{NextChunk, Source};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::http::{Body, Content};
+use crate::http::{Body, ResponseContent};
 use crate::pipeline::execute::logged;
 
 /// Minimum write rate of a disk in bytes per second: a large upload gets more time to become durable.
@@ -94,19 +94,22 @@ impl Source for BodySource<'_> {
 /// The content of a blob being sent to a client.
 pub struct Download {
     first: Option<Bytes>,
-    reader: Reader,
+    reader: BlobReader,
     request_id: String,
 }
 
 impl Download {
     /// Reads the first bytes. If that fails, the client gets a status that says so.
-    pub async fn begin(mut reader: Reader, context: &Context) -> Result<Box<dyn Content>, Failure> {
+    pub async fn begin(
+        mut reader: BlobReader,
+        context: &Context,
+    ) -> Result<Box<dyn ResponseContent>, Failure> {
         let first = reader.next().await.map_err(|error| logged(context, &error))?;
         Ok(Box::new(Self { first, reader, request_id: context.request_id.clone() }))
     }
 }
 
-impl Content for Download {
+impl ResponseContent for Download {
     fn is_bounded(&self) -> bool {
         self.reader.is_bounded()
     }

@@ -6,23 +6,23 @@ use std::io;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use lazuli_protocol::blob::structured::{Reader, STRUCTURED, Writer};
+use lazuli_protocol::blob::structured::{STRUCTURED, StructuredReader, StructuredWriter};
 use lazuli_protocol::http::response::Response;
 use lazuli_service::stream::{NextChunk, Source};
 
-use crate::http::{Content, Reply};
+use crate::http::{Reply, ResponseContent};
 
 /// The content of a structured message that arrives piece by piece.
 pub struct Unwrapped<'a> {
     message: &'a mut dyn Source,
-    reader: Reader,
+    reader: StructuredReader,
     /// Content of the last piece that was not returned yet.
     ready: VecDeque<Bytes>,
 }
 
 impl<'a> Unwrapped<'a> {
     pub fn new(message: &'a mut dyn Source) -> Self {
-        Self { message, reader: Reader::default(), ready: VecDeque::new() }
+        Self { message, reader: StructuredReader::default(), ready: VecDeque::new() }
     }
 }
 
@@ -46,12 +46,12 @@ impl Source for Unwrapped<'_> {
 
 /// Content that is sent to a client as a structured message.
 struct Wrapped {
-    content: Box<dyn Content>,
-    writer: Writer,
+    content: Box<dyn ResponseContent>,
+    writer: StructuredWriter,
     has_begun: bool,
 }
 
-impl Content for Wrapped {
+impl ResponseContent for Wrapped {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Bytes>>> + Send + '_>> {
         Box::pin(async {
             if !self.has_begun {
@@ -65,12 +65,12 @@ impl Content for Wrapped {
 }
 
 /// Announces that the content of a request was a structured message, and wraps the content of the response in one.
-pub fn reply(response: Response, content: Option<Box<dyn Content>>) -> Reply {
+pub fn reply(response: Response, content: Option<Box<dyn ResponseContent>>) -> Reply {
     let response = response.with("x-ms-structured-body", STRUCTURED);
     let (Some(content), Some(length)) = (content, response.content_length) else {
         return response.into();
     };
-    let writer = Writer::new(length);
+    let writer = StructuredWriter::new(length);
     let mut response = response.with("x-ms-structured-content-length", length.to_string());
     response.content_length = Some(writer.message_length());
     Reply { response, content: Some(Box::new(Wrapped { content, writer, has_begun: false })) }

@@ -15,15 +15,15 @@ use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Metadata};
 use lazuli_protocol::blob::event::encode;
-use lazuli_service::blob::{Batch, EnabledFor, Events};
+use lazuli_service::blob::{EnabledFor, EventBatch, Events};
 use lazuli_service::{Error, Grant};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-pub use target::{Route, Target, Webhook, ordered, repeated};
+pub use target::{EventTarget, Route, Webhook, ordered, repeated};
 
-use crate::outbound::{AllowedHost, Outbound, Problem, Request, Url};
+use crate::outbound::{AllowedHost, Outbound, OutboundRequest, OutboundUrl, Problem};
 use crate::state::State;
 
 /// Pause after the first failure; it doubles with every further one.
@@ -49,7 +49,7 @@ pub(crate) struct Courier {
 
 enum Way {
     Queue(QueueName),
-    Webhook(Url, Outbound),
+    Webhook(OutboundUrl, Outbound),
 }
 
 impl Courier {
@@ -63,8 +63,8 @@ impl Courier {
     fn new(state: &Arc<State>, events: Events, route: Route, endpoint: String) -> Self {
         let accounts = route.accounts();
         let way = match route.target {
-            Target::Queue(name) => Way::Queue(name),
-            Target::Webhook(Webhook(url)) => {
+            EventTarget::Queue(name) => Way::Queue(name),
+            EventTarget::Webhook(Webhook(url)) => {
                 let allowed = vec![AllowedHost::of(&url)];
                 Way::Webhook(url, Outbound::new(allowed, state.config.limits.body_time_max))
             }
@@ -102,7 +102,7 @@ impl Courier {
         }
     }
 
-    async fn deliver(&self, batch: Batch) -> Result<(), String> {
+    async fn deliver(&self, batch: EventBatch) -> Result<(), String> {
         for event in &batch.events {
             if let Err(why) = self.send(event).await {
                 self.events.failed(&batch);
@@ -162,13 +162,13 @@ impl Courier {
     }
 }
 
-async fn post(outbound: &Outbound, url: &Url, encoded: &Value) -> Result<(), String> {
+async fn post(outbound: &Outbound, url: &OutboundUrl, encoded: &Value) -> Result<(), String> {
     let fields = vec![
         ("Content-Type", "application/json; charset=utf-8".to_owned()),
         ("aeg-event-type", "Notification".to_owned()),
     ];
     let body = json!([encoded]).to_string().into();
-    let request = Request { method: "POST", fields, body };
+    let request = OutboundRequest { method: "POST", fields, body };
     match outbound.send(url, &request).await {
         Ok(response) if (200..300).contains(&response.status) => Ok(()),
         Ok(response) => Err(format!("the webhook responded with status {}", response.status)),

@@ -7,11 +7,11 @@ use lazuli_model::queue::QueueName;
 use lazuli_service::accounts::is_account_name;
 use lazuli_service::blob::EnabledFor;
 
-use crate::outbound::Url;
+use crate::outbound::OutboundUrl;
 
 /// Where events go: `queue:NAME` or the URL of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum EventTarget {
     /// To a queue in the account of the blob.
     Queue(QueueName),
     /// To a web server, as a POST.
@@ -24,7 +24,7 @@ pub struct Route {
     /// The account; `None` for all that have no route of their own.
     pub account: Option<String>,
     /// The target.
-    pub target: Target,
+    pub target: EventTarget,
 }
 
 impl Route {
@@ -70,7 +70,7 @@ impl FromStr for Route {
 
 /// The address of a webhook. Its query may contain a secret, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Webhook(pub(crate) Url);
+pub struct Webhook(pub(crate) OutboundUrl);
 
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,17 +78,17 @@ impl fmt::Debug for Webhook {
     }
 }
 
-impl FromStr for Target {
+impl FromStr for EventTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix("queue:") {
             let name = QueueName::new(name).map_err(|error| format!("{name:?} is not a queue: {error}"))?;
-            return Ok(Target::Queue(name));
+            return Ok(EventTarget::Queue(name));
         }
         let url =
             text.parse().map_err(|_| "expected queue:NAME or a URL such as https://example.org/hook")?;
-        Ok(Target::Webhook(Webhook(url)))
+        Ok(EventTarget::Webhook(Webhook(url)))
     }
 }
 
@@ -98,11 +98,11 @@ mod tests {
 
     #[test]
     fn targets() {
-        assert!(matches!("queue:events".parse(), Ok(Target::Queue(_))));
-        let webhook: Target = "https://example.org/hook?code=secret".parse().unwrap();
+        assert!(matches!("queue:events".parse(), Ok(EventTarget::Queue(_))));
+        let webhook: EventTarget = "https://example.org/hook?code=secret".parse().unwrap();
         assert_eq!(format!("{webhook:?}"), "Webhook(https://example.org:443/hook)");
         for bad in ["", "queue:", "queue:A", "events", "ftp://example.org/", "https://u@example.org/"] {
-            assert!(bad.parse::<Target>().is_err(), "{bad}");
+            assert!(bad.parse::<EventTarget>().is_err(), "{bad}");
         }
     }
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::{CHUNK_BYTES, Left, SocketBody};
 use super::budget::{Budget, Claim};
-use super::handler::{Content, Handler, Peer, Reply};
+use super::handler::{Handler, Peer, Reply, ResponseContent};
 use super::head::{HeadError, RequestHead, find_head_end};
 use super::idle::{Idle, Interruption, within};
 use super::progress::Deadline;
@@ -268,7 +268,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     async fn respond(
         &mut self,
         response: &Response,
-        content: Option<Box<dyn Content>>,
+        content: Option<Box<dyn ResponseContent>>,
         ending: Ending,
         window: Duration,
     ) -> io::Result<()> {

@@ -74,7 +74,7 @@ impl<T: Unpin> Future for Reading<'_, T> {
 }
 
 /// Content of a response that is read piece by piece while it is sent.
-pub trait Content: Send {
+pub trait ResponseContent: Send {
     /// The next piece; `None` at the end. An error breaks the connection: the status has been sent already.
     fn next(&mut self) -> BoxFuture<'_, io::Result<Option<Bytes>>>;
 
@@ -91,7 +91,7 @@ pub struct Reply {
     /// Status, header fields and, unless content is streamed, the body.
     pub response: Response,
     /// The streamed content, of [`Response::content_length`] bytes.
-    pub content: Option<Box<dyn Content>>,
+    pub content: Option<Box<dyn ResponseContent>>,
 }
 
 impl From<Response> for Reply {

@@ -20,7 +20,7 @@ pub use body::CHUNK_BYTES;
 pub(crate) use budget::{Budget, Claim};
 pub use chunked::{Chunked, Progress};
 pub use connection::{Shared, serve, turn_away};
-pub use handler::{Body, BoxFuture, Content, Handler, Peer, Reading, Reply};
+pub use handler::{Body, BoxFuture, Handler, Peer, Reading, Reply, ResponseContent};
 pub use head::{Framing, HeadError, RequestHead, find_head_end};
 pub(crate) use progress::Deadline;
 pub use progress::PROGRESS_BYTES_MIN;

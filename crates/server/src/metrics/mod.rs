@@ -120,7 +120,7 @@ struct Queries {
 }
 
 /// Everything that the server counts.
-pub struct Metrics {
+pub struct ServerMetrics {
     requests: Sharded<Requests>,
     traffic: Arc<Traffic>,
     throttled: [AtomicU64; Exceeded::ALL.len()],
@@ -134,7 +134,7 @@ pub struct Metrics {
     slow: SlowQueries,
 }
 
-impl Default for Metrics {
+impl Default for ServerMetrics {
     fn default() -> Self {
         Self {
             requests: Sharded::default(),
@@ -149,7 +149,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ServerMetrics {
     /// Counts a completed request.
     pub fn count(&self, completed: &CompletedRequest) {
         let own = self.requests.own();
@@ -242,7 +242,7 @@ mod tests {
     /// QY-22: one warning, and only about table scans that read many rows to return few.
     #[test]
     fn wasteful_scans_are_warned_of() {
-        let metrics = Metrics::default();
+        let metrics = ServerMetrics::default();
         assert!(!metrics.is_wasteful(&scan(Class::Table, 9_999, 0)));
         assert!(!metrics.is_wasteful(&scan(Class::Table, 10_000, 1_000)));
         assert!(!metrics.is_wasteful(&scan(Class::Partition, 1_000_000, 0)));

@@ -11,7 +11,7 @@ use lazuli_service::heat::Hot;
 use lazuli_service::usage::{QueueCounts, QueueUsage, TableCounts, TableUsage};
 
 use super::text::Text;
-use super::{Exceeded, Metrics, process};
+use super::{Exceeded, ServerMetrics, process};
 use crate::memory;
 use crate::state::State;
 
@@ -80,7 +80,7 @@ pub fn render_only_queues(state: &State, view: View<'_>) -> String {
     text.finish()
 }
 
-impl Metrics {
+impl ServerMetrics {
     fn render_requests(&self, text: &mut Text) {
         // Some codes share a name.
         let mut outcomes: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();

@@ -60,7 +60,7 @@ mod tests {
     use lazuli_protocol::auth::bearer::TokenRejection;
 
     use super::*;
-    use crate::oauth::{Oauth, Settings};
+    use crate::oauth::{Oauth, OauthSettings};
 
     const NOW: u64 = 1_800_000_000;
 
@@ -73,14 +73,14 @@ mod tests {
     async fn development_tokens_are_accepted() {
         let token = token(&claims()).unwrap();
         let now = DateTime::from_unix(Duration::from_secs(NOW));
-        for settings in [Settings::development(), Settings::basic()] {
+        for settings in [OauthSettings::development(), OauthSettings::basic()] {
             assert!(settings.is_public());
             let oauth = Oauth::open(settings).await.unwrap();
             oauth.reload().await.unwrap();
             let roles = oauth.verify(&token, Service::Queue, "shop", now).await.unwrap();
             assert!(roles.permissions(Service::Queue).allow("r"));
         }
-        let oauth = Oauth::open(Settings::development()).await.unwrap();
+        let oauth = Oauth::open(OauthSettings::development()).await.unwrap();
         let roles = oauth.verify(&token, Service::Blob, "shop", now).await.unwrap();
         assert!(!roles.permissions(Service::Blob).allow("r"), "the roles count");
         let (signed, _) = token.rsplit_once('.').unwrap();

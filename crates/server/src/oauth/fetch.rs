@@ -21,14 +21,14 @@ const FIELDS_MAX: usize = 100;
 
 /// The address of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Url(outbound::Url);
+pub struct Url(outbound::OutboundUrl);
 
 impl FromStr for Url {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = |_| "not an address such as https://login.example.org/keys".to_owned();
-        let url: outbound::Url = text.parse().map_err(bad)?;
+        let url: outbound::OutboundUrl = text.parse().map_err(bad)?;
         if !url.is_https && !url.is_loopback() {
             return Err("keys over plain http could be changed in transit; use https".into());
         }
@@ -48,7 +48,7 @@ pub async fn get(url: &Url, bytes_max: usize) -> io::Result<Vec<u8>> {
     timeout(TIME_MAX, connect_and_get(&url.0, bytes_max)).await?
 }
 
-async fn connect_and_get(url: &outbound::Url, bytes_max: usize) -> io::Result<Vec<u8>> {
+async fn connect_and_get(url: &outbound::OutboundUrl, bytes_max: usize) -> io::Result<Vec<u8>> {
     // The operator names the issuer, so its address needs no check.
     let addresses: Vec<_> = tokio::net::lookup_host((url.host.as_str(), url.port)).await?.collect();
     let tls = if url.is_https { Some(outbound::tls_config().await?) } else { None };
@@ -57,7 +57,7 @@ async fn connect_and_get(url: &outbound::Url, bytes_max: usize) -> io::Result<Ve
 
 async fn exchange(
     mut stream: outbound::Stream,
-    url: &outbound::Url,
+    url: &outbound::OutboundUrl,
     bytes_max: usize,
 ) -> io::Result<Vec<u8>> {
     let request = format!(

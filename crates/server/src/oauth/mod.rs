@@ -66,7 +66,7 @@ impl fmt::Display for Jwks {
 
 /// The accepted issuer and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct OauthSettings {
     /// What a good token says.
     pub policy: Policy,
     /// Where the issuer's keys are.
@@ -79,7 +79,7 @@ pub struct Settings {
     pub period: Duration,
 }
 
-impl Settings {
+impl OauthSettings {
     /// Accepts tokens that [`development::token`] makes, also over plain HTTP: anyone can make one, so none is a
     /// secret.
     pub fn development() -> Self {
@@ -104,7 +104,7 @@ impl Settings {
 
 /// The keeper of an issuer's keys.
 pub struct Oauth {
-    settings: Settings,
+    settings: OauthSettings,
     challenge: String,
     keys: RwLock<Arc<KeySet>>,
     /// When keys were last looked for because of a token. Held while they are looked for at all.
@@ -113,7 +113,7 @@ pub struct Oauth {
 
 impl Oauth {
     /// Reads the keys. A file must be valid; an issuer that does not respond now may do so later.
-    pub async fn open(settings: Settings) -> io::Result<Self> {
+    pub async fn open(settings: OauthSettings) -> io::Result<Self> {
         let challenge = challenge(&settings);
         let keys = RwLock::new(Arc::new(KeySet::empty()));
         let oauth = Self { settings, challenge, keys, looked: Mutex::new(None) };
@@ -251,7 +251,7 @@ fn read_small(path: &Path) -> io::Result<Vec<u8>> {
 
 /// SDKs split it at spaces, and take the tenant from the path of the first address and the scope from the second: its
 /// form is that of Azure.
-fn challenge(settings: &Settings) -> String {
+fn challenge(settings: &OauthSettings) -> String {
     let issuer = settings.policy.issuer.trim_end_matches('/');
     let authority = issuer.strip_suffix("/v2.0").unwrap_or(issuer);
     let made = || format!("{authority}/oauth2/authorize");
@@ -273,7 +273,7 @@ mod tests {
                 roles_claim: String::new(),
             };
             let jwks = Jwks::File("x".into());
-            let settings = Settings {
+            let settings = OauthSettings {
                 policy,
                 jwks,
                 authorization_uri: uri.map(str::to_owned),

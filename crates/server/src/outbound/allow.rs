@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::url::{Url, split_port};
+use super::url::{OutboundUrl, split_port};
 
 /// A host that the operator allows: `HOST`, `HOST:PORT`, or `.DOMAIN` for all names below a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct AllowedHost {
 
 impl AllowedHost {
     /// The host of one URL.
-    pub(crate) fn of(url: &Url) -> Self {
+    pub(crate) fn of(url: &OutboundUrl) -> Self {
         Self { host: url.host.clone(), port: Some(url.port) }
     }
 
     /// May this URL be requested?
-    pub(crate) fn covers(&self, url: &Url) -> bool {
+    pub(crate) fn covers(&self, url: &OutboundUrl) -> bool {
         let is_host = match self.host.starts_with('.') {
             // An address is not a name, even if it ends like one.
             true => url.host.ends_with(&self.host) && url.host.parse::<std::net::IpAddr>().is_err(),

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::url::{Url, names_loopback};
+use super::url::{OutboundUrl, names_loopback};
 
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -27,7 +27,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
 pub type Stream = Box<dyn Io>;
 
 /// The addresses of the host to which a connection is allowed.
-pub async fn resolve(url: &Url) -> io::Result<Vec<SocketAddr>> {
+pub async fn resolve(url: &OutboundUrl) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = url.host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, url.port)]);
     }
@@ -51,7 +51,7 @@ fn may_reach(name: &str, address: IpAddr) -> bool {
 
 /// Connects to one of the addresses, and begins TLS if there is a configuration for it.
 pub async fn connect(
-    url: &Url,
+    url: &OutboundUrl,
     addresses: &[SocketAddr],
     tls: Option<Arc<ClientConfig>>,
 ) -> io::Result<Stream> {

@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 
 use super::connect::Stream;
-use super::url::Url;
+use super::url::OutboundUrl;
 use crate::http::{CHUNK_BYTES, Deadline};
 
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// A request.
 #[derive(Default)]
-pub struct Request {
+pub struct OutboundRequest {
     /// The HTTP verb; GET if it is empty.
     pub method: &'static str,
     /// Header fields besides those that every request has. Values must not contain line breaks.
@@ -28,7 +28,7 @@ pub struct Request {
 }
 
 /// A response whose head was read.
-pub struct Response {
+pub struct OutboundResponse {
     /// The status.
     pub status: u16,
     fields: Vec<(String, String)>,
@@ -44,10 +44,10 @@ pub struct Response {
 /// Sends a request and reads the head of the response.
 pub async fn exchange(
     mut stream: Stream,
-    url: &Url,
-    request: &Request,
+    url: &OutboundUrl,
+    request: &OutboundRequest,
     window: Duration,
-) -> io::Result<Response> {
+) -> io::Result<OutboundResponse> {
     stream.write_all(head_of(url, request).as_bytes()).await?;
     stream.write_all(&request.body).await?;
     stream.flush().await?;
@@ -61,7 +61,16 @@ pub async fn exchange(
             let length = length_of(status, &fields)?;
             let left = length.unwrap_or_default();
             let deadline = Deadline::new(window);
-            return Ok(Response { status, fields, length, stream, input, left, deadline, permit: None });
+            return Ok(OutboundResponse {
+                status,
+                fields,
+                length,
+                stream,
+                input,
+                left,
+                deadline,
+                permit: None,
+            });
         }
         if input.len() > HEAD_BYTES_MAX {
             return Err(invalid("the head of the response is too large"));
@@ -73,7 +82,7 @@ pub async fn exchange(
     }
 }
 
-fn head_of(url: &Url, request: &Request) -> String {
+fn head_of(url: &OutboundUrl, request: &OutboundRequest) -> String {
     let method = if request.method.is_empty() { "GET" } else { request.method };
     let mut head = format!(
         "{method} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: lazuli\r\nAccept: */*\r\nAccept-Encoding: identity\r\n\
@@ -132,7 +141,7 @@ fn invalid(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-impl Response {
+impl OutboundResponse {
     /// Keeps the permit of the request until the response is dropped.
     pub(super) fn holding(mut self, permit: OwnedSemaphorePermit) -> Self {
         self.permit = Some(permit);
@@ -188,11 +197,12 @@ impl Response {
 mod tests {
     use super::*;
 
-    async fn send(reply: &'static str) -> io::Result<Response> {
+    async fn send(reply: &'static str) -> io::Result<OutboundResponse> {
         let (mine, mut other) = tokio::io::duplex(1 << 20);
         other.write_all(reply.as_bytes()).await.unwrap();
         let url = "http://h/c/b?sig=x".parse().unwrap();
-        let request = Request { fields: vec![("Range", "bytes=0-1".into())], ..Request::default() };
+        let request =
+            OutboundRequest { fields: vec![("Range", "bytes=0-1".into())], ..OutboundRequest::default() };
         let response = exchange(Box::new(mine), &url, &request, Duration::from_secs(30)).await;
         let mut sent = String::new();
         let mut buffer = [0; 4096];
@@ -225,7 +235,7 @@ mod tests {
         other.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab").await.unwrap();
         let url = "http://h/".parse().unwrap();
         let window = Duration::from_secs(30);
-        let mut response = exchange(Box::new(mine), &url, &Request::default(), window).await.unwrap();
+        let mut response = exchange(Box::new(mine), &url, &OutboundRequest::default(), window).await.unwrap();
         assert_eq!(response.next().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
         drop(other);
     }

@@ -21,8 +21,8 @@ use tokio::time::timeout;
 
 pub use allow::AllowedHost;
 pub(crate) use connect::{Stream, connect, tls_config};
-pub(crate) use exchange::{Request, Response};
-pub(crate) use url::Url;
+pub(crate) use exchange::{OutboundRequest, OutboundResponse};
+pub(crate) use url::OutboundUrl;
 
 /// Requests under way at a time. Each holds two pieces of a body at most.
 const REQUESTS_MAX: usize = 64;
@@ -62,7 +62,11 @@ impl Outbound {
     }
 
     /// Sends a request and reads the head of the response.
-    pub async fn send(&self, url: &Url, request: &Request) -> Result<Response, Problem> {
+    pub async fn send(
+        &self,
+        url: &OutboundUrl,
+        request: &OutboundRequest,
+    ) -> Result<OutboundResponse, Problem> {
         if !self.allowed.iter().any(|host| host.covers(url)) {
             return Err(Problem::NotAllowed);
         }
@@ -74,7 +78,7 @@ impl Outbound {
         timeout(HEAD_TIME_MAX, exchange).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    async fn open(&self, url: &Url) -> Result<Stream, Problem> {
+    async fn open(&self, url: &OutboundUrl) -> Result<Stream, Problem> {
         let addresses = connect::resolve(url).await?;
         if addresses.is_empty() {
             return Err(Problem::NotAllowed);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// An address on the web. Its query may contain a signature, so it is not shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Url {
+pub struct OutboundUrl {
     /// Does it start with `https`?
     pub is_https: bool,
     /// The host in lower case; an IPv6 address stands without brackets.
@@ -21,7 +21,7 @@ pub struct Url {
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadUrl;
 
-impl FromStr for Url {
+impl FromStr for OutboundUrl {
     type Err = BadUrl;
 
     fn from_str(text: &str) -> Result<Self, BadUrl> {
@@ -46,7 +46,7 @@ impl FromStr for Url {
     }
 }
 
-impl Url {
+impl OutboundUrl {
     /// Host and port.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
@@ -73,7 +73,7 @@ impl Url {
     }
 }
 
-impl fmt::Debug for Url {
+impl fmt::Debug for OutboundUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.target.split('?').next().unwrap_or_default();
         write!(f, "{}://{}{path}", if self.is_https { "https" } else { "http" }, self.authority())
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn urls() {
         let read = |text: &str| {
-            let url: Url = text.parse().unwrap();
+            let url: OutboundUrl = text.parse().unwrap();
             (url.authority(), url.host_field(), url.target)
         };
         let of = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
@@ -154,13 +154,13 @@ mod tests {
             "http://[h]/k",
             "http://é/k",
         ] {
-            assert_eq!(bad.parse::<Url>(), Err(BadUrl), "{bad}");
+            assert_eq!(bad.parse::<OutboundUrl>(), Err(BadUrl), "{bad}");
         }
     }
 
     #[test]
     fn signatures_are_not_shown() {
-        let url: Url = "https://h/c/b?sig=secret".parse().unwrap();
+        let url: OutboundUrl = "https://h/c/b?sig=secret".parse().unwrap();
         assert_eq!(format!("{url:?}"), "https://h:443/c/b");
     }
 }

@@ -15,7 +15,7 @@ use lazuli_protocol::{Address, ApiVersion, Head, auth};
 use lazuli_service::{Grant, Scope};
 
 use super::Arrival;
-use crate::accounts::Entry;
+use crate::accounts::ServedAccount;
 use crate::http::Peer;
 use crate::state::State;
 
@@ -186,7 +186,7 @@ impl State {
 
     /// The account, if it accepts this kind of access. Its keys and its home are read together: read one after the
     /// other, they could be those of two accounts of the same name.
-    pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Arc<Entry>, Failure> {
+    pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Arc<ServedAccount>, Failure> {
         let Arrival { head, address, peer } = arrival;
         let entry =
             self.directory.find(address.account).ok_or_else(|| rejection(ErrorCode::AuthenticationFailed))?;

@@ -36,7 +36,7 @@ use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::{Address, Head, cors};
 use lazuli_service::Grant;
 
-use crate::analytics::{self, Exchange, Record};
+use crate::analytics::{self, CompletedExchange, Record};
 use crate::clock::Stopwatch;
 use crate::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use crate::state::State;
@@ -220,7 +220,7 @@ impl Endpoint {
             return;
         }
         let state = &self.state;
-        let exchange = Exchange {
+        let exchange = CompletedExchange {
             service: self.service,
             head,
             address,

@@ -8,7 +8,7 @@ use lazuli_model::{ErrorCode, Failure, Permissions, Service, SignedIdentifier};
 use lazuli_protocol::auth::sas::{Caller, Kind, Presented, Signed, SignedResource, Token};
 use lazuli_protocol::http::percent;
 use lazuli_protocol::{Address, ApiVersion};
-use lazuli_service::{Grant, Part, RangeEnds, Scope};
+use lazuli_service::{Grant, RangeEnds, Scope, SignedPart};
 
 use super::Arrival;
 use super::admit::rejection;
@@ -117,13 +117,13 @@ fn directory(blob: &str, depth: usize) -> String {
 }
 
 /// The part of the table, queue or container that a service SAS is for.
-fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Part, Failure> {
+fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<SignedPart, Failure> {
     let failed = || rejection(ErrorCode::AuthenticationFailed);
     match service {
-        Service::Queue => Ok(Part::Whole),
+        Service::Queue => Ok(SignedPart::Whole),
         Service::Table => {
             let ends = RangeEnds { first: (&token.spk, &token.srk), last: (&token.epk, &token.erk) };
-            Ok(Part::Entities(ends.window()))
+            Ok(SignedPart::Entities(ends.window()))
         }
         Service::Blob => {
             let blob = || {
@@ -133,14 +133,18 @@ fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Part, 
             };
             let named = |name: &str| address.query.get(name).map(Cow::into_owned);
             match token.resource().ok_or_else(failed)? {
-                SignedResource::Container => Ok(Part::Whole),
-                SignedResource::Blob => Ok(Part::Blob { name: blob()?, instance: None }),
-                SignedResource::Snapshot => Ok(Part::Blob { name: blob()?, instance: named("snapshot") }),
-                SignedResource::Version => Ok(Part::Blob { name: blob()?, instance: named("versionid") }),
+                SignedResource::Container => Ok(SignedPart::Whole),
+                SignedResource::Blob => Ok(SignedPart::Blob { name: blob()?, instance: None }),
+                SignedResource::Snapshot => {
+                    Ok(SignedPart::Blob { name: blob()?, instance: named("snapshot") })
+                }
+                SignedResource::Version => {
+                    Ok(SignedPart::Blob { name: blob()?, instance: named("versionid") })
+                }
                 SignedResource::Directory(_) if token.version() < Some(ApiVersion::V2020_02_10) => {
                     Err(failed())
                 }
-                SignedResource::Directory(depth) => Ok(Part::Directory(directory(&blob()?, depth))),
+                SignedResource::Directory(depth) => Ok(SignedPart::Directory(directory(&blob()?, depth))),
             }
         }
     }

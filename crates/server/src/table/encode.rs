@@ -63,7 +63,7 @@ mod tests {
     use std::pin::pin;
     use std::time::Duration;
 
-    use lazuli_model::table::operation::{Page, Stored};
+    use lazuli_model::table::operation::{EntityPage, StoredEntity};
     use lazuli_model::{DateTime, PackedRow, Properties};
     use lazuli_protocol::ApiVersion;
     use lazuli_protocol::http::url::Base;
@@ -74,13 +74,13 @@ mod tests {
     use crate::memory::PAGE_BYTES;
 
     fn page(rows: usize) -> Outcome {
-        let stored = |number: usize| Stored {
+        let stored = |number: usize| StoredEntity {
             partition: "p".repeat(500).into(),
             row: format!("{number:012}").into(),
             timestamp: DateTime::STORABLE_MIN,
             properties: PackedRow::pack(&Properties::default()),
         };
-        Outcome::Page(Page { rows: (0..rows).map(stored).collect(), ..Page::default() })
+        Outcome::Page(EntityPage { rows: (0..rows).map(stored).collect(), ..EntityPage::default() })
     }
 
     fn context() -> Context {

@@ -26,12 +26,12 @@ use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, TableName};
 use lazuli_protocol::Head;
 use lazuli_protocol::http::response::Response;
-use lazuli_protocol::table::batch::{self, Plan};
+use lazuli_protocol::table::batch::{self, BatchPlan};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{self, Resource, error, xml};
 use lazuli_service::Grant;
-use lazuli_service::access::table::{Announced, authorize, authorize_announced, authorize_batch};
+use lazuli_service::access::table::{AnnouncedOperation, authorize, authorize_announced, authorize_batch};
 
 use crate::http::Body;
 use crate::memory::PAGE_BYTES;
@@ -143,7 +143,7 @@ impl Work<'_> {
         note: &mut Note,
     ) -> Result<Response, Failure> {
         if let Some((kind, key)) = intent.awaited() {
-            authorize_announced(&self.request.grant, &Announced { kind, table, key })?;
+            authorize_announced(&self.request.grant, &AnnouncedOperation { kind, table, key })?;
         }
         let bytes = if intent.needs_body() { note.receive(self.read_body(body)).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
@@ -164,7 +164,7 @@ impl Work<'_> {
             let intent = xml::intent(head, address, context.version)
                 .map_err(|failure| order::permissions_first(grant, note.kind, None, failure))?;
             if let Some((kind, table)) = intent.awaited() {
-                authorize_announced(grant, &Announced { kind, table, key: None })?;
+                authorize_announced(grant, &AnnouncedOperation { kind, table, key: None })?;
             }
             let table = intent.awaited().and_then(|(_, table)| table.cloned());
             let max = self.state.config.limits.body_bytes_max;
@@ -192,13 +192,13 @@ impl Work<'_> {
         body.hold(bytes.len().saturating_mul(DECODED_PER_BODY_BYTE))?;
         let mut batch = batch::decode(head, address, context.version, &bytes)?;
         drop(bytes);
-        let outcome = match std::mem::replace(&mut batch.plan, Plan::Nothing) {
-            Plan::Run(operation) => {
+        let outcome = match std::mem::replace(&mut batch.plan, BatchPlan::Nothing) {
+            BatchPlan::Run(operation) => {
                 let _room = self.state.room_to_build(build_bytes(&operation)).await?;
                 self.execute(operation, note).await
             }
-            Plan::Nothing => Ok(Outcome::Batch(Vec::new())),
-            Plan::Rejected(failure) => Err(self.table_first(batch.table(), failure).await),
+            BatchPlan::Nothing => Ok(Outcome::Batch(Vec::new())),
+            BatchPlan::Rejected(failure) => Err(self.table_first(batch.table(), failure).await),
         };
         let ids = [self.state.ids.next(), self.state.ids.next()];
         note.encode(async { batch::encode(context, &batch, outcome.as_ref(), ids) })

@@ -3,7 +3,7 @@
 use lazuli_model::{ErrorCode, Failure, OperationKind, TableName};
 use lazuli_protocol::table::path::PathError;
 use lazuli_service::Grant;
-use lazuli_service::access::table::{Announced, authorize_announced, authorize_batch};
+use lazuli_service::access::table::{AnnouncedOperation, authorize_announced, authorize_batch};
 
 /// Does the path name a table that the grant has nothing to do with, even one that cannot exist?
 pub fn is_elsewhere(grant: &Grant, rejected: &PathError) -> bool {
@@ -26,7 +26,7 @@ pub fn permissions_first(
         OperationKind::Unknown => return failure,
         // It names no table.
         OperationKind::EntityGroupTransaction => authorize_batch(grant),
-        _ => authorize_announced(grant, &Announced { kind, table, key: None }),
+        _ => authorize_announced(grant, &AnnouncedOperation { kind, table, key: None }),
     };
     allowed.err().unwrap_or(failure)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
-use lazuli_server::analytics::line::Line;
+use lazuli_server::analytics::line::LogLine;
 
 use crate::logs;
 use crate::support::{Request, Server};
@@ -39,11 +39,11 @@ pub fn stop(mut server: Server) {
 }
 
 /// Every line about tables, oldest first.
-fn lines(engine: &Arc<dyn Engine>) -> Vec<Line> {
+fn lines(engine: &Arc<dyn Engine>) -> Vec<LogLine> {
     logs::lines(engine, Service::Table)
 }
 
-fn shown(line: &Line) -> String {
+fn shown(line: &LogLine) -> String {
     let names = ["operation-type", "request-status", "http-status-code", "authentication-type"];
     names.map(|name| line.get(name)).join(" ")
 }

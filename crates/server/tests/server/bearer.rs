@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lazuli_model::Service;
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
 use lazuli_server::clock;
-use lazuli_server::oauth::{Jwks, PERIOD, Settings};
+use lazuli_server::oauth::{Jwks, OauthSettings, PERIOD};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
@@ -61,13 +61,13 @@ pub fn jwks(issuers: &[&Issuer]) -> String {
     json!({ "keys": issuers.iter().map(|issuer| issuer.jwk()).collect::<Vec<_>>() }).to_string()
 }
 
-pub fn settings(jwks: Jwks) -> Settings {
+pub fn settings(jwks: Jwks) -> OauthSettings {
     let policy =
         Policy { issuer: ISSUER.into(), audiences: vec![AUDIENCE.into()], roles_claim: ROLES_CLAIM.into() };
-    Settings { policy, jwks, authorization_uri: None, allow_http: true, period: PERIOD }
+    OauthSettings { policy, jwks, authorization_uri: None, allow_http: true, period: PERIOD }
 }
 
-fn server(settings: Settings) -> Server {
+fn server(settings: OauthSettings) -> Server {
     Server::with_config(|config| {
         config.oauth = Some(settings);
         config.trusted_proxies = vec![Ipv4Addr::LOCALHOST.into()];
@@ -274,7 +274,7 @@ fn tokens_need_https() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("jwks.json");
     std::fs::write(&file, jwks(&[&issuer])).unwrap();
-    let server = server(Settings { allow_http: false, ..settings(Jwks::File(file)) });
+    let server = server(OauthSettings { allow_http: false, ..settings(Jwks::File(file)) });
     let token = issuer.token(&[READER]);
     let response = ask(&server, Request::get("/Tables"), &token);
     assert_eq!((response.status, response.code()), (403, "AuthenticationFailed"));
@@ -378,7 +378,7 @@ fn keys_that_were_taken_back_end() {
     let (lost, kept) = (Issuer::new("lost"), Issuer::new("kept"));
     let publisher = Publisher::new(jwks(&[&lost, &kept]));
     let period = Duration::from_millis(1);
-    let server = server(Settings { period, ..settings(publisher.url.parse().unwrap()) });
+    let server = server(OauthSettings { period, ..settings(publisher.url.parse().unwrap()) });
     let status = |issuer: &Issuer| ask(&server, Request::get("/Tables"), &issuer.token(&[READER])).status;
     assert_eq!((status(&lost), status(&kept)), (200, 200));
     publisher.publish(&[&kept]);

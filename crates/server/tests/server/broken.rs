@@ -4,7 +4,10 @@
 use std::io;
 use std::sync::Arc;
 
-use lazuli_conformance::{Kind, Options, Report, Request, Response, Target, Transport, run_on};
+use lazuli_conformance::{
+    ConformanceReport, DifferenceKind, Options, Target, TranscriptRequest, TranscriptResponse, Transport,
+    run_on,
+};
 use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
 use lazuli_probe::blocking::Client;
@@ -145,7 +148,7 @@ struct Broken {
 }
 
 impl Transport for Broken {
-    fn exchange(&mut self, request: &Request) -> io::Result<Response> {
+    fn exchange(&mut self, request: &TranscriptRequest) -> io::Result<TranscriptResponse> {
         let mut request = request.clone();
         if let Some(fault) = self.fault {
             misread(fault, &mut request);
@@ -158,7 +161,7 @@ impl Transport for Broken {
     }
 }
 
-fn misread(fault: Fault, request: &mut Request) {
+fn misread(fault: Fault, request: &mut TranscriptRequest) {
     match fault {
         Hears(name, value) => {
             request.headers.retain_mut(|(given, text)| match value {
@@ -184,7 +187,7 @@ fn misread(fault: Fault, request: &mut Request) {
     }
 }
 
-fn spoil(fault: Fault, response: &mut Response) {
+fn spoil(fault: Fault, response: &mut TranscriptResponse) {
     match fault {
         Lacks(name) => response.headers.retain(|(given, _)| !given.eq_ignore_ascii_case(name)),
         Says(name, from, to) => {
@@ -207,9 +210,11 @@ fn spoil(fault: Fault, response: &mut Response) {
 }
 
 /// Exchanges that differ, except those that could not be sent.
-fn noticed(report: &Report) -> usize {
+fn noticed(report: &ConformanceReport) -> usize {
     let differences = report.outcomes.iter().flat_map(|outcome| &outcome.differences);
-    differences.filter(|found| !matches!(found.kind, Kind::Setup | Kind::Transport)).count()
+    differences
+        .filter(|found| !matches!(found.kind, DifferenceKind::Setup | DifferenceKind::Transport))
+        .count()
 }
 
 async fn check(service: Service, faults: &'static [(Fault, &'static str)]) {

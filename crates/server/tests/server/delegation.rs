@@ -8,7 +8,7 @@ use lazuli_probe::{Request, Response, Signer};
 use lazuli_protocol::auth::sas::{Presented, Token};
 use lazuli_protocol::auth::{AccountKey, DEVELOPMENT_ACCOUNT as ACCOUNT, DEVELOPMENT_KEY};
 use lazuli_server::clock;
-use lazuli_server::oauth::{Settings, development};
+use lazuli_server::oauth::{OauthSettings, development};
 use serde_json::json;
 
 use crate::support::{HANG, Server};
@@ -39,7 +39,7 @@ struct Storage(Server);
 impl Storage {
     fn start() -> Self {
         let storage = Self(Server::with_config(|config| {
-            config.oauth = Some(Settings::development());
+            config.oauth = Some(OauthSettings::development());
             for service in [Service::Blob, Service::Queue] {
                 config.listen = config.listen.on(service, (Ipv4Addr::LOCALHOST, 0).into());
             }

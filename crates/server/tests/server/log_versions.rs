@@ -8,7 +8,7 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
 use lazuli_probe::blocking::Connection;
 use lazuli_probe::{Request, Response};
-use lazuli_server::analytics::line::{FIELDS, Line};
+use lazuli_server::analytics::line::{FIELDS, LogLine};
 use lazuli_server::clock;
 use lazuli_server::oauth::Jwks;
 use serde_json::{Value, json};
@@ -66,10 +66,10 @@ fn list(server: &Server, token: &str, version: &str) -> Response {
 }
 
 /// A line without what differs between runs.
-fn fixed(line: &Line) -> String {
+fn fixed(line: &LogLine) -> String {
     let fields = line.0.iter().zip(FIELDS);
     let fields = fields.map(|(value, name)| if VARIABLE.contains(&name) { "" } else { value }.to_owned());
-    Line(fields.collect()).print()
+    LogLine(fields.collect()).print()
 }
 
 /// LG-01: the user of a verified token is in the lines of format 2.0.

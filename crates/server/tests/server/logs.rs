@@ -8,7 +8,7 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
 use lazuli_probe::blocking::Connection;
 use lazuli_probe::{Request, Response, Signer};
-use lazuli_server::analytics::line::Line;
+use lazuli_server::analytics::line::LogLine;
 use lazuli_server::clock;
 
 use crate::analytics::{logging, stop};
@@ -65,7 +65,7 @@ pub fn names(server: &Server, prefix: &str) -> Vec<String> {
 }
 
 /// Every line about a service that a server, which is stopped, has written to an engine; oldest first.
-pub fn lines(engine: &Arc<dyn Engine>, service: Service) -> Vec<Line> {
+pub fn lines(engine: &Arc<dyn Engine>, service: Service) -> Vec<LogLine> {
     let server = Server::over(engine.clone(), |config| {
         config.listen = config.listen.on(Service::Blob, (Ipv4Addr::LOCALHOST, 0).into());
         config.analytics = false;
@@ -75,7 +75,7 @@ pub fn lines(engine: &Arc<dyn Engine>, service: Service) -> Vec<Line> {
         .map(|name| get(&server, &format!("/$logs/{name}")).text())
         .collect();
     stop(server);
-    text.lines().map(|line| Line::parse(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    text.lines().map(|line| LogLine::parse(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
 /// LG-01 to LG-04: every service is logged to block blobs in `$logs`, which are found by prefix and say in their metadata

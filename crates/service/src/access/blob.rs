@@ -5,7 +5,7 @@ use lazuli_model::blob::operation::{AccountScope, BlobAction, BlobRequest, Opera
 use lazuli_model::kind::Access;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
 
-use super::{Grant, Needs, Part, Scope, check, reject_writes};
+use super::{Grant, Needs, Scope, SignedPart, check, reject_writes};
 
 /// Checks that the grant permits the operation. Nothing that a body says changes the rights that an operation needs, so
 /// this is called before the body is read.
@@ -114,12 +114,12 @@ fn check_information(grant: &Grant, scope: &AccountScope) -> Result<(), Failure>
 fn check_part(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
     let Scope::Resource { part, .. } = &grant.scope else { return Ok(()) };
     let covers = |request: &BlobRequest| match part {
-        Part::Blob { name, .. } => request.blob.as_str() == name,
-        Part::Directory(directory) => is_in(request.blob.as_str(), directory),
-        Part::Whole | Part::Entities(_) => true,
+        SignedPart::Blob { name, .. } => request.blob.as_str() == name,
+        SignedPart::Directory(directory) => is_in(request.blob.as_str(), directory),
+        SignedPart::Whole | SignedPart::Entities(_) => true,
     };
     match operation {
-        _ if *part == Part::Whole => Ok(()),
+        _ if *part == SignedPart::Whole => Ok(()),
         Operation::Blob(request) if covers(request) => Ok(()),
         _ => Err(grant.rejection(ErrorCode::AuthorizationFailure)),
     }

@@ -10,7 +10,7 @@ pub mod blob;
 pub mod queue;
 pub mod table;
 
-use lazuli_filter::{Bound, KeyPosition, KeyRange};
+use lazuli_filter::{PlanBound, PlanPosition, PlanRange};
 use lazuli_model::error::Origin;
 use lazuli_model::kind::Access;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
@@ -65,17 +65,17 @@ pub enum Scope {
         /// The operations.
         permissions: Permissions,
         /// The part of it.
-        part: Part,
+        part: SignedPart,
     },
 }
 
 /// The part of a table, queue or container that a SAS is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SignedPart {
     /// All of it.
     Whole,
     /// The entities of a table in a range of keys.
-    Entities(KeyRange),
+    Entities(PlanRange),
     /// One blob of a container.
     Blob {
         /// The name of the blob.
@@ -99,18 +99,18 @@ pub struct RangeEnds<'a> {
 
 impl RangeEnds<'_> {
     /// The keys between the ends, both included.
-    pub fn window(&self) -> KeyRange {
+    pub fn window(&self) -> PlanRange {
         let place =
-            |(partition, row): (&str, &str)| KeyPosition { partition: partition.into(), row: row.into() };
-        KeyRange {
+            |(partition, row): (&str, &str)| PlanPosition { partition: partition.into(), row: row.into() };
+        PlanRange {
             start: match self.first {
-                ("", _) => Bound::Open,
-                first => Bound::Included(place(first)),
+                ("", _) => PlanBound::Open,
+                first => PlanBound::Included(place(first)),
             },
             end: match self.last {
-                ("", _) => Bound::Open,
-                (partition, "") => Bound::AfterPartition(partition.into()),
-                last => Bound::Included(place(last)),
+                ("", _) => PlanBound::Open,
+                (partition, "") => PlanBound::AfterPartition(partition.into()),
+                last => PlanBound::Included(place(last)),
             },
         }
     }

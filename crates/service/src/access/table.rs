@@ -1,13 +1,13 @@
 //! The operations of the Table service against a grant.
 
-use lazuli_filter::KeyRange;
+use lazuli_filter::PlanRange;
 use lazuli_model::error::Origin;
 use lazuli_model::kind::Access;
 use lazuli_model::table::Operation;
-use lazuli_model::table::operation::{Change, Write};
+use lazuli_model::table::operation::{EntityChange, EntityWrite};
 use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, Service, TableName};
 
-use super::{Grant, Needs, Part, Scope, check, reject_writes};
+use super::{Grant, Needs, Scope, SignedPart, check, reject_writes};
 
 /// Checks that the grant permits the operation.
 pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
 
 /// Everything that is known of an operation before its body is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Announced<'a> {
+pub struct AnnouncedOperation<'a> {
     /// Its kind.
     pub kind: OperationKind,
     /// The table it names.
@@ -37,8 +37,8 @@ pub struct Announced<'a> {
 
 /// Checks that the grant can permit the operation at all, before its body is read. A client without permission does not
 /// learn whether its body is valid, and cannot make the server read it. [`authorize`] still decides.
-pub fn authorize_announced(grant: &Grant, announced: &Announced<'_>) -> Result<(), Failure> {
-    let Announced { kind, table, key } = *announced;
+pub fn authorize_announced(grant: &Grant, announced: &AnnouncedOperation<'_>) -> Result<(), Failure> {
+    let AnnouncedOperation { kind, table, key } = *announced;
     if kind.access() == Access::Write && table.is_some_and(TableName::is_of_metrics) {
         return Err(ErrorCode::InsufficientAccountPermissions.into());
     }
@@ -85,20 +85,20 @@ impl Grant {
     }
 
     /// The only entities that can be read, if not all.
-    pub(crate) fn window(&self) -> Option<&KeyRange> {
+    pub(crate) fn window(&self) -> Option<&PlanRange> {
         match &self.scope {
-            Scope::Resource { part: Part::Entities(window), .. } => Some(window),
+            Scope::Resource { part: SignedPart::Entities(window), .. } => Some(window),
             _ => None,
         }
     }
 }
 
 /// Does the key lie in the window?
-pub(crate) fn contains(window: &KeyRange, key: &EntityKey) -> bool {
+pub(crate) fn contains(window: &PlanRange, key: &EntityKey) -> bool {
     window.contains(key.partition.as_str(), key.row.as_str())
 }
 
-fn authorize_write(grant: &Grant, table: &TableName, write: &Write) -> Result<(), Failure> {
+fn authorize_write(grant: &Grant, table: &TableName, write: &EntityWrite) -> Result<(), Failure> {
     check_table(grant, write.kind(), Some(table))?;
     check_window(grant, &write.key)
 }
@@ -143,7 +143,7 @@ pub(super) fn needs(kind: OperationKind) -> Option<Needs> {
 
 /// Would it change the service's own measurements? Clients can read and delete those, nothing else.
 fn changes_metrics(operation: &Operation) -> bool {
-    let deletes = |write: &Write| matches!(write.change, Change::Delete(_));
+    let deletes = |write: &EntityWrite| matches!(write.change, EntityChange::Delete(_));
     match operation {
         Operation::CreateTable(name) | Operation::DeleteTable(name) | Operation::SetAcl(name, _) => {
             name.is_of_metrics()

@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::properties::PropertyStore;
 use crate::record::AccountRecord;
 use crate::{ATTEMPTS_MAX, Result, keyspace};
-pub use removal::Removal;
+pub use removal::AccountRemoval;
 
 /// Bytes of a new key (DM-02 requires 32; today's service uses 64).
 pub const KEY_BYTES: usize = 64;

@@ -22,7 +22,7 @@ use crate::{ATTEMPTS_MAX, Result, keyspace, sweep};
 
 /// The outcome of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
+pub enum AccountRemoval {
     /// The account is gone.
     Done,
     /// There is no account of that name.
@@ -33,9 +33,9 @@ pub enum Removal {
 
 impl Accounts {
     /// Removes an account, unless it has tables, queues or containers.
-    pub async fn remove(&self, name: &str) -> Result<Removal> {
+    pub async fn remove(&self, name: &str) -> Result<AccountRemoval> {
         for _ in 0..ATTEMPTS_MAX {
-            let Some((row, record)) = self.read(name).await? else { return Ok(Removal::Missing) };
+            let Some((row, record)) = self.read(name).await? else { return Ok(AccountRemoval::Missing) };
             let home = keyspace::home(name, record.number);
             let closing = AccountRecord { is_closing: true, ..record }.encode();
             let condition = Condition::Version(row.version);
@@ -46,16 +46,16 @@ impl Accounts {
             if self.has_containers(&home).await? {
                 self.change(name, |record| record.is_closing = false).await?;
                 self.open(&home, closed).await?;
-                return Ok(Removal::InUse);
+                return Ok(AccountRemoval::InUse);
             }
             self.drop_own(&home).await?;
             match self.put(name, Condition::Version(version), Change::Delete).await? {
                 Applied::Done { .. } => {
                     self.properties.reset(&home).await?;
                     self.catalog.dropped().announce();
-                    return Ok(Removal::Done);
+                    return Ok(AccountRemoval::Done);
                 }
-                Applied::Rejected { reason: Reason::Missing, .. } => return Ok(Removal::Missing),
+                Applied::Rejected { reason: Reason::Missing, .. } => return Ok(AccountRemoval::Missing),
                 // Changed in between: another key, or another removal.
                 Applied::Rejected { .. } => {}
             }

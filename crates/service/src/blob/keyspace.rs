@@ -69,23 +69,23 @@ pub struct Generation(pub u64);
 
 /// The position of a row of content within its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Slot {
+pub enum KeySlot {
     /// A segment, by its number.
     Segment(u32),
     /// A run of an append blob, by the offset at which it ends.
     Run(u64),
 }
 
-impl Slot {
+impl KeySlot {
     /// The last run of an append blob, which still grows.
-    pub const TAIL: Slot = Slot::Run(u64::MAX);
+    pub const TAIL: KeySlot = KeySlot::Run(u64::MAX);
 }
 
-impl fmt::Display for Slot {
+impl fmt::Display for KeySlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Slot::Segment(n) => write!(f, "{n:08x}"),
-            Slot::Run(end) => write!(f, "{end:016x}"),
+            KeySlot::Segment(n) => write!(f, "{n:08x}"),
+            KeySlot::Run(end) => write!(f, "{end:016x}"),
         }
     }
 }
@@ -102,9 +102,9 @@ pub enum RowKind {
     /// A version, by its time in ticks.
     Version(u64),
     /// Content of a generation.
-    Named(Generation, Slot),
+    Named(Generation, KeySlot),
     /// Content of a generation that nothing can name any more.
-    Unnamed(Generation, Slot),
+    Unnamed(Generation, KeySlot),
     /// Pages of a page blob.
     Cell(Generation, CellKey),
 }
@@ -163,12 +163,12 @@ pub fn revisions(name: &str) -> KeyRange {
 }
 
 /// The row of content.
-pub fn named(generation: Generation, slot: Slot) -> String {
+pub fn named(generation: Generation, slot: KeySlot) -> String {
     format!("{NAMED}{:016x}/{slot}", generation.0)
 }
 
 /// The row of content that nothing can name any more.
-pub fn unnamed(generation: Generation, slot: Slot) -> String {
+pub fn unnamed(generation: Generation, slot: KeySlot) -> String {
     format!("{UNNAMED}{:016x}/{slot}", generation.0)
 }
 
@@ -206,10 +206,11 @@ pub fn content(name: &str) -> KeyRange {
 
 /// The runs of an append blob that end beyond an offset, named or not.
 pub fn runs(name: &str, generation: Generation, offset: u64) -> [KeyRange; 2] {
-    let first = Slot::Run(offset.saturating_add(1));
-    [named as fn(Generation, Slot) -> String, unnamed].map(|row| {
+    let first = KeySlot::Run(offset.saturating_add(1));
+    [named as fn(Generation, KeySlot) -> String, unnamed].map(|row| {
         let mut range = rows_between(name, &row(generation, first), "");
-        range.end = Bound::Included(KeyPosition { partition: name.into(), row: row(generation, Slot::TAIL) });
+        range.end =
+            Bound::Included(KeyPosition { partition: name.into(), row: row(generation, KeySlot::TAIL) });
         range
     })
 }
@@ -234,11 +235,11 @@ fn rows_between(name: &str, first: &str, end: &str) -> KeyRange {
     KeyRange { start: Bound::Included(place(first)), end: Bound::Excluded(place(end)) }
 }
 
-fn content_of(text: &str) -> Option<(Generation, Slot)> {
+fn content_of(text: &str) -> Option<(Generation, KeySlot)> {
     let (generation, slot) = text.split_once('/')?;
     let slot = match slot.len() {
-        8 => Slot::Segment(small(slot)?),
-        _ => Slot::Run(number(slot)?),
+        8 => KeySlot::Segment(small(slot)?),
+        _ => KeySlot::Run(number(slot)?),
     };
     Some((Generation(number(generation)?), slot))
 }
@@ -271,10 +272,10 @@ mod tests {
         assert_eq!(event(Generation(0x8d)), "e/000000000000008d");
         assert_eq!(snapshot(0x8d), "s/000000000000008d");
         assert_eq!(version(0x8d), "v/000000000000008d");
-        assert_eq!(named(Generation(10), Slot::Segment(1)), "x/000000000000000a/00000001");
-        assert_eq!(unnamed(Generation(10), Slot::Segment(1)), "y/000000000000000a/00000001");
-        assert_eq!(named(Generation(10), Slot::Run(17)), "x/000000000000000a/0000000000000011");
-        assert_eq!(named(Generation(10), Slot::TAIL), "x/000000000000000a/ffffffffffffffff");
+        assert_eq!(named(Generation(10), KeySlot::Segment(1)), "x/000000000000000a/00000001");
+        assert_eq!(unnamed(Generation(10), KeySlot::Segment(1)), "y/000000000000000a/00000001");
+        assert_eq!(named(Generation(10), KeySlot::Run(17)), "x/000000000000000a/0000000000000011");
+        assert_eq!(named(Generation(10), KeySlot::TAIL), "x/000000000000000a/ffffffffffffffff");
         let key = CellKey { cell: 3, epoch: 1 };
         assert_eq!(cell(Generation(10), key), "z/000000000000000a/00000003/00000001");
         let id = BlockId::new(b"a0").unwrap();
@@ -289,10 +290,13 @@ mod tests {
             (event(Generation(5)), RowKind::Event(Generation(5))),
             (snapshot(5), RowKind::Snapshot(5)),
             (version(5), RowKind::Version(5)),
-            (named(generation, Slot::Segment(u32::MAX)), RowKind::Named(generation, Slot::Segment(u32::MAX))),
-            (unnamed(generation, Slot::Segment(0)), RowKind::Unnamed(generation, Slot::Segment(0))),
-            (named(generation, Slot::TAIL), RowKind::Named(generation, Slot::TAIL)),
-            (unnamed(generation, Slot::Run(0)), RowKind::Unnamed(generation, Slot::Run(0))),
+            (
+                named(generation, KeySlot::Segment(u32::MAX)),
+                RowKind::Named(generation, KeySlot::Segment(u32::MAX)),
+            ),
+            (unnamed(generation, KeySlot::Segment(0)), RowKind::Unnamed(generation, KeySlot::Segment(0))),
+            (named(generation, KeySlot::TAIL), RowKind::Named(generation, KeySlot::TAIL)),
+            (unnamed(generation, KeySlot::Run(0)), RowKind::Unnamed(generation, KeySlot::Run(0))),
             (
                 cell(generation, CellKey { cell: 7, epoch: u32::MAX }),
                 RowKind::Cell(generation, CellKey { cell: 7, epoch: u32::MAX }),
@@ -322,7 +326,7 @@ mod tests {
         ] {
             assert!(*description < *CONTENT, "{description}");
         }
-        let segment = Slot::Segment(0);
+        let segment = KeySlot::Segment(0);
         let cell = cell(Generation(0), CellKey { cell: 0, epoch: 0 });
         for content in [named(Generation(0), segment), unnamed(Generation(0), segment), cell] {
             assert!(*content >= *CONTENT, "{content}");

@@ -71,10 +71,10 @@ pub use append::Annotate;
 pub use capacity::{Capacity, Held};
 pub use copy::{Copies, Fetch, Opener, Opening, Remote, Supply};
 pub use core::{BlobOptions, EnabledFor};
-pub use event::{Batch, Events};
+pub use event::{EventBatch, Events};
 pub use logs::LogPage;
 pub(crate) use naming::{Holds, pieces_of};
-pub use reader::Reader;
+pub use reader::BlobReader;
 pub use sweep::Reclaim;
 pub use todo::TODO_BYTES_MAX;
 
@@ -122,7 +122,7 @@ impl Blobs {
         grant: &Grant,
         operation: Operation,
         supply: Supply<'_>,
-    ) -> Result<(Outcome, Option<Reader>)> {
+    ) -> Result<(Outcome, Option<BlobReader>)> {
         access::blob::authorize(grant, &operation)?;
         let core = &self.0;
         let home = grant.home.as_str();
@@ -154,7 +154,7 @@ impl Blobs {
         grant: &Grant,
         mut request: BlobRequest,
         supply: Supply<'_>,
-    ) -> Result<(Outcome, Option<Reader>)> {
+    ) -> Result<(Outcome, Option<BlobReader>)> {
         let core = &self.0;
         core.settle_scope(grant, &mut request).await?;
         let action = std::mem::replace(&mut request.action, BlobAction::GetProperties);

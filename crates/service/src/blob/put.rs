@@ -7,7 +7,7 @@ use lazuli_model::blob::operation::{BlobRequest, SetProperties};
 use lazuli_model::blob::outcome::Written;
 use lazuli_model::blob::properties::CONTENT_TYPE_DEFAULT;
 use lazuli_model::blob::tier::TierInfo;
-use lazuli_model::blob::write::{Body, Settings};
+use lazuli_model::blob::write::{StreamedBody, WriteSettings};
 use lazuli_model::blob::{AccessTier, BlobKind, Lease};
 use lazuli_model::{Metadata, OperationKind};
 
@@ -35,8 +35,8 @@ impl Core {
         &self,
         grant: &Grant,
         request: BlobRequest,
-        body: Body,
-        settings: Settings,
+        body: StreamedBody,
+        settings: WriteSettings,
         source: &mut dyn Source,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
@@ -256,8 +256,8 @@ pub fn written(revision: &Revision, version: u64) -> Written {
 }
 
 /// The state that a write with these settings begins with.
-pub fn settled(kind: BlobKind, settings: Settings, request: &BlobRequest) -> Revision {
-    let Settings { mut headers, metadata, tags, tier, immutability } = settings;
+pub fn settled(kind: BlobKind, settings: WriteSettings, request: &BlobRequest) -> Revision {
+    let WriteSettings { mut headers, metadata, tags, tier, immutability } = settings;
     headers.content_type = headers.content_type.or_else(|| Some(CONTENT_TYPE_DEFAULT.to_owned()));
     Revision {
         headers,

@@ -1,11 +1,11 @@
 //! Reads of a blob or snapshot: content, properties, metadata, tags.
 
-use lazuli_digest::Fold;
+use lazuli_digest::ChecksumFold;
 use lazuli_model::blob::operation::{BlobRequest, GetBlob, Revision as Which};
-use lazuli_model::blob::outcome::Content;
+use lazuli_model::blob::outcome::BlobContent;
 use lazuli_model::blob::protection::VersionInfo;
 use lazuli_model::blob::write::Digested;
-use lazuli_model::blob::{BlobKind, BlobProperties, Extent, Lease, Outcome};
+use lazuli_model::blob::{BlobKind, BlobProperties, Lease, Outcome, ResponseExtent};
 use lazuli_model::{DateTime, ErrorCode};
 
 use super::core::{At, Core};
@@ -13,7 +13,7 @@ use super::guard::{Guard, not_archived, not_incremental};
 use super::keep::{life_of, row_of};
 use super::keyspace;
 use super::pins::Pin;
-use super::reader::Reader;
+use super::reader::BlobReader;
 use super::record::{Head, Revision, time};
 use crate::{Grant, Result};
 
@@ -73,31 +73,31 @@ impl Core {
         grant: &Grant,
         mut request: BlobRequest,
         get: GetBlob,
-    ) -> Result<(Outcome, Reader)> {
+    ) -> Result<(Outcome, BlobReader)> {
         let (at, revision, pin) = self.opened(grant, &mut request).await?;
         not_archived(&revision)?;
         if request.revision == Which::Current {
             not_incremental(&revision)?;
         }
         let range = get.range.filter(|_| revision.size > 0 || !get.allows_empty_range);
-        let extent =
-            Extent::resolve(range, revision.size).ok_or_else(|| Extent::unsatisfiable(revision.size))?;
+        let extent = ResponseExtent::resolve(range, revision.size)
+            .ok_or_else(|| ResponseExtent::unsatisfiable(revision.size))?;
         let (offset, length) = extent.span(revision.size);
         let mut digested = Digested::default();
-        let mut fold = Fold::new(get.digests);
+        let mut fold = ChecksumFold::new(get.digests);
         if !fold.is_idle() {
             // The range is small. Reading it twice takes no memory.
             let pin = self.pins.blob(at.tables.blobs, &at.name);
-            let mut reader = Reader::new(self, &at, revision.content.clone(), pin, offset, length);
+            let mut reader = BlobReader::new(self, &at, revision.content.clone(), pin, offset, length);
             while let Some(bytes) = reader.next().await? {
                 fold.update(&bytes);
             }
             digested = fold.finish();
         }
-        let reader = Reader::new(self, &at, revision.content.clone(), pin, offset, length);
+        let reader = BlobReader::new(self, &at, revision.content.clone(), pin, offset, length);
         self.note_read(grant, &at, request.revision, &revision);
         let properties = self.shown(&at, revision, request.revision);
-        Ok((Outcome::Content(Box::new(Content { properties, extent, digested })), reader))
+        Ok((Outcome::Content(Box::new(BlobContent { properties, extent, digested })), reader))
     }
 
     /// Get Blob Properties.

@@ -15,12 +15,12 @@ use lazuli_engine::{Engine, Error, Scan, Verdict};
 use lazuli_model::blob::limits::PAGE_BYTES;
 
 use super::core::{At, Core};
-use super::keyspace::{self, Generation, Slot};
+use super::keyspace::{self, Generation, KeySlot};
 use super::page::cell::Cell;
 use super::page::scan::read_cells;
 use super::pins::Pin;
 use super::record::{Grid, Named, Pages, Stored};
-use super::segment::{Part, Segment};
+use super::segment::{Segment, SegmentPart};
 use crate::Result;
 use crate::stream::{NextChunk, Source};
 
@@ -39,7 +39,7 @@ const PLANNED_BYTES_MAX: u64 = 8 * 1024;
 /// A run of bytes to return.
 #[derive(Clone, Debug)]
 struct Run {
-    part: Part,
+    part: SegmentPart,
     start: u64,
     length: u64,
 }
@@ -56,7 +56,7 @@ enum Rows {
 }
 
 /// Returns the bytes of a range, in order, in chunks of at most 256 KiB.
-pub struct Reader {
+pub struct BlobReader {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     at: At,
@@ -82,7 +82,7 @@ impl Rows {
     }
 }
 
-impl Reader {
+impl BlobReader {
     /// Reads `length` bytes from `offset` on. The pin must cover the generation of the content.
     pub(super) fn new(core: &Core, at: &At, stored: Stored, pin: Pin, offset: u64, length: u64) -> Self {
         let mut reader = Self {
@@ -99,7 +99,7 @@ impl Reader {
         };
         let rows = match stored {
             Stored::Inline { bytes, .. } => {
-                reader.plan(&[Part::Bytes(bytes)], 0);
+                reader.plan(&[SegmentPart::Bytes(bytes)], 0);
                 reader.offset = reader.end;
                 return reader;
             }
@@ -162,26 +162,26 @@ impl Reader {
         let now = length.min(CHUNK_BYTES_MAX as u64);
         let rest = |part| Run { part, start: start + now, length: length - now };
         let bytes = match part {
-            Part::Whole(piece) => {
+            SegmentPart::Whole(piece) => {
                 self.current = Some(self.content.read(&piece, start..start + length));
                 return None;
             }
-            Part::Slice { piece, start: first, .. } => {
+            SegmentPart::Slice { piece, start: first, .. } => {
                 let start = u64::from(first) + start;
                 self.current = Some(self.content.read(&piece, start..start + length));
                 return None;
             }
             // Chunks are small, and runs lie within their parts.
-            Part::Bytes(bytes) => {
+            SegmentPart::Bytes(bytes) => {
                 let chunk = bytes.slice(start as usize..(start + now) as usize);
                 if now < length {
-                    self.runs.push_front(rest(Part::Bytes(bytes)));
+                    self.runs.push_front(rest(SegmentPart::Bytes(bytes)));
                 }
                 chunk
             }
-            Part::Zeros(all) => {
+            SegmentPart::Zeros(all) => {
                 if now < length {
-                    self.runs.push_front(rest(Part::Zeros(all)));
+                    self.runs.push_front(rest(SegmentPart::Zeros(all)));
                 }
                 ZEROS.slice(..now as usize)
             }
@@ -257,18 +257,18 @@ impl Reader {
         for (cell, merged) in cells {
             let start = grid.start_of(*cell);
             if planned < start {
-                self.plan(&[Part::Zeros(start - planned)], planned);
+                self.plan(&[SegmentPart::Zeros(start - planned)], planned);
             }
             if merged.written() == grid.whole() {
-                planned = self.plan(&[Part::Bytes(merged.bytes())], start);
+                planned = self.plan(&[SegmentPart::Bytes(merged.bytes())], start);
                 continue;
             }
-            let page = |n| merged.page_at(n).map_or(Part::Zeros(PAGE_BYTES), Part::Bytes);
-            let parts: Vec<Part> = (0..grid.cell_pages()).map(page).collect();
+            let page = |n| merged.page_at(n).map_or(SegmentPart::Zeros(PAGE_BYTES), SegmentPart::Bytes);
+            let parts: Vec<SegmentPart> = (0..grid.cell_pages()).map(page).collect();
             planned = self.plan(&parts, start);
         }
         if planned < until {
-            self.plan(&[Part::Zeros(until - planned)], planned);
+            self.plan(&[SegmentPart::Zeros(until - planned)], planned);
         }
         self.offset = until;
     }
@@ -289,9 +289,9 @@ impl Reader {
             }
             planned = match part {
                 // A slice would keep the whole segment in memory.
-                Part::Bytes(small) if planned.saturating_add(part.length()) > self.offset => {
+                SegmentPart::Bytes(small) if planned.saturating_add(part.length()) > self.offset => {
                     bytes += part.length();
-                    self.plan(&[Part::Bytes(Bytes::copy_from_slice(small))], planned)
+                    self.plan(&[SegmentPart::Bytes(Bytes::copy_from_slice(small))], planned)
                 }
                 part => self.plan(std::slice::from_ref(part), planned),
             };
@@ -308,7 +308,7 @@ impl Reader {
     }
 
     /// Plans the bytes of these parts, of which the first byte is at `start`. Returns where they end.
-    fn plan(&mut self, parts: &[Part], mut start: u64) -> u64 {
+    fn plan(&mut self, parts: &[SegmentPart], mut start: u64) -> u64 {
         for part in parts {
             let end = start.saturating_add(part.length());
             let (from, to) = (self.offset.max(start), self.end.min(end));
@@ -323,20 +323,20 @@ impl Reader {
 
 /// A segment of a pinned generation. Meanwhile it may have become unnameable, but it cannot be gone.
 pub async fn read_segment(engine: &dyn Engine, at: &At, generation: Generation, n: u32) -> Result<Segment> {
-    let slot = Slot::Segment(n);
+    let slot = KeySlot::Segment(n);
     let rows = [keyspace::named(generation, slot), keyspace::unnamed(generation, slot)];
     let found = engine.get(at.tables.blobs, &at.name, &[&rows[0], &rows[1]]).await?;
     let row = found.into_iter().flatten().next().ok_or_else(|| damaged("a segment is missing"))?;
     Ok(Segment::decode(row.value)?)
 }
 
-impl Source for Reader {
+impl Source for BlobReader {
     fn next(&mut self) -> NextChunk<'_> {
-        Box::pin(async { Reader::next(self).await.map_err(|error| error.failure()) })
+        Box::pin(async { BlobReader::next(self).await.map_err(|error| error.failure()) })
     }
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for BlobReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("at", &self.at).field("left", &self.left).finish_non_exhaustive()
     }

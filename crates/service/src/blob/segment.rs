@@ -25,7 +25,7 @@ const ZEROS: u8 = 3;
 
 /// A run of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SegmentPart {
     /// All bytes of a piece.
     Whole(Piece),
     /// Some bytes of a piece.
@@ -43,21 +43,21 @@ pub enum Part {
     Zeros(u64),
 }
 
-impl Part {
+impl SegmentPart {
     /// Number of bytes.
     pub fn length(&self) -> u64 {
         match self {
-            Part::Whole(piece) => piece.length.into(),
-            Part::Slice { length, .. } => (*length).into(),
-            Part::Bytes(bytes) => bytes.len() as u64,
-            Part::Zeros(length) => *length,
+            SegmentPart::Whole(piece) => piece.length.into(),
+            SegmentPart::Slice { length, .. } => (*length).into(),
+            SegmentPart::Bytes(bytes) => bytes.len() as u64,
+            SegmentPart::Zeros(length) => *length,
         }
     }
 
     /// Number of bytes that are in the row itself.
     pub fn inline_bytes(&self) -> usize {
         match self {
-            Part::Bytes(bytes) => bytes.len(),
+            SegmentPart::Bytes(bytes) => bytes.len(),
             _ => 0,
         }
     }
@@ -65,34 +65,34 @@ impl Part {
     /// The piece that contains it, if any.
     pub fn piece(&self) -> Option<&Piece> {
         match self {
-            Part::Whole(piece) | Part::Slice { piece, .. } => Some(piece),
-            Part::Bytes(_) | Part::Zeros(_) => None,
+            SegmentPart::Whole(piece) | SegmentPart::Slice { piece, .. } => Some(piece),
+            SegmentPart::Bytes(_) | SegmentPart::Zeros(_) => None,
         }
     }
 
     fn encode(&self, encoder: &mut Encoder) {
         match self {
-            Part::Whole(piece) => encoder.raw(&[WHOLE]).piece(piece),
-            Part::Slice { piece, start, length } => {
+            SegmentPart::Whole(piece) => encoder.raw(&[WHOLE]).piece(piece),
+            SegmentPart::Slice { piece, start, length } => {
                 encoder.raw(&[SLICE]).piece(piece).number((*start).into()).number((*length).into())
             }
-            Part::Bytes(bytes) => encoder.raw(&[BYTES]).bytes(bytes),
-            Part::Zeros(length) => encoder.raw(&[ZEROS]).number(*length),
+            SegmentPart::Bytes(bytes) => encoder.raw(&[BYTES]).bytes(bytes),
+            SegmentPart::Zeros(length) => encoder.raw(&[ZEROS]).number(*length),
         };
     }
 
     fn decode(decoder: &mut Decoder) -> Result<Self> {
         Ok(match decoder.byte()? {
-            WHOLE => Part::Whole(decoder.piece()?),
+            WHOLE => SegmentPart::Whole(decoder.piece()?),
             SLICE => {
                 let (piece, start, length) = (decoder.piece()?, decoder.small()?, decoder.small()?);
                 if u64::from(start) + u64::from(length) > u64::from(piece.length) {
                     return Err(corrupt("a part reaches beyond its piece"));
                 }
-                Part::Slice { piece, start, length }
+                SegmentPart::Slice { piece, start, length }
             }
-            BYTES => Part::Bytes(decoder.bytes()?),
-            ZEROS => Part::Zeros(decoder.number()?),
+            BYTES => SegmentPart::Bytes(decoder.bytes()?),
+            ZEROS => SegmentPart::Zeros(decoder.number()?),
             _ => return Err(corrupt("a part has an unknown kind")),
         })
     }
@@ -104,7 +104,7 @@ pub struct Entry {
     /// Its id; `None` if the content was not committed from blocks.
     pub id: Option<BlockId>,
     /// Its bytes in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SegmentPart>,
 }
 
 impl Entry {
@@ -125,7 +125,7 @@ impl Entry {
             [] => None,
             id => Some(BlockId::new(id).ok_or_else(|| corrupt("a block id is too long"))?),
         };
-        let parts = (0..decoder.count()?).map(|_| Part::decode(decoder)).collect::<Result<_>>()?;
+        let parts = (0..decoder.count()?).map(|_| SegmentPart::decode(decoder)).collect::<Result<_>>()?;
         Ok(Self { id, parts })
     }
 }
@@ -172,7 +172,7 @@ impl Segment {
 
     /// The pieces that it names. One can occur several times.
     pub fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.entries.iter().flat_map(|entry| entry.parts.iter().filter_map(Part::piece))
+        self.entries.iter().flat_map(|entry| entry.parts.iter().filter_map(SegmentPart::piece))
     }
 
     /// In segment 0: the number of the segment in which `offset` lies, and where that segment starts.
@@ -231,14 +231,14 @@ mod tests {
     }
 
     fn entry(n: u64, length: u32) -> Entry {
-        Entry { id: BlockId::new(&n.to_be_bytes()), parts: vec![Part::Whole(piece(n, length))] }
+        Entry { id: BlockId::new(&n.to_be_bytes()), parts: vec![SegmentPart::Whole(piece(n, length))] }
     }
 
     fn mixed() -> Segment {
         let parts = vec![
-            Part::Slice { piece: piece(7, 10), start: 3, length: 7 },
-            Part::Bytes(Bytes::from_static(b"abc")),
-            Part::Zeros(512),
+            SegmentPart::Slice { piece: piece(7, 10), start: 3, length: 7 },
+            SegmentPart::Bytes(Bytes::from_static(b"abc")),
+            SegmentPart::Zeros(512),
         ];
         Segment { starts: vec![10, 300], entries: vec![Entry { id: None, parts }, entry(1, 5)] }
     }
@@ -289,7 +289,7 @@ mod tests {
     fn segments_have_a_bounded_size() {
         let mut cutter = Cutter::default();
         for n in 0..100_u64 {
-            let parts = (0..63).map(|part| Part::Whole(piece(n * 63 + part, 1))).collect();
+            let parts = (0..63).map(|part| SegmentPart::Whole(piece(n * 63 + part, 1))).collect();
             cutter.add(Entry { id: BlockId::new(&[7; 64]), parts });
         }
         for segment in cutter.finish() {

@@ -6,18 +6,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use lazuli_digest::Fold;
+use lazuli_digest::ChecksumFold;
 use lazuli_engine::Write;
 use lazuli_engine::content::Piece;
 use lazuli_model::Failure;
-use lazuli_model::blob::write::{Body, Digested, Digests};
+use lazuli_model::blob::write::{Digested, Digests, StreamedBody};
 
 use super::commit::insert;
 use super::core::{At, Core};
-use super::keyspace::{self, Generation, Slot};
+use super::keyspace::{self, Generation, KeySlot};
 use super::pins::Pin;
 use super::record::{Named, Staged, Stored};
-use super::segment::{Entry, Part, Segment};
+use super::segment::{Entry, Segment, SegmentPart};
 use super::todo::{Doubt, Todo};
 use crate::stream::Source;
 use crate::{Error, Result};
@@ -124,9 +124,9 @@ pub struct Installed {
 
 impl Core {
     /// Receives a body of the declared length.
-    pub async fn receive(&self, at: &At, source: &mut dyn Source, body: &Body) -> Result<Received> {
+    pub async fn receive(&self, at: &At, source: &mut dyn Source, body: &StreamedBody) -> Result<Received> {
         let Digests { md5, crc64 } = body.needed;
-        let fold = Fold::new(Digests {
+        let fold = ChecksumFold::new(Digests {
             md5: md5 || body.expected.md5.is_some(),
             crc64: crc64 || body.expected.crc64.is_some(),
         });
@@ -148,7 +148,7 @@ impl Core {
         at: &At,
         source: &mut dyn Source,
         length: u64,
-        fold: Fold,
+        fold: ChecksumFold,
     ) -> Result<(UploadedContent, Digested)> {
         let shared = Arc::new(Mutex::new(fold));
         let (folding, lanes) = (shared.clone(), self.lanes.clone());
@@ -183,7 +183,7 @@ impl Core {
                 pin: None,
             },
             UploadedContent::Pieces(loose) => {
-                let parts = loose.pieces.iter().copied().map(Part::Whole).collect();
+                let parts = loose.pieces.iter().copied().map(SegmentPart::Whole).collect();
                 let segment = Segment { starts: Vec::new(), entries: vec![Entry { id: None, parts }] };
                 self.install_segment(at, segment, 0)
             }
@@ -194,7 +194,7 @@ impl Core {
     pub fn install_segment(&self, at: &At, segment: Segment, blocks: u32) -> Installed {
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
-        let writes = vec![insert(keyspace::named(generation, Slot::Segment(0)), segment.encode())];
+        let writes = vec![insert(keyspace::named(generation, KeySlot::Segment(0)), segment.encode())];
         let stored = Stored::Generation(named(generation, 1, blocks, segment));
         Installed { stored, writes, pin: Some(pin) }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Applied, Change, Condition, Reason, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::ErrorCode;
-use lazuli_model::queue::operation::Target;
+use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Outcome, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 
@@ -172,7 +172,7 @@ impl Services {
     pub(super) async fn update_message(
         &self,
         home: &str,
-        target: &Target,
+        target: &MessageTarget,
         visibility: u32,
         text: Option<Box<str>>,
     ) -> Result<Outcome> {
@@ -205,7 +205,7 @@ impl Services {
     }
 
     /// QU-03: only the receipt of the present state is accepted.
-    pub(super) async fn delete_message(&self, home: &str, target: &Target) -> Result<Outcome> {
+    pub(super) async fn delete_message(&self, home: &str, target: &MessageTarget) -> Result<Outcome> {
         let live = self.find_queue(home, &target.queue).await?;
         self.window(live.record.id).await?;
         let sequence = target.receipt.sequence;

@@ -9,7 +9,7 @@ use lazuli_model::{ErrorCode, Metadata, SignedIdentifier};
 use super::name;
 use super::record::{COUNTERS, PARTITION, counter_key, decode_count};
 use crate::catalog::{Created, Edit, NewContainer};
-use crate::record::{ContainerRecord, Reader, Writer};
+use crate::record::{ContainerRecord, RecordReader, RecordWriter};
 use crate::{ATTEMPTS_MAX, Result, Services, keyspace};
 
 /// After every character of a queue's name.
@@ -131,7 +131,7 @@ impl Services {
 
 fn encode_metadata(metadata: &Metadata) -> Bytes {
     let pairs: Vec<(&str, &str)> = metadata.iter().collect();
-    Writer::new()
+    RecordWriter::new()
         .list(&pairs, |writer, (name, value)| writer.bytes(name.as_bytes()).bytes(value.as_bytes()))
         .finish()
 }
@@ -140,7 +140,7 @@ fn decode_metadata(record: &ContainerRecord) -> Result<Metadata> {
     if record.data.is_empty() {
         return Ok(Metadata::default());
     }
-    let mut reader = Reader::new(&record.data)?;
+    let mut reader = RecordReader::new(&record.data)?;
     let pairs = reader.list(|reader| Ok((reader.text()?, reader.text()?)))?;
     let mut metadata = Metadata::default();
     for (name, value) in &pairs {

@@ -27,7 +27,7 @@ use super::expire::{Keeper, counts};
 use super::messages::{put, remove};
 use super::record::{MessageRecord, PARTITION, corrupt, parse_key};
 use crate::catalog::{Catalog, Name};
-use crate::record::{Reader, Writer};
+use crate::record::{RecordReader, RecordWriter};
 use crate::usage::QueueCounts;
 use crate::{ATTEMPTS_MAX, Grant, Result, Services, access, sweep};
 
@@ -54,7 +54,7 @@ pub struct Transfer {
 
 impl Transfer {
     pub fn encode(&self) -> Bytes {
-        Writer::new()
+        RecordWriter::new()
             .number(self.to.0)
             .bytes(self.home.as_bytes())
             .bytes(self.name.as_bytes())
@@ -65,7 +65,7 @@ impl Transfer {
     }
 
     pub fn decode(bytes: &[u8]) -> lazuli_engine::Result<Self> {
-        let mut reader = Reader::new(bytes)?;
+        let mut reader = RecordReader::new(bytes)?;
         let transfer = Self {
             to: TableId(reader.number()?),
             home: reader.text()?,

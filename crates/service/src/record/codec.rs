@@ -14,9 +14,9 @@ pub fn corrupt() -> Error {
 }
 
 /// Appends fields to a record.
-pub struct Writer(Vec<u8>);
+pub struct RecordWriter(Vec<u8>);
 
-impl Writer {
+impl RecordWriter {
     /// A record of the first format.
     pub fn new() -> Self {
         Self::with_format(FORMAT)
@@ -73,9 +73,9 @@ impl Writer {
 }
 
 /// Takes the fields of a record one after the other.
-pub struct Reader<'a>(&'a [u8]);
+pub struct RecordReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     /// Reads a record of the first format.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
         match Self::with_format(bytes)? {

@@ -12,7 +12,7 @@ use lazuli_engine::{Result, TableId};
 use lazuli_model::DateTime;
 use lazuli_model::policy::{AccessPolicy, SignedIdentifier};
 
-pub use codec::{Reader, Writer, corrupt};
+pub use codec::{RecordReader, RecordWriter, corrupt};
 pub use properties::{decode_properties, encode_properties};
 
 use codec::FORMAT;
@@ -93,7 +93,7 @@ impl ContainerRecord {
             _ if !self.policies.is_empty() => FORMAT_POLICIES,
             _ => FORMAT,
         };
-        let mut writer = Writer::with_format(format).number(self.id.0).bytes(self.name.as_bytes());
+        let mut writer = RecordWriter::with_format(format).number(self.id.0).bytes(self.name.as_bytes());
         if format >= FORMAT_POLICIES {
             writer = writer.list(&self.policies, write_identifier);
         }
@@ -105,7 +105,7 @@ impl ContainerRecord {
 
     /// The record from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let (format, mut reader) = Reader::with_format(bytes)?;
+        let (format, mut reader) = RecordReader::with_format(bytes)?;
         if !(FORMAT..=FORMAT_DATA).contains(&format) {
             return Err(corrupt());
         }
@@ -122,15 +122,15 @@ impl ContainerRecord {
     }
 }
 
-fn write_id(writer: Writer, id: &TableId) -> Writer {
+fn write_id(writer: RecordWriter, id: &TableId) -> RecordWriter {
     writer.number(id.0)
 }
 
-fn read_id(reader: &mut Reader<'_>) -> Result<TableId> {
+fn read_id(reader: &mut RecordReader<'_>) -> Result<TableId> {
     reader.number().map(TableId)
 }
 
-fn write_identifier(writer: Writer, identifier: &SignedIdentifier) -> Writer {
+fn write_identifier(writer: RecordWriter, identifier: &SignedIdentifier) -> RecordWriter {
     let policy = identifier.policy.as_ref();
     let time = |time: Option<DateTime>| time.map(DateTime::ticks);
     writer
@@ -141,7 +141,7 @@ fn write_identifier(writer: Writer, identifier: &SignedIdentifier) -> Writer {
         .maybe_text(policy.and_then(|policy| policy.permissions.as_deref()))
 }
 
-fn read_identifier(reader: &mut Reader<'_>) -> Result<SignedIdentifier> {
+fn read_identifier(reader: &mut RecordReader<'_>) -> Result<SignedIdentifier> {
     let id = reader.text()?;
     let has_policy = reader.flag()?;
     let policy = AccessPolicy {
@@ -152,7 +152,7 @@ fn read_identifier(reader: &mut Reader<'_>) -> Result<SignedIdentifier> {
     Ok(SignedIdentifier { id, policy: has_policy.then_some(policy) })
 }
 
-fn read_time(reader: &mut Reader<'_>) -> Result<Option<DateTime>> {
+fn read_time(reader: &mut RecordReader<'_>) -> Result<Option<DateTime>> {
     reader.maybe(|reader| DateTime::from_ticks(reader.number()?).ok_or_else(corrupt))
 }
 
@@ -165,14 +165,14 @@ impl DroppedRecord {
     /// The record as bytes.
     pub fn encode(&self) -> Bytes {
         let format = if self.more.is_empty() { FORMAT } else { FORMAT_MORE };
-        let writer = Writer::with_format(format).number(self.id.0).number(self.at);
+        let writer = RecordWriter::with_format(format).number(self.id.0).number(self.at);
         let writer = if format == FORMAT_MORE { writer.list(&self.more, write_id) } else { writer };
         writer.finish()
     }
 
     /// The record from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let (format, mut reader) = Reader::with_format(bytes)?;
+        let (format, mut reader) = RecordReader::with_format(bytes)?;
         if format != FORMAT && format != FORMAT_MORE {
             return Err(corrupt());
         }
@@ -185,7 +185,7 @@ impl DroppedRecord {
 impl KeptRecord {
     /// The record as bytes.
     pub fn encode(&self) -> Bytes {
-        Writer::with_format(FORMAT)
+        RecordWriter::with_format(FORMAT)
             .number(self.at)
             .number(self.until)
             .long_bytes(&self.record.encode())
@@ -194,7 +194,7 @@ impl KeptRecord {
 
     /// The record from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let (format, mut reader) = Reader::with_format(bytes)?;
+        let (format, mut reader) = RecordReader::with_format(bytes)?;
         if format != FORMAT {
             return Err(corrupt());
         }
@@ -213,7 +213,7 @@ impl AccountRecord {
             _ => FORMAT,
         };
         let [first, second] = &self.keys;
-        let writer = Writer::with_format(format).bytes(first).bytes(second).number(self.created);
+        let writer = RecordWriter::with_format(format).bytes(first).bytes(second).number(self.created);
         if format < FORMAT_NUMBERED {
             return writer.finish();
         }
@@ -222,7 +222,7 @@ impl AccountRecord {
 
     /// The record from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let (format, mut reader) = Reader::with_format(bytes)?;
+        let (format, mut reader) = RecordReader::with_format(bytes)?;
         if !(FORMAT..=FORMAT_NUMBERED).contains(&format) {
             return Err(corrupt());
         }

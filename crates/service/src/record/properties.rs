@@ -8,7 +8,7 @@ use lazuli_engine::Result;
 use lazuli_model::ServiceProperties;
 use lazuli_model::properties::{CorsRule, DeleteRetention, LogVersion, Logging, Metrics, StaticWebsite};
 
-use super::codec::{FORMAT, Reader, Writer, corrupt};
+use super::codec::{FORMAT, RecordReader, RecordWriter, corrupt};
 
 /// The format with the parts that only the Blob service has.
 const FORMAT_BLOB: u8 = 2;
@@ -27,7 +27,7 @@ pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
         LogVersion::V1 if has_blob => FORMAT_BLOB,
         LogVersion::V1 => FORMAT,
     };
-    let mut writer = Writer::with_format(format);
+    let mut writer = RecordWriter::with_format(format);
     writer = writer.flag(read).flag(write).flag(delete).maybe_number(days(retention_days));
     for metrics in [properties.hour_metrics, properties.minute_metrics] {
         writer = writer
@@ -57,7 +57,7 @@ pub fn encode_properties(properties: &ServiceProperties) -> Bytes {
 
 /// The properties from bytes.
 pub fn decode_properties(bytes: &[u8]) -> Result<ServiceProperties> {
-    let (format, mut reader) = Reader::with_format(bytes)?;
+    let (format, mut reader) = RecordReader::with_format(bytes)?;
     if ![FORMAT, FORMAT_BLOB, FORMAT_LOG_2].contains(&format) {
         return Err(corrupt());
     }
@@ -97,11 +97,11 @@ pub fn decode_properties(bytes: &[u8]) -> Result<ServiceProperties> {
     reader.finish(properties)
 }
 
-fn days(reader: &mut Reader<'_>) -> Result<Option<u16>> {
+fn days(reader: &mut RecordReader<'_>) -> Result<Option<u16>> {
     reader.maybe(|reader| u16::try_from(reader.number()?).map_err(|_| corrupt()))
 }
 
-fn metrics(reader: &mut Reader<'_>) -> Result<Metrics> {
+fn metrics(reader: &mut RecordReader<'_>) -> Result<Metrics> {
     let include_apis = reader.maybe(|reader| match reader.number()? {
         0 => Ok(false),
         1 => Ok(true),

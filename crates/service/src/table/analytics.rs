@@ -2,12 +2,14 @@
 //!
 //! They are tables like others, but only the service writes them: see [`crate::access`]. Each partition is a period.
 
-use lazuli_filter::{Bound, KeyPosition, KeyRange};
+use lazuli_filter::{PlanBound, PlanPosition, PlanRange};
 use lazuli_model::table::Outcome;
-use lazuli_model::table::operation::{Change, EntityQuery, Match, Page, Stored, Write};
+use lazuli_model::table::operation::{
+    EntityChange, EntityPage, EntityQuery, EntityWrite, Match, StoredEntity,
+};
 use lazuli_model::{DateTime, EntityKey, ErrorCode, Key, Properties, TableName};
 
-use crate::{Error, Grant, Part, RangeEnds, Result, Scope, Services};
+use crate::{Error, Grant, RangeEnds, Result, Scope, Services, SignedPart};
 
 /// A row of metrics to write.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub struct MetricsRow {
 
 impl Services {
     /// The rows of a period.
-    pub async fn metrics_of(&self, home: &str, table: &TableName, period: &str) -> Result<Vec<Stored>> {
+    pub async fn metrics_of(&self, home: &str, table: &TableName, period: &str) -> Result<Vec<StoredEntity>> {
         let ends = RangeEnds { first: (period, ""), last: (period, "") };
         Ok(self.metrics_page(home, table, ends.window()).await?.rows)
     }
@@ -42,15 +44,15 @@ impl Services {
             Err(error) => return Err(error),
         }
         let partition = key(period)?;
-        let writes: Result<Vec<Write>> = rows
+        let writes: Result<Vec<EntityWrite>> = rows
             .into_iter()
             .map(|MetricsRow { row, properties, replaces }| {
                 let key = EntityKey { partition: partition.clone(), row: key(&row)? };
                 let change = match replaces {
-                    Some(timestamp) => Change::Replace(properties, Match::Version(timestamp)),
-                    None => Change::Insert(properties),
+                    Some(timestamp) => EntityChange::Replace(properties, Match::Version(timestamp)),
+                    None => EntityChange::Insert(properties),
                 };
-                Ok(Write { key, change })
+                Ok(EntityWrite { key, change })
             })
             .collect();
         match self.batch(home, table, writes?).await {
@@ -62,9 +64,9 @@ impl Services {
 
     /// Deletes the rows of all periods before this one.
     pub async fn trim_metrics(&self, home: &str, table: &TableName, period: &str) -> Result<()> {
-        let end = Bound::Excluded(KeyPosition { partition: period.into(), row: String::new() });
+        let end = PlanBound::Excluded(PlanPosition { partition: period.into(), row: String::new() });
         loop {
-            let window = KeyRange { start: Bound::Open, end: end.clone() };
+            let window = PlanRange { start: PlanBound::Open, end: end.clone() };
             let page = match self.metrics_page(home, table, window).await {
                 Err(Error::Rejected(failure)) if failure.code == ErrorCode::TableNotFound => return Ok(()),
                 page => page?,
@@ -72,10 +74,10 @@ impl Services {
             let Some(first) = page.rows.first() else { return Ok(()) };
             // A commit is for one partition.
             let same = page.rows.iter().filter(|row| row.partition == first.partition);
-            let writes: Result<Vec<Write>> = same
+            let writes: Result<Vec<EntityWrite>> = same
                 .map(|row| {
                     let key = EntityKey { partition: key(&row.partition)?, row: key(&row.row)? };
-                    Ok(Write { key, change: Change::Delete(Match::Any) })
+                    Ok(EntityWrite { key, change: EntityChange::Delete(Match::Any) })
                 })
                 .collect();
             match self.batch(home, table, writes?).await {
@@ -86,18 +88,18 @@ impl Services {
         }
     }
 
-    async fn metrics_page(&self, home: &str, table: &TableName, window: KeyRange) -> Result<Page> {
+    async fn metrics_page(&self, home: &str, table: &TableName, window: PlanRange) -> Result<EntityPage> {
         let scope = Scope::Resource {
             service: lazuli_model::Service::Table,
             name: table.folded(),
             permissions: Default::default(),
-            part: Part::Entities(window),
+            part: SignedPart::Entities(window),
         };
         let grant = Grant { scope, ..Grant::everything(home) };
         let query = EntityQuery::default();
         match self.query_entities(&grant, table, query, self.options.query_time_max).await? {
             Outcome::Page(page) => Ok(page),
-            _ => Ok(Page::default()),
+            _ => Ok(EntityPage::default()),
         }
     }
 }

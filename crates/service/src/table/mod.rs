@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::Row;
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, ErrorCode, PackedRow, TableName};
 
@@ -89,8 +89,8 @@ fn name<'a>(home: &'a str, folded: &'a str) -> Name<'a> {
 }
 
 /// A row of the engine as an entity.
-fn stored(row: Row) -> Result<Stored> {
-    Ok(Stored {
+fn stored(row: Row) -> Result<StoredEntity> {
+    Ok(StoredEntity {
         timestamp: timestamp(row.version)?,
         partition: row.partition,
         row: row.row,

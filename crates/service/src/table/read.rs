@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lazuli_engine::types::Judge;
 use lazuli_engine::{Scan, Verdict};
-use lazuli_filter::{Bound, KeyPosition, KeyRange, Matcher, Plan};
+use lazuli_filter::{Matcher, Plan, PlanBound, PlanPosition, PlanRange};
 use lazuli_model::table::Outcome;
 use lazuli_model::table::filter::Expr;
 use lazuli_model::table::limits::{PAGE_BYTES_MAX, PAGE_ROWS_MAX};
-use lazuli_model::table::operation::{EntityQuery, Page, Position};
+use lazuli_model::table::operation::{EntityPage, EntityPosition, EntityQuery};
 use lazuli_model::table::row::RowRef;
 use lazuli_model::{DateTime, EntityKey, ErrorCode, ReadCost, TableName};
 
@@ -60,7 +60,7 @@ impl Services {
             ReadCost { class: plan.class, plan_time: planned.saturating_sub(started), ..ReadCost::default() };
         if query.top == Some(0) || plan.ranges.is_empty() {
             self.usage.read(found.slot, 0, 0);
-            return Ok(Outcome::Page(Page { effort, ..Page::default() }));
+            return Ok(Outcome::Page(EntityPage { effort, ..EntityPage::default() }));
         }
         effort.ranges = plan.ranges.len();
         let partition = only_partition(&plan.ranges).map(str::to_owned);
@@ -81,9 +81,9 @@ impl Services {
         if let Some(partition) = partition {
             self.touch(&grant.home, table, &found, &partition, page.rows_read.max(1));
         }
-        Ok(Outcome::Page(Page {
+        Ok(Outcome::Page(EntityPage {
             rows: page.rows.into_iter().map(stored).collect::<Result<_>>()?,
-            next: page.next.map(|place| Position { partition: place.partition, row: place.row }),
+            next: page.next.map(|place| EntityPosition { partition: place.partition, row: place.row }),
             effort,
         }))
     }
@@ -103,7 +103,7 @@ fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
         let Some(matcher) = &mut matcher else { return Ok(Verdict::Keep) };
         let corrupt =
             |error: lazuli_model::table::row::CorruptRow| lazuli_engine::Error::Corrupt(error.to_string());
-        let row = lazuli_filter::Row {
+        let row = lazuli_filter::EntityRow {
             partition: row.partition,
             row: row.row,
             timestamp: DateTime::from_ticks(row.version.0).unwrap_or(DateTime::MAX),
@@ -114,15 +114,15 @@ fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
 }
 
 /// The partition that all ranges lie in, if it is one.
-fn only_partition(ranges: &[KeyRange]) -> Option<&str> {
+fn only_partition(ranges: &[PlanRange]) -> Option<&str> {
     let first = match &ranges.first()?.start {
-        Bound::Included(place) | Bound::Excluded(place) => place.partition.as_str(),
-        Bound::Open | Bound::AfterPartition(_) => return None,
+        PlanBound::Included(place) | PlanBound::Excluded(place) => place.partition.as_str(),
+        PlanBound::Open | PlanBound::AfterPartition(_) => return None,
     };
     let last = match &ranges.last()?.end {
-        Bound::Included(place) | Bound::Excluded(place) => place.partition.as_str(),
-        Bound::AfterPartition(partition) => partition.as_str(),
-        Bound::Open => return None,
+        PlanBound::Included(place) | PlanBound::Excluded(place) => place.partition.as_str(),
+        PlanBound::AfterPartition(partition) => partition.as_str(),
+        PlanBound::Open => return None,
     };
     (first == last).then_some(first)
 }
@@ -133,25 +133,25 @@ fn rows_that_fit(row_bytes: usize) -> usize {
 }
 
 /// Everything from the place where a query resumes.
-fn at_or_after(from: Position) -> KeyRange {
-    KeyRange {
-        start: Bound::Included(KeyPosition { partition: from.partition, row: from.row }),
-        end: Bound::Open,
+fn at_or_after(from: EntityPosition) -> PlanRange {
+    PlanRange {
+        start: PlanBound::Included(PlanPosition { partition: from.partition, row: from.row }),
+        end: PlanBound::Open,
     }
 }
 
 /// Converts a range of the planner into one of the engine, which do not depend on each other.
-fn engine_range(range: KeyRange) -> lazuli_engine::KeyRange {
+fn engine_range(range: PlanRange) -> lazuli_engine::KeyRange {
     lazuli_engine::KeyRange { start: engine_bound(range.start), end: engine_bound(range.end) }
 }
 
-fn engine_bound(bound: Bound) -> lazuli_engine::Bound {
+fn engine_bound(bound: PlanBound) -> lazuli_engine::Bound {
     let place =
-        |place: KeyPosition| lazuli_engine::KeyPosition { partition: place.partition, row: place.row };
+        |place: PlanPosition| lazuli_engine::KeyPosition { partition: place.partition, row: place.row };
     match bound {
-        Bound::Open => lazuli_engine::Bound::Open,
-        Bound::Included(at) => lazuli_engine::Bound::Included(place(at)),
-        Bound::Excluded(at) => lazuli_engine::Bound::Excluded(place(at)),
-        Bound::AfterPartition(partition) => lazuli_engine::Bound::AfterPartition(partition),
+        PlanBound::Open => lazuli_engine::Bound::Open,
+        PlanBound::Included(at) => lazuli_engine::Bound::Included(place(at)),
+        PlanBound::Excluded(at) => lazuli_engine::Bound::Excluded(place(at)),
+        PlanBound::AfterPartition(partition) => lazuli_engine::Bound::AfterPartition(partition),
     }
 }

@@ -4,7 +4,7 @@
 //! `apple` for a filter, and after it in the catalog. So a filter's range is converted with care: the window may be too
 //! wide, never too narrow.
 
-use lazuli_filter::{Bound, KeyRange, plan};
+use lazuli_filter::{PlanBound, PlanRange, plan};
 use lazuli_model::table::entity::PARTITION_KEY;
 use lazuli_model::table::filter::{Comparison, Expr};
 
@@ -28,17 +28,17 @@ impl Window {
         ranges.iter().map(Self::of_range).reduce(Self::hull)
     }
 
-    fn of_range(range: &KeyRange) -> Self {
+    fn of_range(range: &PlanRange) -> Self {
         let first = match &range.start {
-            Bound::Open => "",
-            Bound::Included(place) | Bound::Excluded(place) => &place.partition,
-            Bound::AfterPartition(name) => name,
+            PlanBound::Open => "",
+            PlanBound::Included(place) | PlanBound::Excluded(place) => &place.partition,
+            PlanBound::AfterPartition(name) => name,
         };
         let (last, is_wanted) = match &range.end {
-            Bound::Open => return Self { from: first.to_owned(), before: None },
-            Bound::Included(place) => (&place.partition, true),
-            Bound::Excluded(place) => (&place.partition, !place.row.is_empty()),
-            Bound::AfterPartition(name) => (name, true),
+            PlanBound::Open => return Self { from: first.to_owned(), before: None },
+            PlanBound::Included(place) => (&place.partition, true),
+            PlanBound::Excluded(place) => (&place.partition, !place.row.is_empty()),
+            PlanBound::AfterPartition(name) => (name, true),
         };
         // All names between the two share their common prefix. A lower-case name is never before the name itself.
         let shared = common_start(first, last);

@@ -8,7 +8,7 @@ use lazuli_engine::{Applied, Condition, Reason};
 use lazuli_model::table::Outcome;
 use lazuli_model::table::entity::check_size;
 use lazuli_model::table::limits::{BATCH_OPERATIONS_MAX, ENTITY_BYTES_MAX, KEY_UNITS_MAX};
-use lazuli_model::table::operation::{Change, Match, Stored, Write, Written};
+use lazuli_model::table::operation::{EntityChange, EntityWrite, Match, StoredEntity, Written};
 use lazuli_model::{EntityKey, ErrorCode, Failure, PackedRow, Properties, TableName};
 
 use super::merge::{self, Merge};
@@ -23,7 +23,7 @@ const ROW_BYTES_MAX: usize = ENTITY_BYTES_MAX / 2 * 3 + 2 * 4 * KEY_UNITS_MAX + 
 const _: () = assert!(BATCH_OPERATIONS_MAX * ROW_BYTES_MAX <= COMMIT_BYTES_MAX);
 
 impl Services {
-    pub(crate) async fn write(&self, home: &str, table: &TableName, write: Write) -> Result<Outcome> {
+    pub(crate) async fn write(&self, home: &str, table: &TableName, write: EntityWrite) -> Result<Outcome> {
         let written =
             self.commit(home, table, std::slice::from_ref(&write)).await.map_err(|failed| failed.error)?;
         let written = written.into_iter().next().ok_or(ErrorCode::InternalError)?;
@@ -31,7 +31,12 @@ impl Services {
     }
 
     /// TX-09 to TX-12: one commit, all or nothing, in the order given.
-    pub(crate) async fn batch(&self, home: &str, table: &TableName, writes: Vec<Write>) -> Result<Outcome> {
+    pub(crate) async fn batch(
+        &self,
+        home: &str,
+        table: &TableName,
+        writes: Vec<EntityWrite>,
+    ) -> Result<Outcome> {
         match self.commit(home, table, &writes).await {
             Ok(written) => Ok(Outcome::Batch(written)),
             Err(FailedCommit { index, error: Error::Rejected(failure) }) => Err(failure.at(index).into()),
@@ -43,7 +48,7 @@ impl Services {
         &self,
         home: &str,
         table: &TableName,
-        writes: &[Write],
+        writes: &[EntityWrite],
     ) -> std::result::Result<Vec<Written>, FailedCommit> {
         let whole = |error: Error| FailedCommit { index: 0, error };
         let found = self.find_table(home, table).await.map_err(whole)?;
@@ -77,15 +82,19 @@ struct FailedCommit {
 }
 
 /// The operation of the engine on the row.
-fn plan(write: &Write) -> std::result::Result<lazuli_engine::Write, Failure> {
+fn plan(write: &EntityWrite) -> std::result::Result<lazuli_engine::Write, Failure> {
     use lazuli_engine::Change::{Delete, Put, Update};
     let (condition, change) = match &write.change {
-        Change::Insert(properties) => (Condition::Absent, Put(packed(&write.key, properties)?)),
-        Change::Replace(properties, wanted) => (condition(*wanted), Put(packed(&write.key, properties)?)),
-        Change::InsertOrReplace(properties) => (Condition::Any, Put(packed(&write.key, properties)?)),
-        Change::Merge(properties, wanted) => (condition(*wanted), Update(merge(&write.key, properties)?)),
-        Change::InsertOrMerge(properties) => (Condition::Any, Update(merge(&write.key, properties)?)),
-        Change::Delete(wanted) => (condition(*wanted), Delete),
+        EntityChange::Insert(properties) => (Condition::Absent, Put(packed(&write.key, properties)?)),
+        EntityChange::Replace(properties, wanted) => {
+            (condition(*wanted), Put(packed(&write.key, properties)?))
+        }
+        EntityChange::InsertOrReplace(properties) => (Condition::Any, Put(packed(&write.key, properties)?)),
+        EntityChange::Merge(properties, wanted) => {
+            (condition(*wanted), Update(merge(&write.key, properties)?))
+        }
+        EntityChange::InsertOrMerge(properties) => (Condition::Any, Update(merge(&write.key, properties)?)),
+        EntityChange::Delete(wanted) => (condition(*wanted), Delete),
     };
     Ok(lazuli_engine::Write { row: write.key.row.as_str().into(), condition, change })
 }
@@ -115,15 +124,15 @@ fn inserted_row(change: &lazuli_engine::Change) -> Option<Bytes> {
     }
 }
 
-fn outcome(write: &Write, row: Option<Bytes>, timestamp: lazuli_model::DateTime) -> Result<Written> {
+fn outcome(write: &EntityWrite, row: Option<Bytes>, timestamp: lazuli_model::DateTime) -> Result<Written> {
     match (&write.change, row) {
-        (Change::Insert(_), Some(row)) => Ok(Written::Inserted(Stored {
+        (EntityChange::Insert(_), Some(row)) => Ok(Written::Inserted(StoredEntity {
             partition: write.key.partition.as_str().into(),
             row: write.key.row.as_str().into(),
             timestamp,
             properties: PackedRow::from_bytes(row)?,
         })),
-        (Change::Delete(_), _) => Ok(Written::Deleted),
+        (EntityChange::Delete(_), _) => Ok(Written::Deleted),
         _ => Ok(Written::Updated(timestamp)),
     }
 }

@@ -4,11 +4,11 @@ use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::{ErrorCode, OperationKind, Permissions, Service};
 use lazuli_service::access::blob::{authorize, creates_only};
-use lazuli_service::{Grant, Part, Scope};
+use lazuli_service::{Grant, Scope, SignedPart};
 
 use crate::world::{CONTAINER, World, blob, bytes_of};
 
-fn of(part: Part, letters: &str) -> Grant {
+fn of(part: SignedPart, letters: &str) -> Grant {
     let scope = Scope::Resource {
         service: Service::Blob,
         name: CONTAINER.into(),
@@ -31,7 +31,7 @@ fn a_directory_covers_the_blob_of_its_name_and_those_below() {
         ("foo/bar", "foo/bar/x", true),
         ("", "anything", true),
     ] {
-        let found = authorize(&of(Part::Directory(directory.into()), "d"), &blob(name, delete()));
+        let found = authorize(&of(SignedPart::Directory(directory.into()), "d"), &blob(name, delete()));
         let expected = if is_covered { Ok(()) } else { Err(ErrorCode::AuthorizationFailure) };
         assert_eq!(found.map_err(|failure| failure.code), expected, "{directory} {name}");
     }
@@ -41,8 +41,8 @@ fn a_directory_covers_the_blob_of_its_name_and_those_below() {
 #[tokio::test]
 async fn blocks_of_a_new_blob_need_the_right_to_create_only() {
     let mut world = World::new().await;
-    assert!(creates_only(&of(Part::Whole, "c"), OperationKind::PutBlockList));
-    world.grant = Grant { home: world.grant.home.clone(), ..of(Part::Whole, "c") };
+    assert!(creates_only(&of(SignedPart::Whole, "c"), OperationKind::PutBlockList));
+    world.grant = Grant { home: world.grant.home.clone(), ..of(SignedPart::Whole, "c") };
     world.grant.account = lazuli_service::Grant::everything(world.grant.home.clone()).account;
     world.stage("a", "1", bytes_of(1, 10)).await.unwrap();
     world.commit("a", &["1"]).await.unwrap();

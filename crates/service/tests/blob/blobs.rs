@@ -1,7 +1,7 @@
 //! Which operations change an ETag, what each write keeps and clears, and what is reported as missing.
 
 use lazuli_model::blob::operation::{BlobAction, GetBlob, SetProperties};
-use lazuli_model::blob::write::Settings;
+use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{AccessTier, ContentHeaders, Outcome, Tags};
 use lazuli_model::{ErrorCode, Metadata};
 use lazuli_service::blob::Supply;
@@ -25,7 +25,7 @@ fn headers(content_type: &str) -> ContentHeaders {
     ContentHeaders { content_type: Some(content_type.into()), ..ContentHeaders::default() }
 }
 
-async fn put_with(world: &World, settings: Settings) -> Ran {
+async fn put_with(world: &World, settings: WriteSettings) -> Ran {
     let content = bytes_of(1, 10);
     let action = BlobAction::PutBlob(body(&content), Box::new(settings));
     world.run_with(blob("b", action), Supply::Body(&mut Whole::from(content))).await
@@ -71,12 +71,12 @@ async fn operations_that_change_the_etag() {
 #[tokio::test]
 async fn a_write_replaces_all_settings() {
     let world = World::new().await;
-    let settings = || Settings {
+    let settings = || WriteSettings {
         headers: headers("text/plain"),
         metadata: metadata("x"),
         tags: tags("x"),
         tier: Some(AccessTier::Cool),
-        ..Settings::default()
+        ..WriteSettings::default()
     };
     for clear in [true, false] {
         put_with(&world, settings()).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_write_replaces_all_settings() {
         assert_eq!(found.tier.map(|tier| (tier.tier, tier.is_inferred)), Some((AccessTier::Cool, false)));
         world.pass(5);
         if clear {
-            put_with(&world, Settings::default()).await.unwrap();
+            put_with(&world, WriteSettings::default()).await.unwrap();
         } else {
             world.commit("b", &[]).await.unwrap();
         }
@@ -102,7 +102,9 @@ async fn a_write_replaces_all_settings() {
 #[tokio::test]
 async fn settings_are_changed_one_by_one() {
     let world = World::new().await;
-    put_with(&world, Settings { headers: headers("text/plain"), ..Settings::default() }).await.unwrap();
+    put_with(&world, WriteSettings { headers: headers("text/plain"), ..WriteSettings::default() })
+        .await
+        .unwrap();
     world.on("b", BlobAction::SetMetadata(metadata("x"))).await.unwrap();
     world.on("b", BlobAction::SetTags(tags("x"))).await.unwrap();
     let Ok(Outcome::Tags(found)) = world.on("b", BlobAction::GetTags).await else { panic!() };

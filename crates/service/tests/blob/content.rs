@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::operation::{BlobAction, GetBlob, Revision};
-use lazuli_model::blob::write::{Body, Digested, Digests};
-use lazuli_model::blob::{ByteRange, Extent, Outcome};
+use lazuli_model::blob::write::{Digested, Digests, StreamedBody};
+use lazuli_model::blob::{ByteRange, Outcome, ResponseExtent};
 use lazuli_service::blob::Supply;
 use lazuli_service::stream::Whole;
 
@@ -45,7 +45,7 @@ async fn ranges_of_small_and_large_content() {
             let got = world.try_run(blob(name, BlobAction::Get(get)), Supply::Nothing).await.unwrap();
             let last = last.unwrap_or(end).min(end);
             let Outcome::Content(found) = got.0 else { panic!() };
-            assert_eq!(found.extent, Extent::Part { first, last });
+            assert_eq!(found.extent, ResponseExtent::Part { first, last });
             let expected = &content[first as usize..=last as usize];
             assert!(drain(&mut got.1.unwrap()).await.unwrap() == expected, "{name} {first}-{last}");
         }
@@ -75,7 +75,7 @@ async fn checksums_of_bodies_and_ranges() {
         let content = bytes_of(3, size);
         let found = lazuli_digest::digest(&content, needed);
         let put = |expected| {
-            let body = Body { length: content.len() as u64, expected, needed };
+            let body = StreamedBody { length: content.len() as u64, expected, needed };
             blob("b", BlobAction::PutBlob(body, Box::default()))
         };
         let mut source = Whole::from(content.clone());
@@ -117,7 +117,7 @@ async fn broken_bodies_leave_nothing() {
             (vec![piece.clone()], Some(ErrorCode::RequestTimeout), ErrorCode::RequestTimeout),
         ] {
             let mut source = Pieces { pieces, failure };
-            let body = Body { length: declared, ..Body::default() };
+            let body = StreamedBody { length: declared, ..StreamedBody::default() };
             let action = BlobAction::PutBlob(body, Box::default());
             let failed = world.try_run(blob("b", action), Supply::Body(&mut source)).await;
             assert_eq!(failed.map(|_| ()).map_err(code), Err(expected));

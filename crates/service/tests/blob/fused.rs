@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
 use lazuli_engine::content::{
-    Content, ContentReader, ContentStatus, ContentWriter, Fold, Listing, MemoryContent, Piece, Pinned, Spot,
-    Sweep as ContentSweep, Swept,
+    Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, ExtentPage, Fold, MemoryContent,
+    Piece, Pinned, Spot, Swept,
 };
 use lazuli_engine::{
     Adopted, Applied, Dump, Engine, EngineFuture, Error, Page, Row, Scan, SharedState, Status, TableId, Write,
@@ -146,7 +146,7 @@ impl Content for FusedContent {
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
         self.0.adopt(piece, bytes)
     }
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         self.0.list(from)
     }
     fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {

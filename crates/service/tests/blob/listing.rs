@@ -9,7 +9,7 @@ use lazuli_model::blob::container::ContainerAction;
 use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{BlobEntry, BlobPage, Include, ListBlobs, ListedState};
 use lazuli_model::blob::operation::{BlobAction, Revision};
-use lazuli_model::blob::write::{DeleteSnapshots, Settings};
+use lazuli_model::blob::write::{DeleteSnapshots, WriteSettings};
 
 use crate::world::{CONTAINER, Features, World, bytes_of};
 
@@ -266,7 +266,7 @@ async fn a_page_of_large_entries_ends_early_and_loses_nothing() {
     metadata.insert("large", &"m".repeat(8000)).unwrap();
     let names: BTreeSet<String> = (0..2000).map(|number| format!("{number:04}")).collect();
     for name in &names {
-        let settings = Settings { metadata: metadata.clone(), ..Settings::default() };
+        let settings = WriteSettings { metadata: metadata.clone(), ..WriteSettings::default() };
         world.put_with(name, "", settings).await.unwrap();
     }
     let first = page(&world, &list()).await;

@@ -6,10 +6,10 @@ use lazuli_model::blob::block::{BlockRef, BlockSource};
 use lazuli_model::blob::container::{ContainerAction, ContainerRequest};
 use lazuli_model::blob::operation::{BlobAction, BlobRequest, Operation, Revision};
 use lazuli_model::blob::protection::Encryption;
-use lazuli_model::blob::write::{Body, Settings};
+use lazuli_model::blob::write::{StreamedBody, WriteSettings};
 use lazuli_model::blob::{BlobName, BlockId, Conditions, ContainerName, ETag, ETags, Tags};
 use lazuli_service::Error;
-use lazuli_service::blob::Reader;
+use lazuli_service::blob::BlobReader;
 use lazuli_service::stream::{NextChunk, Source};
 
 use crate::world::CONTAINER;
@@ -22,7 +22,7 @@ pub struct Features {
     pub last_access: bool,
 }
 
-pub async fn drain(reader: &mut Reader) -> Result<Vec<u8>, Error> {
+pub async fn drain(reader: &mut BlobReader) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     while let Some(chunk) = reader.next().await? {
         assert!((1..=256 * 1024).contains(&chunk.len()));
@@ -61,8 +61,8 @@ pub fn with(mut operation: Operation, change: impl FnOnce(&mut BlobRequest)) -> 
     operation
 }
 
-pub fn body(content: &Bytes) -> Body {
-    Body { length: content.len() as u64, ..Body::default() }
+pub fn body(content: &Bytes) -> StreamedBody {
+    StreamedBody { length: content.len() as u64, ..StreamedBody::default() }
 }
 
 pub fn block_id(id: &str) -> BlockId {
@@ -86,8 +86,8 @@ pub fn tags_of(pairs: &[(&str, &str)]) -> Tags {
 }
 
 /// The settings of a write with these tags.
-pub fn tagged(pairs: &[(&str, &str)]) -> Settings {
-    Settings { tags: tags_of(pairs), ..Settings::default() }
+pub fn tagged(pairs: &[(&str, &str)]) -> WriteSettings {
+    WriteSettings { tags: tags_of(pairs), ..WriteSettings::default() }
 }
 
 pub fn if_match(etag: ETag) -> Conditions {

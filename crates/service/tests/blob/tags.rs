@@ -7,7 +7,7 @@ use lazuli_model::ErrorCode;
 use lazuli_model::blob::list::FindBlobs;
 use lazuli_model::blob::operation::{BlobAction, Operation};
 use lazuli_model::blob::tag::TagQuery;
-use lazuli_model::blob::write::{DeleteSnapshots, Settings};
+use lazuli_model::blob::write::{DeleteSnapshots, WriteSettings};
 use lazuli_model::blob::{Conditions, ContainerName, Outcome, TagExpression, Tags};
 
 use crate::world::{CONTAINER, World, blob, bytes_of, if_none_match_any, tagged, tags_of, with};
@@ -21,7 +21,7 @@ async fn find_in(world: &World, container: &str, text: &str) -> Result<Vec<Strin
     Ok(page.items.into_iter().map(|found| found.blob).collect())
 }
 
-async fn in_container(world: &World, container: &str, name: &str, settings: Settings) {
+async fn in_container(world: &World, container: &str, name: &str, settings: WriteSettings) {
     let operation =
         with(blob(name, BlobAction::PutBlob(Default::default(), Box::new(settings))), |request| {
             request.container = ContainerName::new(container).unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lazuli_engine::content::{
-    Content, ContentReader, ContentStatus, ContentWriter, Fold, Listing, MemoryContent, Piece, Pinned, Spot,
-    Sweep as ContentSweep,
+    Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, ExtentPage, Fold, MemoryContent,
+    Piece, Pinned, Spot,
 };
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine, EngineFuture, Layer, Page, Scan, TableId};
@@ -19,11 +19,11 @@ use lazuli_model::blob::container::{ContainerAction, DefaultScope, PublicAccess}
 use lazuli_model::blob::list::{FindBlobs, FoundBlob};
 use lazuli_model::blob::operation::{BlobAction, GetBlob, Operation, Revision};
 use lazuli_model::blob::tag::TagQuery;
-use lazuli_model::blob::write::Settings;
+use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{BlobProperties, Conditions, Outcome, Stamp, Tags};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, DeleteRetention, ErrorCode, Guid, Metadata, PropertiesUpdate};
-use lazuli_service::blob::{BlobOptions, Blobs, EnabledFor, Reader, Reclaim, Supply};
+use lazuli_service::blob::{BlobOptions, BlobReader, Blobs, EnabledFor, Reclaim, Supply};
 use lazuli_service::stream::Whole;
 use lazuli_service::{Error, Grant, Options, Services, Sweep};
 
@@ -63,7 +63,7 @@ impl Content for Tiny {
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
         self.0.adopt(piece, bytes)
     }
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         self.0.list(from)
     }
     fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
@@ -253,7 +253,7 @@ impl World {
         &self,
         operation: Operation,
         supply: Supply<'_>,
-    ) -> Result<(Outcome, Option<Reader>), Error> {
+    ) -> Result<(Outcome, Option<BlobReader>), Error> {
         self.blobs.execute(&self.grant, operation, supply).await
     }
 
@@ -295,7 +295,7 @@ impl World {
         self.run_with(operation, Supply::Body(&mut source)).await
     }
 
-    pub async fn put_with(&self, name: &str, content: impl Into<Bytes>, settings: Settings) -> Ran {
+    pub async fn put_with(&self, name: &str, content: impl Into<Bytes>, settings: WriteSettings) -> Ran {
         let content = content.into();
         let action = BlobAction::PutBlob(body(&content), Box::new(settings));
         self.run_with(blob(name, action), Supply::Body(&mut Whole::from(content))).await
@@ -337,7 +337,7 @@ impl World {
     /// Commits blocks: `-id` is committed, `+id` uncommitted, anything else the latest.
     pub async fn commit(&self, name: &str, ids: &[&str]) -> Ran {
         let list = ids.iter().map(|id| block_ref(id)).collect();
-        self.on(name, BlobAction::PutBlockList(list, Box::<Settings>::default())).await
+        self.on(name, BlobAction::PutBlockList(list, Box::<WriteSettings>::default())).await
     }
 
     pub async fn read(&self, name: &str) -> Result<Vec<u8>, ErrorCode> {
@@ -349,7 +349,7 @@ impl World {
         drain(&mut reader).await.map_err(code)
     }
 
-    pub async fn open(&self, name: &str, revision: Revision) -> Result<Reader, ErrorCode> {
+    pub async fn open(&self, name: &str, revision: Revision) -> Result<BlobReader, ErrorCode> {
         let operation =
             with(blob(name, BlobAction::Get(GetBlob::default())), |request| request.revision = revision);
         let (_, reader) = self.try_run(operation, Supply::Nothing).await.map_err(code)?;

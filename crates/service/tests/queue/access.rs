@@ -3,7 +3,7 @@
 use lazuli_model::queue::QueueName;
 use lazuli_model::{ErrorCode, OperationKind, Permissions, Service};
 use lazuli_service::access::queue::authorize;
-use lazuli_service::{Grant, Part, Scope};
+use lazuli_service::{Grant, Scope, SignedPart};
 
 use crate::world::queue;
 
@@ -68,7 +68,7 @@ fn sas_of_a_queue() {
         service,
         name: "jobs".into(),
         permissions: Permissions::of(letters),
-        part: Part::Whole,
+        part: SignedPart::Whole,
     };
     for (kind, _, needed, by_service_sas) in OPERATIONS {
         for letter in LETTERS.chars().map(String::from) {

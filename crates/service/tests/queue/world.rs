@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lazuli_engine::{Clock, Engine, Memory};
-use lazuli_model::queue::operation::Target;
+use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Operation, Outcome, QueueName, Receipt};
 use lazuli_model::{ErrorCode, Guid, Metadata};
 use lazuli_service::{Error, Grant, Options, Services};
@@ -141,7 +141,7 @@ impl World {
     }
 
     pub async fn delete(&self, id: Guid, receipt: Receipt) -> Result<(), ErrorCode> {
-        let target = Target { queue: queue(JOBS), id, receipt };
+        let target = MessageTarget { queue: queue(JOBS), id, receipt };
         self.run(Operation::DeleteMessage(target)).await.map(drop)
     }
 
@@ -152,7 +152,7 @@ impl World {
         visibility: u32,
         text: Option<&str>,
     ) -> Result<Receipt, ErrorCode> {
-        let target = Target { queue: queue(JOBS), id, receipt };
+        let target = MessageTarget { queue: queue(JOBS), id, receipt };
         let text = text.map(Into::into);
         match self.run(Operation::UpdateMessage { target, visibility, text }).await? {
             Outcome::MessageUpdated { receipt } => Ok(receipt),

@@ -3,26 +3,26 @@
 use lazuli_model::error::Origin;
 use lazuli_model::table::operation::{Match, TableQuery};
 use lazuli_model::{Failure, Permissions};
-use lazuli_service::access::table::{Announced, authorize, authorize_announced, authorize_batch};
-use lazuli_service::{Part, RangeEnds, Scope};
+use lazuli_service::access::table::{AnnouncedOperation, authorize, authorize_announced, authorize_batch};
+use lazuli_service::{RangeEnds, Scope, SignedPart};
 
 use super::*;
 
-fn change(kind: &str) -> Change {
+fn change(kind: &str) -> EntityChange {
     let some = || properties(&[("Age", 1)]);
     match kind {
-        "insert" => Change::Insert(some()),
-        "replace" => Change::Replace(some(), Match::Any),
-        "merge" => Change::Merge(some(), Match::Any),
-        "insert or replace" => Change::InsertOrReplace(some()),
-        "insert or merge" => Change::InsertOrMerge(some()),
-        "delete" => Change::Delete(Match::Any),
+        "insert" => EntityChange::Insert(some()),
+        "replace" => EntityChange::Replace(some(), Match::Any),
+        "merge" => EntityChange::Merge(some(), Match::Any),
+        "insert or replace" => EntityChange::InsertOrReplace(some()),
+        "insert or merge" => EntityChange::InsertOrMerge(some()),
+        "delete" => EntityChange::Delete(Match::Any),
         other => panic!("{other}"),
     }
 }
 
-fn write(kind: &str, keys: (&str, &str)) -> Write {
-    Write { key: key(keys), change: change(kind) }
+fn write(kind: &str, keys: (&str, &str)) -> EntityWrite {
+    EntityWrite { key: key(keys), change: change(kind) }
 }
 
 fn operation(kind: &str, name: &str) -> Operation {
@@ -90,7 +90,7 @@ fn of_table(name: &str, permissions: &str, ends: RangeEnds<'_>) -> Grant {
         service: lazuli_model::Service::Table,
         name: name.to_lowercase(),
         permissions: Permissions::of(permissions),
-        part: Part::Entities(ends.window()),
+        part: SignedPart::Entities(ends.window()),
     })
 }
 
@@ -103,10 +103,10 @@ fn verdict(grant: &Grant, operation: &Operation) -> Result<(), ErrorCode> {
         Operation::GetEntity { table, .. } | Operation::QueryEntities { table, .. } => (Some(table), None),
         _ => (None, None),
     };
-    let announced = Announced { kind: operation.kind(), table, key };
+    let announced = AnnouncedOperation { kind: operation.kind(), table, key };
     let early = authorize_announced(grant, &announced).map_err(|failure| failure.code);
     assert_eq!(early, verdict, "{announced:?}");
-    let keyless = authorize_announced(grant, &Announced { key: None, ..announced });
+    let keyless = authorize_announced(grant, &AnnouncedOperation { key: None, ..announced });
     assert!(keyless.is_ok() || verdict.is_err(), "{announced:?}");
     verdict
 }

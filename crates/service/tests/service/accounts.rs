@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use lazuli_engine::{Applied, Engine, EngineFuture, Layer, Page, Scan, TableId};
 use lazuli_model::table::operation::TableQuery;
-use lazuli_service::Removal;
+use lazuli_service::AccountRemoval;
 
 use super::*;
 
@@ -39,14 +39,14 @@ async fn finding_5_a_late_request_of_a_removed_account_creates_nothing() {
     assert!(accounts.add("acct", keys(), false).await.unwrap());
     let first = home_of(&world.service, "acct").await;
     create_in(&world.service, &first, "Data").await.unwrap();
-    assert_eq!(accounts.remove("acct").await, Ok(Removal::InUse));
+    assert_eq!(accounts.remove("acct").await, Ok(AccountRemoval::InUse));
     create_in(&world.service, &first, "More").await.unwrap();
     for name in ["Data", "More"] {
         let operation = Operation::DeleteTable(table(name));
         world.service.execute_table(&Grant::everything(&*first), operation).await.unwrap();
     }
-    assert_eq!(accounts.remove("acct").await, Ok(Removal::Done));
-    assert_eq!(accounts.remove("acct").await, Ok(Removal::Missing));
+    assert_eq!(accounts.remove("acct").await, Ok(AccountRemoval::Done));
+    assert_eq!(accounts.remove("acct").await, Ok(AccountRemoval::Missing));
     assert_eq!(create_in(&world.service, &first, "Late").await, Err(ErrorCode::ServerBusy));
     assert!(accounts.add("acct", keys(), false).await.unwrap());
     let second = home_of(&world.service, "acct").await;
@@ -136,22 +136,22 @@ async fn finding_5_tables_of_a_removed_account_never_reappear() {
         engine.service.lock().unwrap().take();
         let acknowledged = !engine.created.lock().unwrap().is_empty();
         match removal {
-            Removal::Done => {
+            AccountRemoval::Done => {
                 assert!(!acknowledged, "step {wanted}: the table is lost");
                 accounts.add("acct", keys(), false).await.unwrap();
                 let home = home_of(&service, "acct").await;
                 assert!(tables_of(&service, &home).await.is_empty(), "step {wanted}");
             }
-            Removal::InUse => {
+            AccountRemoval::InUse => {
                 assert_eq!(tables_of(&service, &home).await, ["Sneaky"], "step {wanted}");
                 create_in(&service, &home, "Other").await.unwrap();
             }
-            Removal::Missing => panic!("step {wanted}"),
+            AccountRemoval::Missing => panic!("step {wanted}"),
         }
         outcomes.push((removal, acknowledged));
     }
-    assert!(outcomes.contains(&(Removal::InUse, true)), "{outcomes:?}");
-    assert!(outcomes.contains(&(Removal::Done, false)), "{outcomes:?}");
+    assert!(outcomes.contains(&(AccountRemoval::InUse, true)), "{outcomes:?}");
+    assert!(outcomes.contains(&(AccountRemoval::Done, false)), "{outcomes:?}");
 }
 
 /// An engine that fails from some call on, like a killed process.
@@ -209,7 +209,7 @@ async fn an_interrupted_removal_is_undone() {
         assert_eq!(removal.is_err() && calls < 5, remains, "{calls} calls: {removal:?}");
         if remains {
             create_in(&service, &home, "Data").await.unwrap();
-            assert_eq!(accounts.remove("acct").await, Ok(Removal::InUse));
+            assert_eq!(accounts.remove("acct").await, Ok(AccountRemoval::InUse));
         }
     }
 }
@@ -231,6 +231,9 @@ async fn concurrent_removals_agree() {
     accounts.add("acct", keys(), false).await.unwrap();
     let (one, other) = tokio::join!(accounts.remove("acct"), accounts.remove("acct"));
     let outcomes = [one.unwrap(), other.unwrap()];
-    assert!(outcomes.contains(&Removal::Done) && !outcomes.contains(&Removal::InUse), "{outcomes:?}");
+    assert!(
+        outcomes.contains(&AccountRemoval::Done) && !outcomes.contains(&AccountRemoval::InUse),
+        "{outcomes:?}"
+    );
     assert!(accounts.list().await.unwrap().is_empty());
 }

@@ -1,7 +1,7 @@
 //! The tables of the service's own metrics: hidden, readable, prunable, not writable.
 
 use lazuli_model::table::name::METRICS_TABLES;
-use lazuli_model::table::operation::{Change, EntityQuery, Match, TableQuery, Write};
+use lazuli_model::table::operation::{EntityChange, EntityQuery, EntityWrite, Match, TableQuery};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, ErrorCode, TableName};
 use lazuli_service::MetricsRow;
@@ -71,9 +71,9 @@ async fn what_was_changed_meanwhile_is_not_written_over() {
 #[tokio::test]
 async fn nobody_writes_them() {
     let world = world().await;
-    let write = |change: Change| Write { key: key(("20260101T0000", "user;All")), change };
-    let put = || write(Change::InsertOrReplace(properties(&[("Total", 0)])));
-    let delete = || write(Change::Delete(Match::Any));
+    let write = |change: EntityChange| EntityWrite { key: key(("20260101T0000", "user;All")), change };
+    let put = || write(EntityChange::InsertOrReplace(properties(&[("Total", 0)])));
+    let delete = || write(EntityChange::Delete(Match::Any));
     let table = metrics_table;
     for operation in [
         Operation::Write { table: table(), write: put() },
@@ -100,6 +100,6 @@ async fn old_periods_go_and_so_does_everything_with_its_account() {
     let accounts = world.service.accounts();
     accounts.add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();
     world.drop("Data").await.unwrap();
-    assert_eq!(accounts.remove("acct").await, Ok(lazuli_service::Removal::Done));
+    assert_eq!(accounts.remove("acct").await, Ok(lazuli_service::AccountRemoval::Done));
     assert_eq!(world.run(Operation::GetTable(metrics_table())).await, Err(ErrorCode::ResourceNotFound));
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
 use lazuli_filter::Schema;
-use lazuli_model::table::operation::{Change, EntityQuery, Page, Write};
+use lazuli_model::table::operation::{EntityChange, EntityPage, EntityQuery, EntityWrite};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{EntityKey, ErrorCode, Key, Properties, Property, TableName, Value};
@@ -105,15 +105,20 @@ impl World {
         self.run(Operation::DeleteTable(table(name))).await
     }
 
-    async fn write(&self, name: &str, keys: (&str, &str), change: Change) -> Result<Outcome, ErrorCode> {
-        self.run(Operation::Write { table: table(name), write: Write { key: key(keys), change } }).await
+    async fn write(
+        &self,
+        name: &str,
+        keys: (&str, &str),
+        change: EntityChange,
+    ) -> Result<Outcome, ErrorCode> {
+        self.run(Operation::Write { table: table(name), write: EntityWrite { key: key(keys), change } }).await
     }
 
     async fn insert(&self, name: &str, keys: (&str, &str), age: i32) -> Result<Outcome, ErrorCode> {
-        self.write(name, keys, Change::Insert(properties(&[("Age", age)]))).await
+        self.write(name, keys, EntityChange::Insert(properties(&[("Age", age)]))).await
     }
 
-    async fn query(&self, name: &str, filter: &str, query: EntityQuery) -> Page {
+    async fn query(&self, name: &str, filter: &str, query: EntityQuery) -> EntityPage {
         let filter = lazuli_filter::parse_optional(filter, Schema::Entity).unwrap();
         let query = EntityQuery { filter, ..query };
         match self.run(Operation::QueryEntities { table: table(name), query }).await.unwrap() {
@@ -137,6 +142,6 @@ fn properties(list: &[(&str, i32)]) -> Properties {
     Properties::new(list.collect()).unwrap()
 }
 
-fn keys(page: &Page) -> String {
+fn keys(page: &EntityPage) -> String {
     page.rows.iter().map(|row| format!("{}/{} ", row.partition, row.row)).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lazuli_model::Class;
 use lazuli_model::table::Outcome;
-use lazuli_model::table::operation::{EntityQuery, Position, TableQuery};
+use lazuli_model::table::operation::{EntityPosition, EntityQuery, TableQuery};
 
 use crate::{World, keys};
 
@@ -78,7 +78,7 @@ async fn pages_join() {
         }
         assert_eq!(joined, whole, "{top}");
     }
-    let gone = Position { partition: "p1".into(), row: "r0025".into() };
+    let gone = EntityPosition { partition: "p1".into(), row: "r0025".into() };
     let page =
         world.query("Data", "", EntityQuery { top: Some(1), from: Some(gone), ..Default::default() }).await;
     assert_eq!(keys(&page), "p1/r003 ");

@@ -1,6 +1,6 @@
 //! Queues and messages: visibility, receipts, order, counts.
 
-use lazuli_model::queue::operation::{QueueQuery, Target};
+use lazuli_model::queue::operation::{MessageTarget, QueueQuery};
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Operation, Outcome, QueueName, Receipt};
 use lazuli_model::{ErrorCode, Guid, Metadata};
 use lazuli_service::{Error, Grant};
@@ -58,7 +58,7 @@ impl World {
     }
 
     async fn delete(&self, id: Guid, receipt: Receipt) -> Result<Outcome, ErrorCode> {
-        self.on_queue(Operation::DeleteMessage(Target { queue: queue("jobs"), id, receipt })).await
+        self.on_queue(Operation::DeleteMessage(MessageTarget { queue: queue("jobs"), id, receipt })).await
     }
 
     async fn update(
@@ -68,7 +68,7 @@ impl World {
         visibility: u32,
         text: Option<&str>,
     ) -> Result<Receipt, ErrorCode> {
-        let target = Target { queue: queue("jobs"), id, receipt };
+        let target = MessageTarget { queue: queue("jobs"), id, receipt };
         let text = text.map(Into::into);
         match self.on_queue(Operation::UpdateMessage { target, visibility, text }).await? {
             Outcome::MessageUpdated { receipt } => Ok(receipt),

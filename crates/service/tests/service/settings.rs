@@ -3,7 +3,7 @@
 use lazuli_model::properties::{Logging, Metrics, PropertiesUpdate};
 use lazuli_model::{AccessPolicy, ServiceProperties, SignedIdentifier};
 
-use lazuli_service::Removal;
+use lazuli_service::AccountRemoval;
 
 use super::*;
 
@@ -114,7 +114,7 @@ async fn properties_go_with_their_account() {
         let update = PropertiesUpdate { logging, ..PropertiesUpdate::default() };
         world.run_as(&home, Operation::SetProperties(Box::new(update))).await.unwrap();
         assert!(world.logs_reads(&home).await);
-        assert_eq!(accounts.remove("acct").await.unwrap(), Removal::Done);
+        assert_eq!(accounts.remove("acct").await.unwrap(), AccountRemoval::Done);
         assert!(!world.logs_reads(&home).await);
         homes.push(home);
     }

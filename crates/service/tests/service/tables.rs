@@ -206,9 +206,9 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     let grant = Grant::everything("acct");
     let insert = |row: &str| Operation::Write {
         table: table("Blogs"),
-        write: lazuli_model::table::operation::Write {
+        write: lazuli_model::table::operation::EntityWrite {
             key: key(("p", row)),
-            change: lazuli_model::table::operation::Change::Insert(properties(&[("Age", 1)])),
+            change: lazuli_model::table::operation::EntityChange::Insert(properties(&[("Age", 1)])),
         },
     };
     service.execute_table(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();

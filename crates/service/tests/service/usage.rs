@@ -1,7 +1,7 @@
 //! Counters of tables and partitions.
 
 use lazuli_model::table::Operation;
-use lazuli_model::table::operation::{Change, EntityQuery, Match, Write};
+use lazuli_model::table::operation::{EntityChange, EntityQuery, EntityWrite, Match};
 use lazuli_service::usage::TableCounts;
 
 use crate::{World, key, properties, table};
@@ -37,7 +37,7 @@ async fn tables() {
     world.query("Data", "PartitionKey eq 'a' and RowKey gt '1'", EntityQuery::default()).await;
     world.query("Data", "", EntityQuery { top: Some(0), ..Default::default() }).await;
     world.insert("Data", ("a", "1"), 1).await.unwrap_err();
-    world.write("Data", ("a", "1"), Change::Delete(Match::Any)).await.unwrap();
+    world.write("Data", ("a", "1"), EntityChange::Delete(Match::Any)).await.unwrap();
     world.insert("None", ("a", "1"), 1).await.unwrap_err();
     let expected = TableCounts { requests: 11, rows_read: 1 + 4 + 2, rows_returned: 3, rows_written: 5 };
     assert_eq!(
@@ -62,9 +62,9 @@ async fn a_deleted_table_is_no_longer_counted() {
 async fn partitions() {
     let world = world().await;
     assert_eq!(hottest(&world), "Data/a=3 Data/b=1 other=0");
-    let write = |row: &str| Write {
+    let write = |row: &str| EntityWrite {
         key: key(("b", row)),
-        change: Change::InsertOrReplace(properties(&[("Age", 1)])),
+        change: EntityChange::InsertOrReplace(properties(&[("Age", 1)])),
     };
     let writes = ["1", "2", "3", "4"].map(write).to_vec();
     world.run(Operation::Batch { table: table("Data"), writes }).await.unwrap();

@@ -1,6 +1,6 @@
 //! Changes: conditions, versions, batches.
 
-use lazuli_model::table::operation::{Change, Match, Write, Written};
+use lazuli_model::table::operation::{EntityChange, EntityWrite, Match, Written};
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::{DateTime, ErrorCode};
 use lazuli_service::Grant;
@@ -28,25 +28,33 @@ async fn conditions() {
     let at = ("p", "r");
     let one = || properties(&[("A", 1)]);
     assert_eq!(
-        world.write("Data", at, Change::Replace(one(), Match::Any)).await,
+        world.write("Data", at, EntityChange::Replace(one(), Match::Any)).await,
         Err(ErrorCode::ResourceNotFound)
     );
     assert_eq!(
-        world.write("Data", at, Change::Merge(one(), Match::Nothing)).await,
+        world.write("Data", at, EntityChange::Merge(one(), Match::Nothing)).await,
         Err(ErrorCode::ResourceNotFound)
     );
-    assert_eq!(world.write("Data", at, Change::Delete(Match::Any)).await, Err(ErrorCode::ResourceNotFound));
+    assert_eq!(
+        world.write("Data", at, EntityChange::Delete(Match::Any)).await,
+        Err(ErrorCode::ResourceNotFound)
+    );
     let first = timestamp(world.insert("Data", at, 1).await);
     assert_eq!(world.insert("Data", at, 1).await, Err(ErrorCode::EntityAlreadyExists));
-    let second = timestamp(world.write("Data", at, Change::Replace(one(), Match::Version(first))).await);
+    let second =
+        timestamp(world.write("Data", at, EntityChange::Replace(one(), Match::Version(first))).await);
     assert!(second > first, "WR-12: a version changes although the clock stands still");
     for stale in [Match::Version(first), Match::Nothing] {
-        for change in [Change::Replace(one(), stale), Change::Merge(one(), stale), Change::Delete(stale)] {
+        for change in [
+            EntityChange::Replace(one(), stale),
+            EntityChange::Merge(one(), stale),
+            EntityChange::Delete(stale),
+        ] {
             assert_eq!(world.write("Data", at, change).await, Err(ErrorCode::UpdateConditionNotSatisfied));
         }
     }
-    let third = timestamp(world.write("Data", at, Change::InsertOrMerge(one())).await);
-    assert!(world.write("Data", at, Change::Delete(Match::Version(third))).await.is_ok());
+    let third = timestamp(world.write("Data", at, EntityChange::InsertOrMerge(one())).await);
+    assert!(world.write("Data", at, EntityChange::Delete(Match::Version(third))).await.is_ok());
 }
 
 /// TX-09, TX-15: a batch that fails changes nothing, and says where.
@@ -54,8 +62,10 @@ async fn conditions() {
 async fn a_batch_is_all_or_nothing() {
     let world = world().await;
     world.insert("Data", ("p", "2"), 2).await.unwrap();
-    let insert =
-        |row: &str| Write { key: key(("p", row)), change: Change::Insert(properties(&[("Age", 1)])) };
+    let insert = |row: &str| EntityWrite {
+        key: key(("p", row)),
+        change: EntityChange::Insert(properties(&[("Age", 1)])),
+    };
     let batch =
         Operation::Batch { table: table("Data"), writes: vec![insert("1"), insert("2"), insert("3")] };
     let grant = Grant::everything("acct");
@@ -78,7 +88,7 @@ async fn a_read_only_grant_changes_nothing() {
         Operation::DeleteTable(table("Data")),
         Operation::Write {
             table: table("Data"),
-            write: Write { key: key(("p", "r")), change: Change::Delete(Match::Any) },
+            write: EntityWrite { key: key(("p", "r")), change: EntityChange::Delete(Match::Any) },
         },
         Operation::Batch { table: table("Data"), writes: Vec::new() },
     ] {
@@ -97,7 +107,11 @@ async fn concurrent_merges_all_count() {
             let world = world.clone();
             tokio::spawn(async move {
                 world
-                    .write("Data", ("p", "r"), Change::InsertOrMerge(properties(&[(&format!("P{n}"), n)])))
+                    .write(
+                        "Data",
+                        ("p", "r"),
+                        EntityChange::InsertOrMerge(properties(&[(&format!("P{n}"), n)])),
+                    )
                     .await
                     .unwrap();
             })

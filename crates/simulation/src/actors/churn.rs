@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lazuli_model::Service;
 
 use super::request;
-use crate::ledger::Access;
+use crate::ledger::AccountAccess;
 use crate::network::Fate;
 use crate::world::World;
 
@@ -28,7 +28,7 @@ pub async fn create_and_delete(world: Arc<World>, client: usize, account: &'stat
     }
 }
 
-async fn create(world: &World, access: &Access, name: String) {
+async fn create(world: &World, access: &AccountAccess, name: String) {
     let body = format!("{{\"TableName\":\"{name}\"}}");
     let create = request("POST", format!("/{}/Tables", access.account), "2019-02-02");
     let create = create.with("Prefer", "return-no-content").json(body);
@@ -39,7 +39,7 @@ async fn create(world: &World, access: &Access, name: String) {
     }
 }
 
-async fn list(world: &World, access: &Access) {
+async fn list(world: &World, access: &AccountAccess) {
     let before = world.ledger().accounts.existing(access);
     let list = request("GET", format!("/{}/Tables", access.account), "2019-02-02");
     let list = list.with("Accept", "application/json;odata=nometadata");
@@ -65,7 +65,7 @@ async fn list(world: &World, access: &Access) {
     }
 }
 
-async fn delete(world: &World, access: &Access) {
+async fn delete(world: &World, access: &AccountAccess) {
     let existing = world.ledger().accounts.existing(access);
     let Some(name) = world.rng.pick(&existing) else { return };
     world.ledger().accounts.deleting(access, name);

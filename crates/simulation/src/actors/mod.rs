@@ -17,7 +17,7 @@ pub use rows::{read_pair, use_rows};
 use lazuli_model::Service;
 use lazuli_probe::Request;
 
-use crate::ledger::Access;
+use crate::ledger::AccountAccess;
 use crate::network::RequestOutcome;
 use crate::time::pass;
 use crate::world::World;
@@ -31,7 +31,12 @@ const ATTEMPTS_MAX: usize = 60;
 
 impl World {
     /// Sends a request with the key of an access, and checks that the key was accepted or rejected correctly.
-    pub async fn send_as(&self, access: &Access, service: Service, request: Request) -> RequestOutcome {
+    pub async fn send_as(
+        &self,
+        access: &AccountAccess,
+        service: Service,
+        request: Request,
+    ) -> RequestOutcome {
         let outcome = self.send(service, &access.account, &access.key, request).await;
         let checked = self.ledger().accounts.check(access, &outcome);
         self.expect(checked);
@@ -39,7 +44,7 @@ impl World {
     }
 
     /// Access to the steady account, as soon as it exists.
-    pub async fn steady(&self) -> Access {
+    pub async fn steady(&self) -> AccountAccess {
         loop {
             let which = self.rng.below(2) as usize;
             let access = self.ledger().accounts.access(STEADY, which);

@@ -26,7 +26,7 @@ struct Account {
 
 /// What a client knows about an account when it sends a request.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct AccountAccess {
     /// The account.
     pub account: String,
     /// Which account of that name.
@@ -40,35 +40,35 @@ pub struct Access {
 
 /// All accounts.
 #[derive(Default)]
-pub struct Accounts {
+pub struct AccountLedger {
     accounts: BTreeMap<String, Account>,
     /// Containers that were created: account, incarnation, name. True once a deletion was begun.
     created: BTreeMap<(String, u64, String), bool>,
     removed: BTreeSet<(String, u64)>,
 }
 
-impl Accounts {
+impl AccountLedger {
     /// The keys of an account, if it exists as far as its administrator knows.
     pub fn keys(&self, account: &str) -> Option<[String; 2]> {
         self.accounts.get(account)?.keys.clone()
     }
 
     /// Access with one of the valid keys; `None` if the account does not exist.
-    pub fn access(&self, account: &str, which: usize) -> Option<Access> {
+    pub fn access(&self, account: &str, which: usize) -> Option<AccountAccess> {
         let found = self.accounts.get(account)?;
         let key = found.keys.as_ref()?[which % 2].clone();
         Some(Self::with(account, found, key, false))
     }
 
     /// Access with a key that is no longer valid, if there is one.
-    pub fn dead_access(&self, account: &str, which: usize) -> Option<Access> {
+    pub fn dead_access(&self, account: &str, which: usize) -> Option<AccountAccess> {
         let found = self.accounts.get(account)?;
         let key = found.dead.get(which % found.dead.len().max(1))?.clone();
         Some(Self::with(account, found, key, true))
     }
 
-    fn with(account: &str, found: &Account, key: String, is_dead: bool) -> Access {
-        Access {
+    fn with(account: &str, found: &Account, key: String, is_dead: bool) -> AccountAccess {
+        AccountAccess {
             account: account.into(),
             incarnation: found.incarnation,
             key,
@@ -117,7 +117,7 @@ impl Accounts {
     }
 
     /// Checks that a response accepts the keys that it must accept, and no others.
-    pub fn check(&self, access: &Access, outcome: &RequestOutcome) -> Checked {
+    pub fn check(&self, access: &AccountAccess, outcome: &RequestOutcome) -> Checked {
         let RequestOutcome::Got(Got { status, .. }) = outcome else { return Ok(()) };
         if access.is_dead && (*status < 400 || matches!(status, 409 | 412)) {
             return Err(format!("account {} accepts a key that was replaced: {status}", access.account));
@@ -131,14 +131,14 @@ impl Accounts {
     }
 
     /// Was the account unchanged from the start of a request until now?
-    pub fn is_stable(&self, access: &Access) -> bool {
+    pub fn is_stable(&self, access: &AccountAccess) -> bool {
         let now = self.accounts.get(&access.account).map(|found| found.changes);
         access.is_stable && now == Some(access.changes)
     }
 
     /// A container was created.
-    pub fn created(&mut self, access: &Access, name: &str) -> Checked {
-        let Access { account, incarnation, .. } = access;
+    pub fn created(&mut self, access: &AccountAccess, name: &str) -> Checked {
+        let AccountAccess { account, incarnation, .. } = access;
         self.created.insert((account.clone(), *incarnation, name.into()), false);
         if self.removed.contains(&(account.clone(), *incarnation)) {
             return Err(format!("container {name} was created in account {account} after its removal"));
@@ -147,7 +147,7 @@ impl Accounts {
     }
 
     /// A container is about to be deleted.
-    pub fn deleting(&mut self, access: &Access, name: &str) {
+    pub fn deleting(&mut self, access: &AccountAccess, name: &str) {
         let key = (access.account.clone(), access.incarnation, name.to_owned());
         if let Some(is_deleting) = self.created.get_mut(&key) {
             *is_deleting = true;
@@ -155,7 +155,7 @@ impl Accounts {
     }
 
     /// Containers of an account that exist for certain.
-    pub fn existing(&self, access: &Access) -> Vec<String> {
+    pub fn existing(&self, access: &AccountAccess) -> Vec<String> {
         let is_meant = |key: &(String, u64, String)| key.0 == access.account && key.1 == access.incarnation;
         let existing = self.created.iter().filter(|(key, is_deleting)| is_meant(key) && !**is_deleting);
         existing.map(|((_, _, name), _)| name.clone()).collect()

@@ -7,7 +7,7 @@ mod accounts;
 mod messages;
 mod registers;
 
-pub use accounts::{Access, Accounts};
+pub use accounts::{AccountAccess, AccountLedger};
 pub use messages::{Hold, Messages};
 pub use registers::Registers;
 
@@ -18,7 +18,7 @@ pub type Checked = Result<(), String>;
 #[derive(Default)]
 pub struct Ledger {
     /// Accounts, their keys, and the containers that were created in them.
-    pub accounts: Accounts,
+    pub accounts: AccountLedger,
     /// Rows and blobs.
     pub registers: Registers,
     /// Messages.

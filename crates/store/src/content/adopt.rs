@@ -12,7 +12,7 @@ use lazuli_engine::{Error, Result};
 
 use super::disk;
 use super::inner::Inner;
-use super::pack::{Kind, Pack, checked, io_error};
+use super::pack::{Pack, PackKind, checked, io_error};
 use super::packs::Lane;
 use super::syncer::Synced;
 
@@ -61,7 +61,7 @@ pub fn adopt(inner: &Inner, piece: Piece, bytes: &Bytes) -> Result<Option<Synced
 fn revive(pack: &Pack, piece: &Piece) {
     let units = units_of(piece.offset, piece.footprint());
     let mut state = pack.state();
-    debug_assert_eq!(state.kind, Kind::Adopted);
+    debug_assert_eq!(state.kind, PackKind::Adopted);
     let end = piece.offset + piece.footprint();
     if end > state.end {
         let gap = units_of(state.end, end - state.end);

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use lazuli_engine::Result;
-use lazuli_engine::content::{ALIGN_BYTES, ContentStatus, Extent, Listing, Spot, Units};
+use lazuli_engine::content::{ALIGN_BYTES, ContentStatus, Extent, ExtentPage, Spot, Units};
 
 use super::limits::LIST_EXTENTS_MAX;
 use super::pack::{Pack, checked};
 use super::packs::Packs;
 
 /// The extents from `from` on. May block.
-pub fn list(packs: &Packs, from: Spot) -> Result<Listing> {
-    let mut listing = Listing::default();
+pub fn list(packs: &Packs, from: Spot) -> Result<ExtentPage> {
+    let mut listing = ExtentPage::default();
     for pack in packs.from(from.stream) {
         let stored = checked("read", &pack.path, stored(&pack))?;
         let first = if pack.number == from.stream { from.offset / ALIGN_BYTES } else { 0 };

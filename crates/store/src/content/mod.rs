@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lazuli_engine::content::{
-    Content, ContentReader, ContentStatus, ContentWriter, Fold, Listing, Piece, Pinned, Spot, Sweep,
+    Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, ExtentPage, Fold, Piece, Pinned, Spot,
 };
 use lazuli_engine::{EngineFuture, Result};
 
@@ -149,14 +149,14 @@ impl Content for PackContent {
         })
     }
 
-    fn list(&self, from: Spot) -> EngineFuture<'_, Listing> {
+    fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         let packs = Arc::clone(&self.inner.packs);
         Box::pin(blocking(move || listing::list(&packs, from)))
     }
 
-    fn sweep(&self) -> EngineFuture<'_, Box<dyn Sweep>> {
+    fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         let sweep = PackSweep::new(&self.inner.packs);
-        Box::pin(std::future::ready(Ok(Box::new(sweep) as Box<dyn Sweep>)))
+        Box::pin(std::future::ready(Ok(Box::new(sweep) as Box<dyn ContentSweep>)))
     }
 
     fn status(&self) -> EngineFuture<'_, ContentStatus> {

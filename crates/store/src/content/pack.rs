@@ -25,7 +25,7 @@ use super::limits::PACK_LENGTH_MAX;
 
 /// What a pack is to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PackKind {
     /// It takes new pieces.
     Open,
     /// It took pieces of this process, and takes no more.
@@ -45,16 +45,16 @@ pub struct Pack {
     /// The file, if this process made it; otherwise it is opened when it is needed.
     own: OnceLock<Arc<File>>,
     handles: Arc<Handles>,
-    state: Mutex<State>,
+    state: Mutex<PackState>,
     /// Held while ranges are freed, and by operations that must not run at the same time.
     pub freeing: Mutex<()>,
 }
 
 /// What is known about a pack.
 #[derive(Debug)]
-pub struct State {
+pub struct PackState {
     /// What it is to this process.
-    pub kind: Kind,
+    pub kind: PackKind,
     /// Where the next piece goes, or the end of the file.
     pub end: u64,
     /// Units that no row can name any more.
@@ -79,16 +79,16 @@ pub struct State {
 
 impl Pack {
     /// A pack that this process has made.
-    pub fn made(number: u64, path: PathBuf, file: File, kind: Kind, handles: &Arc<Handles>) -> Self {
+    pub fn made(number: u64, path: PathBuf, file: File, kind: PackKind, handles: &Arc<Handles>) -> Self {
         let own = OnceLock::from(Arc::new(file));
-        Self::new(number, path, own, State::new(kind), handles)
+        Self::new(number, path, own, PackState::new(kind), handles)
     }
 
     /// A pack of an earlier process, with the length of its file.
     pub fn former(number: u64, path: PathBuf, length: u64, handles: &Arc<Handles>) -> Self {
         // Anything beyond cannot be a piece, and must not enlarge the maps.
         let end = length.min(PACK_LENGTH_MAX).next_multiple_of(ALIGN_BYTES);
-        let state = State { is_entry_durable: true, end, ..State::new(Kind::Former) };
+        let state = PackState { is_entry_durable: true, end, ..PackState::new(PackKind::Former) };
         Self::new(number, path, OnceLock::new(), state, handles)
     }
 
@@ -96,7 +96,7 @@ impl Pack {
         number: u64,
         path: PathBuf,
         own: OnceLock<Arc<File>>,
-        state: State,
+        state: PackState,
         handles: &Arc<Handles>,
     ) -> Self {
         let handles = Arc::clone(handles);
@@ -104,7 +104,7 @@ impl Pack {
     }
 
     /// What is known about it.
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, PackState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,8 +148,8 @@ impl Pack {
     }
 }
 
-impl State {
-    fn new(kind: Kind) -> Self {
+impl PackState {
+    fn new(kind: PackKind) -> Self {
         Self {
             kind,
             end: 0,
@@ -188,16 +188,16 @@ impl State {
     /// It is known to be completely dead, and nothing writes to it.
     pub fn is_removable(&self) -> bool {
         let is_known = match self.kind {
-            Kind::Closed => true,
-            Kind::Former => self.is_swept,
-            Kind::Open | Kind::Adopted => false,
+            PackKind::Closed => true,
+            PackKind::Former => self.is_swept,
+            PackKind::Open | PackKind::Adopted => false,
         };
         is_known && !self.is_removed && self.writing == 0 && self.dead.bytes() >= self.end
     }
 
     /// An earlier process wrote it, and no sweep has determined what is live.
     pub fn is_unswept(&self) -> bool {
-        self.kind == Kind::Former && !self.is_swept
+        self.kind == PackKind::Former && !self.is_swept
     }
 
     /// Live bytes, as far as they are known.
@@ -233,7 +233,7 @@ impl Claim {
     }
 
     /// Ends the claim and releases what was never written; returns the length of the rest.
-    fn give_back(&self, state: &mut State) -> u64 {
+    fn give_back(&self, state: &mut PackState) -> u64 {
         let used = self.used.next_multiple_of(ALIGN_BYTES).min(self.bytes);
         state.writing -= self.bytes;
         if used < self.bytes {

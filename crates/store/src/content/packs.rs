@@ -20,7 +20,7 @@ use super::disk::{Disk, RealDisk};
 use super::due::Due;
 use super::handles::Handles;
 use super::limits::{LARGE_BYTES_MIN, WHOLE_PACK_BYTES_MAX};
-use super::pack::{Claim, Kind, Pack, checked};
+use super::pack::{Claim, Pack, PackKind, checked};
 use crate::crash_point::{self, Point};
 use crate::error::{OpenError, closed};
 
@@ -192,10 +192,10 @@ impl Packs {
                 return Ok(claim);
             }
             table.lane(lane).take();
-            pack.state().kind = Kind::Closed;
+            pack.state().kind = PackKind::Closed;
             self.due.add(pack.number);
         }
-        let pack = self.make(&mut table, None, Kind::Open)?;
+        let pack = self.make(&mut table, None, PackKind::Open)?;
         *table.lane(lane) = Some(Arc::clone(&pack));
         drop(table);
         self.claim_in(&pack, bytes)
@@ -221,7 +221,7 @@ impl Packs {
     }
 
     /// Creates a pack, with a number that was never used or, for adopted pieces, with their number.
-    fn make(&self, table: &mut Table, number: Option<u64>, kind: Kind) -> Result<Arc<Pack>> {
+    fn make(&self, table: &mut Table, number: Option<u64>, kind: PackKind) -> Result<Arc<Pack>> {
         let number = number.unwrap_or(table.last + 1);
         if number > STREAM_MAX {
             return Err(Error::Unavailable("there are no more numbers for packs".into()));
@@ -247,12 +247,12 @@ impl Packs {
         let mut table = self.table();
         let pack = match table.packs.get(&piece.stream) {
             Some(pack) => Arc::clone(pack),
-            None => self.make(&mut table, Some(piece.stream), Kind::Adopted)?,
+            None => self.make(&mut table, Some(piece.stream), PackKind::Adopted)?,
         };
         let mut state = pack.state();
         match state.kind {
-            Kind::Open | Kind::Closed => return Ok(None),
-            Kind::Former | Kind::Adopted => state.kind = Kind::Adopted,
+            PackKind::Open | PackKind::Closed => return Ok(None),
+            PackKind::Former | PackKind::Adopted => state.kind = PackKind::Adopted,
         }
         drop(state);
         Ok(Some(pack))

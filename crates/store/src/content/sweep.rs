@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lazuli_engine::content::{Piece, Sweep, Swept, Units, units_of};
+use lazuli_engine::content::{ContentSweep, Piece, Swept, Units, units_of};
 use lazuli_engine::{EngineFuture, Result};
 
 use super::limits::SWEEP_PACKS_MAX;
-use super::pack::{Kind, Pack, State, checked};
+use super::pack::{Pack, PackKind, PackState, checked};
 use super::packs::Packs;
 use crate::store::blocking;
 
@@ -31,7 +31,7 @@ struct Covered {
 impl PackSweep {
     /// Begins with the packs that no sweep has covered yet, then takes those that were swept before.
     pub fn new(packs: &Arc<Packs>) -> Self {
-        let is_former = |pack: &Arc<Pack>| pack.state().kind == Kind::Former;
+        let is_former = |pack: &Arc<Pack>| pack.state().kind == PackKind::Former;
         let mut former: Vec<Arc<Pack>> = packs.from(0).into_iter().filter(is_former).collect();
         former.sort_by_key(|pack| pack.state().is_swept);
         let unswept = former.iter().filter(|pack| !pack.state().is_swept).count();
@@ -64,8 +64,8 @@ impl PackSweep {
 }
 
 /// Marks everything as dead that was not kept.
-fn settle(state: &mut State, kept: &Units, mut data: Units, swept: &mut Swept) {
-    if state.kind != Kind::Former {
+fn settle(state: &mut PackState, kept: &Units, mut data: Units, swept: &mut Swept) {
+    if state.kind != PackKind::Former {
         return;
     }
     let mut live = kept.clone();
@@ -81,7 +81,7 @@ fn settle(state: &mut State, kept: &Units, mut data: Units, swept: &mut Swept) {
     state.is_swept = true;
 }
 
-impl Sweep for PackSweep {
+impl ContentSweep for PackSweep {
     fn keep(&mut self, piece: &Piece) {
         if let Some(covered) = self.covered.get_mut(&piece.stream) {
             let end = covered.pack.state().end;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::conformance::Factory;
+use lazuli_engine::conformance::EngineFactory;
 use lazuli_engine::{
     Adopted, Applied, Clock, Engine, EngineFuture, Page, Row, Scan, Status, TableId, Write, conformance_tests,
 };
@@ -96,7 +96,7 @@ impl Engine for Reopening {
 
 struct OnDisk;
 
-impl Factory for OnDisk {
+impl EngineFactory for OnDisk {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         Arc::new(Reopening::new(options(clock), u64::MAX))
     }
@@ -104,7 +104,7 @@ impl Factory for OnDisk {
 
 struct Uncached;
 
-impl Factory for Uncached {
+impl EngineFactory for Uncached {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         Arc::new(Reopening::new(
             Options { scan_cache_bytes: 0, row_cache_bytes: 0, ..options(clock) },
@@ -116,7 +116,7 @@ impl Factory for Uncached {
 /// Room for some rows only, in segments of a few.
 struct HardlyCached;
 
-impl Factory for HardlyCached {
+impl EngineFactory for HardlyCached {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         Arc::new(Reopening::new(
             Options { scan_cache_bytes: 4096, row_cache_bytes: 16 * 1024, ..options(clock) },
@@ -127,7 +127,7 @@ impl Factory for HardlyCached {
 
 struct OnDiskReopened;
 
-impl Factory for OnDiskReopened {
+impl EngineFactory for OnDiskReopened {
     async fn open(&self, clock: Clock) -> Arc<dyn Engine> {
         Arc::new(Reopening::new(options(clock), 41))
     }

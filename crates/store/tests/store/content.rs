@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lazuli_engine::content::conformance::{Factory, Home};
+use lazuli_engine::content::conformance::{ContentFactory, Home};
 use lazuli_engine::{Clock, Content, Engine, content_conformance_tests};
 use lazuli_store::Store;
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ impl Home for DirectoryHome {
 
 struct OnDisk;
 
-impl Factory for OnDisk {
+impl ContentFactory for OnDisk {
     type Home = DirectoryHome;
 
     async fn home(&self) -> DirectoryHome {
@@ -50,7 +50,7 @@ content_conformance_tests!(OnDisk);
 async fn a_loaded_store_has_its_content() {
     use lazuli_engine::content::conformance::{bytes_of, read_all, write_all};
     use lazuli_engine::{Marks, MemoryContent, TableId, Version};
-    use lazuli_store::{Loader, Options, Reading};
+    use lazuli_store::{ClosedStore, Loader, Options};
     let dir = directory();
     let path = dir.path().join("store");
     let source = MemoryContent::default();
@@ -65,7 +65,7 @@ async fn a_loaded_store_has_its_content() {
     let loaded = loader.seal(Marks { last_version: Version(5), last_table: TableId(1) }).unwrap();
     assert!(read_all(&*loaded.content(), &[stored[1].0]).await.as_ref() == Ok(&stored[1].1));
     loaded.publish().unwrap();
-    let reading = Reading::open(&path).unwrap();
+    let reading = ClosedStore::open(&path).unwrap();
     let content = reading.content();
     for (piece, bytes) in &stored {
         assert!(read_all(&*content, &[*piece]).await.as_ref() == Ok(bytes), "{piece}");

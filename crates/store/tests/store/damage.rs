@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use lazuli_engine::conformance::{Rng, delete, upsert};
 use lazuli_engine::{Condition, Engine, KeyRange, Scan, Verdict};
-use lazuli_store::{Options, Reading, Store, inspect};
+use lazuli_store::{ClosedStore, Options, Store, inspect};
 
 use crate::support::{TABLE, directory};
 
@@ -346,7 +346,7 @@ async fn check(dir: &Path) -> Checked {
     if !inspection.notes.is_empty() {
         return Checked::Cut;
     }
-    let Ok(store) = Reading::open(dir) else { return Checked::Damaged };
+    let Ok(store) = ClosedStore::open(dir) else { return Checked::Damaged };
     let Ok(report) = store.check_each(&mut |_, _| {}) else { return Checked::Damaged };
     let is_whole = inspection.closed_at.is_none_or(|closed| report.marks.unwrap().last_version == closed);
     if report.is_clean() && is_whole { Checked::Sound } else { Checked::Damaged }

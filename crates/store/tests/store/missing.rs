@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use lazuli_store::{Inspection, OpenError, Options, Reading, Store, inspect};
+use lazuli_store::{ClosedStore, Inspection, OpenError, Options, Store, inspect};
 
 use crate::damage::{Original, originals, read_all, write};
 use crate::support::{directory, get, set};
@@ -24,7 +24,7 @@ fn findings(dir: &Path) -> Vec<String> {
     if found.findings > 0 {
         return found.examples;
     }
-    let reading = Reading::open(dir).unwrap();
+    let reading = ClosedStore::open(dir).unwrap();
     let report = reading.check_each(&mut |_, _| {}).unwrap();
     assert!(report.is_clean(), "{report:?}");
     reading.marks().and_then(|marks| found.missing(marks.last_version)).into_iter().collect()

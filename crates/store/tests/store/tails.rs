@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use lazuli_engine::Engine as _;
-use lazuli_store::{Reading, Store, inspect};
+use lazuli_store::{ClosedStore, Store, inspect};
 
 use crate::damage::{Killed, options, originals, read_all, write, write_log};
 use crate::support::{TABLE, directory};
@@ -59,7 +59,7 @@ async fn a_check_leaves_a_torn_store_as_it_is() {
         let found = inspect(dir.path(), |_| {}).unwrap();
         assert_eq!((found.findings, found.notes.len()), (0, 1), "{found:?}");
         let mut rows = 0;
-        let reading = Reading::open(dir.path()).unwrap();
+        let reading = ClosedStore::open(dir.path()).unwrap();
         let report = reading.check_each(&mut |table, _| rows += usize::from(table == TABLE)).unwrap();
         drop(reading);
         assert!(report.is_clean() && rows == before.len(), "{rows} {report:?}");
@@ -77,8 +77,8 @@ async fn a_check_reads_sorted_files_where_they_are() {
     let names = || originals(dir.path(), dir.path()).into_iter().map(|file| (file.name, file.bytes));
     let as_it_was: Vec<_> = names().collect();
     assert!(as_it_was.iter().any(|(name, _)| name.parent().is_some_and(|parent| parent.ends_with("tables"))));
-    let reading = Reading::open(dir.path()).unwrap();
-    assert!(Reading::open(dir.path()).is_err(), "it is in use");
+    let reading = ClosedStore::open(dir.path()).unwrap();
+    assert!(ClosedStore::open(dir.path()).is_err(), "it is in use");
     assert!(reading.check_each(&mut |_, _| {}).unwrap().is_clean());
     assert!(reading.marks().is_some());
     drop(reading);

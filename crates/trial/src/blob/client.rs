@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use lazuli_model::Service;
 use lazuli_probe::{Request, Response};
 
-use super::record::{BLOBS, Condition, Operation, Output};
+use super::record::{BLOBS, BlobCall, BlobCondition, Output};
 use super::soak::content;
-use crate::caller::Caller;
-use crate::linear::{self, Clock, Event, Recorder};
+use crate::caller::TrialCaller;
+use crate::linear::{self, HistoryEvent, LogicalClock, Recorder};
 use crate::random::Random;
 
 /// Maximum values that a client writes; distinguishes the values of clients.
@@ -20,12 +20,12 @@ pub struct Client {
     container: String,
     number: usize,
     random: Random,
-    clock: Clock,
-    caller: Caller,
+    clock: LogicalClock,
+    caller: TrialCaller,
     written: u32,
     /// The value and ETag that it last saw of each blob.
     known: HashMap<usize, (u32, String)>,
-    events: Vec<Event<Operation>>,
+    events: Vec<HistoryEvent<BlobCall>>,
 }
 
 impl Client {
@@ -36,42 +36,42 @@ impl Client {
             number: client,
             random,
             clock,
-            caller: Caller::new(Service::Blob, &authority),
+            caller: TrialCaller::new(Service::Blob, &authority),
             written: 0,
             known: HashMap::new(),
             events: Vec::new(),
         }
     }
 
-    fn choose(&mut self) -> Operation {
+    fn choose(&mut self) -> BlobCall {
         let blob = self.random.below(BLOBS);
         let id = self.random.below(LEASES) as u32;
         match self.random.below(20) {
-            0..6 => Operation::Get { blob },
+            0..6 => BlobCall::Get { blob },
             6..13 => {
                 self.written += 1;
                 let value = self.number as u32 * VALUES_MAX + self.written;
-                Operation::Put { blob, value, condition: self.condition(blob), lease: self.lease() }
+                BlobCall::Put { blob, value, condition: self.condition(blob), lease: self.lease() }
             }
             13..15 => {
                 // "Delete it if it does not exist" is a malformed request.
                 let condition = match self.condition(blob) {
-                    Condition::Absent => Condition::None,
+                    BlobCondition::Absent => BlobCondition::None,
                     other => other,
                 };
-                Operation::Delete { blob, condition, lease: self.lease() }
+                BlobCall::Delete { blob, condition, lease: self.lease() }
             }
-            15..17 => Operation::Acquire { blob, id },
-            17..19 => Operation::Release { blob, id },
-            _ => Operation::Break { blob },
+            15..17 => BlobCall::Acquire { blob, id },
+            17..19 => BlobCall::Release { blob, id },
+            _ => BlobCall::Break { blob },
         }
     }
 
-    fn condition(&mut self, blob: usize) -> Condition {
+    fn condition(&mut self, blob: usize) -> BlobCondition {
         match (self.random.below(4), self.known.get(&blob)) {
-            (0 | 1, Some((value, _))) => Condition::Is(*value),
-            (2, _) => Condition::Absent,
-            _ => Condition::None,
+            (0 | 1, Some((value, _))) => BlobCondition::Is(*value),
+            (2, _) => BlobCondition::Absent,
+            _ => BlobCondition::None,
         }
     }
 
@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// `false` if there was no response: the client ends.
-    async fn perform(&mut self, operation: Operation) -> Result<bool, String> {
+    async fn perform(&mut self, operation: BlobCall) -> Result<bool, String> {
         let request = self.request(&operation);
         let start = self.clock.tick();
         let response = self.caller.send(request).await.ok();
@@ -93,39 +93,45 @@ impl Client {
         };
         let end = if output.is_some() { end } else { u64::MAX };
         // A read without a response proves nothing.
-        if output.is_some() || !matches!(operation, Operation::Get { .. }) {
-            self.events.push(Event { client: self.number, start, end, operation, output });
+        if output.is_some() || !matches!(operation, BlobCall::Get { .. }) {
+            self.events.push(HistoryEvent { client: self.number, start, end, operation, output });
         }
         Ok(response.is_some())
     }
 
-    fn request(&self, operation: &Operation) -> Request {
+    fn request(&self, operation: &BlobCall) -> Request {
         let path = format!("/{}/b{}", self.container, operation.blob());
         let lease = |action: &'static str| {
             self.caller.request("PUT", &format!("{path}?comp=lease")).with("x-ms-lease-action", action)
         };
         match operation {
-            Operation::Get { .. } => self.caller.request("GET", &path),
-            Operation::Put { blob, value, condition, lease } => {
+            BlobCall::Get { .. } => self.caller.request("GET", &path),
+            BlobCall::Put { blob, value, condition, lease } => {
                 let request = self.caller.request("PUT", &path).with("x-ms-blob-type", "BlockBlob");
                 self.limited(request.body(content(u64::from(*value))), *blob, *condition, *lease)
             }
-            Operation::Delete { blob, condition, lease } => {
+            BlobCall::Delete { blob, condition, lease } => {
                 self.limited(self.caller.request("DELETE", &path), *blob, *condition, *lease)
             }
-            Operation::Acquire { id, .. } => lease("acquire")
+            BlobCall::Acquire { id, .. } => lease("acquire")
                 .with("x-ms-lease-duration", "-1")
                 .with("x-ms-proposed-lease-id", lease_id(*id)),
-            Operation::Release { id, .. } => lease("release").with("x-ms-lease-id", lease_id(*id)),
-            Operation::Break { .. } => lease("break").with("x-ms-lease-break-period", "0"),
+            BlobCall::Release { id, .. } => lease("release").with("x-ms-lease-id", lease_id(*id)),
+            BlobCall::Break { .. } => lease("break").with("x-ms-lease-break-period", "0"),
         }
     }
 
-    fn limited(&self, request: Request, blob: usize, condition: Condition, lease: Option<u32>) -> Request {
+    fn limited(
+        &self,
+        request: Request,
+        blob: usize,
+        condition: BlobCondition,
+        lease: Option<u32>,
+    ) -> Request {
         let request = match condition {
-            Condition::None => request,
-            Condition::Absent => request.with("If-None-Match", "*"),
-            Condition::Is(_) => {
+            BlobCondition::None => request,
+            BlobCondition::Absent => request.with("If-None-Match", "*"),
+            BlobCondition::Is(_) => {
                 let etag = self.known.get(&blob).map(|(_, etag)| etag.clone()).unwrap_or_default();
                 request.with("If-Match", etag)
             }
@@ -136,20 +142,20 @@ impl Client {
         }
     }
 
-    fn output(&mut self, operation: &Operation, response: &Response) -> Result<Output, String> {
+    fn output(&mut self, operation: &BlobCall, response: &Response) -> Result<Output, String> {
         let etag = response.header("ETag").map(str::to_owned);
         match (operation, response.status, etag) {
-            (Operation::Get { blob }, 200, Some(etag)) => {
+            (BlobCall::Get { blob }, 200, Some(etag)) => {
                 let value = value(&response.body)?;
                 self.known.insert(*blob, (value, etag));
                 Ok(Output::Value(Some(value)))
             }
-            (Operation::Get { .. }, 404, _) => Ok(Output::Value(None)),
-            (Operation::Put { blob, value, .. }, 201, Some(etag)) => {
+            (BlobCall::Get { .. }, 404, _) => Ok(Output::Value(None)),
+            (BlobCall::Put { blob, value, .. }, 201, Some(etag)) => {
                 self.known.insert(*blob, (*value, etag));
                 Ok(Output::Applied)
             }
-            (Operation::Get { .. } | Operation::Put { .. }, 200..300, _) => Err(strange(operation, response)),
+            (BlobCall::Get { .. } | BlobCall::Put { .. }, 200..300, _) => Err(strange(operation, response)),
             (_, 200..300, _) => Ok(Output::Applied),
             (_, 404 | 409 | 412, _) => Ok(Output::Rejected),
             _ => Err(strange(operation, response)),
@@ -157,8 +163,8 @@ impl Client {
     }
 }
 
-impl linear::Client<Operation> for Client {
-    async fn run(mut self, operations: usize) -> Result<Vec<Event<Operation>>, String> {
+impl linear::HistoryClient<BlobCall> for Client {
+    async fn run(mut self, operations: usize) -> Result<Vec<HistoryEvent<BlobCall>>, String> {
         for _ in 0..operations {
             let operation = self.choose();
             if !self.perform(operation).await? {
@@ -168,9 +174,9 @@ impl linear::Client<Operation> for Client {
         Ok(self.events)
     }
 
-    async fn read_all(mut self) -> Result<Vec<Event<Operation>>, String> {
+    async fn read_all(mut self) -> Result<Vec<HistoryEvent<BlobCall>>, String> {
         for blob in 0..BLOBS {
-            if !self.perform(Operation::Get { blob }).await? {
+            if !self.perform(BlobCall::Get { blob }).await? {
                 return Err("a read at the end got no response".into());
             }
         }
@@ -191,6 +197,6 @@ fn lease_id(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-fn strange(operation: &Operation, response: &Response) -> String {
+fn strange(operation: &BlobCall, response: &Response) -> String {
     format!("{operation:?} got the response {} {}", response.status, response.text())
 }

@@ -9,10 +9,10 @@ pub mod soak;
 
 use lazuli_model::Service;
 
-pub use record::{Operation, Output};
+pub use record::{BlobCall, Output};
 
-use crate::caller::Caller;
-use crate::linear::{self, Event, HistorySize};
+use crate::caller::TrialCaller;
+use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
 
 /// Counts of what the histories contained.
@@ -58,7 +58,7 @@ pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> R
 }
 
 async fn create(subject: &impl Subject, container: &str) -> Result<(), String> {
-    let mut caller = Caller::new(Service::Blob, &subject.authority(Service::Blob));
+    let mut caller = TrialCaller::new(Service::Blob, &subject.authority(Service::Blob));
     let request = caller.request("PUT", &format!("/{container}?restype=container"));
     match caller.send(request).await? {
         response if matches!(response.status, 201 | 409) => Ok(()),
@@ -66,7 +66,7 @@ async fn create(subject: &impl Subject, container: &str) -> Result<(), String> {
     }
 }
 
-fn seen(events: &[Event<Operation>]) -> Seen {
+fn seen(events: &[HistoryEvent<BlobCall>]) -> Seen {
     let mut seen = Seen::default();
     for event in events {
         match (&event.operation, &event.output) {
@@ -75,7 +75,7 @@ fn seen(events: &[Event<Operation>]) -> Seen {
                 seen.responses += 1;
                 let is_applied = *output == Output::Applied;
                 seen.conditional += usize::from(is_applied && operation.is_conditional());
-                seen.leases += usize::from(is_applied && matches!(operation, Operation::Acquire { .. }));
+                seen.leases += usize::from(is_applied && matches!(operation, BlobCall::Acquire { .. }));
             }
         }
     }

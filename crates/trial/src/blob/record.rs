@@ -7,7 +7,7 @@ pub const BLOBS: usize = 3;
 
 /// The state that a blob must have for a write to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub enum BlobCondition {
     /// Anything.
     None,
     /// If-Match with the ETag of this value. Every value is written at most once in a history.
@@ -18,7 +18,7 @@ pub enum Condition {
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum BlobCall {
     /// Reads a blob.
     Get {
         /// Which one.
@@ -31,7 +31,7 @@ pub enum Operation {
         /// Its new value.
         value: u32,
         /// What it must be.
-        condition: Condition,
+        condition: BlobCondition,
         /// The lease that the request names.
         lease: Option<u32>,
     },
@@ -40,7 +40,7 @@ pub enum Operation {
         /// Which one.
         blob: usize,
         /// What it must be.
-        condition: Condition,
+        condition: BlobCondition,
         /// The lease that the request names.
         lease: Option<u32>,
     },
@@ -78,7 +78,7 @@ pub enum Output {
 
 /// The lease of a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Lease {
+pub enum ModelLease {
     /// There is none.
     #[default]
     Free,
@@ -88,11 +88,11 @@ pub enum Lease {
     Broken(u32),
 }
 
-impl Lease {
+impl ModelLease {
     /// The lease after a write: one that was broken is forgotten.
     fn written(self) -> Self {
         match self {
-            Lease::Broken(_) | Lease::Free => Lease::Free,
+            ModelLease::Broken(_) | ModelLease::Free => ModelLease::Free,
             held => held,
         }
     }
@@ -102,15 +102,15 @@ impl Lease {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Blob {
     value: Option<u32>,
-    lease: Lease,
+    lease: ModelLease,
 }
 
-impl Operation {
+impl BlobCall {
     /// Does it name a condition?
     pub fn is_conditional(&self) -> bool {
         match self {
-            Operation::Put { condition, .. } | Operation::Delete { condition, .. } => {
-                *condition != Condition::None
+            BlobCall::Put { condition, .. } | BlobCall::Delete { condition, .. } => {
+                *condition != BlobCondition::None
             }
             _ => false,
         }
@@ -119,42 +119,43 @@ impl Operation {
     /// Which blob it is about.
     pub fn blob(&self) -> usize {
         match *self {
-            Operation::Get { blob }
-            | Operation::Put { blob, .. }
-            | Operation::Delete { blob, .. }
-            | Operation::Acquire { blob, .. }
-            | Operation::Release { blob, .. }
-            | Operation::Break { blob } => blob,
+            BlobCall::Get { blob }
+            | BlobCall::Put { blob, .. }
+            | BlobCall::Delete { blob, .. }
+            | BlobCall::Acquire { blob, .. }
+            | BlobCall::Release { blob, .. }
+            | BlobCall::Break { blob } => blob,
         }
     }
 
     /// The blob after a change; `None` if the change is rejected.
     fn change(&self, blob: Blob) -> Option<Blob> {
         match *self {
-            Operation::Get { .. } => Some(blob),
-            Operation::Put { value, condition, lease, .. } => {
+            BlobCall::Get { .. } => Some(blob),
+            BlobCall::Put { value, condition, lease, .. } => {
                 // The lease is checked first, and its holder may create over what exists: Azure does the same.
-                let is_holder = matches!(blob.lease, Lease::Held(id) if lease == Some(id));
-                let may_create = condition == Condition::Absent && is_holder;
+                let is_holder = matches!(blob.lease, ModelLease::Held(id) if lease == Some(id));
+                let may_create = condition == BlobCondition::Absent && is_holder;
                 ((may_create || holds(condition, blob.value)) && permits(&blob, lease))
                     .then_some(Blob { value: Some(value), lease: blob.lease.written() })
             }
-            Operation::Delete { condition, lease, .. } => {
+            BlobCall::Delete { condition, lease, .. } => {
                 (blob.value.is_some() && holds(condition, blob.value) && permits(&blob, lease))
                     .then(Blob::default)
             }
-            Operation::Acquire { id, .. } => {
-                let is_free =
-                    matches!(blob.lease, Lease::Free | Lease::Broken(_)) || blob.lease == Lease::Held(id);
-                (blob.value.is_some() && is_free).then_some(Blob { lease: Lease::Held(id), ..blob })
+            BlobCall::Acquire { id, .. } => {
+                let is_free = matches!(blob.lease, ModelLease::Free | ModelLease::Broken(_))
+                    || blob.lease == ModelLease::Held(id);
+                (blob.value.is_some() && is_free).then_some(Blob { lease: ModelLease::Held(id), ..blob })
             }
-            Operation::Release { id, .. } => {
-                let is_own = matches!(blob.lease, Lease::Held(held) | Lease::Broken(held) if held == id);
-                (blob.value.is_some() && is_own).then_some(Blob { lease: Lease::Free, ..blob })
+            BlobCall::Release { id, .. } => {
+                let is_own =
+                    matches!(blob.lease, ModelLease::Held(held) | ModelLease::Broken(held) if held == id);
+                (blob.value.is_some() && is_own).then_some(Blob { lease: ModelLease::Free, ..blob })
             }
-            Operation::Break { .. } => match (blob.value, blob.lease) {
-                (Some(_), Lease::Held(id) | Lease::Broken(id)) => {
-                    Some(Blob { lease: Lease::Broken(id), ..blob })
+            BlobCall::Break { .. } => match (blob.value, blob.lease) {
+                (Some(_), ModelLease::Held(id) | ModelLease::Broken(id)) => {
+                    Some(Blob { lease: ModelLease::Broken(id), ..blob })
                 }
                 _ => None,
             },
@@ -162,23 +163,23 @@ impl Operation {
     }
 }
 
-fn holds(condition: Condition, value: Option<u32>) -> bool {
+fn holds(condition: BlobCondition, value: Option<u32>) -> bool {
     match condition {
-        Condition::None => true,
-        Condition::Is(expected) => value == Some(expected),
-        Condition::Absent => value.is_none(),
+        BlobCondition::None => true,
+        BlobCondition::Is(expected) => value == Some(expected),
+        BlobCondition::Absent => value.is_none(),
     }
 }
 
 /// A leased blob can be written only with its lease, any other blob only without one.
 fn permits(blob: &Blob, lease: Option<u32>) -> bool {
     match blob.lease {
-        Lease::Held(id) => lease == Some(id),
-        Lease::Free | Lease::Broken(_) => lease.is_none(),
+        ModelLease::Held(id) => lease == Some(id),
+        ModelLease::Free | ModelLease::Broken(_) => lease.is_none(),
     }
 }
 
-impl linear::Operation for Operation {
+impl linear::HistoryOperation for BlobCall {
     type State = [Blob; BLOBS];
     type Output = Output;
 
@@ -188,7 +189,7 @@ impl linear::Operation for Operation {
 
     fn apply(&self, state: &Self::State) -> (Self::State, Output) {
         let blob = state[self.blob()];
-        if let Operation::Get { .. } = self {
+        if let BlobCall::Get { .. } = self {
             return (*state, Output::Value(blob.value));
         }
         match self.change(blob) {
@@ -205,17 +206,17 @@ impl linear::Operation for Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::{Event, Verdict, check};
+    use crate::linear::{HistoryEvent, SearchVerdict, check};
 
-    fn put(value: u32, condition: Condition, lease: Option<u32>) -> Operation {
-        Operation::Put { blob: 0, value, condition, lease }
+    fn put(value: u32, condition: BlobCondition, lease: Option<u32>) -> BlobCall {
+        BlobCall::Put { blob: 0, value, condition, lease }
     }
 
-    fn in_order(steps: &[(Operation, Output)]) -> Verdict {
-        let events: Vec<Event<Operation>> = steps
+    fn in_order(steps: &[(BlobCall, Output)]) -> SearchVerdict {
+        let events: Vec<HistoryEvent<BlobCall>> = steps
             .iter()
             .enumerate()
-            .map(|(at, (operation, output))| Event {
+            .map(|(at, (operation, output))| HistoryEvent {
                 client: 0,
                 start: 2 * at as u64,
                 end: 2 * at as u64 + 1,
@@ -229,54 +230,63 @@ mod tests {
     /// BL-02: of two writers with the same ETag, one is rejected.
     #[test]
     fn lost_updates_are_found() {
-        let first = (put(1, Condition::Absent, None), Output::Applied);
-        let second = (put(2, Condition::Is(1), None), Output::Applied);
-        let late = |output| (put(3, Condition::Is(1), None), output);
-        assert_eq!(in_order(&[first.clone(), second.clone(), late(Output::Rejected)]), Verdict::Ordered);
-        assert_eq!(in_order(&[first, second, late(Output::Applied)]), Verdict::Impossible);
+        let first = (put(1, BlobCondition::Absent, None), Output::Applied);
+        let second = (put(2, BlobCondition::Is(1), None), Output::Applied);
+        let late = |output| (put(3, BlobCondition::Is(1), None), output);
+        assert_eq!(
+            in_order(&[first.clone(), second.clone(), late(Output::Rejected)]),
+            SearchVerdict::Ordered
+        );
+        assert_eq!(in_order(&[first, second, late(Output::Applied)]), SearchVerdict::Impossible);
     }
 
     /// The search gave up on histories with many unknown writes to several blobs, since it tried all combinations.
     #[test]
     fn blobs_are_searched_one_by_one() {
-        let event = |start, end, operation, output| Event { client: 0, start, end, operation, output };
+        let event = |start, end, operation, output| HistoryEvent { client: 0, start, end, operation, output };
         let mut events = Vec::new();
         for blob in 0..BLOBS {
             for value in 0..8 {
-                let operation = Operation::Put { blob, value, condition: Condition::None, lease: None };
+                let operation = BlobCall::Put { blob, value, condition: BlobCondition::None, lease: None };
                 events.push(event(0, 10, operation, None));
             }
         }
-        assert_eq!(check(&events), Verdict::Ordered);
+        assert_eq!(check(&events), SearchVerdict::Ordered);
         let never_written = Some(Output::Value(Some(9)));
-        events.push(event(11, 12, Operation::Get { blob: BLOBS - 1 }, never_written));
-        assert_eq!(check(&events), Verdict::Impossible);
+        events.push(event(11, 12, BlobCall::Get { blob: BLOBS - 1 }, never_written));
+        assert_eq!(check(&events), SearchVerdict::Impossible);
     }
 
     #[test]
     fn a_second_holder_of_a_lease_is_found() {
-        let first = (put(1, Condition::None, None), Output::Applied);
-        let acquire = |id, output| (Operation::Acquire { blob: 0, id }, output);
+        let first = (put(1, BlobCondition::None, None), Output::Applied);
+        let acquire = |id, output| (BlobCall::Acquire { blob: 0, id }, output);
         let one = acquire(1, Output::Applied);
-        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Output::Rejected)]), Verdict::Ordered);
-        assert_eq!(in_order(&[first.clone(), one.clone(), acquire(2, Output::Applied)]), Verdict::Impossible);
-        let broken = (Operation::Break { blob: 0 }, Output::Applied);
-        let release = (Operation::Release { blob: 0, id: 1 }, Output::Applied);
+        assert_eq!(
+            in_order(&[first.clone(), one.clone(), acquire(2, Output::Rejected)]),
+            SearchVerdict::Ordered
+        );
+        assert_eq!(
+            in_order(&[first.clone(), one.clone(), acquire(2, Output::Applied)]),
+            SearchVerdict::Impossible
+        );
+        let broken = (BlobCall::Break { blob: 0 }, Output::Applied);
+        let release = (BlobCall::Release { blob: 0, id: 1 }, Output::Applied);
         let steps = [first.clone(), one, broken, release.clone(), acquire(2, Output::Applied)];
-        assert_eq!(in_order(&steps), Verdict::Ordered);
-        assert_eq!(in_order(&[first, release]), Verdict::Impossible);
+        assert_eq!(in_order(&steps), SearchVerdict::Ordered);
+        assert_eq!(in_order(&[first, release]), SearchVerdict::Impossible);
     }
 
     #[test]
     fn writes_to_a_leased_blob_without_its_lease_are_found() {
         let start = [
-            (put(1, Condition::None, None), Output::Applied),
-            (Operation::Acquire { blob: 0, id: 1 }, Output::Applied),
+            (put(1, BlobCondition::None, None), Output::Applied),
+            (BlobCall::Acquire { blob: 0, id: 1 }, Output::Applied),
         ];
-        let then = |lease, output| [&start[..], &[(put(2, Condition::None, lease), output)]].concat();
-        assert_eq!(in_order(&then(None, Output::Rejected)), Verdict::Ordered);
-        assert_eq!(in_order(&then(Some(2), Output::Rejected)), Verdict::Ordered);
-        assert_eq!(in_order(&then(Some(1), Output::Applied)), Verdict::Ordered);
-        assert_eq!(in_order(&then(None, Output::Applied)), Verdict::Impossible);
+        let then = |lease, output| [&start[..], &[(put(2, BlobCondition::None, lease), output)]].concat();
+        assert_eq!(in_order(&then(None, Output::Rejected)), SearchVerdict::Ordered);
+        assert_eq!(in_order(&then(Some(2), Output::Rejected)), SearchVerdict::Ordered);
+        assert_eq!(in_order(&then(Some(1), Output::Applied)), SearchVerdict::Ordered);
+        assert_eq!(in_order(&then(None, Output::Applied)), SearchVerdict::Impossible);
     }
 }

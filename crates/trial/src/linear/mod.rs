@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub use record::{Client, Clock, Event, HistorySize, Recorder, print, run};
+pub use record::{HistoryClient, HistoryEvent, HistorySize, LogicalClock, Recorder, print, run};
 
 /// Points of the search that are tried before giving up.
 const STEPS_MAX: usize = 5_000_000;
 
 /// An operation, and what it does to the state of the model.
-pub trait Operation: Clone + Debug {
+pub trait HistoryOperation: Clone + Debug {
     /// The state of the model.
     type State: Clone + Default + Eq + Hash;
     /// What a client sees.
@@ -33,7 +33,7 @@ pub trait Operation: Clone + Debug {
 
 /// The result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SearchVerdict {
     /// There is an order.
     Ordered,
     /// There is none: the server was wrong.
@@ -49,25 +49,25 @@ type Placed = Vec<u64>;
 ///
 /// There is one if there is one for each object (Herlihy and Wing call this locality), and searching them separately
 /// avoids trying every combination of their orders.
-pub fn check<O: Operation>(events: &[Event<O>]) -> Verdict {
-    let mut objects: BTreeMap<usize, Vec<&Event<O>>> = BTreeMap::new();
+pub fn check<O: HistoryOperation>(events: &[HistoryEvent<O>]) -> SearchVerdict {
+    let mut objects: BTreeMap<usize, Vec<&HistoryEvent<O>>> = BTreeMap::new();
     for event in events {
         objects.entry(event.operation.object()).or_default().push(event);
     }
-    let mut verdict = Verdict::Ordered;
+    let mut verdict = SearchVerdict::Ordered;
     for mut events in objects.into_values() {
         events.sort_by_key(|event| event.start);
         match (Search { events, seen: HashSet::new(), steps: 0 }).run() {
-            Verdict::Ordered => {}
-            Verdict::Impossible => return Verdict::Impossible,
-            Verdict::GaveUp => verdict = Verdict::GaveUp,
+            SearchVerdict::Ordered => {}
+            SearchVerdict::Impossible => return SearchVerdict::Impossible,
+            SearchVerdict::GaveUp => verdict = SearchVerdict::GaveUp,
         }
     }
     verdict
 }
 
-struct Search<'a, O: Operation> {
-    events: Vec<&'a Event<O>>,
+struct Search<'a, O: HistoryOperation> {
+    events: Vec<&'a HistoryEvent<O>>,
     seen: HashSet<(Placed, O::State)>,
     steps: usize,
 }
@@ -79,18 +79,18 @@ struct Point<S> {
     next: usize,
 }
 
-impl<O: Operation> Search<'_, O> {
-    fn run(&mut self) -> Verdict {
+impl<O: HistoryOperation> Search<'_, O> {
+    fn run(&mut self) -> SearchVerdict {
         let placed = vec![0; self.events.len().div_ceil(64)];
         let mut path = vec![Point { placed, state: O::State::default(), next: 0 }];
         while let Some(point) = path.last_mut() {
             let (limit, done) = self.limit(&point.placed);
             if done {
-                return Verdict::Ordered;
+                return SearchVerdict::Ordered;
             }
             self.steps += 1;
             if self.steps > STEPS_MAX {
-                return Verdict::GaveUp;
+                return SearchVerdict::GaveUp;
             }
             let at = point.next;
             if at >= self.events.len() || self.events[at].start > limit {
@@ -112,7 +112,7 @@ impl<O: Operation> Search<'_, O> {
                 path.push(Point { placed, state, next: 0 });
             }
         }
-        Verdict::Impossible
+        SearchVerdict::Impossible
     }
 
     /// Is an operation placed that started after the end of this one? Then this one can no longer take effect.

@@ -9,7 +9,7 @@ use lazuli_model::Service;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::{Operation, Verdict, check};
+use super::{HistoryOperation, SearchVerdict, check};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 
@@ -18,7 +18,7 @@ const SECOND_SHARE: usize = 3;
 
 /// An operation with its interval. Without a response it is unknown whether it was applied; if so, within the interval.
 #[derive(Clone, Debug)]
-pub struct Event<O: Operation> {
+pub struct HistoryEvent<O: HistoryOperation> {
     /// Who sent it.
     pub client: usize,
     /// When it was sent.
@@ -33,9 +33,9 @@ pub struct Event<O: Operation> {
 
 /// A logical clock: an event that ended before another started has the lower number.
 #[derive(Clone, Default)]
-pub struct Clock(Arc<watch::Sender<u64>>);
+pub struct LogicalClock(Arc<watch::Sender<u64>>);
 
-impl Clock {
+impl LogicalClock {
     /// The next moment.
     pub fn tick(&self) -> u64 {
         let mut now = 0;
@@ -73,19 +73,19 @@ pub struct Recorder {
     /// Its choices.
     pub random: Random,
     /// The clock of the history.
-    pub clock: Clock,
+    pub clock: LogicalClock,
 }
 
 /// A client of a history.
-pub trait Client<O: Operation>: Send + Sized + 'static {
+pub trait HistoryClient<O: HistoryOperation>: Send + Sized + 'static {
     /// Does a number of operations; ends early when the server is gone.
-    fn run(self, operations: usize) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
+    fn run(self, operations: usize) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 
     /// Reads everything at the end: this shows the outcome of operations without a response.
-    fn read_all(self) -> impl Future<Output = Result<Vec<Event<O>>, String>> + Send;
+    fn read_all(self) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 }
 
-type Clients<O> = JoinSet<Result<Vec<Event<O>>, String>>;
+type Clients<O> = JoinSet<Result<Vec<HistoryEvent<O>>, String>>;
 
 /// Records a history and checks that it has an order. An error names the seed.
 pub async fn run<O, C>(
@@ -94,20 +94,20 @@ pub async fn run<O, C>(
     seed: u64,
     shape: HistorySize,
     client: impl Fn(Recorder) -> C,
-) -> Result<Vec<Event<O>>, String>
+) -> Result<Vec<HistoryEvent<O>>, String>
 where
-    O: Operation + Send + 'static,
+    O: HistoryOperation + Send + 'static,
     O::Output: Send,
-    C: Client<O>,
+    C: HistoryClient<O>,
 {
     let recorded = record(subject, service, seed, shape, client).await;
     let events = recorded.map_err(|error| format!("seed {seed}: {error}"))?;
     match check(&events) {
-        Verdict::Ordered => Ok(events),
-        Verdict::Impossible => {
+        SearchVerdict::Ordered => Ok(events),
+        SearchVerdict::Impossible => {
             Err(format!("seed {seed}: no order explains what the clients saw:\n{}", print(&events)))
         }
-        Verdict::GaveUp => Err(format!("seed {seed}: too many orders to search")),
+        SearchVerdict::GaveUp => Err(format!("seed {seed}: too many orders to search")),
     }
 }
 
@@ -117,14 +117,14 @@ async fn record<O, C>(
     seed: u64,
     shape: HistorySize,
     client: impl Fn(Recorder) -> C,
-) -> Result<Vec<Event<O>>, String>
+) -> Result<Vec<HistoryEvent<O>>, String>
 where
-    O: Operation + Send + 'static,
+    O: HistoryOperation + Send + 'static,
     O::Output: Send,
-    C: Client<O>,
+    C: HistoryClient<O>,
 {
     let mut random = Random::from_seed(seed);
-    let clock = Clock::default();
+    let clock = LogicalClock::default();
     let mut events = Vec::new();
     let mut clients =
         start(subject, service, 0..shape.clients, shape.operations, &mut random, &clock, &client);
@@ -174,13 +174,13 @@ fn start<O, C>(
     numbers: Range<usize>,
     operations: usize,
     random: &mut Random,
-    clock: &Clock,
+    clock: &LogicalClock,
     client: &impl Fn(Recorder) -> C,
 ) -> Clients<O>
 where
-    O: Operation + Send + 'static,
+    O: HistoryOperation + Send + 'static,
     O::Output: Send,
-    C: Client<O>,
+    C: HistoryClient<O>,
 {
     let mut clients = Clients::new();
     for number in numbers {
@@ -193,7 +193,7 @@ where
 
 /// The process that these operations were sent to is dead, and the next one was ready at that moment: they took effect before,
 /// or never. What was sent later reached no process.
-fn end_unknown<O: Operation>(events: &mut Vec<Event<O>>, ready: u64) {
+fn end_unknown<O: HistoryOperation>(events: &mut Vec<HistoryEvent<O>>, ready: u64) {
     events.retain_mut(|event| {
         if event.output.is_some() {
             return true;
@@ -203,14 +203,14 @@ fn end_unknown<O: Operation>(events: &mut Vec<Event<O>>, ready: u64) {
     });
 }
 
-fn without_response<O: Operation>(events: &[Event<O>]) -> usize {
+fn without_response<O: HistoryOperation>(events: &[HistoryEvent<O>]) -> usize {
     events.iter().filter(|event| event.output.is_none()).count()
 }
 
 /// Waits for the clients and keeps their events, also if the wait is cancelled.
-async fn finish<O>(clients: &mut Clients<O>, events: &mut Vec<Event<O>>) -> Result<(), String>
+async fn finish<O>(clients: &mut Clients<O>, events: &mut Vec<HistoryEvent<O>>) -> Result<(), String>
 where
-    O: Operation + 'static,
+    O: HistoryOperation + 'static,
 {
     while let Some(ended) = clients.join_next().await {
         events.extend(ended.map_err(|error| error.to_string())??);
@@ -219,11 +219,11 @@ where
 }
 
 /// A history in human-readable form.
-pub fn print<O: Operation>(events: &[Event<O>]) -> String {
-    let mut sorted: Vec<&Event<O>> = events.iter().collect();
+pub fn print<O: HistoryOperation>(events: &[HistoryEvent<O>]) -> String {
+    let mut sorted: Vec<&HistoryEvent<O>> = events.iter().collect();
     sorted.sort_by_key(|event| event.start);
     let mut text = String::new();
-    for Event { client, start, end, operation, output } in sorted {
+    for HistoryEvent { client, start, end, operation, output } in sorted {
         let _ = writeln!(text, "{start:>5}..{end:<5} client {client}: {operation:?} -> {output:?}");
     }
     text

@@ -60,7 +60,7 @@ pub enum Act {
 
 /// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// It was done.
     Done,
     /// It was rejected and changed nothing.
@@ -71,7 +71,7 @@ pub enum Outcome {
 
 /// An operation with its interval and outcome.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct QueueEvent {
     /// Who sent it.
     pub client: usize,
     /// When it was sent.
@@ -81,23 +81,23 @@ pub struct Event {
     /// The request, and the response.
     pub act: Act,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
 }
 
 /// What happened to one message.
 #[derive(Default)]
 struct Life<'a> {
-    put: Option<&'a Event>,
-    gets: Vec<(&'a Event, &'a Received, u64)>,
-    updates: Vec<(&'a Event, u64, u64)>,
-    deletes: Vec<&'a Event>,
+    put: Option<&'a QueueEvent>,
+    gets: Vec<(&'a QueueEvent, &'a Received, u64)>,
+    updates: Vec<(&'a QueueEvent, u64, u64)>,
+    deletes: Vec<&'a QueueEvent>,
 }
 
 /// Messages that must exist: acknowledged or received, and never deleted, not even perhaps.
-pub fn must_exist(events: &[Event]) -> BTreeSet<u64> {
+pub fn must_exist(events: &[QueueEvent]) -> BTreeSet<u64> {
     let lives = lives(events);
     let exists = |life: &Life<'_>| {
-        let was_put = life.put.is_some_and(|put| put.outcome == Outcome::Done);
+        let was_put = life.put.is_some_and(|put| put.outcome == CallOutcome::Done);
         (was_put || !life.gets.is_empty()) && life.deletes.iter().all(|delete| life.outlived(delete))
     };
     lives.into_iter().filter(|(_, life)| exists(life)).map(|(message, _)| message).collect()
@@ -106,17 +106,17 @@ pub fn must_exist(events: &[Event]) -> BTreeSet<u64> {
 impl Life<'_> {
     /// The message was certainly not deleted by this: it was rejected, or the message was received when it was too late for
     /// it to take effect.
-    fn outlived(&self, delete: &Event) -> bool {
+    fn outlived(&self, delete: &QueueEvent) -> bool {
         match delete.outcome {
-            Outcome::Done => false,
-            Outcome::Rejected => true,
-            Outcome::Unknown => self.gets.iter().any(|(get, ..)| get.start > delete.end),
+            CallOutcome::Done => false,
+            CallOutcome::Rejected => true,
+            CallOutcome::Unknown => self.gets.iter().any(|(get, ..)| get.start > delete.end),
         }
     }
 }
 
 /// Checks all rules. An error says which message broke which.
-pub fn check(events: &[Event]) -> Result<(), String> {
+pub fn check(events: &[QueueEvent]) -> Result<(), String> {
     let receipts = receipts(events);
     for (message, life) in lives(events) {
         let checked = was_put(&life)
@@ -129,7 +129,7 @@ pub fn check(events: &[Event]) -> Result<(), String> {
     Ok(())
 }
 
-fn lives(events: &[Event]) -> BTreeMap<u64, Life<'_>> {
+fn lives(events: &[QueueEvent]) -> BTreeMap<u64, Life<'_>> {
     let mut lives: BTreeMap<u64, Life<'_>> = BTreeMap::new();
     for event in events {
         match &event.act {
@@ -139,7 +139,7 @@ fn lives(events: &[Event]) -> BTreeMap<u64, Life<'_>> {
                     lives.entry(one.message).or_default().gets.push((event, one, *seconds));
                 }
             }
-            Act::Update { message, version, seconds, .. } if event.outcome != Outcome::Rejected => {
+            Act::Update { message, version, seconds, .. } if event.outcome != CallOutcome::Rejected => {
                 lives.entry(*message).or_default().updates.push((event, *version, *seconds));
             }
             Act::Update { .. } => {}
@@ -158,7 +158,7 @@ fn was_put(life: &Life<'_>) -> Result<(), String> {
 }
 
 fn stays_deleted(life: &Life<'_>) -> Result<(), String> {
-    let deleted = life.deletes.iter().filter(|delete| delete.outcome == Outcome::Done);
+    let deleted = life.deletes.iter().filter(|delete| delete.outcome == CallOutcome::Done);
     match deleted.map(|delete| delete.end).min() {
         Some(end) if life.gets.iter().any(|(get, ..)| get.start > end) => {
             Err("was received after it was deleted".into())
@@ -184,8 +184,8 @@ fn one_holder(life: &Life<'_>) -> Result<(), String> {
 /// Can the second get have happened after the hold of the first had ended?
 fn may_follow(
     life: &Life<'_>,
-    (first, _, seconds): &(&Event, &Received, u64),
-    (second, ..): &(&Event, &Received, u64),
+    (first, _, seconds): &(&QueueEvent, &Received, u64),
+    (second, ..): &(&QueueEvent, &Received, u64),
 ) -> bool {
     if std::ptr::eq(*first, *second) || second.end < first.start {
         return false;
@@ -209,7 +209,8 @@ fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
             return Err("was received again without a greater dequeue count".into());
         }
     }
-    for (update, version, _) in life.updates.iter().filter(|(update, ..)| update.outcome == Outcome::Done) {
+    for (update, version, _) in life.updates.iter().filter(|(update, ..)| update.outcome == CallOutcome::Done)
+    {
         if life.gets.iter().any(|(get, seen, _)| get.start > update.end && seen.version < *version) {
             return Err(format!("lost its update to version {version}"));
         }
@@ -218,7 +219,7 @@ fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
 }
 
 /// The moment by which each receipt had been issued.
-fn receipts(events: &[Event]) -> HashMap<&str, Duration> {
+fn receipts(events: &[QueueEvent]) -> HashMap<&str, Duration> {
     let mut given = HashMap::new();
     for event in events {
         if let Act::Get { received, .. } = &event.act {
@@ -230,11 +231,11 @@ fn receipts(events: &[Event]) -> HashMap<&str, Duration> {
 
 fn old_receipts_are_rejected(
     life: &Life<'_>,
-    events: &[Event],
+    events: &[QueueEvent],
     given: &HashMap<&str, Duration>,
     number: u64,
 ) -> Result<(), String> {
-    for event in events.iter().filter(|event| event.outcome == Outcome::Done) {
+    for event in events.iter().filter(|event| event.outcome == CallOutcome::Done) {
         let receipt = match &event.act {
             Act::Update { message, receipt, .. } | Act::Delete { message, receipt } if *message == number => {
                 receipt
@@ -251,11 +252,11 @@ fn old_receipts_are_rejected(
 }
 
 /// A history in human-readable form.
-pub fn print(events: &[Event]) -> String {
-    let mut sorted: Vec<&Event> = events.iter().collect();
+pub fn print(events: &[QueueEvent]) -> String {
+    let mut sorted: Vec<&QueueEvent> = events.iter().collect();
     sorted.sort_by_key(|event| event.start);
     let mut text = String::new();
-    for Event { client, start, end, act, outcome } in sorted {
+    for QueueEvent { client, start, end, act, outcome } in sorted {
         let (start, end) = (start.as_micros(), end.as_micros());
         let _ = writeln!(text, "{start:>9}..{end:<9} client {client}: {act:?} -> {outcome:?}");
     }

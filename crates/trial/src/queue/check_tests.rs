@@ -4,34 +4,34 @@ use super::*;
 
 const M: u64 = 7;
 
-fn event(start: u64, end: u64, act: Act) -> Event {
+fn event(start: u64, end: u64, act: Act) -> QueueEvent {
     let at = Duration::from_millis;
-    Event { client: 0, start: at(start), end: at(end), act, outcome: Outcome::Done }
+    QueueEvent { client: 0, start: at(start), end: at(end), act, outcome: CallOutcome::Done }
 }
 
-fn put() -> Event {
+fn put() -> QueueEvent {
     event(0, 1, Act::Put { message: M })
 }
 
-fn get(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> Event {
+fn get(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> QueueEvent {
     let received = Received { message: M, version: 0, receipt: receipt.to_owned(), dequeue_count };
     event(start, end, Act::Get { seconds: 3, received: vec![received] })
 }
 
-fn update(start: u64, end: u64, receipt: &str, seconds: u64) -> Event {
+fn update(start: u64, end: u64, receipt: &str, seconds: u64) -> QueueEvent {
     event(start, end, Act::Update { message: M, receipt: receipt.to_owned(), version: 1, seconds })
 }
 
-fn delete(start: u64, end: u64, receipt: &str) -> Event {
+fn delete(start: u64, end: u64, receipt: &str) -> QueueEvent {
     event(start, end, Act::Delete { message: M, receipt: receipt.to_owned() })
 }
 
-fn unknown(event: Event) -> Event {
-    Event { outcome: Outcome::Unknown, ..event }
+fn unknown(event: QueueEvent) -> QueueEvent {
+    QueueEvent { outcome: CallOutcome::Unknown, ..event }
 }
 
 #[track_caller]
-fn breaks(rule: &str, events: &[Event]) {
+fn breaks(rule: &str, events: &[QueueEvent]) {
     let error = check(events).expect_err("the history breaks a rule");
     assert!(error.contains(rule), "{error}");
 }
@@ -84,7 +84,7 @@ fn replaced_receipts_are_rejected() {
     let gets = [put(), get(2, 3, "a", 1), get(9000, 9001, "b", 2)];
     let late = delete(9002, 9003, "a");
     breaks("later get had replaced", &[&gets[..], std::slice::from_ref(&late)].concat());
-    let rejected = Event { outcome: Outcome::Rejected, ..late };
+    let rejected = QueueEvent { outcome: CallOutcome::Rejected, ..late };
     assert_eq!(check(&[&gets[..], &[rejected]].concat()), Ok(()));
 }
 

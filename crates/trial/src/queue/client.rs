@@ -3,10 +3,10 @@
 use lazuli_probe::{Request, Response};
 use lazuli_server::clock::Stopwatch;
 
-use super::check::{Act, Event, Outcome, Received};
+use super::check::{Act, CallOutcome, QueueEvent, Received};
 use super::wire;
-use crate::caller::Caller;
-use crate::linear::Clock;
+use crate::caller::TrialCaller;
+use crate::linear::LogicalClock;
 use crate::random::Random;
 
 /// How long messages stay hidden: long compared with a history, short enough to wait for at the end.
@@ -27,28 +27,28 @@ pub struct Timing {
     /// When things happened.
     pub watch: Stopwatch,
     /// How many operations have been sent.
-    pub progress: Clock,
+    pub progress: LogicalClock,
 }
 
 /// A client.
 pub struct Client {
     number: usize,
-    caller: Caller,
+    caller: TrialCaller,
     queue: String,
     random: Random,
     timing: Timing,
     put: u64,
     held: Vec<Held>,
-    events: Vec<Event>,
+    events: Vec<QueueEvent>,
 }
 
 impl Client {
-    pub fn new(number: usize, caller: Caller, queue: String, random: Random, timing: Timing) -> Self {
+    pub fn new(number: usize, caller: TrialCaller, queue: String, random: Random, timing: Timing) -> Self {
         Self { number, caller, queue, random, timing, put: 0, held: Vec::new(), events: Vec::new() }
     }
 
     /// Does a number of operations; ends early when the server is gone.
-    pub async fn run(mut self, operations: usize) -> Result<Vec<Event>, String> {
+    pub async fn run(mut self, operations: usize) -> Result<Vec<QueueEvent>, String> {
         for _ in 0..operations {
             let has_response = match self.random.below(20) {
                 0..8 => self.put().await?,
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// What it recorded.
-    pub fn into_events(self) -> Vec<Event> {
+    pub fn into_events(self) -> Vec<QueueEvent> {
         self.events
     }
 
@@ -160,7 +160,7 @@ impl Client {
         let end = self.timing.watch.elapsed();
         // A 5xx leaves the outcome of the request open.
         let response = response.filter(|response| response.status < 500);
-        self.events.push(Event { client: self.number, start, end, act, outcome: Outcome::Unknown });
+        self.events.push(QueueEvent { client: self.number, start, end, act, outcome: CallOutcome::Unknown });
         (self.events.len() - 1, response)
     }
 
@@ -169,10 +169,10 @@ impl Client {
         let event = &mut self.events[index];
         event.outcome = match response.map(|response| response.status) {
             None => return Ok(false),
-            Some(status) if status == success => Outcome::Done,
+            Some(status) if status == success => CallOutcome::Done,
             // The message is gone, or the receipt is no longer the latest.
             Some(400 | 404) if matches!(event.act, Act::Update { .. } | Act::Delete { .. }) => {
-                Outcome::Rejected
+                CallOutcome::Rejected
             }
             Some(status) => {
                 let body = response.map(Response::text).unwrap_or_default();

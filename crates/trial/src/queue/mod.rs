@@ -16,10 +16,10 @@ use lazuli_model::Service;
 use lazuli_server::clock::Stopwatch;
 use tokio::task::JoinSet;
 
-pub use check::{Act, Event, Outcome, Received};
+pub use check::{Act, CallOutcome, QueueEvent, Received};
 
-use crate::caller::Caller;
-use crate::linear::{Clock, HistorySize};
+use crate::caller::TrialCaller;
+use crate::linear::{HistorySize, LogicalClock};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 use client::{Client, Timing};
@@ -63,7 +63,7 @@ impl Seen {
     }
 }
 
-type Clients = JoinSet<Result<Vec<Event>, String>>;
+type Clients = JoinSet<Result<Vec<QueueEvent>, String>>;
 
 /// Records one history of this seed on a queue of its own, and checks it. An error names the seed.
 pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Seen, String> {
@@ -73,11 +73,15 @@ pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> R
     Ok(seen(&events))
 }
 
-async fn record(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Vec<Event>, String> {
+async fn record(
+    subject: &mut impl Subject,
+    seed: u64,
+    shape: HistorySize,
+) -> Result<Vec<QueueEvent>, String> {
     let mut random = Random::from_seed(seed);
     let queue = format!("history{seed:x}");
     wire::create(&mut caller(subject), &queue).await?;
-    let (watch, clock) = (Stopwatch::start(), Clock::default());
+    let (watch, clock) = (Stopwatch::start(), LogicalClock::default());
     let mut events = Vec::new();
     // After a kill the clients work on the restarted server for a second phase.
     for phase in 0..=usize::from(shape.kill) {
@@ -102,7 +106,7 @@ async fn record(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Re
         }
         let ready = watch.elapsed();
         finish(&mut clients, &mut seen).await?;
-        let mut unknown = seen.iter_mut().filter(|event| event.outcome == Outcome::Unknown);
+        let mut unknown = seen.iter_mut().filter(|event| event.outcome == CallOutcome::Unknown);
         if shape.kill && subject.may_apply_late() {
             unknown.for_each(|event| event.end = Duration::MAX);
         } else if is_killed {
@@ -120,7 +124,7 @@ async fn record(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Re
 }
 
 /// Waits for the clients and keeps their events, also if the wait is cancelled.
-async fn finish(clients: &mut Clients, events: &mut Vec<Event>) -> Result<(), String> {
+async fn finish(clients: &mut Clients, events: &mut Vec<QueueEvent>) -> Result<(), String> {
     while let Some(ended) = clients.join_next().await {
         events.extend(ended.map_err(|error| error.to_string())??);
     }
@@ -128,7 +132,7 @@ async fn finish(clients: &mut Clients, events: &mut Vec<Event>) -> Result<(), St
 }
 
 /// Receives and deletes every message that must still exist.
-async fn drain(mut client: Client, events: &mut Vec<Event>) -> Result<(), String> {
+async fn drain(mut client: Client, events: &mut Vec<QueueEvent>) -> Result<(), String> {
     let mut left: BTreeSet<u64> = check::must_exist(events);
     let watch = Stopwatch::start();
     while !left.is_empty() {
@@ -147,18 +151,18 @@ async fn drain(mut client: Client, events: &mut Vec<Event>) -> Result<(), String
     Ok(())
 }
 
-fn caller(subject: &impl Subject) -> Caller {
-    Caller::new(Service::Queue, &subject.authority(Service::Queue))
+fn caller(subject: &impl Subject) -> TrialCaller {
+    TrialCaller::new(Service::Queue, &subject.authority(Service::Queue))
 }
 
-fn seen(events: &[Event]) -> Seen {
+fn seen(events: &[QueueEvent]) -> Seen {
     let mut seen = Seen::default();
     for event in events {
         match (&event.act, event.outcome) {
-            (_, Outcome::Unknown) => seen.unknown += 1,
-            (Act::Put { .. }, Outcome::Done) => seen.put += 1,
-            (Act::Get { received, .. }, Outcome::Done) => seen.received += received.len(),
-            (Act::Delete { .. }, Outcome::Done) => seen.deleted += 1,
+            (_, CallOutcome::Unknown) => seen.unknown += 1,
+            (Act::Put { .. }, CallOutcome::Done) => seen.put += 1,
+            (Act::Get { received, .. }, CallOutcome::Done) => seen.received += received.len(),
+            (Act::Delete { .. }, CallOutcome::Done) => seen.deleted += 1,
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use lazuli_probe::{Request, Response};
 use lazuli_protocol::http::percent;
 
-use crate::caller::Caller;
+use crate::caller::TrialCaller;
 
 /// A message as a get returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Message {
 }
 
 /// Creates a queue.
-pub async fn create(caller: &mut Caller, queue: &str) -> Result<(), String> {
+pub async fn create(caller: &mut TrialCaller, queue: &str) -> Result<(), String> {
     let response = caller.send(caller.request("PUT", &format!("/{queue}"))).await?;
     match response.status {
         201 | 204 => Ok(()),
@@ -28,25 +28,32 @@ pub async fn create(caller: &mut Caller, queue: &str) -> Result<(), String> {
 }
 
 /// Puts a message.
-pub fn put(caller: &Caller, queue: &str, text: &str) -> Request {
+pub fn put(caller: &TrialCaller, queue: &str, text: &str) -> Request {
     with_text(caller.request("POST", &format!("/{queue}/messages")), text)
 }
 
 /// Gets up to `count` messages and hides them for a number of seconds.
-pub fn get(caller: &Caller, queue: &str, count: usize, seconds: u64) -> Request {
+pub fn get(caller: &TrialCaller, queue: &str, count: usize, seconds: u64) -> Request {
     let path = format!("/{queue}/messages?numofmessages={count}&visibilitytimeout={seconds}");
     caller.request("GET", &path)
 }
 
 /// Replaces the text of a message and hides it for a number of seconds from now.
-pub fn update(caller: &Caller, queue: &str, id: &str, receipt: &str, text: &str, seconds: u64) -> Request {
+pub fn update(
+    caller: &TrialCaller,
+    queue: &str,
+    id: &str,
+    receipt: &str,
+    text: &str,
+    seconds: u64,
+) -> Request {
     let receipt = escaped(receipt);
     let path = format!("/{queue}/messages/{id}?popreceipt={receipt}&visibilitytimeout={seconds}");
     with_text(caller.request("PUT", &path), text)
 }
 
 /// Deletes a message.
-pub fn delete(caller: &Caller, queue: &str, id: &str, receipt: &str) -> Request {
+pub fn delete(caller: &TrialCaller, queue: &str, id: &str, receipt: &str) -> Request {
     caller.request("DELETE", &format!("/{queue}/messages/{id}?popreceipt={}", escaped(receipt)))
 }
 

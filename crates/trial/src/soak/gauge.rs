@@ -110,14 +110,14 @@ type Figure = (&'static str, fn(&Gauge) -> u64, u64, u64);
 
 /// What a soak has measured.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct SoakReport {
     /// The moments.
     pub gauges: Vec<Gauge>,
     /// How often the server was started again.
     pub restarts: u64,
 }
 
-impl Report {
+impl SoakReport {
     /// Was it long enough to distinguish growth from warming up?
     pub fn tells_growth(&self) -> bool {
         self.gauges.last().is_some_and(|gauge| gauge.at >= TELLING)
@@ -188,10 +188,10 @@ impl Report {
 mod tests {
     use super::*;
 
-    fn report(memory: impl Fn(u64) -> u64) -> Report {
+    fn report(memory: impl Fn(u64) -> u64) -> SoakReport {
         let flat = Gauge { handles: 9, disk: 9, p99: 9, ..Gauge::default() };
         let gauges = (0..40).map(|at| Gauge { memory: memory(at), ..flat }).collect();
-        Report { gauges, restarts: 0 }
+        SoakReport { gauges, restarts: 0 }
     }
 
     #[test]

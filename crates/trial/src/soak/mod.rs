@@ -18,9 +18,9 @@ use lazuli_model::Service;
 use lazuli_probe::{Request, Response};
 use tokio::sync::watch;
 
-pub use gauge::{Gauge, Report};
+pub use gauge::{Gauge, SoakReport};
 
-use crate::caller::Caller;
+use crate::caller::TrialCaller;
 use crate::random::Random;
 use crate::subject::{End, Process, Subject};
 use crate::{blob, queue, table};
@@ -92,7 +92,7 @@ impl Shared {
 /// A connection of a worker that survives restarts of the server, and the start of the server that it knows.
 pub(crate) struct Link {
     service: Service,
-    pub(crate) caller: Caller,
+    pub(crate) caller: TrialCaller,
     shared: Shared,
     start: u64,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(service: Service, shared: Shared) -> Self {
         let place = shared.place.borrow().clone();
-        let caller = Caller::new(service, place.authority(service));
+        let caller = TrialCaller::new(service, place.authority(service));
         Self { service, caller, shared, start: place.start }
     }
 
@@ -141,7 +141,7 @@ impl Link {
 }
 
 /// Runs it. An error says what was lost, torn or wrong; the report says what grew.
-pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<Report, String> {
+pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<SoakReport, String> {
     let mut process = Process::start(&options.binary, &options.location)?;
     table::history::prepare(&process, table::soak::TABLE).await?;
     let (tell, place) = watch::channel(Where::of(&process, 0));
@@ -158,7 +158,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<
         tasks.push(tokio::spawn(queue::soak::Worker::new(index, first, shared.clone()).run()));
         tasks.push(tokio::spawn(blob::soak::Worker::new(index, second, shared.clone()).run()));
     }
-    let mut report = Report::default();
+    let mut report = SoakReport::default();
     let outcome = watch_over(options, &mut process, &tell, &shared, &mut report, &mut progress, || {
         tasks.iter().any(tokio::task::JoinHandle::is_finished)
     });
@@ -178,7 +178,7 @@ async fn watch_over(
     process: &mut Process,
     tell: &watch::Sender<Where>,
     shared: &Shared,
-    report: &mut Report,
+    report: &mut SoakReport,
     progress: &mut impl FnMut(&Gauge),
     found: impl Fn() -> bool,
 ) -> Result<(), String> {

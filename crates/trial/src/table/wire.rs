@@ -25,7 +25,7 @@ pub struct WireRequest {
 
 /// A response, decoded.
 #[derive(Clone, Debug)]
-pub struct Reply {
+pub struct TableReply {
     /// The status.
     pub status: u16,
     /// The error code, if it is an error.
@@ -62,12 +62,12 @@ impl WireRequest {
 }
 
 /// A caller of the Table service.
-pub struct Caller(crate::caller::Caller);
+pub struct TableCaller(crate::caller::TrialCaller);
 
-impl Caller {
+impl TableCaller {
     /// A caller of the server that listens at `host:port`.
     pub fn new(authority: &str) -> Self {
-        Self(crate::caller::Caller::new(Service::Table, authority))
+        Self(crate::caller::TrialCaller::new(Service::Table, authority))
     }
 
     /// The server was started again, perhaps at another address.
@@ -76,12 +76,12 @@ impl Caller {
     }
 
     /// Sends a call and waits for the reply.
-    pub async fn call(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
+    pub async fn call(&mut self, call: &WireRequest) -> Result<TableReply, Lost> {
         self.0.send(self.request(call)).await.map(reply)
     }
 
     /// Sends a call that may be sent twice: again on a new connection if the first one is closed.
-    pub async fn ask(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
+    pub async fn ask(&mut self, call: &WireRequest) -> Result<TableReply, Lost> {
         self.0.send_twice(self.request(call)).await.map(reply)
     }
 
@@ -99,7 +99,7 @@ impl Caller {
     }
 }
 
-fn reply(response: Response) -> Reply {
+fn reply(response: Response) -> TableReply {
     let body = response.text();
     let json: Value = serde_json::from_str(&body).unwrap_or(Value::Null);
     let error = |name: &str| json["odata.error"][name].clone();
@@ -108,7 +108,7 @@ fn reply(response: Response) -> Reply {
         Some(format!("{name}={}", escaped(value)))
     });
     let next: Vec<String> = next.into_iter().flatten().collect();
-    Reply {
+    TableReply {
         status: response.status,
         code: error("code").as_str().map(str::to_owned),
         message: error("message")["value"].as_str().unwrap_or_default().to_owned(),
@@ -163,7 +163,7 @@ pub fn batch(authority: &str, calls: &[WireRequest]) -> WireRequest {
 }
 
 /// The parts of the response to a transaction: one reply per operation, or one for the failure.
-pub fn batch_replies(reply: &Reply) -> Vec<Reply> {
+pub fn batch_replies(reply: &TableReply) -> Vec<TableReply> {
     let parts = reply.body.split("HTTP/1.1 ").skip(1);
     parts
         .map(|part| {

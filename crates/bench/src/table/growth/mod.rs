@@ -31,7 +31,7 @@ static INSERTED: AtomicU64 = AtomicU64::new(0);
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum GrowthOperation {
     /// Reads an entity.
     Get,
     /// Replaces an entity.
@@ -44,40 +44,45 @@ pub enum Operation {
     LastPage,
 }
 
-impl Operation {
+impl GrowthOperation {
     /// All of them.
-    pub const ALL: [Operation; 5] =
-        [Operation::Get, Operation::Upsert, Operation::Insert, Operation::FirstPage, Operation::LastPage];
+    pub const ALL: [GrowthOperation; 5] = [
+        GrowthOperation::Get,
+        GrowthOperation::Upsert,
+        GrowthOperation::Insert,
+        GrowthOperation::FirstPage,
+        GrowthOperation::LastPage,
+    ];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Operation::Get => "get",
-            Operation::Upsert => "upsert",
-            Operation::Insert => "insert",
-            Operation::FirstPage => "first page",
-            Operation::LastPage => "last page",
+            GrowthOperation::Get => "get",
+            GrowthOperation::Upsert => "upsert",
+            GrowthOperation::Insert => "insert",
+            GrowthOperation::FirstPage => "first page",
+            GrowthOperation::LastPage => "last page",
         }
     }
 
     fn is_write(self) -> bool {
-        matches!(self, Operation::Upsert | Operation::Insert)
+        matches!(self, GrowthOperation::Upsert | GrowthOperation::Insert)
     }
 
     fn is_page(self) -> bool {
-        matches!(self, Operation::FirstPage | Operation::LastPage)
+        matches!(self, GrowthOperation::FirstPage | GrowthOperation::LastPage)
     }
 }
 
 /// One measurement.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct GrowthPoint {
     /// What grew.
     pub axis: Axis,
     /// How far.
     pub size: u64,
     /// What was done.
-    pub operation: Operation,
+    pub operation: GrowthOperation,
     /// How often a second.
     pub rate: f64,
     /// Processor time of the server for each.
@@ -116,7 +121,7 @@ pub async fn run(
             progress(&format!("{size} {axis}: loading"));
             load(&process, layout, loaded).await?;
             loaded = layout.entities;
-            for operation in Operation::ALL {
+            for operation in GrowthOperation::ALL {
                 // Not for writes: the background work that they cause is part of their cost.
                 if !operation.is_write() && !process.rests().await {
                     progress(&format!(
@@ -158,8 +163,8 @@ async fn load(process: &Process, layout: Layout, first: u64) -> Result<(), Strin
     .await
 }
 
-fn point(sample: &Sample, axis: Axis, size: u64, operation: Operation) -> Point {
-    Point {
+fn point(sample: &Sample, axis: Axis, size: u64, operation: GrowthOperation) -> GrowthPoint {
+    GrowthPoint {
         axis,
         size,
         operation,
@@ -174,7 +179,7 @@ fn point(sample: &Sample, axis: Axis, size: u64, operation: Operation) -> Point 
 async fn measure(
     process: &Process,
     layout: Layout,
-    operation: Operation,
+    operation: GrowthOperation,
     slice: Duration,
     options: &Options,
 ) -> Result<Sample, String> {
@@ -188,20 +193,20 @@ async fn measure(
     sample.await.map_err(|error| format!("{}: {error}", operation.name()))
 }
 
-fn request_of(session: &mut Session, layout: Layout, operation: Operation) -> lazuli_probe::Request {
+fn request_of(session: &mut Session, layout: Layout, operation: GrowthOperation) -> lazuli_probe::Request {
     let number = session.below(layout.entities);
     let account = &session.account;
     let (table, partition, row) = (layout.table(number), layout.partition(number), key(number));
     let page =
         |rest: &str| request::request(account, "GET", &format!("/{}()?$top=1000{rest}", layout.table(0)));
     match operation {
-        Operation::Get => request::get(account, &table, &partition, &row),
-        Operation::Upsert => request::upsert(account, &table, &partition, &row),
-        Operation::Insert => {
+        GrowthOperation::Get => request::get(account, &table, &partition, &row),
+        GrowthOperation::Upsert => request::upsert(account, &table, &partition, &row),
+        GrowthOperation::Insert => {
             let unique = INSERTED.fetch_add(1, Ordering::Relaxed);
             request::insert(account, &table, &partition, &format!("{row}-{unique:012}"))
         }
-        Operation::FirstPage => page(""),
-        Operation::LastPage => page(&layout.last_page()),
+        GrowthOperation::FirstPage => page(""),
+        GrowthOperation::LastPage => page(&layout.last_page()),
     }
 }

@@ -4,25 +4,26 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Axis, Operation, Point};
+use super::{Axis, GrowthOperation, GrowthPoint};
 use crate::session::now;
 
 /// Everything that a run measured.
 pub struct Growth {
     /// The measurements, those of one axis and one size together.
-    pub points: Vec<Point>,
+    pub points: Vec<GrowthPoint>,
     pub(super) slice_seconds: f64,
     pub(super) connections: usize,
 }
 
 impl Growth {
     /// The measurements of an operation along an axis, by size.
-    fn line(&self, axis: Axis, operation: Operation) -> Vec<&Point> {
+    fn line(&self, axis: Axis, operation: GrowthOperation) -> Vec<&GrowthPoint> {
         self.points.iter().filter(|point| point.axis == axis && point.operation == operation).collect()
     }
 
-    fn lines(&self) -> impl Iterator<Item = (Axis, Operation, Vec<&Point>)> {
-        let all = Axis::ALL.into_iter().flat_map(|axis| Operation::ALL.map(|operation| (axis, operation)));
+    fn lines(&self) -> impl Iterator<Item = (Axis, GrowthOperation, Vec<&GrowthPoint>)> {
+        let all =
+            Axis::ALL.into_iter().flat_map(|axis| GrowthOperation::ALL.map(|operation| (axis, operation)));
         all.map(|(axis, operation)| (axis, operation, self.line(axis, operation)))
             .filter(|(_, _, line)| !line.is_empty())
     }
@@ -66,7 +67,7 @@ impl Growth {
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let point = |point: &Point| {
+        let point = |point: &GrowthPoint| {
             json!({
                 "growing": point.axis.to_string(),
                 "size": point.size,
@@ -113,7 +114,7 @@ impl Growth {
     }
 }
 
-fn times(point: &Point, first: &Point) -> f64 {
+fn times(point: &GrowthPoint, first: &GrowthPoint) -> f64 {
     point.cpu_micros / first.cpu_micros.max(1e-9)
 }
 
@@ -123,10 +124,10 @@ mod tests {
 
     #[test]
     fn every_form_tells_every_point() {
-        let point = |size, cpu_micros| Point {
+        let point = |size, cpu_micros| GrowthPoint {
             axis: Axis::Entities,
             size,
-            operation: Operation::Get,
+            operation: GrowthOperation::Get,
             rate: 1.0,
             cpu_micros,
             p50_micros: 1,

@@ -10,7 +10,7 @@ use lazuli_model::Service;
 use lazuli_protocol::xml::send::write_acl;
 use serde_json::Value as Json;
 
-use super::content::Writer;
+use super::content::UploadWriter;
 use super::extents::{Extents, Part};
 use super::{FromAzurite, Report, account_of, loki, metadata, policies, text};
 use crate::blob::list;
@@ -184,7 +184,7 @@ impl Import<'_, '_> {
         let (container, name) = key(document, "name");
         let is_snapshot = !text(document, "snapshot").is_empty();
         self.report.leases += u64::from(is_leased(document) && !is_snapshot);
-        let mut writer = Writer { session: &mut self.session, extents: &mut self.extents };
+        let mut writer = UploadWriter { session: &mut self.session, extents: &mut self.extents };
         let mut written = writer.write(&container, &name, document);
         if is_snapshot && written.is_ok() {
             let call = StorageRequest::new("PUT", &[&container, &name]).with("comp", "snapshot");
@@ -214,7 +214,7 @@ impl Import<'_, '_> {
                 }
                 let Some(part) = document.get("persistency").and_then(Part::of) else { return Ok(()) };
                 let (container, name) = key(&document, "blobName");
-                let mut writer = Writer { session: &mut self.session, extents: &mut self.extents };
+                let mut writer = UploadWriter { session: &mut self.session, extents: &mut self.extents };
                 match writer.block(&container, &name, text(&document, "name"), &part) {
                     Ok(()) => self.report.blocks += 1,
                     Err(fault) => {

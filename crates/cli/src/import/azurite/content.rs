@@ -26,14 +26,14 @@ const PROPERTIES: [(&str, &str); 5] = [
 ];
 
 /// Writes blobs.
-pub struct Writer<'a, 's> {
+pub struct UploadWriter<'a, 's> {
     /// The connection.
     pub session: &'a mut Session<'s>,
     /// Where the content is.
     pub extents: &'a mut Extents,
 }
 
-impl Writer<'_, '_> {
+impl UploadWriter<'_, '_> {
     /// Writes a blob; returns the bytes of its content.
     pub fn write(&mut self, container: &str, name: &str, document: &Json) -> Result<u64, Fault> {
         let path = [container, name];

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::support::{bytes_of, read_all, release, settled, write_all};
-use super::{Factory, Home};
+use super::{ContentFactory, Home};
 use crate::conformance::Rng;
 use crate::content::{Content, Piece};
 
 const WRITERS: u64 = 24;
 
 /// Every upload gets its own bytes back, and no two share a place.
-pub async fn concurrent_writers_do_not_mix(factory: &impl Factory) {
+pub async fn concurrent_writers_do_not_mix(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let tasks: Vec<_> =
@@ -46,7 +46,7 @@ async fn write_in_parts(content: Arc<dyn Content>, seed: u64) -> (Vec<Piece>, by
 }
 
 /// Uploads, downloads and releases of different pieces do not disturb each other.
-pub async fn readers_and_writers_work_together(factory: &impl Factory) {
+pub async fn readers_and_writers_work_together(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let tasks: Vec<_> = (0..8)

@@ -23,7 +23,7 @@ pub use sweeping::*;
 use crate::Content;
 
 /// Makes places for content stores.
-pub trait Factory: Send + Sync {
+pub trait ContentFactory: Send + Sync {
     /// What it makes.
     type Home: Home;
 
@@ -37,7 +37,7 @@ pub trait Home: Send {
     fn open(&mut self) -> impl Future<Output = Arc<dyn Content>> + Send;
 }
 
-/// Defines a test for every function of the suite. `$factory` is an expression that makes a [`Factory`].
+/// Defines a test for every function of the suite. `$factory` is an expression that makes a [`ContentFactory`].
 ///
 /// The crate that uses it needs tokio with its macros and its multi-threaded runtime.
 #[macro_export]

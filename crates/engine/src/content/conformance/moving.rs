@@ -1,7 +1,7 @@
 //! Listings, and pieces that move from one store to another under their names.
 
 use super::support::{bytes_of, read_all, release, write_all, write_one};
-use super::{Factory, Home};
+use super::{ContentFactory, Home};
 use crate::conformance::Rng;
 use crate::content::{ALIGN_BYTES, Content, Extent, MemoryContent, Piece, Spot};
 
@@ -32,7 +32,7 @@ fn is_covered(piece: &Piece, extents: &[Extent]) -> bool {
 }
 
 /// All pages together cover every piece, from wherever a page starts.
-pub async fn listings_cover_every_piece(factory: &impl Factory) {
+pub async fn listings_cover_every_piece(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     assert_eq!(list_all(&*content).await, []);
@@ -59,7 +59,7 @@ pub async fn listings_cover_every_piece(factory: &impl Factory) {
 }
 
 /// Pieces keep their names in another store, whatever kind of store they come from.
-pub async fn pieces_move_between_stores(factory: &impl Factory) {
+pub async fn pieces_move_between_stores(factory: &impl ContentFactory) {
     let mut other_home = factory.home().await;
     let source = other_home.open().await;
     let elsewhere = MemoryContent::default();
@@ -86,7 +86,7 @@ pub async fn pieces_move_between_stores(factory: &impl Factory) {
 }
 
 /// A restore that was interrupted can start again.
-pub async fn adopting_twice_is_harmless(factory: &impl Factory) {
+pub async fn adopting_twice_is_harmless(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 200_000);
@@ -107,7 +107,7 @@ async fn foreign(stream: u64, bytes: &bytes::Bytes) -> Piece {
 }
 
 /// Bytes that do not belong to the name, and names that are not possible, are rejected.
-pub async fn adopting_rejects_other_bytes(factory: &impl Factory) {
+pub async fn adopting_rejects_other_bytes(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 100_000);
@@ -127,7 +127,7 @@ pub async fn adopting_rejects_other_bytes(factory: &impl Factory) {
 }
 
 /// What is stored is never overwritten.
-pub async fn adopting_never_overwrites(factory: &impl Factory) {
+pub async fn adopting_never_overwrites(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 300_000);
@@ -148,7 +148,7 @@ pub async fn adopting_never_overwrites(factory: &impl Factory) {
 }
 
 /// New uploads never get a place in a stream that was adopted.
-pub async fn adopted_streams_are_not_written_to(factory: &impl Factory) {
+pub async fn adopted_streams_are_not_written_to(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(3);
     for life in 0..4 {

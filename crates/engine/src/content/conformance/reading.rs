@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::support::{SIZES, bytes_of, read, read_all, write_all, write_one};
-use super::{Factory, Home};
+use super::{ContentFactory, Home};
 use crate::Error;
 use crate::conformance::Rng;
 use crate::content::{ALIGN_BYTES, CHUNK_BYTES_MAX, PIECE_BYTES_MAX, Piece};
 
 /// Whatever its size, content is one valid piece and comes back as it was.
-pub async fn contents_of_every_size_are_read_back(factory: &impl Factory) {
+pub async fn contents_of_every_size_are_read_back(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let mut stored = Vec::new();
@@ -28,7 +28,7 @@ pub async fn contents_of_every_size_are_read_back(factory: &impl Factory) {
 }
 
 /// However the bytes are cut, and whatever was said about their number, they are stored in order.
-pub async fn content_that_arrives_in_parts_is_one(factory: &impl Factory) {
+pub async fn content_that_arrives_in_parts_is_one(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 3_000_001);
@@ -49,7 +49,7 @@ pub async fn content_that_arrives_in_parts_is_one(factory: &impl Factory) {
 }
 
 /// Content above the limit of a piece is divided; a store may have a lower limit.
-pub async fn large_content_has_several_pieces(factory: &impl Factory) {
+pub async fn large_content_has_several_pieces(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, PIECE_BYTES_MAX as usize + 100_000);
@@ -60,7 +60,7 @@ pub async fn large_content_has_several_pieces(factory: &impl Factory) {
 }
 
 /// Ranges begin and end at any byte; what lies beyond the end is cut off.
-pub async fn ranges_are_exact(factory: &impl Factory) {
+pub async fn ranges_are_exact(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 400_000);
@@ -86,7 +86,7 @@ pub async fn ranges_are_exact(factory: &impl Factory) {
 }
 
 /// The property behind it: a range of what was stored is that range of the bytes.
-pub async fn random_ranges_match(factory: &impl Factory) {
+pub async fn random_ranges_match(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let mut rng = Rng::new(7);
@@ -105,7 +105,7 @@ pub async fn random_ranges_match(factory: &impl Factory) {
 }
 
 /// No chunk is empty or larger than the limit, and the end stays the end.
-pub async fn chunks_are_bounded(factory: &impl Factory) {
+pub async fn chunks_are_bounded(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let piece = write_one(&*content, &bytes_of(1, 3_000_000)).await;
@@ -119,7 +119,7 @@ pub async fn chunks_are_bounded(factory: &impl Factory) {
 }
 
 /// A fold has seen the whole upload when it is sealed.
-pub async fn a_fold_sees_every_byte_in_order(factory: &impl Factory) {
+pub async fn a_fold_sees_every_byte_in_order(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 2_000_000);
@@ -140,7 +140,7 @@ pub async fn a_fold_sees_every_byte_in_order(factory: &impl Factory) {
 }
 
 /// An upload without bytes needs no name.
-pub async fn nothing_written_has_no_pieces(factory: &impl Factory) {
+pub async fn nothing_written_has_no_pieces(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     for expected in [None, Some(0), Some(100)] {
@@ -152,7 +152,7 @@ pub async fn nothing_written_has_no_pieces(factory: &impl Factory) {
 }
 
 /// A name that was never issued yields an error, not bytes.
-pub async fn wrong_names_are_not_read(factory: &impl Factory) {
+pub async fn wrong_names_are_not_read(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     for size in [10_000, 200_000] {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::support::{assert_gone, bytes_of, read_all, release, settled, write_all, write_one};
-use super::{Factory, Home};
+use super::{ContentFactory, Home};
 use crate::content::{Piece, Spot};
 
 /// A released piece cannot be read, and its bytes are freed.
-pub async fn released_pieces_are_gone(factory: &impl Factory) {
+pub async fn released_pieces_are_gone(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     for size in [10, 70_000, 1_500_000] {
@@ -22,7 +22,7 @@ pub async fn released_pieces_are_gone(factory: &impl Factory) {
 }
 
 /// A release can be repeated at any time, and can name what never existed.
-pub async fn releasing_again_is_harmless(factory: &impl Factory) {
+pub async fn releasing_again_is_harmless(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 50_000);
@@ -45,7 +45,7 @@ pub async fn releasing_again_is_harmless(factory: &impl Factory) {
 }
 
 /// Freeing a piece touches neither the one before nor the one after.
-pub async fn releasing_frees_no_neighbours(factory: &impl Factory) {
+pub async fn releasing_frees_no_neighbours(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let sizes = [1, 4096, 5000, 65_536, 65_537, 131_064, 131_065, 262_144, 1_048_576, 1_100_000];
@@ -67,7 +67,7 @@ pub async fn releasing_frees_no_neighbours(factory: &impl Factory) {
 }
 
 /// A download that has started ends with the bytes it started with.
-pub async fn a_reader_keeps_its_piece(factory: &impl Factory) {
+pub async fn a_reader_keeps_its_piece(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 1_500_000);
@@ -85,7 +85,7 @@ pub async fn a_reader_keeps_its_piece(factory: &impl Factory) {
 }
 
 /// A pin keeps its pieces and no others.
-pub async fn pinned_pieces_are_kept(factory: &impl Factory) {
+pub async fn pinned_pieces_are_kept(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 100_000);
@@ -100,7 +100,7 @@ pub async fn pinned_pieces_are_kept(factory: &impl Factory) {
 }
 
 /// A copy of the whole store finds everything that was there when it began.
-pub async fn a_pin_of_everything_keeps_everything(factory: &impl Factory) {
+pub async fn a_pin_of_everything_keeps_everything(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 100_000);
@@ -115,7 +115,7 @@ pub async fn a_pin_of_everything_keeps_everything(factory: &impl Factory) {
 }
 
 /// Uploads that are dropped, at any stage, leave nothing.
-pub async fn abandoned_uploads_are_freed(factory: &impl Factory) {
+pub async fn abandoned_uploads_are_freed(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let kept = write_one(&*content, &bytes_of(1, 70_000)).await;
@@ -140,7 +140,7 @@ pub async fn abandoned_uploads_are_freed(factory: &impl Factory) {
 }
 
 /// Even if everything was released and the store was opened again, names are new.
-pub async fn names_are_never_reused(factory: &impl Factory) {
+pub async fn names_are_never_reused(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut used = HashSet::new();
     for life in 0..5 {
@@ -155,7 +155,7 @@ pub async fn names_are_never_reused(factory: &impl Factory) {
 }
 
 /// Live bytes are what is sealed and not released.
-pub async fn status_counts_bytes(factory: &impl Factory) {
+pub async fn status_counts_bytes(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     assert_eq!(settled(&*content).await, Default::default());

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::support::{assert_gone, bytes_of, read_all, release, settled, write_all, write_one};
-use super::{Factory, Home};
+use super::{ContentFactory, Home};
 use crate::conformance::Rng;
 use crate::content::{Content, Piece, Swept};
 
@@ -14,7 +14,7 @@ async fn sweep(content: &dyn Content, named: &[Piece]) -> Swept {
 }
 
 /// Sealed content is there again.
-pub async fn content_survives_a_restart(factory: &impl Factory) {
+pub async fn content_survives_a_restart(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut stored: Vec<(Vec<Piece>, Bytes)> = Vec::new();
     for life in 0..4 {
@@ -30,7 +30,7 @@ pub async fn content_survives_a_restart(factory: &impl Factory) {
 }
 
 /// Bytes of an earlier process that no row names are freed; the others stay.
-pub async fn a_sweep_frees_what_no_row_names(factory: &impl Factory) {
+pub async fn a_sweep_frees_what_no_row_names(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let mut stored = Vec::new();
@@ -61,7 +61,7 @@ pub async fn a_sweep_frees_what_no_row_names(factory: &impl Factory) {
 }
 
 /// Uploads of this process, sealed or not, before or after the sweep began, are not touched though no row names them.
-pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl Factory) {
+pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let old = write_one(&*content, &bytes_of(1, 100_000)).await;
@@ -83,7 +83,7 @@ pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl Factory) {
 }
 
 /// What is being read or copied is left to the next sweep.
-pub async fn a_sweep_keeps_pinned_pieces(factory: &impl Factory) {
+pub async fn a_sweep_keeps_pinned_pieces(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 100_000);
@@ -100,7 +100,7 @@ pub async fn a_sweep_keeps_pinned_pieces(factory: &impl Factory) {
 }
 
 /// A sweep that could not see all rows frees nothing.
-pub async fn a_dropped_sweep_frees_nothing(factory: &impl Factory) {
+pub async fn a_dropped_sweep_frees_nothing(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 100_000);
@@ -112,7 +112,7 @@ pub async fn a_dropped_sweep_frees_nothing(factory: &impl Factory) {
 }
 
 /// The property behind all of it: whatever happens, exactly what is named is there.
-pub async fn random_lives_lose_nothing(factory: &impl Factory) {
+pub async fn random_lives_lose_nothing(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(11);
     let mut named: Vec<(Vec<Piece>, Bytes)> = Vec::new();

@@ -206,7 +206,7 @@ impl Lease {
 }
 
 /// The result of a lease operation: the lease to store, and the response.
-pub type Applied = (Option<Lease>, LeaseReply);
+pub type LeaseOutcome = (Option<Lease>, LeaseReply);
 
 /// Applies an operation to the lease of a resource. `fresh` is the id for an acquisition that proposes none.
 ///
@@ -218,7 +218,7 @@ pub fn apply(
     action: &LeaseAction,
     now: DateTime,
     fresh: Guid,
-) -> Result<Applied, Failure> {
+) -> Result<LeaseOutcome, Failure> {
     let Some(lease) = lease else { return apply_to_available(leased, action, now, fresh) };
     let state = lease.state(now);
     match *action {
@@ -244,7 +244,7 @@ fn apply_to_available(
     action: &LeaseAction,
     now: DateTime,
     fresh: Guid,
-) -> Result<Applied, Failure> {
+) -> Result<LeaseOutcome, Failure> {
     match *action {
         LeaseAction::Acquire { proposed, duration } => {
             let id = proposed.unwrap_or(fresh);
@@ -267,7 +267,7 @@ fn acquire(
     duration: LeaseDuration,
     now: DateTime,
     fresh: Guid,
-) -> Result<Applied, Failure> {
+) -> Result<LeaseOutcome, Failure> {
     let is_same = proposed == Some(lease.id);
     match state {
         LeaseState::Leased if !is_same => Err(failure(leased, ErrorCode::LeaseAlreadyPresent)),
@@ -289,7 +289,7 @@ fn change(
     state: LeaseState,
     id: Guid,
     proposed: Guid,
-) -> Result<Applied, Failure> {
+) -> Result<LeaseOutcome, Failure> {
     match state {
         LeaseState::Leased if lease.id == id || lease.id == proposed => {
             Ok((Some(Lease { id: proposed, ..*lease }), LeaseReply::Changed(proposed)))
@@ -303,7 +303,7 @@ fn change(
     }
 }
 
-fn broken(lease: &Lease, state: LeaseState, period: Option<u8>, now: DateTime) -> Applied {
+fn broken(lease: &Lease, state: LeaseState, period: Option<u8>, now: DateTime) -> LeaseOutcome {
     let at_once = (Some(Lease { term: Term::Broken, ..*lease }), LeaseReply::Broken(0));
     if !state.is_locked() {
         return at_once;

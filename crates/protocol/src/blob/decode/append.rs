@@ -4,13 +4,13 @@ use lazuli_model::Failure;
 use lazuli_model::blob::condition::AppendConditions;
 use lazuli_model::blob::operation::BlobAction;
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::{Ask, copy, write};
 use crate::Head;
 use crate::blob::{condition, header};
 
 /// Append Block, from the body or from a URL.
-pub(super) fn block(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn block(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let appends = append_conditions(ask.head)?;
     let conditions = condition::write(ask.head)?;
     if ask.head.get_filled("x-ms-copy-source").is_some() {
@@ -18,15 +18,18 @@ pub(super) fn block(ask: &Ask<'_>) -> Result<Plan, Failure> {
         let source = copy::source(ask)?;
         // Recorded: the MD5, whatever the client sent.
         let digests = write::response_digests(ask, true);
-        return Ok(Plan::new(BlobAction::AppendBlockFromUrl(Box::new(source), digests, appends), conditions));
+        return Ok(BlobPlan::new(
+            BlobAction::AppendBlockFromUrl(Box::new(source), digests, appends),
+            conditions,
+        ));
     }
     let body = write::body(ask, write::filled_length(ask.head)?)?;
-    Ok(Plan::new(BlobAction::AppendBlock(body, appends), conditions))
+    Ok(BlobPlan::new(BlobAction::AppendBlock(body, appends), conditions))
 }
 
 /// Append Blob Seal.
-pub(super) fn seal(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    Ok(Plan::new(BlobAction::Seal(append_conditions(ask.head)?), condition::write(ask.head)?))
+pub(super) fn seal(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
+    Ok(BlobPlan::new(BlobAction::Seal(append_conditions(ask.head)?), condition::write(ask.head)?))
 }
 
 fn append_conditions(head: &Head<'_>) -> Result<AppendConditions, Failure> {

@@ -13,13 +13,13 @@ use crate::blob::condition;
 use crate::blob::params::{Params, invalid};
 
 /// An action with the conditions that it accepts, and the document that completes it.
-pub(super) struct Plan {
+pub(super) struct BlobPlan {
     pub action: BlobAction,
     pub conditions: Conditions,
     pub document: Option<Document>,
 }
 
-impl Plan {
+impl BlobPlan {
     /// An action that its head describes.
     pub fn new(action: BlobAction, conditions: Conditions) -> Self {
         Self { action, conditions, document: None }
@@ -72,7 +72,7 @@ pub(super) fn decode(ask: &Ask<'_>, container: ContainerName, blob: BlobName) ->
     Ok(Found(Operation::Blob(Box::new(request)), plan.document))
 }
 
-fn plan(ask: &Ask<'_>) -> Result<Plan, Failure> {
+fn plan(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let comp = ask.params.comp();
     match (ask.head.method, comp.as_str()) {
         ("GET", "") => read::content(ask),
@@ -90,17 +90,17 @@ fn plan(ask: &Ask<'_>) -> Result<Plan, Failure> {
         ("PUT", "incrementalcopy") => copy::incremental(ask),
         ("PUT", "copy") => copy::abort(ask),
         ("PUT", "lease") => {
-            Ok(Plan::new(BlobAction::Lease(lease::action(ask)?), condition::write(ask.head)?))
+            Ok(BlobPlan::new(BlobAction::Lease(lease::action(ask)?), condition::write(ask.head)?))
         }
         ("PUT", "properties") => update::properties(ask),
         ("PUT", "metadata") => update::metadata(ask),
         ("PUT", "tags") => update::tags(ask),
         ("PUT", "tier") => update::tier(ask),
         ("PUT", "snapshot") => update::snapshot(ask),
-        ("PUT", "undelete") => Plan::unconditional(ask, BlobAction::Undelete),
+        ("PUT", "undelete") => BlobPlan::unconditional(ask, BlobAction::Undelete),
         ("PUT", "expiry") => protection::expiry(ask),
         ("PUT", "immutabilitypolicies") => protection::set_immutability(ask),
-        ("DELETE", "immutabilitypolicies") => Plan::unconditional(ask, BlobAction::DeleteImmutability),
+        ("DELETE", "immutabilitypolicies") => BlobPlan::unconditional(ask, BlobAction::DeleteImmutability),
         ("PUT", "legalhold") => protection::legal_hold(ask),
         ("DELETE", "") => update::delete(ask),
         ("POST", "query") => Err(ErrorCode::NotImplemented.into()),

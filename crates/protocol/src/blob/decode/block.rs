@@ -6,23 +6,23 @@ use lazuli_model::Failure;
 use lazuli_model::blob::BlockId;
 use lazuli_model::blob::operation::BlobAction;
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::write::Source;
 use super::{Ask, Document, copy, write};
 use crate::blob::condition;
 use crate::blob::params::{Params, invalid_because, missing};
 
 /// Put Block, from the body or from a URL. It accepts no conditions (BL-06).
-pub(super) fn put(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let id = block_id(ask.params)?;
     if ask.head.get_filled("x-ms-copy-source").is_some() {
         write::check_empty(ask.head)?;
         let source = copy::source(ask)?;
         let digests = write::response_digests(ask, source.expected.md5.is_some());
-        return Plan::unconditional(ask, BlobAction::PutBlockFromUrl(id, Box::new(source), digests));
+        return BlobPlan::unconditional(ask, BlobAction::PutBlockFromUrl(id, Box::new(source), digests));
     }
     let body = write::body(ask, write::filled_length(ask.head)?)?;
-    Plan::unconditional(ask, BlobAction::PutBlock(id, body))
+    BlobPlan::unconditional(ask, BlobAction::PutBlock(id, body))
 }
 
 fn block_id(params: &Params<'_>) -> Result<BlockId, Failure> {
@@ -36,9 +36,9 @@ fn decode_id(text: &str) -> Option<BlockId> {
 }
 
 /// Put Block List. The list is the body; its MD5 does not become a property of the blob.
-pub(super) fn commit(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn commit(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let settings = Box::new(write::block_settings(ask, Source::BlobOnly)?);
     let action = BlobAction::PutBlockList(Vec::new(), settings);
     let conditions = condition::write(ask.head)?;
-    Ok(Plan { action, conditions, document: Some(Document::BlockList) })
+    Ok(BlobPlan { action, conditions, document: Some(Document::BlockList) })
 }

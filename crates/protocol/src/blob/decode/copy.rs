@@ -8,7 +8,7 @@ use lazuli_model::blob::tier::RehydratePriority;
 use lazuli_model::blob::write::{Digested, Digests, TagOption};
 use lazuli_model::{ErrorCode, Failure, Metadata, Service};
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::write::{self, Source};
 use super::{Ask, protection};
 use crate::address::Address;
@@ -21,7 +21,7 @@ const SOURCE: &str = "x-ms-copy-source";
 const SOURCE_MD5: &str = "x-ms-source-content-md5";
 
 /// Copy Blob, asynchronous or synchronous.
-pub(super) fn copy(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn copy(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let is_sync = header::flag(head, "x-ms-requires-sync")?.unwrap_or(false);
     let metadata = header::metadata(head)?;
@@ -40,11 +40,11 @@ pub(super) fn copy(ask: &Ask<'_>) -> Result<Plan, Failure> {
         immutability: protection::immutability(head)?,
         digests: Digests { md5: has_digests && sent_md5, crc64: has_digests && !sent_md5 },
     };
-    Ok(Plan::new(BlobAction::Copy(Box::new(copy)), condition::write(head)?))
+    Ok(BlobPlan::new(BlobAction::Copy(Box::new(copy)), condition::write(head)?))
 }
 
 /// Put Blob From URL.
-pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     write::check_empty(head)?;
     let source = source(ask)?;
@@ -56,17 +56,17 @@ pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<Plan, Failure> {
         settings.headers = write::checked_headers(head)?;
     }
     let put = PutFromUrl { source, settings, copies_headers, tags: tag_option(head)?, digests };
-    Ok(Plan::new(BlobAction::PutBlobFromUrl(Box::new(put)), condition::write(head)?))
+    Ok(BlobPlan::new(BlobAction::PutBlobFromUrl(Box::new(put)), condition::write(head)?))
 }
 
 /// Incremental Copy Blob.
-pub(super) fn incremental(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn incremental(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let source = Box::new(source(ask)?);
-    Ok(Plan::new(BlobAction::IncrementalCopy(source), condition::write(ask.head)?))
+    Ok(BlobPlan::new(BlobAction::IncrementalCopy(source), condition::write(ask.head)?))
 }
 
 /// Abort Copy Blob, which accepts no conditions (BL-06).
-pub(super) fn abort(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn abort(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let action = ask.head.get_filled("x-ms-copy-action");
     let action = action.ok_or_else(|| header::missing("x-ms-copy-action"))?;
     if !action.eq_ignore_ascii_case("abort") {
@@ -74,7 +74,7 @@ pub(super) fn abort(ask: &Ask<'_>) -> Result<Plan, Failure> {
     }
     let text = ask.params.filled("copyid").ok_or_else(|| missing("copyid"))?;
     let id = header::parse_guid(text).ok_or_else(|| invalid("copyid", text))?;
-    Plan::unconditional(ask, BlobAction::AbortCopy(id))
+    BlobPlan::unconditional(ask, BlobAction::AbortCopy(id))
 }
 
 /// The source that the headers name.

@@ -20,7 +20,7 @@ mod write;
 use lazuli_digest::{digest, verify};
 use lazuli_model::blob::container::ContainerAction;
 use lazuli_model::blob::operation::BlobAction;
-use lazuli_model::blob::write::{Body, Digested, Digests};
+use lazuli_model::blob::write::{Digested, Digests, StreamedBody};
 use lazuli_model::blob::{BlobName, ContainerName, Operation};
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
@@ -153,7 +153,7 @@ impl Intent {
     }
 
     /// The body that is streamed beside the operation.
-    pub fn streams(&self) -> Option<&Body> {
+    pub fn streams(&self) -> Option<&StreamedBody> {
         match self {
             Intent::Ready(Operation::Blob(request)) => request.action.body(),
             _ => None,
@@ -188,7 +188,8 @@ impl Intent {
 
 /// Compares the checksums that the client sent, and returns those that the response needs.
 fn check_document(head: &Head<'_>, body: &[u8], needed: Digests) -> Result<Digested, Failure> {
-    let declared = Body { length: body.len() as u64, expected: write::transfer_checksums(head)?, needed };
+    let declared =
+        StreamedBody { length: body.len() as u64, expected: write::transfer_checksums(head)?, needed };
     let found = digest(body, declared.computed());
     verify(&declared.expected, &found)?;
     Ok(Digested { md5: found.md5.filter(|_| needed.md5), crc64: found.crc64.filter(|_| needed.crc64) })

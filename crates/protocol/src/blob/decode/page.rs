@@ -6,7 +6,7 @@ use lazuli_model::blob::operation::{BlobAction, GetPageRanges, PageSpan};
 use lazuli_model::blob::{ByteRange, Revision};
 use lazuli_model::{DateTime, ErrorCode, Failure};
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::{Ask, copy, read, write};
 use crate::Head;
 use crate::blob::params::{Params, invalid};
@@ -14,7 +14,7 @@ use crate::blob::{condition, header, marker};
 use crate::http::query::Query;
 
 /// Put Page, from the body or from a URL, or Clear Page.
-pub(super) fn write(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn write(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let mode = head.get_filled("x-ms-page-write").ok_or_else(|| header::missing("x-ms-page-write"))?;
     let is_plain = mode.eq_ignore_ascii_case("update") && head.get_filled("x-ms-copy-source").is_none();
@@ -46,7 +46,7 @@ pub(super) fn write(ask: &Ask<'_>) -> Result<Plan, Failure> {
         let max = PUT_PAGE_BYTES_MAX.to_string();
         return Err(Failure::from(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", max));
     }
-    Ok(Plan::new(action, conditions))
+    Ok(BlobPlan::new(action, conditions))
 }
 
 /// The pages to write: a range with an end, both ends on the borders of pages. Azure checks the borders of a range to
@@ -82,7 +82,7 @@ fn sequence_conditions(head: &Head<'_>, is_plain: bool) -> Result<SequenceCondit
 }
 
 /// Get Page Ranges, all or only those that changed since a snapshot.
-pub(super) fn ranges(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn ranges(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let params = ask.params;
     let max_results =
         params.number("maxresults", 1, u64::MAX)?.map(|number| number.min(PAGE_RANGES_MAX.into()));
@@ -92,7 +92,7 @@ pub(super) fn ranges(ask: &Ask<'_>) -> Result<Plan, Failure> {
         from: params.filled("marker").map(marker::decode_offset).transpose()?,
         max_results: max_results.and_then(|number| u32::try_from(number).ok()),
     };
-    Ok(Plan::new(BlobAction::GetPageRanges(get), condition::read(ask.head, ask.version)?))
+    Ok(BlobPlan::new(BlobAction::GetPageRanges(get), condition::read(ask.head, ask.version)?))
 }
 
 fn previous(ask: &Ask<'_>) -> Result<Option<DateTime>, Failure> {

@@ -10,7 +10,7 @@ use lazuli_model::{DateTime, Failure};
 use sha2::{Digest as _, Sha256};
 
 use super::Ask;
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use crate::Head;
 use crate::blob::{condition, header};
 
@@ -87,20 +87,20 @@ fn policy(head: &Head<'_>) -> Result<Option<ImmutabilityPolicy>, Failure> {
 }
 
 /// Set Blob Immutability Policy.
-pub(super) fn set_immutability(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn set_immutability(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let policy = policy(ask.head)?.ok_or_else(|| header::missing(UNTIL))?;
-    Ok(Plan::new(BlobAction::SetImmutability(policy), condition::write(ask.head)?))
+    Ok(BlobPlan::new(BlobAction::SetImmutability(policy), condition::write(ask.head)?))
 }
 
 /// Set Blob Legal Hold.
-pub(super) fn legal_hold(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn legal_hold(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let hold = header::flag(ask.head, "x-ms-legal-hold")?;
     let hold = hold.ok_or_else(|| header::missing("x-ms-legal-hold"))?;
-    Plan::unconditional(ask, BlobAction::SetLegalHold(hold))
+    BlobPlan::unconditional(ask, BlobAction::SetLegalHold(hold))
 }
 
 /// Set Blob Expiry.
-pub(super) fn expiry(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn expiry(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     const OPTION: &str = "x-ms-expiry-option";
     const TIME: &str = "x-ms-expiry-time";
     let head = ask.head;
@@ -116,5 +116,5 @@ pub(super) fn expiry(ask: &Ask<'_>) -> Result<Plan, Failure> {
         }
         _ => return Err(header::invalid(OPTION, option)),
     };
-    Plan::unconditional(ask, BlobAction::SetExpiry(expiry))
+    BlobPlan::unconditional(ask, BlobAction::SetExpiry(expiry))
 }

@@ -8,7 +8,7 @@ use lazuli_model::blob::{ByteRange, Conditions};
 use lazuli_model::{ErrorCode, Failure};
 
 use super::Ask;
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use crate::blob::params::invalid;
 use crate::blob::{condition, header};
 use crate::{ApiVersion, Head};
@@ -17,7 +17,7 @@ const RANGE_MD5: &str = "x-ms-range-get-content-md5";
 const RANGE_CRC64: &str = "x-ms-range-get-content-crc64";
 
 /// Get Blob.
-pub(super) fn content(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn content(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let range = range(ask.head);
     let digests = Digests {
         md5: header::flag(ask.head, RANGE_MD5)?.unwrap_or(false),
@@ -26,7 +26,7 @@ pub(super) fn content(ask: &Ask<'_>) -> Result<Plan, Failure> {
     check_digests(range, digests)?;
     let allows_empty_range = ask.version < ApiVersion::V2013_08_15;
     let get = GetBlob { range, digests, allows_empty_range };
-    Ok(Plan::new(BlobAction::Get(get), condition::read(ask.head, ask.version)?))
+    Ok(BlobPlan::new(BlobAction::Get(get), condition::read(ask.head, ask.version)?))
 }
 
 /// The range of a request. `x-ms-range` counts if both are there.
@@ -51,17 +51,17 @@ fn check_digests(range: Option<ByteRange>, digests: Digests) -> Result<(), Failu
 }
 
 /// Get Blob Properties.
-pub(super) fn properties(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    Ok(Plan::new(BlobAction::GetProperties, condition::read(ask.head, ask.version)?))
+pub(super) fn properties(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
+    Ok(BlobPlan::new(BlobAction::GetProperties, condition::read(ask.head, ask.version)?))
 }
 
 /// Get Blob Metadata.
-pub(super) fn metadata(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    Ok(Plan::new(BlobAction::GetMetadata, condition::read(ask.head, ask.version)?))
+pub(super) fn metadata(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
+    Ok(BlobPlan::new(BlobAction::GetMetadata, condition::read(ask.head, ask.version)?))
 }
 
 /// Get Block List, which depends on tags only (BL-06).
-pub(super) fn block_list(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn block_list(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let filter = match ask.params.filled("blocklisttype") {
         None => BlockListFilter::Committed,
         Some(text) => match text.to_ascii_lowercase().as_str() {
@@ -71,12 +71,12 @@ pub(super) fn block_list(ask: &Ask<'_>) -> Result<Plan, Failure> {
             _ => return Err(invalid("blocklisttype", text)),
         },
     };
-    Ok(Plan::new(BlobAction::GetBlockList(filter), tags_condition(ask)?))
+    Ok(BlobPlan::new(BlobAction::GetBlockList(filter), tags_condition(ask)?))
 }
 
 /// Get Blob Tags. Its conditions work like those of a write: one that is not met is 412, never 304.
-pub(super) fn tags(ask: &Ask<'_>) -> Result<Plan, Failure> {
-    Ok(Plan::new(BlobAction::GetTags, condition::tagged(ask.head)?))
+pub(super) fn tags(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
+    Ok(BlobPlan::new(BlobAction::GetTags, condition::tagged(ask.head)?))
 }
 
 /// The condition of operations that depend on tags only.

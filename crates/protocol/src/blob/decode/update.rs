@@ -5,7 +5,7 @@ use lazuli_model::blob::operation::{BlobAction, SetProperties};
 use lazuli_model::blob::write::{DeleteSnapshots, SequenceAction};
 use lazuli_model::{ErrorCode, Failure, Metadata};
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::{Ask, Document, copy, read, write};
 use crate::Head;
 use crate::blob::params::{invalid, invalid_because};
@@ -23,7 +23,7 @@ const BLOB_HEADERS: [&str; 6] = [
 
 /// Set Blob Properties. If the request names one HTTP header, all of them are set. A request that names nothing clears
 /// them; one that only resizes or counts leaves them alone.
-pub(super) fn properties(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn properties(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let size = write::page_size(head)?;
     let sequence = sequence(head)?;
@@ -31,7 +31,7 @@ pub(super) fn properties(ask: &Ask<'_>) -> Result<Plan, Failure> {
     let sets_headers = names_headers || (size.is_none() && sequence.is_none());
     let headers = if sets_headers { Some(write::blob_headers(head)?) } else { None };
     let action = BlobAction::SetProperties(Box::new(SetProperties { headers, size, sequence }));
-    Ok(Plan::new(action, condition::write(head)?))
+    Ok(BlobPlan::new(action, condition::write(head)?))
 }
 
 /// A number is required for `max` and `update`, and must not stand beside `increment`.
@@ -53,32 +53,32 @@ fn sequence(head: &Head<'_>) -> Result<Option<SequenceAction>, Failure> {
 }
 
 /// Set Blob Metadata.
-pub(super) fn metadata(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn metadata(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let action = BlobAction::SetMetadata(header::metadata(ask.head)?);
-    Ok(Plan::new(action, condition::write(ask.head)?))
+    Ok(BlobPlan::new(action, condition::write(ask.head)?))
 }
 
 /// Set Blob Tags: the tags are the body.
-pub(super) fn tags(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn tags(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let action = BlobAction::SetTags(Tags::default());
-    Ok(Plan { action, conditions: condition::tagged(ask.head)?, document: Some(Document::Tags) })
+    Ok(BlobPlan { action, conditions: condition::tagged(ask.head)?, document: Some(Document::Tags) })
 }
 
 /// Set Blob Tier.
-pub(super) fn tier(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn tier(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let tier = write::tier(ask.head)?.ok_or_else(|| header::missing("x-ms-access-tier"))?;
     let action = BlobAction::SetTier(tier, copy::priority(ask.head)?);
-    Ok(Plan::new(action, read::tags_condition(ask)?))
+    Ok(BlobPlan::new(action, read::tags_condition(ask)?))
 }
 
 /// Snapshot Blob. Metadata of the request replaces that of the blob in the snapshot.
-pub(super) fn snapshot(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn snapshot(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let metadata = Some(header::metadata(ask.head)?).filter(|metadata: &Metadata| !metadata.is_empty());
-    Ok(Plan::new(BlobAction::Snapshot(metadata), condition::write(ask.head)?))
+    Ok(BlobPlan::new(BlobAction::Snapshot(metadata), condition::write(ask.head)?))
 }
 
 /// Delete Blob. A request for one snapshot or version cannot ask for all snapshots.
-pub(super) fn delete(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn delete(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let snapshots = header::value(head, "x-ms-delete-snapshots", |text| match text {
         _ if text.eq_ignore_ascii_case("include") => Some(DeleteSnapshots::Include),
@@ -101,5 +101,5 @@ pub(super) fn delete(ask: &Ask<'_>) -> Result<Plan, Failure> {
         Some(text) => return Err(invalid("deletetype", text)),
     };
     let action = BlobAction::Delete { snapshots: snapshots.unwrap_or_default(), is_permanent };
-    Ok(Plan::new(action, condition::delete(head)?))
+    Ok(BlobPlan::new(action, condition::delete(head)?))
 }

@@ -3,11 +3,11 @@
 use lazuli_model::blob::limits::{PAGE_BLOB_BYTES_MAX, PAGE_BYTES};
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::properties::CONTENT_TYPE_DEFAULT;
-use lazuli_model::blob::write::{Body, Digested, Digests, Settings};
+use lazuli_model::blob::write::{Digested, Digests, StreamedBody, WriteSettings};
 use lazuli_model::blob::{AccessTier, BlobKind, ContentHeaders};
 use lazuli_model::{ErrorCode, Failure};
 
-use super::blob::Plan;
+use super::blob::BlobPlan;
 use super::{Ask, copy, protection};
 use crate::blob::{condition, header, tags};
 use crate::{ApiVersion, Head};
@@ -17,7 +17,7 @@ const LENGTH: &str = "x-ms-blob-content-length";
 const SEQUENCE: &str = "x-ms-blob-sequence-number";
 
 /// Put Blob, Put Blob From URL or Copy Blob.
-pub(super) fn put(ask: &Ask<'_>) -> Result<Plan, Failure> {
+pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let kind = header::value(head, "x-ms-blob-type", BlobKind::parse)?;
     let has_source = head.get_filled("x-ms-copy-source").is_some();
@@ -31,7 +31,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<Plan, Failure> {
         (Some(BlobKind::Append), false) => {
             check_empty(head)?;
             let settings = Box::new(settings(ask, Source::Plain)?);
-            Ok(Plan::new(BlobAction::CreateAppend(settings), condition::write(head)?))
+            Ok(BlobPlan::new(BlobAction::CreateAppend(settings), condition::write(head)?))
         }
         (Some(BlobKind::Page), false) => put_page_blob(ask),
         // The first version only knew block blobs.
@@ -43,7 +43,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<Plan, Failure> {
 }
 
 /// The MD5 is computed for every blob that is put at once, and becomes one of its properties.
-fn put_block_blob(ask: &Ask<'_>) -> Result<Plan, Failure> {
+fn put_block_blob(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let mut settings = block_settings(ask, Source::Plain)?;
     let mut expected = transfer_checksums(ask.head)?;
     // The one that is to be stored wins over that of the transfer.
@@ -51,17 +51,17 @@ fn put_block_blob(ask: &Ask<'_>) -> Result<Plan, Failure> {
     expected.md5 = stored.or(expected.md5);
     settings.headers.content_md5 = expected.md5.map(Into::into);
     let needed = Digests { md5: true, crc64: ask.version >= ApiVersion::V2019_02_02 };
-    let body = Body { length: header::content_length(ask.head)?, expected, needed };
-    Ok(Plan::new(BlobAction::PutBlob(body, Box::new(settings)), condition::write(ask.head)?))
+    let body = StreamedBody { length: header::content_length(ask.head)?, expected, needed };
+    Ok(BlobPlan::new(BlobAction::PutBlob(body, Box::new(settings)), condition::write(ask.head)?))
 }
 
-fn put_page_blob(ask: &Ask<'_>) -> Result<Plan, Failure> {
+fn put_page_blob(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     check_empty(head)?;
     let size = page_size(head)?.ok_or_else(|| header::missing(LENGTH))?;
     let sequence = sequence_number(head)?.unwrap_or(0);
     let settings = Box::new(settings(ask, Source::Plain)?);
-    Ok(Plan::new(BlobAction::CreatePage { size, sequence, settings }, condition::write(head)?))
+    Ok(BlobPlan::new(BlobAction::CreatePage { size, sequence, settings }, condition::write(head)?))
 }
 
 /// The size of a page blob: a multiple of the size of a page, 8 TiB at most.
@@ -116,9 +116,9 @@ pub(super) fn transfer_checksums(head: &Head<'_>) -> Result<Digested, Failure> {
 
 /// The body of a block, an append or a page write. Its response has one checksum: the MD5 in old versions and where the
 /// client sent it, else the CRC-64. From 2026-10-06 on it always has the CRC-64.
-pub(super) fn body(ask: &Ask<'_>, length: u64) -> Result<Body, Failure> {
+pub(super) fn body(ask: &Ask<'_>, length: u64) -> Result<StreamedBody, Failure> {
     let expected = transfer_checksums(ask.head)?;
-    Ok(Body { length, expected, needed: response_digests(ask, expected.md5.is_some()) })
+    Ok(StreamedBody { length, expected, needed: response_digests(ask, expected.md5.is_some()) })
 }
 
 /// The checksums that the response to such a write has.
@@ -137,7 +137,7 @@ pub(super) enum Source {
 }
 
 /// The settings that a write gives a blob.
-pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failure> {
+pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<WriteSettings, Failure> {
     let head = ask.head;
     let mut headers = checked_headers(head)?;
     if source == Source::Plain {
@@ -149,7 +149,7 @@ pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failur
         headers.content_disposition = headers.content_disposition.or_else(|| plain("Content-Disposition"));
     }
     headers.content_type.get_or_insert_with(|| CONTENT_TYPE_DEFAULT.to_owned());
-    Ok(Settings {
+    Ok(WriteSettings {
         headers,
         metadata: header::metadata(head)?,
         tags: tags::from_header(head)?,
@@ -159,7 +159,7 @@ pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failur
 }
 
 /// The settings of a block blob, which has no premium tier.
-pub(super) fn block_settings(ask: &Ask<'_>, source: Source) -> Result<Settings, Failure> {
+pub(super) fn block_settings(ask: &Ask<'_>, source: Source) -> Result<WriteSettings, Failure> {
     let settings = settings(ask, source)?;
     match settings.tier {
         Some(tier) if !tier.is_for_block_blobs() => Err(header::invalid("x-ms-access-tier", tier.name())),

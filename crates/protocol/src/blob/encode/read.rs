@@ -1,7 +1,7 @@
 //! Responses to reads of blobs.
 
-use lazuli_model::blob::outcome::{BlockList, Content, PageRanges};
-use lazuli_model::blob::{Extent, Outcome};
+use lazuli_model::blob::outcome::{BlobContent, BlockList, PageRanges};
+use lazuli_model::blob::{Outcome, ResponseExtent};
 
 use super::error::add_line_feed;
 use super::field::Fields;
@@ -29,12 +29,14 @@ pub(super) fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outc
     }
 }
 
-fn content(context: &Context, wanted: &ResponseFormat, found: &Content) -> Response {
+fn content(context: &Context, wanted: &ResponseFormat, found: &BlobContent) -> Response {
     let size = found.properties.size;
     let (_, length) = found.extent.span(size);
     let (status, view, range) = match found.extent {
-        Extent::Full => (200, View::Content, None),
-        Extent::Part { first, last } => (206, View::Range, Some(format!("bytes {first}-{last}/{size}"))),
+        ResponseExtent::Full => (200, View::Content, None),
+        ResponseExtent::Part { first, last } => {
+            (206, View::Range, Some(format!("bytes {first}-{last}/{size}")))
+        }
     };
     let response = Response { content_length: Some(length), ..Response::new(status) };
     let response = response.with_some("Content-Range", range).digested(&found.digested);

@@ -160,7 +160,7 @@ impl<'a> Part<'a> {
 
 /// An HTTP message in a part: its first line, its header fields and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct HttpMessage<'a> {
     /// The request line or the status line.
     pub first_line: &'a str,
     /// The header fields.
@@ -169,7 +169,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> HttpMessage<'a> {
     /// Parses a message.
     pub fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let content = content.trim_ascii_start();

@@ -105,7 +105,7 @@ fn a_boundary_that_is_only_shown() {
 
 #[track_caller]
 fn check_request(content: &str, expected: Option<(&str, &str, usize, &str)>) {
-    let read = Message::parse(content.as_bytes()).ok().and_then(|message| {
+    let read = HttpMessage::parse(content.as_bytes()).ok().and_then(|message| {
         let (method, target) = message.request_line().ok()?;
         Some((method, target, message.fields.len(), std::str::from_utf8(message.body).unwrap()))
     });
@@ -138,7 +138,7 @@ proptest! {
     fn random_bytes_never_panic(body in proptest::collection::vec(any::<u8>(), 0..200), declared in ".{0,8}") {
         if let Ok(parts) = Parts::new(&body, &declared) {
             for part in parts.flatten() {
-                let _ = Message::parse(part.content).map(|message| message.request_line().is_ok());
+                let _ = HttpMessage::parse(part.content).map(|message| message.request_line().is_ok());
             }
         }
     }

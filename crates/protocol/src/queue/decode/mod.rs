@@ -4,7 +4,7 @@
 
 use lazuli_model::error::Origin;
 use lazuli_model::queue::limits::{LIST_PAGE_MAX, MESSAGE_BODY_BYTES_MAX};
-use lazuli_model::queue::operation::{QueueQuery, Target};
+use lazuli_model::queue::operation::{MessageTarget, QueueQuery};
 use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::{DateTime, ErrorCode, Failure, Guid, KeyPeriod, OperationKind, PropertiesUpdate, Service};
 
@@ -175,11 +175,11 @@ fn peeks(params: &Params<'_>) -> Result<bool, Failure> {
 
 /// Update Message came with 2011-08-18. Azure reports a malformed receipt before it looks for the message.
 fn of_message(ask: &Ask<'_>, queue: QueueName, id: Option<Guid>) -> Result<Intent, Failure> {
-    let target = || -> Result<Target, Failure> {
+    let target = || -> Result<MessageTarget, Failure> {
         let text = ask.params.get("popreceipt").ok_or_else(|| missing("popreceipt"))?;
         let receipt = receipt::decode(text)?;
         let unknown = || Failure::from(ErrorCode::MessageNotFound).found_in(Origin::Routing);
-        Ok(Target { queue, id: id.ok_or_else(unknown)?, receipt })
+        Ok(MessageTarget { queue, id: id.ok_or_else(unknown)?, receipt })
     };
     match ask.head.method {
         "PUT" if ask.version >= ApiVersion::V2011_08_18 => {

@@ -291,7 +291,7 @@ fn times_of_new_messages() {
 #[test]
 fn receipts() {
     let request = |method: &str, query: &str| format!("{method} /my-queue/messages/{ID}?{query}");
-    let target = Target { queue: queue(), id: ID.parse().unwrap(), receipt: receipt() };
+    let target = MessageTarget { queue: queue(), id: ID.parse().unwrap(), receipt: receipt() };
     let good = format!("popreceipt={}", receipt_text());
     assert_eq!(ready(&request("DELETE", &good)), Operation::DeleteMessage(target.clone()));
     let intent = intent(&request("PUT", &format!("{good}&visibilitytimeout=5"))).unwrap();

@@ -24,13 +24,13 @@ impl Layout {
 pub type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 /// An XML document being written.
-pub struct Writer {
+pub struct AtomWriter {
     out: Vec<u8>,
     layout: Layout,
     depth: usize,
 }
 
-impl Writer {
+impl AtomWriter {
     /// Starts a document with its declaration.
     pub fn new(layout: Layout, capacity: usize) -> Self {
         let declaration: &[u8] = match layout {

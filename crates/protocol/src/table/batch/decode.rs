@@ -7,11 +7,11 @@ use std::collections::HashSet;
 
 use lazuli_model::table::Operation;
 use lazuli_model::table::limits::BATCH_OPERATIONS_MAX;
-use lazuli_model::table::operation::Write;
+use lazuli_model::table::operation::EntityWrite;
 use lazuli_model::{ErrorCode, Failure, Key, TableName};
 
 use super::inner::{Inner, KnownHead, Outer};
-use super::{Batch, Plan};
+use super::{Batch, BatchPlan};
 use crate::address::Address;
 use crate::http::multipart::{self, Malformed, Part, Parts};
 use crate::table;
@@ -64,8 +64,8 @@ fn is_http(content_type: &str) -> bool {
 fn lone(outer: &Outer<'_>, wanted: ResponseFormat, part: &Part<'_>) -> Batch {
     let Inner { part, content } = outer.query(part);
     let plan = match content {
-        Ok(operation) => Plan::Run(operation),
-        Err(failure) => Plan::Rejected(failure.at(0)),
+        Ok(operation) => BatchPlan::Run(operation),
+        Err(failure) => BatchPlan::Rejected(failure.at(0)),
     };
     Batch { plan, wanted, parts: vec![part], is_query: true }
 }
@@ -83,9 +83,9 @@ fn change_set(outer: &Outer<'_>, wanted: ResponseFormat, parts: Parts<'_>) -> Ba
         content.and_then(|(table, write)| changes.add(table, write)).map_err(|failure| failure.at(index))
     });
     let plan = match (read, changes.table) {
-        (Err(failure), _) => Plan::Rejected(failure),
-        (Ok(()), None) => Plan::Nothing,
-        (Ok(()), Some(table)) => Plan::Run(Operation::Batch { table, writes: changes.writes }),
+        (Err(failure), _) => BatchPlan::Rejected(failure),
+        (Ok(()), None) => BatchPlan::Nothing,
+        (Ok(()), Some(table)) => BatchPlan::Run(Operation::Batch { table, writes: changes.writes }),
     };
     Batch { plan, wanted, parts: shapes, is_query: false }
 }
@@ -94,7 +94,7 @@ fn operation<'p>(
     outer: &Outer<'_>,
     part: Result<Part<'p>, Malformed>,
     last: &mut Option<KnownHead<'p>>,
-) -> Inner<(TableName, Write)> {
+) -> Inner<(TableName, EntityWrite)> {
     match part {
         Ok(part) if part.get("content-type").is_some_and(is_http) => outer.write(&part, last),
         _ => Inner { part: outer.unread(), content: Err(ErrorCode::InvalidInput.into()) },
@@ -113,14 +113,14 @@ fn too_many() -> Failure {
 #[derive(Default)]
 struct ChangeSet {
     table: Option<TableName>,
-    writes: Vec<Write>,
+    writes: Vec<EntityWrite>,
     /// All in one partition.
     rows: HashSet<Key>,
 }
 
 impl ChangeSet {
     /// TX-03, TX-04, TX-05: one table, one partition, each entity once.
-    fn add(&mut self, table: TableName, write: Write) -> Result<(), Failure> {
+    fn add(&mut self, table: TableName, write: EntityWrite) -> Result<(), Failure> {
         match &self.table {
             None => self.table = Some(table),
             Some(first) if !first.is_same(&table) => return Err(ErrorCode::InvalidInput.into()),

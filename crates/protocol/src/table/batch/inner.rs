@@ -4,14 +4,14 @@
 //! scheme and host of a part's URL are ignored.
 
 use lazuli_model::table::filter::{Expr, Operator};
-use lazuli_model::table::operation::{EntityQuery, Write};
+use lazuli_model::table::operation::{EntityQuery, EntityWrite};
 use lazuli_model::table::{Operation, entity};
 use lazuli_model::{ErrorCode, Failure, TableName, Value};
 
 use super::PartShape;
 use crate::address::Address;
 use crate::http::head::Field;
-use crate::http::multipart::{Malformed, Message, Part};
+use crate::http::multipart::{HttpMessage, Malformed, Part};
 use crate::http::query::Query;
 use crate::table::decode::{self, Intent};
 use crate::table::path::{Resource, parse_path};
@@ -55,7 +55,11 @@ impl<'a> Outer<'a> {
     }
 
     /// Reads a change. `last` is the head of the previous change.
-    pub fn write<'p>(&self, part: &Part<'p>, last: &mut Option<KnownHead<'p>>) -> Inner<(TableName, Write)> {
+    pub fn write<'p>(
+        &self,
+        part: &Part<'p>,
+        last: &mut Option<KnownHead<'p>>,
+    ) -> Inner<(TableName, EntityWrite)> {
         let pick = |operation| match operation {
             Operation::Write { table, write } => Some((table, write)),
             _ => None,
@@ -173,8 +177,8 @@ fn operation<T>(
     pick(operation).ok_or_else(|| ErrorCode::InvalidInput.into())
 }
 
-fn request(content: &[u8]) -> Result<(Message<'_>, &str, &str), Malformed> {
-    let message = Message::parse(content)?;
+fn request(content: &[u8]) -> Result<(HttpMessage<'_>, &str, &str), Malformed> {
+    let message = HttpMessage::parse(content)?;
     let (method, target) = message.request_line()?;
     Ok((message, method, target))
 }

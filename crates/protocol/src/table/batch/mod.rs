@@ -20,7 +20,7 @@ use crate::table::response_format::ResponseFormat;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// What is to be done.
-    pub plan: Plan,
+    pub plan: BatchPlan,
     /// The response format for a failure of the whole batch.
     pub wanted: ResponseFormat,
     /// The response format of each operation, up to the rejected one.
@@ -38,7 +38,7 @@ impl Batch {
 
 /// What a batch asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Plan {
+pub enum BatchPlan {
     /// A batch of writes, or a query that names one entity.
     Run(Operation),
     /// A change set without operations: nothing to do, which succeeds.

@@ -1,11 +1,11 @@
 //! Batches in the client: writing them, and parsing their responses.
 
 use crate::http::head::Field;
-use crate::http::multipart::{Malformed, Message, Part, Parts, boundary};
+use crate::http::multipart::{HttpMessage, Malformed, Part, Parts, boundary};
 
 /// One operation of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inner {
+pub struct OutgoingOperation {
     /// The verb.
     pub method: &'static str,
     /// The absolute URL.
@@ -18,7 +18,7 @@ pub struct Inner {
 
 /// A body, with the `Content-Type` that goes with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct PartBody {
     /// `Content-Type` of the request.
     pub content_type: String,
     /// The body.
@@ -28,7 +28,7 @@ pub struct Body {
 /// Writes a change set. The id becomes part of the boundaries, which must not occur in any value; use a random id.
 ///
 /// The boundaries are named as every SDK names them, since Azurite looks for these names.
-pub fn change_set(operations: &[Inner], id: &str) -> Body {
+pub fn change_set(operations: &[OutgoingOperation], id: &str) -> PartBody {
     let (outer, inner) = (format!("batch_{id}"), format!("changeset_{id}"));
     let estimate: usize = operations.iter().map(|operation| operation.body.len() + 512).sum();
     let mut out = Vec::with_capacity(estimate + 256);
@@ -38,20 +38,20 @@ pub fn change_set(operations: &[Inner], id: &str) -> Body {
         part(&mut out, operation);
     }
     text(&mut out, &format!("--{inner}--\r\n--{outer}--\r\n"));
-    Body { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
+    PartBody { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
 }
 
 /// Writes a batch of one query, which is outside of a change set (TX-08, TX-21).
-pub fn query(operation: &Inner, id: &str) -> Body {
+pub fn query(operation: &OutgoingOperation, id: &str) -> PartBody {
     let outer = format!("batch_{id}");
     let mut out = Vec::with_capacity(operation.url.len() + 512);
     text(&mut out, &format!("--{outer}\r\n"));
     part(&mut out, operation);
     text(&mut out, &format!("--{outer}--\r\n"));
-    Body { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
+    PartBody { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
 }
 
-fn part(out: &mut Vec<u8>, operation: &Inner) {
+fn part(out: &mut Vec<u8>, operation: &OutgoingOperation) {
     text(out, "Content-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n");
     text(out, &format!("{} {} HTTP/1.1\r\n", operation.method, operation.url));
     for (name, value) in &operation.fields {
@@ -78,7 +78,7 @@ pub struct PartResponse<'a> {
 
 impl<'a> PartResponse<'a> {
     fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
-        let message = Message::parse(content)?;
+        let message = HttpMessage::parse(content)?;
         Ok(Self { status: message.status()?, fields: message.fields, body: message.body })
     }
 
@@ -111,8 +111,8 @@ pub fn part_responses<'a>(content_type: &'a str, body: &'a [u8]) -> Result<Vec<P
 mod tests {
     use super::*;
 
-    fn operation(method: &'static str, body: &str) -> Inner {
-        Inner {
+    fn operation(method: &'static str, body: &str) -> OutgoingOperation {
+        OutgoingOperation {
             method,
             url: "http://h/a/T(PartitionKey='p',RowKey='r')".into(),
             fields: vec![("If-Match", "*".into())],
@@ -129,7 +129,7 @@ mod tests {
         let inner = Parts::new(set.content, boundary(set.get("content-type").unwrap()).unwrap()).unwrap();
         let read: Vec<_> = inner
             .map(|part| {
-                let message = Message::parse(part.unwrap().content).unwrap();
+                let message = HttpMessage::parse(part.unwrap().content).unwrap();
                 let (method, target) = message.request_line().unwrap();
                 assert_eq!(message.get("if-match"), Some("*"));
                 (method.to_owned(), target.to_owned(), message.body.trim_ascii().to_vec())

@@ -43,8 +43,8 @@ const ORDER_WITH_ENTITY: [&str; 8] = [
 /// Writes the response: 202 with a part for each operation, or with exactly one part for the operation that failed. A
 /// failure that belongs to no operation fails the whole request (TX-16), and clients act on its status.
 ///
-/// `outcome` is the outcome of the batch's plan: an empty [`Outcome::Batch`] for [`super::Plan::Nothing`], the
-/// failure for [`super::Plan::Rejected`]. The ids become boundaries, which must not occur in any value; use random
+/// `outcome` is the outcome of the batch's plan: an empty [`Outcome::Batch`] for [`super::BatchPlan::Nothing`], the
+/// failure for [`super::BatchPlan::Rejected`]. The ids become boundaries, which must not occur in any value; use random
 /// ids.
 pub fn encode(
     context: &Context,

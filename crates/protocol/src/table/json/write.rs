@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::table::row::CorruptRow;
 use lazuli_model::table::value::double_text;
 use lazuli_model::{EdmType, ValueRef};
@@ -11,7 +11,7 @@ use lazuli_model::{EdmType, ValueRef};
 use super::text::{push_escaped, push_string};
 use crate::http::response::Context;
 use crate::table::etag;
-use crate::table::media::Metadata;
+use crate::table::media::MetadataLevel;
 use crate::table::response_format::{ResponseFormat, Select};
 use crate::table::url;
 
@@ -27,9 +27,9 @@ pub fn error(code: &str, message: &str) -> Vec<u8> {
 }
 
 /// One table.
-pub fn table(context: &Context, level: Metadata, name: &str) -> Vec<u8> {
+pub fn table(context: &Context, level: MetadataLevel, name: &str) -> Vec<u8> {
     let mut out = Object::new(256);
-    if level != Metadata::None {
+    if level != MetadataLevel::None {
         out.metadata(context, "Tables/@Element", None);
     }
     table_members(&mut out, context, level, name);
@@ -37,9 +37,9 @@ pub fn table(context: &Context, level: Metadata, name: &str) -> Vec<u8> {
 }
 
 /// A page of tables.
-pub fn tables(context: &Context, level: Metadata, names: &[String]) -> Vec<u8> {
+pub fn tables(context: &Context, level: MetadataLevel, names: &[String]) -> Vec<u8> {
     let mut out = Object::new(128 + names.len() * 64);
-    if level != Metadata::None {
+    if level != MetadataLevel::None {
         out.metadata(context, "Tables", None);
     }
     out.array("value", names, |out, name| {
@@ -50,8 +50,8 @@ pub fn tables(context: &Context, level: Metadata, names: &[String]) -> Vec<u8> {
     out.close()
 }
 
-fn table_members(out: &mut Object, context: &Context, level: Metadata, name: &str) {
-    if level == Metadata::Full {
+fn table_members(out: &mut Object, context: &Context, level: MetadataLevel, name: &str) {
+    if level == MetadataLevel::Full {
         out.member("odata.type", |bytes| push_string(bytes, format!("{}.Tables", context.account)));
         out.member("odata.id", |bytes| push_string(bytes, url::table_url(&context.base, name)));
         out.member("odata.editLink", |bytes| quoted(bytes, |bytes| url::table_path(bytes, name)));
@@ -63,12 +63,12 @@ fn table_members(out: &mut Object, context: &Context, level: Metadata, name: &st
 pub fn entity(
     context: &Context,
     wanted: &ResponseFormat,
-    level: Metadata,
+    level: MetadataLevel,
     table: &str,
-    row: &Stored,
+    row: &StoredEntity,
 ) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Object::new(row.properties.as_bytes().len() * 2 + 512);
-    if level != Metadata::None {
+    if level != MetadataLevel::None {
         out.metadata(context, &format!("{table}/@Element"), wanted.select.as_ref());
     }
     entity_members(&mut out, context, wanted, level, table, row)?;
@@ -79,13 +79,13 @@ pub fn entity(
 pub fn entities(
     context: &Context,
     wanted: &ResponseFormat,
-    level: Metadata,
+    level: MetadataLevel,
     table: &str,
-    rows: &[Stored],
+    rows: &[StoredEntity],
 ) -> Result<Vec<u8>, CorruptRow> {
     let estimate: usize = rows.iter().map(|row| row.properties.as_bytes().len() * 3 / 2 + 256).sum();
     let mut out = Object::new(estimate + 256);
-    if level != Metadata::None {
+    if level != MetadataLevel::None {
         out.metadata(context, table, wanted.select.as_ref());
     }
     out.array("value", rows, |out, row| entity_members(out, context, wanted, level, table, row))?;
@@ -96,20 +96,20 @@ fn entity_members(
     out: &mut Object,
     context: &Context,
     wanted: &ResponseFormat,
-    level: Metadata,
+    level: MetadataLevel,
     table: &str,
-    row: &Stored,
+    row: &StoredEntity,
 ) -> Result<(), CorruptRow> {
-    if level == Metadata::Full {
+    if level == MetadataLevel::Full {
         out.member("odata.type", |bytes| push_string(bytes, format!("{}.{table}", context.account)));
         out.member("odata.id", |bytes| {
             push_string(bytes, url::entity_url(&context.base, table, &row.partition, &row.row));
         });
     }
-    if level != Metadata::None {
+    if level != MetadataLevel::None {
         out.member("odata.etag", |bytes| quoted(bytes, |bytes| etag::write(bytes, row.timestamp, "\\\"")));
     }
-    if level == Metadata::Full {
+    if level == MetadataLevel::Full {
         out.member("odata.editLink", |bytes| {
             quoted(bytes, |bytes| url::entity_path(bytes, table, &row.partition, &row.row));
         });
@@ -120,7 +120,7 @@ fn entity_members(
     }
 }
 
-fn all_properties(out: &mut Object, level: Metadata, row: &Stored) -> Result<(), CorruptRow> {
+fn all_properties(out: &mut Object, level: MetadataLevel, row: &StoredEntity) -> Result<(), CorruptRow> {
     out.string(PARTITION_KEY, &*row.partition);
     out.string(ROW_KEY, &*row.row);
     timestamp(out, level, row);
@@ -138,8 +138,8 @@ fn all_properties(out: &mut Object, level: Metadata, row: &Stored) -> Result<(),
 /// A selected property that the entity does not have is returned as null, as in Azure.
 fn selected_properties(
     out: &mut Object,
-    level: Metadata,
-    row: &Stored,
+    level: MetadataLevel,
+    row: &StoredEntity,
     names: &[String],
 ) -> Result<(), CorruptRow> {
     for name in names {
@@ -157,8 +157,8 @@ fn selected_properties(
 }
 
 /// The Timestamp has a type annotation at full metadata only.
-fn timestamp(out: &mut Object, level: Metadata, row: &Stored) {
-    if level == Metadata::Full {
+fn timestamp(out: &mut Object, level: MetadataLevel, row: &StoredEntity) {
+    if level == MetadataLevel::Full {
         out.annotation(TIMESTAMP, EdmType::DateTime);
     }
     out.member(TIMESTAMP, |bytes| {
@@ -166,8 +166,8 @@ fn timestamp(out: &mut Object, level: Metadata, row: &Stored) {
     });
 }
 
-fn property(out: &mut Object, level: Metadata, name: impl AsRef<[u8]>, value: ValueRef<'_>) {
-    if level != Metadata::None && needs_annotation(&value) {
+fn property(out: &mut Object, level: MetadataLevel, name: impl AsRef<[u8]>, value: ValueRef<'_>) {
+    if level != MetadataLevel::None && needs_annotation(&value) {
         out.annotation(&name, value.kind());
     }
     out.member(name, |bytes| push_value(bytes, value));

@@ -13,7 +13,7 @@ use crate::{ApiVersion, Head};
 
 /// What a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Intent {
+pub enum XmlIntent {
     /// It needs no body.
     Ready(Operation),
     /// The body has the policies of this table.
@@ -32,7 +32,7 @@ fn is_of_service(address: &Address<'_>) -> bool {
 }
 
 /// What the head asks for.
-pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Result<Intent, Failure> {
+pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Result<XmlIntent, Failure> {
     let comp = address.query.get("comp").unwrap_or_default();
     if is_of_service(address) {
         if !address.resource_path.trim_matches('/').is_empty() {
@@ -46,11 +46,11 @@ pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Re
     }
 }
 
-fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<Intent, Failure> {
+fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<XmlIntent, Failure> {
     match (comp, head.method) {
-        ("properties", "GET" | "HEAD") => Ok(Intent::Ready(Operation::GetProperties)),
-        ("properties", "PUT") => Ok(Intent::SetProperties),
-        ("stats", "GET" | "HEAD") if address.secondary => Ok(Intent::Ready(Operation::GetStats)),
+        ("properties", "GET" | "HEAD") => Ok(XmlIntent::Ready(Operation::GetProperties)),
+        ("properties", "PUT") => Ok(XmlIntent::SetProperties),
+        ("stats", "GET" | "HEAD") if address.secondary => Ok(XmlIntent::Ready(Operation::GetStats)),
         ("properties", _) | ("stats", "PUT" | "POST" | "DELETE" | "MERGE" | "PATCH") => {
             Err(ErrorCode::UnsupportedHttpVerb.into())
         }
@@ -58,31 +58,31 @@ fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<Inte
     }
 }
 
-fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<Intent, Failure> {
+fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<XmlIntent, Failure> {
     let table =
         match parse_path(address.account, address.resource_path).map_err(|rejected| rejected.failure)? {
             Resource::Entities(table) => table,
             _ => return Err(parameter()),
         };
     match head.method {
-        "GET" | "HEAD" => Ok(Intent::Ready(Operation::GetAcl(table))),
-        "PUT" => Ok(Intent::SetAcl(table)),
+        "GET" | "HEAD" => Ok(XmlIntent::Ready(Operation::GetAcl(table))),
+        "PUT" => Ok(XmlIntent::SetAcl(table)),
         _ => Err(ErrorCode::UnsupportedHttpVerb.into()),
     }
 }
 
-impl Intent {
+impl XmlIntent {
     /// Is the body needed?
     pub fn needs_body(&self) -> bool {
-        !matches!(self, Intent::Ready(_))
+        !matches!(self, XmlIntent::Ready(_))
     }
 
     /// The kind of an operation that waits for its body, and the table that it names.
     pub fn awaited(&self) -> Option<(OperationKind, Option<&TableName>)> {
         match self {
-            Intent::Ready(_) => None,
-            Intent::SetAcl(table) => Some((OperationKind::SetTableAcl, Some(table))),
-            Intent::SetProperties => Some((OperationKind::SetTableServiceProperties, None)),
+            XmlIntent::Ready(_) => None,
+            XmlIntent::SetAcl(table) => Some((OperationKind::SetTableAcl, Some(table))),
+            XmlIntent::SetProperties => Some((OperationKind::SetTableServiceProperties, None)),
         }
     }
 
@@ -92,9 +92,9 @@ impl Intent {
             return Err(ErrorCode::RequestBodyTooLarge.into());
         }
         match self {
-            Intent::Ready(operation) => Ok(operation),
-            Intent::SetAcl(table) => Ok(Operation::SetAcl(table, acl::decode(body, Service::Table)?)),
-            Intent::SetProperties => {
+            XmlIntent::Ready(operation) => Ok(operation),
+            XmlIntent::SetAcl(table) => Ok(Operation::SetAcl(table, acl::decode(body, Service::Table)?)),
+            XmlIntent::SetProperties => {
                 Ok(Operation::SetProperties(Box::new(properties::decode(Service::Table, body, version)?)))
             }
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[track_caller]
-fn asks(method: &str, target: &str, version: &str, expected: Result<Intent, ErrorCode>) {
+fn asks(method: &str, target: &str, version: &str, expected: Result<XmlIntent, ErrorCode>) {
     let fields = [crate::http::head::Field { name: "host", value: "h" }];
     let head = Head { method, target, fields: &fields };
     let address = Address::parse(&head, Service::Table, |_| false).unwrap();
@@ -16,11 +16,11 @@ fn asks(method: &str, target: &str, version: &str, expected: Result<Intent, Erro
 fn what_is_asked_for() {
     let table = || TableName::new("abc").unwrap();
     let parameter = || Err(ErrorCode::InvalidQueryParameterValue);
-    let ready = |operation| Ok(Intent::Ready(operation));
+    let ready = |operation| Ok(XmlIntent::Ready(operation));
     let new = "2019-02-02";
     asks("GET", "/dev/abc?comp=acl", new, ready(Operation::GetAcl(table())));
     asks("HEAD", "/dev/abc()?comp=acl", new, ready(Operation::GetAcl(table())));
-    asks("PUT", "/dev/abc?comp=acl", new, Ok(Intent::SetAcl(table())));
+    asks("PUT", "/dev/abc?comp=acl", new, Ok(XmlIntent::SetAcl(table())));
     asks("PUT", "/dev/abc?comp=acl", "2011-08-18", parameter());
     asks("POST", "/dev/abc?comp=acl", new, Err(ErrorCode::UnsupportedHttpVerb));
     asks("GET", "/dev/a_b?comp=acl", new, Err(ErrorCode::InvalidResourceName));
@@ -29,7 +29,7 @@ fn what_is_asked_for() {
     asks("GET", "/dev/abc?comp=list", new, parameter());
     asks("GET", "/dev?comp=properties", new, parameter());
     asks("GET", "/dev/?restype=service&comp=properties", new, ready(Operation::GetProperties));
-    asks("PUT", "/dev/?comp=properties&restype=service", new, Ok(Intent::SetProperties));
+    asks("PUT", "/dev/?comp=properties&restype=service", new, Ok(XmlIntent::SetProperties));
     asks("DELETE", "/dev/?comp=properties&restype=service", new, Err(ErrorCode::UnsupportedHttpVerb));
     asks("GET", "/dev/abc?restype=service&comp=properties", new, parameter());
     asks("GET", "/dev/?restype=service", new, parameter());

@@ -6,7 +6,7 @@ use cbc::cipher::block_padding::Pkcs7;
 use cbc::cipher::{BlockDecryptMut as _, InnerIvInit as _, KeyInit as _, KeyIvInit as _};
 use ring::{digest, hmac, pbkdf2};
 
-use super::der::{OCTET_STRING, OID, Reader, SEQUENCE};
+use super::der::{DerReader, OCTET_STRING, OID, SEQUENCE};
 
 /// More iterations would take longer than anyone waits for a server to start.
 const ITERATIONS_MAX: u32 = 2_000_000;
@@ -47,7 +47,7 @@ impl Secret {
 
     /// Decrypts with the scheme that an AlgorithmIdentifier describes. `None` if it is unknown, or if the result is not padded
     /// as it must be.
-    pub fn decrypt(&self, mut algorithm: Reader<'_>, data: &[u8]) -> Option<Vec<u8>> {
+    pub fn decrypt(&self, mut algorithm: DerReader<'_>, data: &[u8]) -> Option<Vec<u8>> {
         match algorithm.take(OID)? {
             PBES2 => self.pbes2(algorithm.enter(SEQUENCE)?, data),
             SHA1_3DES => {
@@ -65,7 +65,7 @@ impl Secret {
         }
     }
 
-    fn pbes2(&self, mut parameters: Reader<'_>, data: &[u8]) -> Option<Vec<u8>> {
+    fn pbes2(&self, mut parameters: DerReader<'_>, data: &[u8]) -> Option<Vec<u8>> {
         let mut derivation = parameters.enter(SEQUENCE)?;
         let mut cipher = parameters.enter(SEQUENCE)?;
         (derivation.take(OID)? == PBKDF2).then_some(())?;
@@ -105,7 +105,7 @@ impl Secret {
     }
 
     /// The key and the initial vector of a scheme of PKCS#12.
-    fn pkcs12(&self, mut parameters: Reader<'_>, key_bytes: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn pkcs12(&self, mut parameters: DerReader<'_>, key_bytes: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let salt = parameters.take(OCTET_STRING)?;
         let iterations = iterations(&mut parameters)?;
         let hash = &digest::SHA1_FOR_LEGACY_USE_ONLY;
@@ -114,7 +114,7 @@ impl Secret {
     }
 
     /// Is this the MAC of the file's content? `None` if the kind of MAC is unknown.
-    pub fn verify(&self, mut mac: Reader<'_>, content: &[u8]) -> Option<bool> {
+    pub fn verify(&self, mut mac: DerReader<'_>, content: &[u8]) -> Option<bool> {
         let mut sum = mac.enter(SEQUENCE)?;
         let (hash, keyed) = match sum.enter(SEQUENCE)?.take(OID)? {
             SHA1 => (&digest::SHA1_FOR_LEGACY_USE_ONLY, hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
@@ -131,7 +131,7 @@ impl Secret {
     }
 }
 
-fn iterations(reader: &mut Reader<'_>) -> Option<NonZeroU32> {
+fn iterations(reader: &mut DerReader<'_>) -> Option<NonZeroU32> {
     reader.number().filter(|count| *count <= ITERATIONS_MAX).and_then(NonZeroU32::new)
 }
 

@@ -14,9 +14,9 @@ const OCTET_STRINGS: u8 = 0x24;
 
 /// Elements that follow each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct DerReader<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> DerReader<'a> {
     /// The next element, with its tag; `None` at the end, or if it is cut off.
     pub fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let [tag, first, rest @ ..] = self.0 else { return None };
@@ -46,8 +46,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The elements in the next element if it has this tag.
-    pub fn enter(&mut self, tag: u8) -> Option<Reader<'a>> {
-        self.take(tag).map(Reader)
+    pub fn enter(&mut self, tag: u8) -> Option<DerReader<'a>> {
+        self.take(tag).map(DerReader)
     }
 
     /// A number that fits 32 bits.
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         match self.next()? {
             (OCTET_STRING | IMPLICIT_0, whole) => Some(whole.to_vec()),
             (OCTET_STRINGS | CONTEXT_0, parts) => {
-                let (mut parts, mut whole) = (Reader(parts), Vec::new());
+                let (mut parts, mut whole) = (DerReader(parts), Vec::new());
                 while !parts.0.is_empty() {
                     whole.extend_from_slice(parts.take(OCTET_STRING)?);
                 }
@@ -81,29 +81,29 @@ mod tests {
 
     #[test]
     fn elements_and_numbers() {
-        let mut reader = Reader(&[SEQUENCE, 6, INTEGER, 2, 0, 200, OID, 0, OCTET_STRING, 1, 7]);
+        let mut reader = DerReader(&[SEQUENCE, 6, INTEGER, 2, 0, 200, OID, 0, OCTET_STRING, 1, 7]);
         let mut inner = reader.enter(SEQUENCE).unwrap();
         assert_eq!(inner.number(), Some(200));
         assert_eq!(inner.take(OCTET_STRING), None);
         assert_eq!(inner.take(OID), Some(&[][..]));
         assert_eq!((inner.next(), reader.octets()), (None, Some(vec![7])));
         for bad in [&[INTEGER, 0][..], &[INTEGER, 1, 0x80], &[INTEGER, 6, 1, 1, 1, 1, 1, 1], &[OID, 1, 1]] {
-            assert_eq!(Reader(bad).number(), None);
+            assert_eq!(DerReader(bad).number(), None);
         }
     }
 
     #[test]
     fn lengths_are_checked() {
         let long = [&[OCTET_STRING, 0x82, 1, 0][..], &[9; 256]].concat();
-        assert_eq!(Reader(&long).octets(), Some(vec![9; 256]));
+        assert_eq!(DerReader(&long).octets(), Some(vec![9; 256]));
         for end in 0..long.len() {
-            assert_eq!(Reader(&long[..end]).octets(), None, "{end}");
+            assert_eq!(DerReader(&long[..end]).octets(), None, "{end}");
         }
         for bad in [&[OCTET_STRING, 0x80, 0, 0][..], &[OCTET_STRING, 0x85, 0, 0, 0, 0, 1, 1], &[OCTET_STRING]]
         {
-            assert_eq!(Reader(bad).octets(), None);
+            assert_eq!(DerReader(bad).octets(), None);
         }
         let parts = [CONTEXT_0, 6, OCTET_STRING, 1, 1, OCTET_STRING, 1, 2];
-        assert_eq!(Reader(&parts).octets(), Some(vec![1, 2]));
+        assert_eq!(DerReader(&parts).octets(), Some(vec![1, 2]));
     }
 }

@@ -9,7 +9,7 @@ mod der;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use cipher::Secret;
-use der::{CONTEXT_0, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE};
+use der::{CONTEXT_0, DerReader, INTEGER, OCTET_STRING, OID, SEQUENCE};
 
 const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
 const ENCRYPTED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 6];
@@ -30,7 +30,7 @@ pub fn read(
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let secret = Secret::new(password);
     let mut found = Found::default();
-    let mut whole = Reader(file).enter(SEQUENCE).ok_or(NOT_PFX)?;
+    let mut whole = DerReader(file).enter(SEQUENCE).ok_or(NOT_PFX)?;
     let content = content(&mut whole).ok_or(NOT_PFX)?;
     if let Some(mac) = whole.enter(SEQUENCE)
         && !secret.verify(mac, &content).ok_or(NOT_PFX)?
@@ -44,7 +44,7 @@ pub fn read(
 }
 
 /// The content of a ContentInfo that is not encrypted: version, then type and content.
-fn content(whole: &mut Reader<'_>) -> Option<Vec<u8>> {
+fn content(whole: &mut DerReader<'_>) -> Option<Vec<u8>> {
     whole.take(INTEGER)?;
     let mut info = whole.enter(SEQUENCE)?;
     (info.take(OID)? == DATA).then_some(())?;
@@ -63,7 +63,7 @@ struct Found {
 impl Found {
     /// Reads all parts of the file.
     fn safes(&mut self, content: &[u8], secret: &Secret) -> Option<()> {
-        let mut safes = Reader(content).enter(SEQUENCE)?;
+        let mut safes = DerReader(content).enter(SEQUENCE)?;
         while !safes.0.is_empty() {
             let mut info = safes.enter(SEQUENCE)?;
             let kind = info.take(OID)?;
@@ -80,12 +80,12 @@ impl Found {
                 }
                 _ => return None,
             };
-            self.bags(Reader(&bags).enter(SEQUENCE)?, secret)?;
+            self.bags(DerReader(&bags).enter(SEQUENCE)?, secret)?;
         }
         Some(())
     }
 
-    fn bags(&mut self, mut bags: Reader<'_>, secret: &Secret) -> Option<()> {
+    fn bags(&mut self, mut bags: DerReader<'_>, secret: &Secret) -> Option<()> {
         while !bags.0.is_empty() {
             let mut bag = bags.enter(SEQUENCE)?;
             let kind = bag.take(OID)?;
@@ -128,7 +128,7 @@ impl Found {
 }
 
 /// The id that connects a key with its certificate.
-fn key_id(mut attributes: Reader<'_>) -> Option<Vec<u8>> {
+fn key_id(mut attributes: DerReader<'_>) -> Option<Vec<u8>> {
     while let Some(mut attribute) = attributes.enter(SEQUENCE) {
         if attribute.take(OID)? == LOCAL_KEY_ID {
             return attribute.enter(SET)?.octets();

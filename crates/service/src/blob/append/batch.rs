@@ -22,7 +22,7 @@ use super::{ATTEMPTS_MAX, Append, Target, parts_of};
 use crate::blob::commit::Step;
 use crate::blob::core::{At, Core};
 use crate::blob::record::{Head, Revision, Stored, stamp};
-use crate::blob::segment::Part;
+use crate::blob::segment::SegmentPart;
 use crate::blob::upload::Received;
 use crate::{Error, Result};
 
@@ -39,14 +39,14 @@ pub struct Appends(Mutex<HashMap<At, VecDeque<Waiting>>>);
 struct Waiting {
     append: Append,
     received: Received,
-    parts: Vec<Part>,
+    parts: Vec<SegmentPart>,
     reply: oneshot::Sender<Result<Outcome>>,
 }
 
 /// An append as the commit decides on it.
 struct Candidate {
     append: Append,
-    parts: Vec<Part>,
+    parts: Vec<SegmentPart>,
     length: u64,
 }
 
@@ -91,7 +91,7 @@ impl Appends {
         }
         let mut bytes = 0;
         let is_full = |waiting: &Waiting| {
-            bytes += waiting.parts.iter().map(Part::inline_bytes).sum::<usize>();
+            bytes += waiting.parts.iter().map(SegmentPart::inline_bytes).sum::<usize>();
             bytes > BATCH_BYTES_MAX
         };
         let fitting = queue.iter().position(is_full).unwrap_or(queue.len());

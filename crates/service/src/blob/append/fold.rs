@@ -15,9 +15,9 @@ use super::tail::{Cut, Fill, Tail};
 use crate::blob::blocks::slice;
 use crate::blob::commit::{Decided, Step, insert};
 use crate::blob::core::{At, Core};
-use crate::blob::keyspace::{self, Generation, Slot};
+use crate::blob::keyspace::{self, Generation, KeySlot};
 use crate::blob::record::Head;
-use crate::blob::segment::Part;
+use crate::blob::segment::SegmentPart;
 use crate::blob::upload::Loose;
 use crate::{Error, Result};
 
@@ -58,7 +58,7 @@ impl Core {
     /// Folds the tail if it is still full.
     async fn fold(&self, at: &At, generation: Generation) -> Result<()> {
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
-        let row = self.row(at, &keyspace::named(generation, Slot::TAIL)).await?;
+        let row = self.row(at, &keyspace::named(generation, KeySlot::TAIL)).await?;
         let Some(tail) = row.and_then(|row| Tail::decode(row.value)) else { return Ok(()) };
         if tail.fill(self.content.inline_max()) == Fill::Room {
             return Ok(());
@@ -69,11 +69,11 @@ impl Core {
             loose.committing(self.clock().ticks());
         }
         let folded = run(start, parts).encode();
-        let end = Slot::Run(start.saturating_add(length));
+        let end = KeySlot::Run(start.saturating_add(length));
         let writes = vec![
             insert(keyspace::named(generation, end), folded),
             Write {
-                row: keyspace::named(generation, Slot::TAIL).into(),
+                row: keyspace::named(generation, KeySlot::TAIL).into(),
                 condition: Condition::Exists,
                 change: Change::Update(Arc::new(Cut { start, length })),
             },
@@ -92,10 +92,14 @@ impl Core {
     }
 
     /// Moves small appends into one upload, if they are too many bytes for a row.
-    async fn join_small(&self, at: &At, mut parts: Vec<Part>) -> Result<(Vec<Part>, Option<Loose>)> {
+    async fn join_small(
+        &self,
+        at: &At,
+        mut parts: Vec<SegmentPart>,
+    ) -> Result<(Vec<SegmentPart>, Option<Loose>)> {
         let mut all = BytesMut::new();
         for part in &parts {
-            if let Part::Bytes(bytes) = part {
+            if let SegmentPart::Bytes(bytes) = part {
                 all.extend_from_slice(bytes);
             }
         }
@@ -109,7 +113,7 @@ impl Core {
         let mut joined = Vec::with_capacity(parts.len());
         for part in parts.drain(..) {
             match part {
-                Part::Bytes(bytes) => {
+                SegmentPart::Bytes(bytes) => {
                     joined.extend(slice(loose.pieces(), offset, bytes.len() as u64));
                     offset += bytes.len() as u64;
                 }

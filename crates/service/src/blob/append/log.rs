@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lazuli_model::blob::write::Body;
+use lazuli_model::blob::write::StreamedBody;
 use lazuli_model::blob::{BlobKind, BlobName, ContainerName};
 use lazuli_model::{ErrorCode, Metadata};
 
@@ -50,7 +50,7 @@ impl Core {
             return Ok(false);
         }
         let length = lines.len() as u64;
-        let body = Body { length, ..Body::default() };
+        let body = StreamedBody { length, ..StreamedBody::default() };
         let mut received = self.receive(&at, &mut Whole::from(lines), &body).await?;
         let parts = parts_of(&received.body);
         received.body.committing(self.clock().ticks());

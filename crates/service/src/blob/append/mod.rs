@@ -18,7 +18,7 @@ use lazuli_engine::{Change, Condition, Write};
 use lazuli_model::blob::condition::AppendConditions;
 use lazuli_model::blob::limits::APPENDS_MAX;
 use lazuli_model::blob::operation::BlobRequest;
-use lazuli_model::blob::write::{Body, Settings};
+use lazuli_model::blob::write::{StreamedBody, WriteSettings};
 use lazuli_model::blob::{BlobKind, Outcome};
 use lazuli_model::{ErrorCode, OperationKind};
 
@@ -29,10 +29,10 @@ pub use log::Annotate;
 use super::commit::{Decided, Step, insert};
 use super::core::{At, Core};
 use super::guard::{Guard, not_archived, not_immutable, not_pending, of_kind};
-use super::keyspace::{self, Generation, Slot};
+use super::keyspace::{self, Generation, KeySlot};
 use super::put::{Replacement, settled};
 use super::record::{Head, Revision, Stored};
-use super::segment::{Entry, Part, Segment};
+use super::segment::{Entry, Segment, SegmentPart};
 use super::upload::{Installed, UploadedContent};
 use crate::stream::Source;
 use crate::{Grant, Result};
@@ -66,7 +66,7 @@ impl Core {
         &self,
         grant: &Grant,
         request: BlobRequest,
-        settings: Settings,
+        settings: WriteSettings,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let kind = OperationKind::PutBlob;
@@ -85,7 +85,7 @@ impl Core {
         self: &Arc<Self>,
         grant: &Grant,
         request: BlobRequest,
-        body: Body,
+        body: StreamedBody,
         conditions: AppendConditions,
         source: &mut dyn Source,
     ) -> Result<Outcome> {
@@ -122,7 +122,7 @@ impl Core {
         grow: &Arc<Grow>,
         rule: impl Fn(Option<Head>, u64) -> Result<(Step, T)> + Send + Sync + 'static,
     ) -> Result<Option<T>> {
-        let row = keyspace::named(target.generation, Slot::TAIL);
+        let row = keyspace::named(target.generation, KeySlot::TAIL);
         let tail = if target.is_new {
             insert(row, run(0, grow.parts()).encode())
         } else {
@@ -162,12 +162,12 @@ impl Core {
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
         let parts = parts_of(draft);
-        let length = parts.iter().map(Part::length).sum();
+        let length = parts.iter().map(SegmentPart::length).sum();
         let row = |slot, run: Segment| insert(keyspace::named(generation, slot), run.encode());
         let writes = match draft {
-            UploadedContent::Inline(_) => vec![row(Slot::TAIL, run(0, parts))],
+            UploadedContent::Inline(_) => vec![row(KeySlot::TAIL, run(0, parts))],
             UploadedContent::Pieces(_) => {
-                vec![row(Slot::Run(length), run(0, parts)), row(Slot::TAIL, run(length, Vec::new()))]
+                vec![row(KeySlot::Run(length), run(0, parts)), row(KeySlot::TAIL, run(length, Vec::new()))]
             }
         };
         Installed { stored: Stored::Runs(generation), writes, pin: Some(pin) }
@@ -193,14 +193,14 @@ impl Append {
 }
 
 /// A run of bytes that starts at an offset.
-fn run(start: u64, parts: Vec<Part>) -> Segment {
+fn run(start: u64, parts: Vec<SegmentPart>) -> Segment {
     Segment { starts: vec![start], entries: vec![Entry { id: None, parts }] }
 }
 
-fn parts_of(draft: &UploadedContent) -> Vec<Part> {
+fn parts_of(draft: &UploadedContent) -> Vec<SegmentPart> {
     match draft {
         UploadedContent::Inline(bytes) if bytes.is_empty() => Vec::new(),
-        UploadedContent::Inline(bytes) => vec![Part::Bytes(bytes.clone())],
-        UploadedContent::Pieces(loose) => loose.pieces().iter().copied().map(Part::Whole).collect(),
+        UploadedContent::Inline(bytes) => vec![SegmentPart::Bytes(bytes.clone())],
+        UploadedContent::Pieces(loose) => loose.pieces().iter().copied().map(SegmentPart::Whole).collect(),
     }
 }

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Next, Rejected, Update, Version};
 
 use super::run;
-use crate::blob::segment::{Part, Segment};
+use crate::blob::segment::{Segment, SegmentPart};
 
 /// A tail with this many parts is due to be folded.
 const PARTS_MAX: usize = 64;
@@ -30,7 +30,7 @@ pub enum Fill {
 /// The start and the parts of a tail.
 pub struct Tail {
     pub start: u64,
-    pub parts: Vec<Part>,
+    pub parts: Vec<SegmentPart>,
 }
 
 impl Tail {
@@ -49,31 +49,31 @@ impl Tail {
 
     /// Number of bytes.
     pub fn length(&self) -> u64 {
-        self.parts.iter().map(Part::length).fold(0, u64::saturating_add)
+        self.parts.iter().map(SegmentPart::length).fold(0, u64::saturating_add)
     }
 
     /// Adds parts. Small appends are joined, each copied once.
-    fn extend(&mut self, parts: &[Part]) {
+    fn extend(&mut self, parts: &[SegmentPart]) {
         let mut rest = parts;
         while let Some(first) = rest.first() {
-            let small = rest.iter().take_while(|part| matches!(part, Part::Bytes(_))).count();
+            let small = rest.iter().take_while(|part| matches!(part, SegmentPart::Bytes(_))).count();
             if small == 0 {
                 self.parts.push(first.clone());
                 rest = &rest[1..];
                 continue;
             }
             let last = match self.parts.last() {
-                Some(Part::Bytes(_)) => self.parts.pop(),
+                Some(SegmentPart::Bytes(_)) => self.parts.pop(),
                 _ => None,
             };
             let joining = last.iter().chain(&rest[..small]);
-            let mut joined = BytesMut::with_capacity(joining.clone().map(Part::inline_bytes).sum());
+            let mut joined = BytesMut::with_capacity(joining.clone().map(SegmentPart::inline_bytes).sum());
             for part in joining {
-                if let Part::Bytes(bytes) = part {
+                if let SegmentPart::Bytes(bytes) = part {
                     joined.extend_from_slice(bytes);
                 }
             }
-            self.parts.push(Part::Bytes(joined.freeze()));
+            self.parts.push(SegmentPart::Bytes(joined.freeze()));
             rest = &rest[small..];
         }
     }
@@ -87,8 +87,8 @@ impl Tail {
             match part {
                 part if left == 0 => rest.push(part),
                 _ if left >= own => left -= own,
-                Part::Bytes(bytes) => {
-                    rest.push(Part::Bytes(bytes.slice(usize::try_from(left).ok()?..)));
+                SegmentPart::Bytes(bytes) => {
+                    rest.push(SegmentPart::Bytes(bytes.slice(usize::try_from(left).ok()?..)));
                     left = 0;
                 }
                 _ => return None,
@@ -101,7 +101,7 @@ impl Tail {
 
     /// How full it is.
     pub fn fill(&self, inline_max: usize) -> Fill {
-        let bytes: usize = self.parts.iter().map(Part::inline_bytes).sum();
+        let bytes: usize = self.parts.iter().map(SegmentPart::inline_bytes).sum();
         let exceeds = |factor: usize| {
             self.parts.len() >= PARTS_MAX * factor || bytes >= inline_max * INLINE_FACTOR * factor
         };
@@ -115,23 +115,23 @@ impl Tail {
 
 /// Adds parts to a tail, inside a commit.
 pub struct Grow {
-    parts: Mutex<Vec<Part>>,
+    parts: Mutex<Vec<SegmentPart>>,
     inline_max: usize,
     fill: Mutex<Fill>,
 }
 
 impl Grow {
-    pub fn new(parts: Vec<Part>, inline_max: usize) -> Self {
+    pub fn new(parts: Vec<SegmentPart>, inline_max: usize) -> Self {
         Self { parts: Mutex::new(parts), inline_max, fill: Mutex::default() }
     }
 
     /// The parts that it adds.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<SegmentPart> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces them: for a rule that decides in the same commit what is added.
-    pub fn set(&self, parts: Vec<Part>) {
+    pub fn set(&self, parts: Vec<SegmentPart>) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
     }
 
@@ -173,15 +173,15 @@ mod tests {
 
     use super::*;
 
-    fn bytes(text: &'static [u8]) -> Part {
-        Part::Bytes(Bytes::from_static(text))
+    fn bytes(text: &'static [u8]) -> SegmentPart {
+        SegmentPart::Bytes(Bytes::from_static(text))
     }
 
-    fn piece(length: u32) -> Part {
-        Part::Whole(Piece { stream: 1, offset: 4096, length, crc: 5 })
+    fn piece(length: u32) -> SegmentPart {
+        SegmentPart::Whole(Piece { stream: 1, offset: 4096, length, crc: 5 })
     }
 
-    fn grown(parts: Vec<Part>) -> Tail {
+    fn grown(parts: Vec<SegmentPart>) -> Tail {
         let mut tail = Tail { start: 10, parts: Vec::new() };
         tail.extend(&parts);
         Tail::decode(tail.encode()).unwrap()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn tails_have_bounds() {
-        let fill = |count, part: Part| Tail { start: 0, parts: vec![part; count] }.fill(10);
+        let fill = |count, part: SegmentPart| Tail { start: 0, parts: vec![part; count] }.fill(10);
         assert_eq!(fill(63, piece(1)), Fill::Room);
         assert_eq!(fill(64, piece(1)), Fill::Due);
         assert_eq!(fill(512, piece(1)), Fill::Urgent);

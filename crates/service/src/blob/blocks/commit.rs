@@ -9,7 +9,7 @@ use lazuli_model::blob::block::BlockRef;
 use lazuli_model::blob::limits::COMMITTED_BLOCKS_MAX;
 use lazuli_model::blob::operation::BlobRequest;
 use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::write::Settings;
+use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{BlobKind, BlockId, Outcome};
 use lazuli_model::{ErrorCode, OperationKind};
 
@@ -21,7 +21,7 @@ use crate::blob::guard::Guard;
 use crate::blob::keep::Shelf;
 use crate::blob::put::{replaced, settled, written};
 use crate::blob::record::{Head, Revision, Staged, Stored};
-use crate::blob::segment::{Entry, Part};
+use crate::blob::segment::{Entry, SegmentPart};
 use crate::blob::tags::{Pairs, retired};
 use crate::blob::upload::{Installed, Loose};
 use crate::{Error, Grant, Result};
@@ -43,7 +43,7 @@ impl Core {
         grant: &Grant,
         request: BlobRequest,
         list: Vec<BlockRef>,
-        settings: Settings,
+        settings: WriteSettings,
     ) -> Result<Outcome> {
         if list.len() > COMMITTED_BLOCKS_MAX {
             return Err(ErrorCode::BlockListTooLong.into());
@@ -191,7 +191,7 @@ fn list_rule(
     }
 }
 
-fn parts_of(content: &BlockContent) -> &[Part] {
+fn parts_of(content: &BlockContent) -> &[SegmentPart] {
     match content {
         BlockContent::Parts(parts) => parts,
         BlockContent::Bytes(_) | BlockContent::Row { .. } => &[],

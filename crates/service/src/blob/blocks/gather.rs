@@ -18,7 +18,7 @@ use crate::blob::keyspace::Generation;
 use crate::blob::pins::Pin;
 use crate::blob::reader::read_segment;
 use crate::blob::record::{Revision, Staged, Stored};
-use crate::blob::segment::{Part, Segment};
+use crate::blob::segment::{Segment, SegmentPart};
 
 /// Maximum bytes of small blocks that are kept.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
@@ -26,7 +26,7 @@ const KEPT_BYTES_MAX: usize = 1024 * 1024;
 /// The content of a block that is to be committed.
 pub enum BlockContent {
     /// It is in the content store.
-    Parts(Vec<Part>),
+    Parts(Vec<SegmentPart>),
     /// It is small, and here.
     Bytes(Bytes),
     /// It is small, and in the row of the uncommitted block.
@@ -42,7 +42,7 @@ impl BlockContent {
     /// Number of bytes.
     pub fn length(&self) -> u64 {
         match self {
-            BlockContent::Parts(parts) => parts.iter().map(Part::length).fold(0, u64::saturating_add),
+            BlockContent::Parts(parts) => parts.iter().map(SegmentPart::length).fold(0, u64::saturating_add),
             BlockContent::Bytes(bytes) => bytes.len() as u64,
             BlockContent::Row { length, .. } => *length,
         }
@@ -105,7 +105,9 @@ impl Search {
         found.staged = Some((version, place));
         let key = row.key();
         let content = match row.block {
-            Staged::Pieces(pieces) => BlockContent::Parts(pieces.into_iter().map(Part::Whole).collect()),
+            Staged::Pieces(pieces) => {
+                BlockContent::Parts(pieces.into_iter().map(SegmentPart::Whole).collect())
+            }
             Staged::Inline(bytes) if self.kept + bytes.len() <= KEPT_BYTES_MAX => {
                 self.kept += bytes.len();
                 BlockContent::Bytes(bytes)

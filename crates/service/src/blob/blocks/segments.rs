@@ -7,9 +7,9 @@ use lazuli_model::blob::BlockId;
 use crate::Result;
 use crate::blob::commit::{demand, insert};
 use crate::blob::core::{At, Core};
-use crate::blob::keyspace::{self, Slot};
+use crate::blob::keyspace::{self, KeySlot};
 use crate::blob::record::Stored;
-use crate::blob::segment::{Cutter, Entry, Part};
+use crate::blob::segment::{Cutter, Entry, SegmentPart};
 use crate::blob::upload::{Installed, UploadedContent, named};
 
 /// A commit takes no more segments beyond this many bytes.
@@ -29,13 +29,13 @@ impl Core {
         }
         let mut segments = cutter.finish().into_iter();
         let first = segments.next().unwrap_or_default();
-        let mut last = vec![insert(keyspace::named(generation, Slot::Segment(0)), first.encode())];
+        let mut last = vec![insert(keyspace::named(generation, KeySlot::Segment(0)), first.encode())];
         let (mut count, mut bytes, mut writes) = (1_u32, 0, Vec::new());
         for segment in segments {
             let value = segment.encode();
             bytes += value.len();
-            writes.push(insert(keyspace::named(generation, Slot::Segment(count)), value));
-            last.push(demand(keyspace::named(generation, Slot::Segment(count))));
+            writes.push(insert(keyspace::named(generation, KeySlot::Segment(count)), value));
+            last.push(demand(keyspace::named(generation, KeySlot::Segment(count))));
             count += 1;
             if bytes >= COMMIT_BYTES_MAX {
                 self.write_rows(at, std::mem::take(&mut writes)).await?;
@@ -106,7 +106,7 @@ impl Core {
 }
 
 /// The parts of an upload from `start` on.
-pub fn slice(pieces: &[Piece], start: u64, length: u64) -> Vec<Part> {
+pub fn slice(pieces: &[Piece], start: u64, length: u64) -> Vec<SegmentPart> {
     let mut parts = Vec::new();
     let mut offset = 0_u64;
     for piece in pieces {
@@ -117,9 +117,9 @@ pub fn slice(pieces: &[Piece], start: u64, length: u64) -> Vec<Part> {
             let (start, length) = ((from - offset) as u32, (to - from) as u32);
             let is_whole = length == piece.length;
             parts.push(if is_whole {
-                Part::Whole(*piece)
+                SegmentPart::Whole(*piece)
             } else {
-                Part::Slice { piece: *piece, start, length }
+                SegmentPart::Slice { piece: *piece, start, length }
             });
         }
         offset = end;
@@ -135,9 +135,9 @@ mod tests {
     fn slices_cross_pieces() {
         let piece = |n: u64, length| Piece { stream: 1, offset: n * 4096, length, crc: 0 };
         let pieces = [piece(0, 10), piece(1, 10), piece(2, 5)];
-        let part = |n: usize, start, length| Part::Slice { piece: pieces[n], start, length };
-        assert_eq!(slice(&pieces, 0, 10), [Part::Whole(pieces[0])]);
-        assert_eq!(slice(&pieces, 5, 16), [part(0, 5, 5), Part::Whole(pieces[1]), part(2, 0, 1)]);
+        let part = |n: usize, start, length| SegmentPart::Slice { piece: pieces[n], start, length };
+        assert_eq!(slice(&pieces, 0, 10), [SegmentPart::Whole(pieces[0])]);
+        assert_eq!(slice(&pieces, 5, 16), [part(0, 5, 5), SegmentPart::Whole(pieces[1]), part(2, 0, 1)]);
         assert_eq!(slice(&pieces, 24, 1), [part(2, 4, 1)]);
         assert_eq!(slice(&pieces, 7, 0), []);
     }

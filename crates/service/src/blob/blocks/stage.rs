@@ -5,7 +5,7 @@
 
 use lazuli_engine::Applied;
 use lazuli_model::blob::operation::BlobRequest;
-use lazuli_model::blob::write::Body;
+use lazuli_model::blob::write::StreamedBody;
 use lazuli_model::blob::{BlobKind, BlockId, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind};
 
@@ -25,7 +25,7 @@ impl Core {
         grant: &Grant,
         request: BlobRequest,
         id: BlockId,
-        body: Body,
+        body: StreamedBody,
         source: &mut dyn Source,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;

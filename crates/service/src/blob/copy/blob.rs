@@ -5,7 +5,7 @@ use lazuli_model::blob::lease::Term;
 use lazuli_model::blob::limits::SYNC_COPY_BYTES_MAX;
 use lazuli_model::blob::operation::{BlobRequest, CopyBlob, Revision as Which};
 use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::write::{Body, TagOption};
+use lazuli_model::blob::write::{StreamedBody, TagOption};
 use lazuli_model::blob::{AccessTier, BlobKind, Outcome};
 use lazuli_model::{ErrorCode, Failure, Guid, OperationKind};
 
@@ -15,13 +15,13 @@ use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, not_archived, of_kind};
 use crate::blob::keep::{life_of, row_of};
 use crate::blob::put::{Replacement, chosen};
-use crate::blob::reader::Reader;
+use crate::blob::reader::BlobReader;
 use crate::blob::record::{CopyTask, Head, Revision};
 use crate::blob::upload::Installed;
 use crate::{Grant, Result};
 
 /// A copy that is about to be made.
-pub(super) struct Plan {
+pub(super) struct CopyPlan {
     pub at: At,
     pub guard: Guard,
     pub id: Guid,
@@ -95,7 +95,7 @@ impl Core {
         request: &BlobRequest,
         copy: &CopyBlob,
         source: &Revision,
-    ) -> Plan {
+    ) -> CopyPlan {
         let id = self.fresh_id();
         let kind = if copy.is_sync { OperationKind::CopyBlobFromUrl } else { OperationKind::CopyBlob };
         let info = CopyInfo {
@@ -127,12 +127,12 @@ impl Core {
             is_sealed: source.kind == BlobKind::Append && copy.seals.unwrap_or(source.is_sealed),
             ..Revision::new(source.kind, 0)
         };
-        Plan { at, guard, id, kind, revision }
+        CopyPlan { at, guard, id, kind, revision }
     }
 
     /// A copy within one blob: the destination names the same generation, which the commit demands to be named still.
-    async fn share(&self, plan: Plan, opened: Opened, which: Which) -> Result<Written> {
-        let Plan { at, guard, kind, mut revision, .. } = plan;
+    async fn share(&self, plan: CopyPlan, opened: Opened, which: Which) -> Result<Written> {
+        let CopyPlan { at, guard, kind, mut revision, .. } = plan;
         revision.content = opened.revision.content.clone();
         let writes: Vec<_> = row_of(which).map(demand).into_iter().collect();
         let generation = opened.revision.content.generation();
@@ -154,8 +154,8 @@ impl Core {
     }
 
     /// Copies all bytes before it returns.
-    async fn copy_bytes(&self, plan: Plan, opened: Opened, copy: &CopyBlob) -> Result<Written> {
-        let Plan { at, guard, kind, mut revision, .. } = plan;
+    async fn copy_bytes(&self, plan: CopyPlan, opened: Opened, copy: &CopyBlob) -> Result<Written> {
+        let CopyPlan { at, guard, kind, mut revision, .. } = plan;
         if revision.kind == BlobKind::Page {
             let Installed { stored, writes, pin } =
                 self.install_pages(&at, &opened.at, &opened.revision.content).await?;
@@ -165,10 +165,10 @@ impl Core {
             return written;
         }
         let length = opened.revision.size;
-        let body = Body { length, expected: copy.source.expected, needed: copy.digests };
+        let body = StreamedBody { length, expected: copy.source.expected, needed: copy.digests };
         let second = self.pins.blob(opened.at.tables.blobs, &opened.at.name);
         let mut reader =
-            Reader::new(self, &opened.at, opened.revision.content.clone(), opened.pin, 0, length);
+            BlobReader::new(self, &opened.at, opened.revision.content.clone(), opened.pin, 0, length);
         let received = self.receive(&at, &mut reader, &body).await?;
         let digested = received.digested;
         if copy.is_sync {
@@ -189,10 +189,10 @@ impl Core {
     /// Begins a copy that continues in the background. Until it is complete the destination is empty.
     pub(super) async fn begin_pending(
         &self,
-        plan: Plan,
+        plan: CopyPlan,
         task: CopyTask,
     ) -> Result<(Written, Guid, CopyStatus)> {
-        let Plan { at, guard, id, kind, mut revision } = plan;
+        let CopyPlan { at, guard, id, kind, mut revision } = plan;
         let is_remote = task.remote.is_some();
         revision.size = 0;
         revision.copying = Some(Box::new(task));

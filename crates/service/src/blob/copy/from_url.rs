@@ -6,7 +6,7 @@ use lazuli_model::blob::condition::{AppendConditions, SequenceConditions};
 use lazuli_model::blob::copy::CopySource;
 use lazuli_model::blob::operation::{BlobRequest, PageSpan, PutFromUrl};
 use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::write::{Body, Digested, Digests, TagOption};
+use lazuli_model::blob::write::{Digested, Digests, StreamedBody, TagOption};
 use lazuli_model::blob::{BlobKind, BlockId, ContentHeaders, Outcome, Tags};
 use lazuli_model::{ErrorCode, Metadata, OperationKind};
 
@@ -143,7 +143,7 @@ impl Core {
             Supply::Nothing | Supply::Body(_) => return Err(unsupplied()),
         };
         self.still_there(&grant.home, &request.container, &at).await?;
-        let body = Body { length: span.length, expected: source.expected, needed: digests };
+        let body = StreamedBody { length: span.length, expected: source.expected, needed: digests };
         self.put_pages(&at, write, target, &body, bytes).await.map_err(unmet)
     }
 
@@ -156,7 +156,7 @@ impl Core {
         supply: Supply<'_>,
         style: Style,
     ) -> Result<Fetched> {
-        let body = |length| Body { length, expected: source.expected, needed };
+        let body = |length| StreamedBody { length, expected: source.expected, needed };
         match supply {
             Supply::Local(grant) => {
                 let opened = self.open_source(&grant, source, style).await?;

@@ -18,7 +18,7 @@ use lazuli_model::{ErrorCode, Failure};
 use super::core::{At, Core};
 use super::guard::{not_archived, same_key};
 use super::pins::Pin;
-use super::reader::Reader;
+use super::reader::BlobReader;
 use super::record::{Revision, Stored};
 use super::upload::{Installed, UploadedContent};
 use crate::stream::{NextChunk, Source};
@@ -101,7 +101,7 @@ impl Core {
     }
 
     /// The bytes of a source on this server, perhaps of a range only.
-    fn source_reader(&self, opened: Opened, source: &CopySource) -> Result<(Reader, u64)> {
+    fn source_reader(&self, opened: Opened, source: &CopySource) -> Result<(BlobReader, u64)> {
         not_archived(&opened.revision)?;
         let size = opened.revision.size;
         let (offset, length) = match source.range {
@@ -115,7 +115,7 @@ impl Core {
             }
         };
         let Opened { at, revision, pin } = opened;
-        Ok((Reader::new(self, &at, revision.content, pin, offset, length), length))
+        Ok((BlobReader::new(self, &at, revision.content, pin, offset, length), length))
     }
 }
 

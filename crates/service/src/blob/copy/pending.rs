@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lazuli_model::blob::copy::CopyStatus;
 use lazuli_model::blob::operation::Revision as Which;
-use lazuli_model::blob::write::Body;
+use lazuli_model::blob::write::StreamedBody;
 use lazuli_model::blob::{BlobKind, BlobName, ContainerName};
 use lazuli_model::{ErrorCode, Guid, OperationKind};
 
@@ -15,7 +15,7 @@ use super::Counted;
 use crate::blob::commit::{Decided, Step};
 use crate::blob::core::{At, Core};
 use crate::blob::pins::Pin;
-use crate::blob::reader::Reader;
+use crate::blob::reader::BlobReader;
 use crate::blob::record::{CopyTask, Head, Revision, Stored, time};
 use crate::blob::upload::Installed;
 use crate::stream::{NextChunk, Source};
@@ -82,9 +82,9 @@ impl Core {
             return self.copy_pages(at, id, &from, &source, pin).await;
         }
         let second = self.pins.blob(from.tables.blobs, &from.name);
-        let mut reader = Reader::new(self, &from, source.content.clone(), pin, 0, source.size);
+        let mut reader = BlobReader::new(self, &from, source.content.clone(), pin, 0, source.size);
         let mut progress = Progress::new(self, at, id, Counted::new(&mut reader));
-        let body = Body { length: source.size, ..Body::default() };
+        let body = StreamedBody { length: source.size, ..StreamedBody::default() };
         let received = self.receive(at, &mut progress, &body).await?;
         let mut draft = received.body;
         let installed = self.install_copy(at, &draft, &from, &source).await?;

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use lazuli_model::blob::copy::CopyStatus;
 use lazuli_model::blob::operation::{BlobRequest, CopyBlob};
 use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::write::{Body, Digested};
+use lazuli_model::blob::write::{Digested, StreamedBody};
 use lazuli_model::blob::{BlobKind, ContentHeaders, Tags};
 use lazuli_model::{Failure, Guid, Metadata};
 
-use super::blob::{Plan, check_source};
+use super::blob::{CopyPlan, check_source};
 use super::pending::Progress;
 use super::{Counted, Style, unmet_in_source, unsupplied};
 use crate::blob::core::{At, Core};
@@ -104,11 +104,12 @@ impl Core {
             let remote = RemoteTask { url: copy.source.url.clone(), etag: remote.etag.unwrap_or_default() };
             return self.begin_pending(plan, CopyTask { remote: Some(remote), ..CopyTask::default() }).await;
         }
-        let body = Body { length: remote.length, expected: copy.source.expected, needed: copy.digests };
+        let body =
+            StreamedBody { length: remote.length, expected: copy.source.expected, needed: copy.digests };
         let Remote { body: mut stream, kind: blob_kind, .. } = remote;
         let landed = self.land(&plan.at, &mut *stream, blob_kind, &body).await?;
         self.still_there(&grant.home, &request.container, &plan.at).await?;
-        let Plan { at, guard, id, kind, mut revision } = plan;
+        let CopyPlan { at, guard, id, kind, mut revision } = plan;
         let Landed { mut draft, digested, installed: Installed { stored, writes, pin } } = landed;
         if copy.is_sync {
             revision.headers.content_md5 = revision.headers.content_md5.or(digested.md5.map(Into::into));
@@ -132,7 +133,7 @@ impl Core {
         if let Some(()) = self.increment_pending(at, id, &state, &mut progress).await? {
             return Ok(());
         }
-        let whole = Body { length, ..Body::default() };
+        let whole = StreamedBody { length, ..StreamedBody::default() };
         let Landed { mut draft, installed, .. } = self.land(at, &mut progress, kind, &whole).await?;
         draft.iter_mut().for_each(|draft| draft.committing(self.clock().ticks()));
         let finished = self.finish_copy(at, id, length, installed).await;
@@ -141,7 +142,13 @@ impl Core {
     }
 
     /// Receives content and prepares the rows of a blob of this kind.
-    async fn land(&self, at: &At, source: &mut dyn Source, kind: BlobKind, body: &Body) -> Result<Landed> {
+    async fn land(
+        &self,
+        at: &At,
+        source: &mut dyn Source,
+        kind: BlobKind,
+        body: &StreamedBody,
+    ) -> Result<Landed> {
         if kind == BlobKind::Page {
             let installed = self.install_page_stream(at, source, body.length).await?;
             return Ok(Landed { draft: None, digested: Digested::default(), installed });

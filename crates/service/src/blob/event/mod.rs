@@ -199,7 +199,7 @@ impl Core {
 }
 
 /// The events of one blob, in order.
-pub struct Batch {
+pub struct EventBatch {
     at: At,
     rows: Vec<String>,
     has_more: bool,
@@ -227,7 +227,7 @@ impl Events {
 
     /// The events of the blob of this lane that has waited longest; `None` if no blob waits. [`Events::delivered`] or
     /// [`Events::failed`] must follow.
-    pub async fn next(&self) -> Result<Option<Batch>> {
+    pub async fn next(&self) -> Result<Option<EventBatch>> {
         let core = &self.core;
         let now = core.clock().ticks();
         let Some(at) = core.outbox.as_ref().and_then(|outbox| outbox.next(self.lane, now)) else {
@@ -243,8 +243,8 @@ impl Events {
     }
 
     /// The events of a batch were delivered: forgets them.
-    pub async fn delivered(&self, batch: Batch) -> Result<()> {
-        let Batch { at, rows, has_more, .. } = batch;
+    pub async fn delivered(&self, batch: EventBatch) -> Result<()> {
+        let EventBatch { at, rows, has_more, .. } = batch;
         let writes: Vec<Write> = rows.into_iter().map(remove).collect();
         let removed = if writes.is_empty() {
             Ok(())
@@ -264,7 +264,7 @@ impl Events {
     }
 
     /// A batch could not be delivered: it waits again.
-    pub fn failed(&self, batch: &Batch) {
+    pub fn failed(&self, batch: &EventBatch) {
         self.put_back(&batch.at);
     }
 
@@ -300,7 +300,7 @@ impl Events {
 impl Core {
     /// The first events of a blob, by time. Includes events that turned out not to happen, because their rows must be
     /// removed as well.
-    async fn batch(&self, at: &At) -> Result<Batch> {
+    async fn batch(&self, at: &At) -> Result<EventBatch> {
         let now = self.clock().ticks();
         let mut found = self.event_rows(at).await?;
         // A commit can be ahead of the clock, so only the schedule shows which events are still to come.
@@ -314,7 +314,7 @@ impl Core {
         found.sort_by_key(|(_, waiting)| waiting.event.time);
         let has_more = found.len() > BATCH_MAX;
         found.truncate(BATCH_MAX);
-        let mut batch = Batch { at: at.clone(), rows: Vec::new(), has_more, events: Vec::new() };
+        let mut batch = EventBatch { at: at.clone(), rows: Vec::new(), has_more, events: Vec::new() };
         for (row, waiting) in found {
             batch.rows.push(row);
             if !waiting.is_planned || self.has_happened(at, &waiting.event).await? {

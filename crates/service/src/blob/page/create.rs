@@ -3,13 +3,13 @@
 use lazuli_engine::Write;
 use lazuli_model::OperationKind;
 use lazuli_model::blob::operation::BlobRequest;
-use lazuli_model::blob::write::Settings;
+use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{BlobKind, Outcome};
 
 use crate::blob::commit::insert;
 use crate::blob::core::{At, Core};
 use crate::blob::guard::Guard;
-use crate::blob::keyspace::{self, Generation, Slot};
+use crate::blob::keyspace::{self, Generation, KeySlot};
 use crate::blob::put::{Replacement, settled};
 use crate::blob::record::{Marks, Pages, Revision, Stored};
 use crate::blob::segment::Segment;
@@ -31,7 +31,7 @@ impl Core {
         grant: &Grant,
         request: BlobRequest,
         (size, sequence): (u64, u64),
-        settings: Settings,
+        settings: WriteSettings,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let kind = OperationKind::PutBlob;
@@ -94,7 +94,7 @@ impl Target {
 
 /// The row that represents a generation of pages.
 pub fn root_row(generation: Generation) -> String {
-    keyspace::named(generation, Slot::Segment(0))
+    keyspace::named(generation, KeySlot::Segment(0))
 }
 
 /// Puts the row that represents a generation of pages.

@@ -8,7 +8,7 @@ use lazuli_engine::{Bound, KeyRange, RowView, Scan, Verdict};
 use lazuli_model::blob::limits::{PAGE_BYTES, PAGE_RANGES_MAX};
 use lazuli_model::blob::operation::{BlobRequest, GetPageRanges, Revision as Which};
 use lazuli_model::blob::outcome::PageRanges;
-use lazuli_model::blob::{BlobKind, Extent, Outcome};
+use lazuli_model::blob::{BlobKind, Outcome, ResponseExtent};
 use lazuli_model::{DateTime, ErrorCode};
 
 use super::cell::Cell;
@@ -33,8 +33,8 @@ impl Core {
         let (revision, pin) = self.open(&at, request.revision).await?;
         Guard::of(&request, self.clock()).read_without_key(&revision)?;
         of_kind(&revision, BlobKind::Page)?;
-        let extent =
-            Extent::resolve(get.range, revision.size).ok_or_else(|| Extent::unsatisfiable(revision.size))?;
+        let extent = ResponseExtent::resolve(get.range, revision.size)
+            .ok_or_else(|| ResponseExtent::unsatisfiable(revision.size))?;
         let (first, length) = extent.span(revision.size);
         // A part of a page stands for the page.
         let end = (first + length).next_multiple_of(PAGE_BYTES);

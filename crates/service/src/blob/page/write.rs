@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use lazuli_digest::Fold;
+use lazuli_digest::ChecksumFold;
 use lazuli_engine::{Change, Condition, Next, Rejected, Update, Version, Write};
 use lazuli_model::blob::condition::SequenceConditions;
 use lazuli_model::blob::limits::PUT_PAGE_BYTES_MAX;
 use lazuli_model::blob::operation::{BlobRequest, PageSpan};
 use lazuli_model::blob::outcome::Written;
-use lazuli_model::blob::write::Body;
+use lazuli_model::blob::write::StreamedBody;
 use lazuli_model::blob::{BlobKind, Outcome};
 use lazuli_model::{ErrorCode, OperationKind};
 
@@ -51,7 +51,7 @@ impl Core {
         grant: &Grant,
         request: BlobRequest,
         span: PageSpan,
-        body: Body,
+        body: StreamedBody,
         sequence: SequenceConditions,
         source: &mut dyn Source,
     ) -> Result<Outcome> {
@@ -70,10 +70,10 @@ impl Core {
         at: &At,
         write: PageWrite,
         target: Target,
-        body: &Body,
+        body: &StreamedBody,
         bytes: Bytes,
     ) -> Result<Outcome> {
-        let mut fold = Fold::new(body.computed());
+        let mut fold = ChecksumFold::new(body.computed());
         fold.update(&bytes);
         let digested = fold.finish();
         lazuli_digest::verify(&body.expected, &digested)?;

@@ -10,7 +10,7 @@ use lazuli_model::blob::protection::ImmutabilityMode;
 use lazuli_model::blob::tier::RehydratePriority;
 
 use super::*;
-use crate::blob::segment::{Entry, Part};
+use crate::blob::segment::{Entry, SegmentPart};
 
 fn piece() -> Piece {
     Piece { stream: 1, offset: 4096, length: 3, crc: 5 }
@@ -32,8 +32,10 @@ fn full() -> Head {
     let mut tags = Tags::default();
     tags.insert("project", "apollo").unwrap();
     let text = |text: &str| Some(text.to_owned());
-    let direct =
-        Segment { starts: vec![], entries: vec![Entry { id: None, parts: vec![Part::Whole(piece())] }] };
+    let direct = Segment {
+        starts: vec![],
+        entries: vec![Entry { id: None, parts: vec![SegmentPart::Whole(piece())] }],
+    };
     let blob = Revision {
         size: 3,
         content: Stored::Generation(Named {

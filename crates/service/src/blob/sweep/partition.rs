@@ -12,7 +12,7 @@ use super::Reclaim;
 use crate::Result;
 use crate::blob::core::{At, Core};
 use crate::blob::keep::{Life, life_of};
-use crate::blob::keyspace::{self, Generation, RowKind, Slot};
+use crate::blob::keyspace::{self, Generation, KeySlot, RowKind};
 use crate::blob::record::{Head, Pages, Stored, time};
 use crate::blob::segment::Segment;
 
@@ -25,7 +25,7 @@ const SCAN_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct ContentRow {
     /// Its position within the generation.
-    pub slot: Slot,
+    pub slot: KeySlot,
     /// The version of the row.
     pub version: u64,
 }
@@ -270,5 +270,5 @@ pub async fn some_rows(core: &Core, table: TableId, range: KeyRange, see: See) -
 }
 
 fn is_tail(row: &str) -> bool {
-    matches!(RowKind::of(row), Some(RowKind::Named(_, Slot::TAIL) | RowKind::Unnamed(_, Slot::TAIL)))
+    matches!(RowKind::of(row), Some(RowKind::Named(_, KeySlot::TAIL) | RowKind::Unnamed(_, KeySlot::TAIL)))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use lazuli_engine::content::Sweep;
+use lazuli_engine::content::ContentSweep;
 use lazuli_engine::{KeyRange, RowView, TableId};
 use lazuli_model::Service;
 use lazuli_model::blob::operation::Revision as Which;
@@ -105,7 +105,7 @@ struct Scanner(Arc<Mutex<State>>);
 
 struct State {
     core: Arc<Core>,
-    sweep: Option<Box<dyn Sweep>>,
+    sweep: Option<Box<dyn ContentSweep>>,
     /// The blob whose rows are being read.
     current: Option<At>,
     named: Names,
@@ -115,7 +115,7 @@ struct State {
 }
 
 impl Scanner {
-    fn new(core: Arc<Core>, sweep: Box<dyn Sweep>) -> Self {
+    fn new(core: Arc<Core>, sweep: Box<dyn ContentSweep>) -> Self {
         let (named, head, is_dirty) = Default::default();
         let state = State { core, sweep: Some(sweep), current: None, named, head, is_dirty };
         Self(Arc::new(Mutex::new(state)))

@@ -9,7 +9,7 @@ use lazuli_probe::{Request, Response};
 
 use crate::random::Random;
 use crate::soak::{Link, Shared};
-use model::{Blob, Change, Known};
+use model::{Change, Known, SoakBlob};
 
 /// Blobs of a container: the data is bounded, so nothing has a reason to grow.
 const BLOBS: usize = 40;
@@ -37,7 +37,7 @@ pub(crate) struct Worker {
     random: Random,
     link: Link,
     written: u64,
-    blobs: Vec<Blob>,
+    blobs: Vec<SoakBlob>,
     /// The last steps of each blob, for the report of a failure.
     steps: Vec<VecDeque<String>>,
 }
@@ -50,7 +50,7 @@ impl Worker {
             random,
             link,
             written: 0,
-            blobs: vec![Blob::default(); BLOBS],
+            blobs: vec![SoakBlob::default(); BLOBS],
             steps: vec![VecDeque::new(); BLOBS],
         }
     }

@@ -43,12 +43,12 @@ enum Blocks {
 
 /// A blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Blob {
+pub(super) struct SoakBlob {
     pub(super) value: Known,
     blocks: Blocks,
 }
 
-impl Blob {
+impl SoakBlob {
     /// The statuses with which a change can succeed. A blob that has only uncommitted blocks can be deleted, although reads
     /// do not find it.
     pub(super) fn expects(&self, change: Change) -> &'static [u16] {
@@ -94,8 +94,8 @@ impl Blob {
 mod tests {
     use super::*;
 
-    fn blob(changes: &[Change]) -> Blob {
-        let mut blob = Blob::default();
+    fn blob(changes: &[Change]) -> SoakBlob {
+        let mut blob = SoakBlob::default();
         changes.iter().for_each(|change| blob.change(*change, blob.expects(*change)[0]));
         blob
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_lost_block_is_perhaps_there() {
-        let mut blob = Blob::default();
+        let mut blob = SoakBlob::default();
         assert!(blob.settle(Change::Stage, None));
         assert_eq!(blob.expects(Change::Delete), [202, 404]);
         blob.change(Change::Delete, 404);
@@ -126,7 +126,7 @@ mod tests {
     fn what_drops_uncommitted_blocks_drops_announced_ones_for_certain() {
         for change in [Change::Put(8), Change::Commit(8)] {
             let mut blob = blob(&[Change::Stage, change, Change::Delete]);
-            assert_eq!(blob, Blob::default());
+            assert_eq!(blob, SoakBlob::default());
             assert!(blob.settle(Change::Stage, None));
             blob.change(Change::Stage, 201);
             assert!(blob.settle(change, Some(8)));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_lost_change_does_not_appear_after_a_read_without_it() {
         for change in [Change::Put(8), Change::Commit(8)] {
-            for before in [Blob::default(), blob(&[Change::Put(7)])] {
+            for before in [SoakBlob::default(), blob(&[Change::Put(7)])] {
                 let mut blob = before;
                 assert!(blob.settle(change, before.value));
                 assert_eq!(blob, before, "it was not applied");
@@ -150,6 +150,6 @@ mod tests {
         }
         let mut blob = blob(&[Change::Put(7)]);
         assert!(blob.settle(Change::Delete, None));
-        assert_eq!(blob, Blob::default());
+        assert_eq!(blob, SoakBlob::default());
     }
 }

@@ -13,11 +13,11 @@ mod tests;
 
 use lazuli_model::Service;
 
-pub use record::{Operation, Output, Single, State};
+pub use record::{Output, RowValues, Single, TableCall};
 
-use crate::linear::{self, Event, HistorySize};
+use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
-use crate::table::wire::{Caller, WireRequest};
+use crate::table::wire::{TableCaller, WireRequest};
 
 /// Counts of what the histories contained.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +56,7 @@ pub async fn run(
     shape: HistorySize,
 ) -> Result<Seen, String> {
     let place = worker::Partition { table: table.into(), partition: format!("h{seed:x}") };
-    let client = |recorder| worker::Worker::new(place.clone(), recorder);
+    let client = |recorder| worker::HistoryWorker::new(place.clone(), recorder);
     let events = linear::run(subject, Service::Table, seed, shape, client).await?;
     Ok(seen(&events))
 }
@@ -64,17 +64,17 @@ pub async fn run(
 /// Creates the table that histories use.
 pub async fn prepare(subject: &impl Subject, table: &str) -> Result<(), String> {
     let call = WireRequest::new("POST", "/Tables").json(format!("{{\"TableName\":\"{table}\"}}"));
-    let reply = Caller::new(&subject.authority(Service::Table)).call(&call).await?;
+    let reply = TableCaller::new(&subject.authority(Service::Table)).call(&call).await?;
     match reply.status {
         201 | 409 => Ok(()),
         other => Err(format!("the table was not created: {other}")),
     }
 }
 
-fn seen(events: &[Event<Operation>]) -> Seen {
+fn seen(events: &[HistoryEvent<TableCall>]) -> Seen {
     let unknown = events.iter().filter(|event| event.output.is_none()).count();
-    let applied = |event: &&Event<Operation>| {
-        matches!(event.operation, Operation::Transaction(_)) && event.output == Some(Output::Applied)
+    let applied = |event: &&HistoryEvent<TableCall>| {
+        matches!(event.operation, TableCall::Transaction(_)) && event.output == Some(Output::Applied)
     };
     Seen { responses: events.len() - unknown, unknown, transactions: events.iter().filter(applied).count() }
 }

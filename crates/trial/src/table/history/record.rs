@@ -6,7 +6,7 @@ use crate::linear;
 pub const ROWS: usize = 4;
 
 /// The values of the rows. Every value is written at most once in a history.
-pub type State = [Option<u32>; ROWS];
+pub type RowValues = [Option<u32>; ROWS];
 
 /// A change of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Single {
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum TableCall {
     /// One row.
     Get(usize),
     /// The whole partition in one query.
@@ -62,7 +62,7 @@ pub enum Output {
     /// The value of the row.
     Value(Option<u32>),
     /// The values of all rows.
-    Values(State),
+    Values(RowValues),
     /// Done.
     Applied,
     /// 409.
@@ -84,7 +84,7 @@ impl Single {
         }
     }
 
-    fn apply(&self, state: &mut State) -> Output {
+    fn apply(&self, state: &mut RowValues) -> Output {
         let current = state[self.row()];
         let (rejection, next) = match *self {
             Single::Insert { value, .. } => (current.map(|_| Output::Exists), Some(value)),
@@ -108,17 +108,17 @@ fn unexpected(current: Option<u32>, expected: u32) -> Option<Output> {
     }
 }
 
-impl linear::Operation for Operation {
-    type State = State;
+impl linear::HistoryOperation for TableCall {
+    type State = RowValues;
     type Output = Output;
 
-    fn apply(&self, state: &State) -> (State, Output) {
+    fn apply(&self, state: &RowValues) -> (RowValues, Output) {
         let mut next = *state;
         let output = match self {
-            Operation::Get(row) => Output::Value(state[*row]),
-            Operation::Scan => Output::Values(*state),
-            Operation::Write(single) => single.apply(&mut next),
-            Operation::Transaction(parts) => {
+            TableCall::Get(row) => Output::Value(state[*row]),
+            TableCall::Scan => Output::Values(*state),
+            TableCall::Write(single) => single.apply(&mut next),
+            TableCall::Transaction(parts) => {
                 let rejection =
                     parts.iter().map(|part| part.apply(&mut next)).find(|output| *output != Output::Applied);
                 match rejection {

@@ -1,16 +1,16 @@
 //! The search finds what the Table service must never do.
 
-use super::record::{Operation, Output, ROWS, Single};
-use crate::linear::{self, Verdict, check};
+use super::record::{Output, ROWS, Single, TableCall};
+use crate::linear::{self, SearchVerdict, check};
 
-type Event = linear::Event<Operation>;
+type Event = linear::HistoryEvent<TableCall>;
 
-fn event(start: u64, end: u64, operation: Operation, output: Option<Output>) -> Event {
+fn event(start: u64, end: u64, operation: TableCall, output: Option<Output>) -> Event {
     Event { client: 0, start, end, operation, output }
 }
 
-fn put(value: u32) -> Operation {
-    Operation::Write(Single::Put { row: 0, value })
+fn put(value: u32) -> TableCall {
+    TableCall::Write(Single::Put { row: 0, value })
 }
 
 fn saw(value: Option<u32>) -> Option<Output> {
@@ -18,7 +18,7 @@ fn saw(value: Option<u32>) -> Option<Output> {
 }
 
 #[track_caller]
-fn expect(verdict: Verdict, events: &[Event]) {
+fn expect(verdict: SearchVerdict, events: &[Event]) {
     assert_eq!(check(events), verdict, "{events:?}");
 }
 
@@ -26,14 +26,14 @@ fn expect(verdict: Verdict, events: &[Event]) {
 #[test]
 fn stale_reads_are_found() {
     let write = || event(0, 1, put(7), Some(Output::Applied));
-    expect(Verdict::Ordered, &[write(), event(2, 3, Operation::Get(0), saw(Some(7)))]);
-    expect(Verdict::Impossible, &[write(), event(2, 3, Operation::Get(0), saw(None))]);
+    expect(SearchVerdict::Ordered, &[write(), event(2, 3, TableCall::Get(0), saw(Some(7)))]);
+    expect(SearchVerdict::Impossible, &[write(), event(2, 3, TableCall::Get(0), saw(None))]);
     // While the write is in progress both values are correct, but not the new one followed by the old one.
     let slow = || event(0, 9, put(7), Some(Output::Applied));
-    expect(Verdict::Ordered, &[slow(), event(2, 3, Operation::Get(0), saw(None))]);
+    expect(SearchVerdict::Ordered, &[slow(), event(2, 3, TableCall::Get(0), saw(None))]);
     let back =
-        [slow(), event(2, 3, Operation::Get(0), saw(Some(7))), event(4, 5, Operation::Get(0), saw(None))];
-    expect(Verdict::Impossible, &back);
+        [slow(), event(2, 3, TableCall::Get(0), saw(Some(7))), event(4, 5, TableCall::Get(0), saw(None))];
+    expect(SearchVerdict::Impossible, &back);
 }
 
 /// ER-06: a write with an unknown outcome is visible or not, but does not come and go.
@@ -41,50 +41,50 @@ fn stale_reads_are_found() {
 fn unknown_writes_may_be_there_or_not() {
     let unknown = || event(0, u64::MAX, put(7), None);
     for value in [None, Some(7)] {
-        expect(Verdict::Ordered, &[unknown(), event(2, 3, Operation::Get(0), saw(value))]);
+        expect(SearchVerdict::Ordered, &[unknown(), event(2, 3, TableCall::Get(0), saw(value))]);
     }
     let reads = |first, second| {
-        [unknown(), event(2, 3, Operation::Get(0), saw(first)), event(4, 5, Operation::Get(0), saw(second))]
+        [unknown(), event(2, 3, TableCall::Get(0), saw(first)), event(4, 5, TableCall::Get(0), saw(second))]
     };
-    expect(Verdict::Ordered, &reads(None, Some(7)));
-    expect(Verdict::Impossible, &reads(Some(7), None));
+    expect(SearchVerdict::Ordered, &reads(None, Some(7)));
+    expect(SearchVerdict::Impossible, &reads(Some(7), None));
 }
 
 /// ER-06: a write that a process had under way when it was killed is there when the next one is ready, or never.
 #[test]
 fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
     let unknown = || event(0, 10, put(7), None);
-    let read = |start, value| event(start, start + 1, Operation::Get(0), saw(value));
+    let read = |start, value| event(start, start + 1, TableCall::Get(0), saw(value));
     for value in [None, Some(7)] {
-        expect(Verdict::Ordered, &[unknown(), read(11, value), read(13, value)]);
+        expect(SearchVerdict::Ordered, &[unknown(), read(11, value), read(13, value)]);
     }
-    expect(Verdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
-    expect(Verdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
+    expect(SearchVerdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
+    expect(SearchVerdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
     // Nor may it undo what was written later.
     let later = || event(11, 12, put(8), Some(Output::Applied));
-    expect(Verdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
+    expect(SearchVerdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
     // A read that overlaps the start of the next process says nothing about the moment.
-    let slow = event(9, 12, Operation::Get(0), saw(None));
-    expect(Verdict::Ordered, &[unknown(), slow, read(13, Some(7))]);
+    let slow = event(9, 12, TableCall::Get(0), saw(None));
+    expect(SearchVerdict::Ordered, &[unknown(), slow, read(13, Some(7))]);
 }
 
 /// TX-09, TX-11.
 #[test]
 fn parts_of_transactions_are_found() {
     let both = vec![Single::Put { row: 0, value: 1 }, Single::Put { row: 1, value: 2 }];
-    let transaction = || event(0, 9, Operation::Transaction(both.clone()), Some(Output::Applied));
-    let scan = |state| event(2, 3, Operation::Scan, Some(Output::Values(state)));
-    expect(Verdict::Ordered, &[transaction(), scan([None; ROWS])]);
-    expect(Verdict::Ordered, &[transaction(), scan([Some(1), Some(2), None, None])]);
-    expect(Verdict::Impossible, &[transaction(), scan([Some(1), None, None, None])]);
+    let transaction = || event(0, 9, TableCall::Transaction(both.clone()), Some(Output::Applied));
+    let scan = |state| event(2, 3, TableCall::Scan, Some(Output::Values(state)));
+    expect(SearchVerdict::Ordered, &[transaction(), scan([None; ROWS])]);
+    expect(SearchVerdict::Ordered, &[transaction(), scan([Some(1), Some(2), None, None])]);
+    expect(SearchVerdict::Impossible, &[transaction(), scan([Some(1), None, None, None])]);
 }
 
 /// CC-04: of two swaps from one value, one succeeds.
 #[test]
 fn lost_updates_are_found() {
-    let swap = |value| Operation::Write(Single::Swap { row: 0, expected: 7, value });
+    let swap = |value| TableCall::Write(Single::Swap { row: 0, expected: 7, value });
     let first = || event(0, 1, put(7), Some(Output::Applied));
     let one = || event(2, 9, swap(8), Some(Output::Applied));
-    expect(Verdict::Ordered, &[first(), one(), event(3, 8, swap(9), Some(Output::Mismatch))]);
-    expect(Verdict::Impossible, &[first(), one(), event(3, 8, swap(9), Some(Output::Applied))]);
+    expect(SearchVerdict::Ordered, &[first(), one(), event(3, 8, swap(9), Some(Output::Mismatch))]);
+    expect(SearchVerdict::Impossible, &[first(), one(), event(3, 8, swap(9), Some(Output::Applied))]);
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::record::{Operation, Output, ROWS, Single, State};
-use crate::linear::{Client, Clock, Event, Recorder};
+use super::record::{Output, ROWS, RowValues, Single, TableCall};
+use crate::linear::{HistoryClient, HistoryEvent, LogicalClock, Recorder};
 use crate::random::Random;
-use crate::table::wire::{Caller, Reply, WireRequest, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{TableCaller, TableReply, WireRequest, batch, batch_replies, entity_path, escaped};
 
 /// Where it works.
 #[derive(Clone)]
@@ -16,25 +16,25 @@ pub struct Partition {
     pub partition: String,
 }
 
-pub struct Worker {
+pub struct HistoryWorker {
     place: Partition,
     authority: String,
     client: usize,
     random: Random,
-    clock: Clock,
-    caller: Caller,
+    clock: LogicalClock,
+    caller: TableCaller,
     written: u32,
     /// What it last saw in each row: the value and its ETag.
     known: HashMap<usize, (u32, String)>,
-    events: Vec<Event<Operation>>,
+    events: Vec<HistoryEvent<TableCall>>,
 }
 
-impl Worker {
+impl HistoryWorker {
     pub fn new(place: Partition, recorder: Recorder) -> Self {
         let Recorder { client, authority, random, clock } = recorder;
         Self {
             place,
-            caller: Caller::new(&authority),
+            caller: TableCaller::new(&authority),
             authority,
             client,
             random,
@@ -45,19 +45,19 @@ impl Worker {
         }
     }
 
-    fn choose(&mut self) -> Operation {
+    fn choose(&mut self) -> TableCall {
         match self.random.below(10) {
-            0..3 => Operation::Get(self.random.below(ROWS)),
-            3..5 => Operation::Scan,
+            0..3 => TableCall::Get(self.random.below(ROWS)),
+            3..5 => TableCall::Scan,
             5..8 => {
                 let row = self.random.below(ROWS);
-                Operation::Write(self.change(row))
+                TableCall::Write(self.change(row))
             }
             _ => {
                 let first = self.random.below(ROWS);
                 let count = 2 + self.random.below(ROWS - 1);
                 let rows = (0..count).map(|offset| (first + offset) % ROWS);
-                Operation::Transaction(rows.map(|row| self.change(row)).collect())
+                TableCall::Transaction(rows.map(|row| self.change(row)).collect())
             }
         }
     }
@@ -74,7 +74,7 @@ impl Worker {
     }
 
     /// `false` if there was no response: the connection is broken, and this client ends.
-    async fn perform(&mut self, operation: Operation) -> Result<bool, String> {
+    async fn perform(&mut self, operation: TableCall) -> Result<bool, String> {
         let call = self.call(&operation);
         let start = self.clock.tick();
         let reply = self.caller.call(&call).await.ok();
@@ -87,21 +87,21 @@ impl Worker {
         };
         let ended = if output.is_some() { end } else { u64::MAX };
         // A read without a response proves nothing.
-        if output.is_some() || !matches!(operation, Operation::Get(_) | Operation::Scan) {
-            self.events.push(Event { client: self.client, start, end: ended, operation, output });
+        if output.is_some() || !matches!(operation, TableCall::Get(_) | TableCall::Scan) {
+            self.events.push(HistoryEvent { client: self.client, start, end: ended, operation, output });
         }
         Ok(known.is_some())
     }
 
-    fn call(&self, operation: &Operation) -> WireRequest {
+    fn call(&self, operation: &TableCall) -> WireRequest {
         match operation {
-            Operation::Get(row) => WireRequest::new("GET", self.path(*row)),
-            Operation::Scan => {
+            TableCall::Get(row) => WireRequest::new("GET", self.path(*row)),
+            TableCall::Scan => {
                 let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
                 WireRequest::new("GET", format!("/{}()?$filter={filter}", self.place.table))
             }
-            Operation::Write(single) => self.single(single),
-            Operation::Transaction(parts) => {
+            TableCall::Write(single) => self.single(single),
+            TableCall::Transaction(parts) => {
                 let calls: Vec<WireRequest> = parts.iter().map(|part| self.single(part)).collect();
                 batch(&self.authority, &calls)
             }
@@ -132,17 +132,17 @@ impl Worker {
         }
     }
 
-    fn output(&mut self, operation: &Operation, reply: &Reply) -> Result<Output, String> {
+    fn output(&mut self, operation: &TableCall, reply: &TableReply) -> Result<Output, String> {
         match operation {
-            Operation::Get(row) => match reply.status {
+            TableCall::Get(row) => match reply.status {
                 200 => self.entity(*row, &reply.json).map(|value| Output::Value(Some(value))),
                 404 => Ok(Output::Value(None)),
                 _ => Err(strange(operation, reply)),
             },
-            Operation::Scan if reply.status == 200 => self.scan(&reply.json).map(Output::Values),
-            Operation::Scan => Err(strange(operation, reply)),
-            Operation::Write(single) => self.changed(single, reply).ok_or_else(|| strange(operation, reply)),
-            Operation::Transaction(parts) => {
+            TableCall::Scan if reply.status == 200 => self.scan(&reply.json).map(Output::Values),
+            TableCall::Scan => Err(strange(operation, reply)),
+            TableCall::Write(single) => self.changed(single, reply).ok_or_else(|| strange(operation, reply)),
+            TableCall::Transaction(parts) => {
                 let replies = batch_replies(reply);
                 let outputs: Option<Vec<Output>> = match replies.len() {
                     1 if replies[0].status >= 400 => rejection(&replies[0]).map(|output| vec![output]),
@@ -158,7 +158,7 @@ impl Worker {
         }
     }
 
-    fn changed(&mut self, single: &Single, reply: &Reply) -> Option<Output> {
+    fn changed(&mut self, single: &Single, reply: &TableReply) -> Option<Output> {
         if reply.status != 204 {
             return rejection(reply);
         }
@@ -177,7 +177,7 @@ impl Worker {
         Some(Output::Applied)
     }
 
-    fn scan(&mut self, json: &Value) -> Result<State, String> {
+    fn scan(&mut self, json: &Value) -> Result<RowValues, String> {
         let mut state = [None; ROWS];
         for entity in json["value"].as_array().ok_or("a page without a list")? {
             let row =
@@ -200,8 +200,8 @@ impl Worker {
     }
 }
 
-impl Client<Operation> for Worker {
-    async fn run(mut self, operations: usize) -> Result<Vec<Event<Operation>>, String> {
+impl HistoryClient<TableCall> for HistoryWorker {
+    async fn run(mut self, operations: usize) -> Result<Vec<HistoryEvent<TableCall>>, String> {
         for _ in 0..operations {
             let operation = self.choose();
             if !self.perform(operation).await? {
@@ -212,8 +212,8 @@ impl Client<Operation> for Worker {
     }
 
     /// Reads the whole partition once, and then every row by its key.
-    async fn read_all(mut self) -> Result<Vec<Event<Operation>>, String> {
-        for operation in std::iter::once(Operation::Scan).chain((0..ROWS).map(Operation::Get)) {
+    async fn read_all(mut self) -> Result<Vec<HistoryEvent<TableCall>>, String> {
+        for operation in std::iter::once(TableCall::Scan).chain((0..ROWS).map(TableCall::Get)) {
             if !self.perform(operation.clone()).await? {
                 return Err(format!("{operation:?} at the end got no response"));
             }
@@ -222,7 +222,7 @@ impl Client<Operation> for Worker {
     }
 }
 
-fn rejection(reply: &Reply) -> Option<Output> {
+fn rejection(reply: &TableReply) -> Option<Output> {
     match reply.status {
         404 => Some(Output::Missing),
         409 => Some(Output::Exists),
@@ -231,6 +231,6 @@ fn rejection(reply: &Reply) -> Option<Output> {
     }
 }
 
-fn strange(operation: &Operation, reply: &Reply) -> String {
+fn strange(operation: &TableCall, reply: &TableReply) -> String {
     format!("{operation:?} got the response {} {}", reply.status, reply.body)
 }

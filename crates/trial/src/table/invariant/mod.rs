@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::random::Random;
 use crate::subject::{End, Subject};
-use crate::table::wire::{Caller, WireRequest, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{TableCaller, WireRequest, batch, batch_replies, entity_path, escaped};
 
 /// Rows of the partition.
 pub const ROWS: usize = 12;
@@ -143,7 +143,7 @@ async fn first_rows<I: Invariant>(place: &Partition, authority: &str) -> Result<
                 .with("Prefer", "return-no-content")
         })
         .collect();
-    let reply = Caller::new(authority).call(&batch(authority, &calls)).await;
+    let reply = TableCaller::new(authority).call(&batch(authority, &calls)).await;
     let reply = reply.map_err(|lost| lost.0.to_string())?;
     let all = batch_replies(&reply).iter().all(|reply| reply.status == 204);
     if all { Ok(()) } else { Err(format!("the first rows were rejected: {}", reply.body)) }
@@ -204,7 +204,7 @@ impl Stop {
 struct Worker {
     place: Partition,
     authority: String,
-    caller: Caller,
+    caller: TableCaller,
     random: Random,
     done: Arc<Counters>,
     stop: Arc<Stop>,
@@ -212,7 +212,7 @@ struct Worker {
 
 impl Worker {
     fn new(place: Partition, authority: &str, random: Random, done: Arc<Counters>, stop: Arc<Stop>) -> Self {
-        Self { place, authority: authority.into(), caller: Caller::new(authority), random, done, stop }
+        Self { place, authority: authority.into(), caller: TableCaller::new(authority), random, done, stop }
     }
 
     /// Reads and changes until it is stopped, or until the server is gone.

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::{Datum, Key, Row};
+use super::{Datum, ModelKey, ModelRow};
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they are the words of the filter language")]
-pub enum Operator {
+pub enum ModelOperator {
     Eq,
     Ne,
     Gt,
@@ -18,27 +18,27 @@ pub enum Operator {
 
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Condition {
+pub enum ModelFilter {
     /// A property compared with a constant.
-    Compare(String, Operator, Datum),
+    Compare(String, ModelOperator, Datum),
     /// Both.
-    And(Box<Condition>, Box<Condition>),
+    And(Box<ModelFilter>, Box<ModelFilter>),
     /// One of them, or both.
-    Or(Box<Condition>, Box<Condition>),
+    Or(Box<ModelFilter>, Box<ModelFilter>),
     /// The opposite.
-    Not(Box<Condition>),
+    Not(Box<ModelFilter>),
 }
 
-impl Condition {
+impl ModelFilter {
     /// Is this entity wanted?
-    pub fn wants(&self, key: &Key, row: &Row) -> bool {
+    pub fn wants(&self, key: &ModelKey, row: &ModelRow) -> bool {
         self.value(key, row) == Some(true)
     }
 
     /// `None` is neither true nor false: the property is missing or of another type.
-    fn value(&self, key: &Key, row: &Row) -> Option<bool> {
+    fn value(&self, key: &ModelKey, row: &ModelRow) -> Option<bool> {
         match self {
-            Condition::Compare(name, operator, constant) => {
+            ModelFilter::Compare(name, operator, constant) => {
                 let stored = match name.as_str() {
                     "PartitionKey" => Some(Datum::Text(key.partition())),
                     "RowKey" => Some(Datum::Text(key.row())),
@@ -46,53 +46,53 @@ impl Condition {
                 };
                 Some(operator.holds(order(&stored?, constant)?))
             }
-            Condition::And(left, right) => match (left.value(key, row), right.value(key, row)) {
+            ModelFilter::And(left, right) => match (left.value(key, row), right.value(key, row)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
             },
-            Condition::Or(left, right) => match (left.value(key, row), right.value(key, row)) {
+            ModelFilter::Or(left, right) => match (left.value(key, row), right.value(key, row)) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), Some(false)) => Some(false),
                 _ => None,
             },
-            Condition::Not(inner) => inner.value(key, row).map(|value| !value),
+            ModelFilter::Not(inner) => inner.value(key, row).map(|value| !value),
         }
     }
 
     /// As the filter language writes it.
     pub fn text(&self) -> String {
         match self {
-            Condition::Compare(name, operator, constant) => {
+            ModelFilter::Compare(name, operator, constant) => {
                 format!("{name} {} {}", operator.word(), constant.literal())
             }
-            Condition::And(left, right) => format!("({}) and ({})", left.text(), right.text()),
-            Condition::Or(left, right) => format!("({}) or ({})", left.text(), right.text()),
-            Condition::Not(inner) => format!("not ({})", inner.text()),
+            ModelFilter::And(left, right) => format!("({}) and ({})", left.text(), right.text()),
+            ModelFilter::Or(left, right) => format!("({}) or ({})", left.text(), right.text()),
+            ModelFilter::Not(inner) => format!("not ({})", inner.text()),
         }
     }
 }
 
-impl Operator {
+impl ModelOperator {
     fn holds(self, order: Ordering) -> bool {
         match self {
-            Operator::Eq => order.is_eq(),
-            Operator::Ne => order.is_ne(),
-            Operator::Gt => order.is_gt(),
-            Operator::Ge => order.is_ge(),
-            Operator::Lt => order.is_lt(),
-            Operator::Le => order.is_le(),
+            ModelOperator::Eq => order.is_eq(),
+            ModelOperator::Ne => order.is_ne(),
+            ModelOperator::Gt => order.is_gt(),
+            ModelOperator::Ge => order.is_ge(),
+            ModelOperator::Lt => order.is_lt(),
+            ModelOperator::Le => order.is_le(),
         }
     }
 
     fn word(self) -> &'static str {
         match self {
-            Operator::Eq => "eq",
-            Operator::Ne => "ne",
-            Operator::Gt => "gt",
-            Operator::Ge => "ge",
-            Operator::Lt => "lt",
-            Operator::Le => "le",
+            ModelOperator::Eq => "eq",
+            ModelOperator::Ne => "ne",
+            ModelOperator::Gt => "gt",
+            ModelOperator::Ge => "ge",
+            ModelOperator::Lt => "lt",
+            ModelOperator::Le => "le",
         }
     }
 }

@@ -85,9 +85,9 @@ fn guid(byte: u8) -> String {
 
 /// Properties by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Properties(pub BTreeMap<String, Datum>);
+pub struct ModelProperties(pub BTreeMap<String, Datum>);
 
-impl Properties {
+impl ModelProperties {
     /// What is stored of them.
     pub fn without_nulls(&self) -> Self {
         let kept = self.0.iter().filter(|(_, value)| **value != Datum::Null);
@@ -95,7 +95,7 @@ impl Properties {
     }
 
     /// Merges the given properties over these; a null keeps the existing value.
-    pub fn overlaid(&self, with: &Properties) -> Self {
+    pub fn overlaid(&self, with: &ModelProperties) -> Self {
         let mut all = self.0.clone();
         all.extend(with.without_nulls().0);
         Self(all)

@@ -9,14 +9,14 @@ mod datum;
 
 use std::collections::BTreeMap;
 
-pub use condition::{Condition, Operator};
-pub use datum::{Datum, Properties};
+pub use condition::{ModelFilter, ModelOperator};
+pub use datum::{Datum, ModelProperties};
 
 /// A key, ordered as the service orders keys: by UTF-16 code units, partition first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key(Vec<u16>, Vec<u16>);
+pub struct ModelKey(Vec<u16>, Vec<u16>);
 
-impl Key {
+impl ModelKey {
     /// The key of this partition and row.
     pub fn new(partition: &str, row: &str) -> Self {
         Self(partition.encode_utf16().collect(), row.encode_utf16().collect())
@@ -33,7 +33,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for ModelKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}/{:?}", self.partition(), self.row())
     }
@@ -41,9 +41,9 @@ impl std::fmt::Debug for Key {
 
 /// An entity.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct ModelRow {
     /// Its properties without keys and Timestamp.
-    pub properties: Properties,
+    pub properties: ModelProperties,
     /// Its ETag as returned by the server.
     pub etag: Option<String>,
 }
@@ -63,22 +63,22 @@ pub enum Precondition {
 
 /// A change of one entity.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Write {
+pub enum ModelWrite {
     /// POST; `echo` asks for the entity back.
     Insert {
         /// What to store.
-        properties: Properties,
+        properties: ModelProperties,
         /// Is the entity wanted in the response?
         echo: bool,
     },
     /// PUT with If-Match.
-    Replace(Properties, Precondition),
+    Replace(ModelProperties, Precondition),
     /// MERGE with If-Match.
-    Merge(Properties, Precondition),
+    Merge(ModelProperties, Precondition),
     /// PUT.
-    Upsert(Properties),
+    Upsert(ModelProperties),
     /// MERGE.
-    UpsertMerge(Properties),
+    UpsertMerge(ModelProperties),
     /// DELETE with If-Match.
     Delete(Precondition),
     /// DELETE without the If-Match that it must have.
@@ -110,9 +110,9 @@ const NO_CONDITION: Rejection = rejection(400, "MissingRequiredHeader");
 struct Table {
     /// The name as spelled at its creation.
     name: String,
-    rows: BTreeMap<Key, Row>,
+    rows: BTreeMap<ModelKey, ModelRow>,
     /// The ETags that rows had before.
-    former: BTreeMap<Key, String>,
+    former: BTreeMap<ModelKey, String>,
 }
 
 /// All tables of an account.
@@ -143,18 +143,27 @@ impl Model {
     }
 
     /// An entity.
-    pub fn get(&self, table: &str, key: &Key) -> Result<&Row, Rejection> {
+    pub fn get(&self, table: &str, key: &ModelKey) -> Result<&ModelRow, Rejection> {
         self.table(table)?.rows.get(key).ok_or(NOT_FOUND)
     }
 
     /// The entities that match a filter, in order.
-    pub fn query(&self, table: &str, wanted: Option<&Condition>) -> Result<Vec<(&Key, &Row)>, Rejection> {
+    pub fn query(
+        &self,
+        table: &str,
+        wanted: Option<&ModelFilter>,
+    ) -> Result<Vec<(&ModelKey, &ModelRow)>, Rejection> {
         let rows = self.table(table)?.rows.iter();
         Ok(rows.filter(|(key, row)| wanted.is_none_or(|wanted| wanted.wants(key, row))).collect())
     }
 
     /// Changes one entity; returns the stored row afterwards, if any.
-    pub fn write(&mut self, table: &str, key: &Key, write: &Write) -> Result<Option<&Row>, Rejection> {
+    pub fn write(
+        &mut self,
+        table: &str,
+        key: &ModelKey,
+        write: &ModelWrite,
+    ) -> Result<Option<&ModelRow>, Rejection> {
         let Table { rows, former, .. } = self.tables.get_mut(&table.to_lowercase()).ok_or(TABLE_NOT_FOUND)?;
         let before = match changed(rows.get(key), write)? {
             Some(row) => rows.insert(key.clone(), row),
@@ -167,10 +176,15 @@ impl Model {
     }
 
     /// Changes several entities of a partition, all or none. A failure names the first that failed.
-    pub fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Result<(), (Option<usize>, Rejection)> {
+    pub fn batch(
+        &mut self,
+        table: &str,
+        writes: &[(ModelKey, ModelWrite)],
+    ) -> Result<(), (Option<usize>, Rejection)> {
         self.table(table).map_err(|rejection| (None, rejection))?;
-        let twice =
-            |(at, (key, _)): (usize, &(Key, Write))| writes[..at].iter().any(|(other, _)| other == key);
+        let twice = |(at, (key, _)): (usize, &(ModelKey, ModelWrite))| {
+            writes[..at].iter().any(|(other, _)| other == key)
+        };
         if writes.iter().enumerate().any(twice) {
             return Err((None, DUPLICATE));
         }
@@ -184,7 +198,7 @@ impl Model {
         Ok(())
     }
 
-    fn undo(&mut self, table: &str, writes: &[(Key, Write)], before: &[Option<Row>]) {
+    fn undo(&mut self, table: &str, writes: &[(ModelKey, ModelWrite)], before: &[Option<ModelRow>]) {
         let Some(table) = self.tables.get_mut(&table.to_lowercase()) else { return };
         for ((key, _), row) in writes.iter().zip(before) {
             match row {
@@ -195,7 +209,7 @@ impl Model {
     }
 
     /// Records the ETag that the server gave a row.
-    pub fn learn(&mut self, table: &str, key: &Key, etag: &str) {
+    pub fn learn(&mut self, table: &str, key: &ModelKey, etag: &str) {
         let table = self.tables.get_mut(&table.to_lowercase());
         if let Some(row) = table.and_then(|table| table.rows.get_mut(key)) {
             row.etag = Some(etag.to_owned());
@@ -203,7 +217,7 @@ impl Model {
     }
 
     /// An ETag that a row had and has no longer, if there is one.
-    pub fn former(&self, table: &str, key: &Key) -> Option<&str> {
+    pub fn former(&self, table: &str, key: &ModelKey) -> Option<&str> {
         let table = self.table(table).ok()?;
         let former = table.former.get(key).map(String::as_str);
         former.filter(|etag| table.rows.get(key).and_then(|row| row.etag.as_deref()) != Some(etag))
@@ -220,24 +234,25 @@ impl Model {
 }
 
 /// What a row becomes.
-fn changed(current: Option<&Row>, write: &Write) -> Result<Option<Row>, Rejection> {
-    let stored =
-        |properties: &Properties| Ok(Some(Row { properties: properties.without_nulls(), etag: None }));
+fn changed(current: Option<&ModelRow>, write: &ModelWrite) -> Result<Option<ModelRow>, Rejection> {
+    let stored = |properties: &ModelProperties| {
+        Ok(Some(ModelRow { properties: properties.without_nulls(), etag: None }))
+    };
     match (write, current) {
-        (Write::BareDelete, _) => Err(NO_CONDITION),
-        (Write::Insert { .. }, Some(_)) => Err(EXISTS),
-        (Write::Insert { properties, .. } | Write::Upsert(properties), _) => stored(properties),
-        (Write::UpsertMerge(properties), None) => stored(properties),
-        (Write::UpsertMerge(properties), Some(row)) => stored(&row.properties.overlaid(properties)),
-        (Write::Replace(..) | Write::Merge(..) | Write::Delete(_), None) => Err(NOT_FOUND),
+        (ModelWrite::BareDelete, _) => Err(NO_CONDITION),
+        (ModelWrite::Insert { .. }, Some(_)) => Err(EXISTS),
+        (ModelWrite::Insert { properties, .. } | ModelWrite::Upsert(properties), _) => stored(properties),
+        (ModelWrite::UpsertMerge(properties), None) => stored(properties),
+        (ModelWrite::UpsertMerge(properties), Some(row)) => stored(&row.properties.overlaid(properties)),
+        (ModelWrite::Replace(..) | ModelWrite::Merge(..) | ModelWrite::Delete(_), None) => Err(NOT_FOUND),
         (
-            Write::Replace(_, Precondition::Stale | Precondition::Former)
-            | Write::Merge(_, Precondition::Stale | Precondition::Former)
-            | Write::Delete(Precondition::Stale | Precondition::Former),
+            ModelWrite::Replace(_, Precondition::Stale | Precondition::Former)
+            | ModelWrite::Merge(_, Precondition::Stale | Precondition::Former)
+            | ModelWrite::Delete(Precondition::Stale | Precondition::Former),
             Some(_),
         ) => Err(MISMATCH),
-        (Write::Replace(properties, _), Some(_)) => stored(properties),
-        (Write::Merge(properties, _), Some(row)) => stored(&row.properties.overlaid(properties)),
-        (Write::Delete(_), Some(_)) => Ok(None),
+        (ModelWrite::Replace(properties, _), Some(_)) => stored(properties),
+        (ModelWrite::Merge(properties, _), Some(row)) => stored(&row.properties.overlaid(properties)),
+        (ModelWrite::Delete(_), Some(_)) => Ok(None),
     }
 }

@@ -4,9 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::Step;
 use super::coverage::{Coverage, name};
-use crate::table::model::{Condition, Key, Model, Precondition, Properties, Rejection, Row, Write};
+use crate::table::model::{
+    Model, ModelFilter, ModelKey, ModelProperties, ModelRow, ModelWrite, Precondition, Rejection,
+};
 use crate::table::wire::{
-    Caller, Lost, Reply, WireRequest, batch, batch_replies, entity_path, escaped, version,
+    Lost, TableCaller, TableReply, WireRequest, batch, batch_replies, entity_path, escaped, version,
 };
 
 /// An ETag that no row ever has.
@@ -16,7 +18,7 @@ const PAGES_MAX: usize = 10_000;
 
 pub(super) struct Trial {
     run: u64,
-    pub(super) caller: Caller,
+    pub(super) caller: TableCaller,
     model: Model,
     pub(super) coverage: Coverage,
     /// The greatest version that any change was given.
@@ -26,7 +28,7 @@ pub(super) struct Trial {
 type Checked = Result<(), String>;
 
 impl Trial {
-    pub(super) fn new(run: u64, caller: Caller, model: Model) -> Self {
+    pub(super) fn new(run: u64, caller: TableCaller, model: Model) -> Self {
         Self { run, caller, model, coverage: Coverage::default(), latest: 0 }
     }
 
@@ -75,7 +77,7 @@ impl Trial {
     fn table_changed(
         &mut self,
         outcome: Result<(), Rejection>,
-        reply: &Reply,
+        reply: &TableReply,
         status: u16,
         [done, denied]: [&str; 2],
     ) -> Checked {
@@ -104,7 +106,7 @@ impl Trial {
         same("tables", &expected, &found)
     }
 
-    async fn write(&mut self, table: &str, key: &Key, write: &Write) -> Checked {
+    async fn write(&mut self, table: &str, key: &ModelKey, write: &ModelWrite) -> Checked {
         let call = self.call(table, key, write);
         self.coverage.note(self.situation(table, key, write));
         let reply = self.ask(&call).await?;
@@ -117,7 +119,7 @@ impl Trial {
         }
     }
 
-    async fn batch(&mut self, table: &str, writes: &[(Key, Write)]) -> Checked {
+    async fn batch(&mut self, table: &str, writes: &[(ModelKey, ModelWrite)]) -> Checked {
         let calls: Vec<WireRequest> =
             writes.iter().map(|(key, write)| self.call(table, key, write)).collect();
         let reply = self.ask(&batch("localhost", &calls)).await?;
@@ -163,7 +165,7 @@ impl Trial {
     }
 
     /// A change and what it meets, for the coverage.
-    fn situation(&self, table: &str, key: &Key, write: &Write) -> String {
+    fn situation(&self, table: &str, key: &ModelKey, write: &ModelWrite) -> String {
         let mut name = name(write);
         if self.model.former(table, key).is_none() {
             // What is sent then is any other ETag.
@@ -173,7 +175,7 @@ impl Trial {
     }
 
     /// What a change of this row meets.
-    fn met(&self, table: &str, key: &Key) -> &'static str {
+    fn met(&self, table: &str, key: &ModelKey) -> &'static str {
         match self.model.get(table, key) {
             Ok(_) => "a row",
             Err(_) if self.model.has(table) => "no row",
@@ -198,13 +200,13 @@ impl Trial {
     fn written(
         &mut self,
         table: &str,
-        key: &Key,
-        write: &Write,
-        reply: &Reply,
+        key: &ModelKey,
+        write: &ModelWrite,
+        reply: &TableReply,
     ) -> Result<Option<u128>, String> {
-        let status = if matches!(write, Write::Insert { echo: true, .. }) { 201 } else { 204 };
+        let status = if matches!(write, ModelWrite::Insert { echo: true, .. }) { 201 } else { 204 };
         same("status", &status, &reply.status)?;
-        if matches!(write, Write::Delete(_)) {
+        if matches!(write, ModelWrite::Delete(_)) {
             return same("ETag", &None, &reply.etag).map(|()| None);
         }
         let etag = reply.etag.clone().ok_or("the response to a change has no ETag")?;
@@ -216,7 +218,7 @@ impl Trial {
         version(&etag).map(Some).ok_or_else(|| format!("not an ETag: {etag}"))
     }
 
-    async fn get(&mut self, table: &str, key: &Key) -> Checked {
+    async fn get(&mut self, table: &str, key: &ModelKey) -> Checked {
         let reply =
             self.ask(&WireRequest::new("GET", entity_path(table, &key.partition(), &key.row()))).await?;
         self.coverage.note(format!("get: {}", self.met(table, key)));
@@ -230,7 +232,7 @@ impl Trial {
         }
     }
 
-    async fn query(&mut self, table: &str, wanted: Option<&Condition>, top: Option<u8>) -> Checked {
+    async fn query(&mut self, table: &str, wanted: Option<&ModelFilter>, top: Option<u8>) -> Checked {
         let mut target = format!("/{table}()?");
         if let Some(wanted) = wanted {
             target += &format!("$filter={}&", escaped(&wanted.text()));
@@ -283,7 +285,7 @@ impl Trial {
         Err("the list does not end".into())
     }
 
-    fn call(&self, table: &str, key: &Key, write: &Write) -> WireRequest {
+    fn call(&self, table: &str, key: &ModelKey, write: &ModelWrite) -> WireRequest {
         let path = entity_path(table, &key.partition(), &key.row());
         let wanted = |precondition: &Precondition| match precondition {
             Precondition::Exists => "*".to_owned(),
@@ -294,34 +296,34 @@ impl Trial {
             Precondition::Stale => STALE.to_owned(),
             Precondition::Former => self.model.former(table, key).unwrap_or(STALE).to_owned(),
         };
-        let body = |properties: &Properties| entity(key, properties).to_string();
+        let body = |properties: &ModelProperties| entity(key, properties).to_string();
         match write {
-            Write::Insert { properties, echo } => {
+            ModelWrite::Insert { properties, echo } => {
                 let prefer = if *echo { "return-content" } else { "return-no-content" };
                 WireRequest::new("POST", format!("/{table}")).json(body(properties)).with("Prefer", prefer)
             }
-            Write::Replace(properties, precondition) => {
+            ModelWrite::Replace(properties, precondition) => {
                 WireRequest::new("PUT", path).json(body(properties)).with("If-Match", wanted(precondition))
             }
-            Write::Merge(properties, precondition) => {
+            ModelWrite::Merge(properties, precondition) => {
                 WireRequest::new("MERGE", path).json(body(properties)).with("If-Match", wanted(precondition))
             }
-            Write::Upsert(properties) => WireRequest::new("PUT", path).json(body(properties)),
-            Write::UpsertMerge(properties) => WireRequest::new("MERGE", path).json(body(properties)),
-            Write::BareDelete => WireRequest::new("DELETE", path),
-            Write::Delete(precondition) => {
+            ModelWrite::Upsert(properties) => WireRequest::new("PUT", path).json(body(properties)),
+            ModelWrite::UpsertMerge(properties) => WireRequest::new("MERGE", path).json(body(properties)),
+            ModelWrite::BareDelete => WireRequest::new("DELETE", path),
+            ModelWrite::Delete(precondition) => {
                 WireRequest::new("DELETE", path).with("If-Match", wanted(precondition))
             }
         }
     }
 
     /// Nothing else is running, so there must be a response. A connection kept over a restart may be dead.
-    async fn ask(&mut self, call: &WireRequest) -> Result<Reply, String> {
+    async fn ask(&mut self, call: &WireRequest) -> Result<TableReply, String> {
         self.caller.call(call).await.map_err(|Lost(error)| format!("no response: {error}"))
     }
 }
 
-fn entity(key: &Key, properties: &Properties) -> Value {
+fn entity(key: &ModelKey, properties: &ModelProperties) -> Value {
     let mut members = properties.members();
     members.insert("PartitionKey".into(), json!(key.partition()));
     members.insert("RowKey".into(), json!(key.row()));
@@ -329,7 +331,7 @@ fn entity(key: &Key, properties: &Properties) -> Value {
 }
 
 /// Keys, properties with their types, ETag, and the Timestamp that belongs to it.
-fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
+fn same_entity(key: &ModelKey, row: &ModelRow, found: &Value) -> Checked {
     let mut members: Map<String, Value> = found.as_object().cloned().ok_or("an entity is not an object")?;
     members.remove("odata.metadata");
     let etag = members.remove("odata.etag").and_then(|etag| etag.as_str().map(str::to_owned));
@@ -340,7 +342,7 @@ fn same_entity(key: &Key, row: &Row, found: &Value) -> Checked {
     same("entity", &entity(key, &row.properties), &Value::Object(members))
 }
 
-fn rejected(reply: &Reply, rejection: Rejection) -> Checked {
+fn rejected(reply: &TableReply, rejection: Rejection) -> Checked {
     same("error", &(rejection.status, Some(rejection.code)), &(reply.status, reply.code.as_deref()))
 }
 

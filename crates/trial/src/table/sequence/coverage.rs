@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::table::model::{Precondition, Write};
+use crate::table::model::{ModelWrite, Precondition};
 
 /// How often each situation was met.
 #[derive(Clone, Debug, Default)]
@@ -95,19 +95,19 @@ pub fn situations() -> Vec<String> {
 }
 
 /// The name of a change.
-pub(super) fn name(write: &Write) -> String {
+pub(super) fn name(write: &ModelWrite) -> String {
     let with = |change: &str, precondition: &Precondition| {
         let found = PRECONDITIONS.iter().find(|(known, _)| known == precondition);
         format!("{change} {}", found.map_or("", |(_, name)| name))
     };
     match write {
-        Write::Insert { echo: true, .. } => "insert with echo".into(),
-        Write::Insert { echo: false, .. } => "insert".into(),
-        Write::Replace(_, precondition) => with("replace", precondition),
-        Write::Merge(_, precondition) => with("merge", precondition),
-        Write::Upsert(_) => "upsert".into(),
-        Write::UpsertMerge(_) => "upsert merge".into(),
-        Write::Delete(precondition) => with("delete", precondition),
-        Write::BareDelete => "delete without If-Match".into(),
+        ModelWrite::Insert { echo: true, .. } => "insert with echo".into(),
+        ModelWrite::Insert { echo: false, .. } => "insert".into(),
+        ModelWrite::Replace(_, precondition) => with("replace", precondition),
+        ModelWrite::Merge(_, precondition) => with("merge", precondition),
+        ModelWrite::Upsert(_) => "upsert".into(),
+        ModelWrite::UpsertMerge(_) => "upsert merge".into(),
+        ModelWrite::Delete(precondition) => with("delete", precondition),
+        ModelWrite::BareDelete => "delete without If-Match".into(),
     }
 }

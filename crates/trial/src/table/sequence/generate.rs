@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::Step;
 use crate::subject::End;
-use crate::table::model::{Condition, Datum, Key, Operator, Precondition, Properties, Write};
+use crate::table::model::{
+    Datum, ModelFilter, ModelKey, ModelOperator, ModelProperties, ModelWrite, Precondition,
+};
 
 const TABLES: u8 = 2;
 /// Empty, quoted, escaped, and from both sides of the point where UTF-16 and code points sort differently.
@@ -24,7 +26,7 @@ pub fn steps(count: usize, restarts: bool) -> impl Strategy<Value = Vec<Step>> {
         8 => (table.clone(), any::<bool>()).prop_map(|(table, loud)| Step::CreateTable { table, loud }),
         1 => table.clone().prop_map(Step::DeleteTable),
         1 => Just(Step::ListTables),
-        30 => (table.clone(), key(), prop_oneof![30 => write(), 1 => Just(Write::BareDelete)])
+        30 => (table.clone(), key(), prop_oneof![30 => write(), 1 => Just(ModelWrite::BareDelete)])
            .prop_map(|(table, key, write)| Step::Write { table, key, write }),
         12 => (table.clone(), batch()).prop_map(|(table, writes)| Step::Batch { table, writes }),
         12 => (table.clone(), key()).prop_map(|(table, key)| Step::Get { table, key }),
@@ -43,24 +45,24 @@ fn text() -> impl Strategy<Value = &'static str> {
     prop_oneof![4 => proptest::sample::select(&KEYS[1..3]), 1 => proptest::sample::select(&KEYS[..])]
 }
 
-fn key() -> impl Strategy<Value = Key> {
-    (text(), text()).prop_map(|(partition, row)| Key::new(partition, row))
+fn key() -> impl Strategy<Value = ModelKey> {
+    (text(), text()).prop_map(|(partition, row)| ModelKey::new(partition, row))
 }
 
-fn batch() -> impl Strategy<Value = Vec<(Key, Write)>> {
+fn batch() -> impl Strategy<Value = Vec<(ModelKey, ModelWrite)>> {
     (text(), vec((text(), write()), 1..5)).prop_map(|(partition, writes)| {
-        writes.into_iter().map(|(row, write)| (Key::new(partition, row), write)).collect()
+        writes.into_iter().map(|(row, write)| (ModelKey::new(partition, row), write)).collect()
     })
 }
 
-fn write() -> impl Strategy<Value = Write> {
+fn write() -> impl Strategy<Value = ModelWrite> {
     prop_oneof![
-        4 => (properties(), any::<bool>()).prop_map(|(properties, echo)| Write::Insert { properties, echo }),
-        3 => (properties(), precondition()).prop_map(|(properties, wanted)| Write::Replace(properties, wanted)),
-        3 => (properties(), precondition()).prop_map(|(properties, wanted)| Write::Merge(properties, wanted)),
-        2 => properties().prop_map(Write::Upsert),
-        2 => properties().prop_map(Write::UpsertMerge),
-        2 => precondition().prop_map(Write::Delete),
+        4 => (properties(), any::<bool>()).prop_map(|(properties, echo)| ModelWrite::Insert { properties, echo }),
+        3 => (properties(), precondition()).prop_map(|(properties, wanted)| ModelWrite::Replace(properties, wanted)),
+        3 => (properties(), precondition()).prop_map(|(properties, wanted)| ModelWrite::Merge(properties, wanted)),
+        2 => properties().prop_map(ModelWrite::Upsert),
+        2 => properties().prop_map(ModelWrite::UpsertMerge),
+        2 => precondition().prop_map(ModelWrite::Delete),
     ]
 }
 
@@ -69,9 +71,9 @@ fn precondition() -> impl Strategy<Value = Precondition> {
     prop_oneof![1 => Just(Exists), 1 => Just(Current), 1 => Just(Stale), 2 => Just(Former)]
 }
 
-fn properties() -> impl Strategy<Value = Properties> {
+fn properties() -> impl Strategy<Value = ModelProperties> {
     let name = proptest::sample::select(&NAMES[..]).prop_map(str::to_owned);
-    btree_map(name, datum(), 0..4).prop_map(Properties)
+    btree_map(name, datum(), 0..4).prop_map(ModelProperties)
 }
 
 fn datum() -> impl Strategy<Value = Datum> {
@@ -91,22 +93,29 @@ fn constant() -> impl Strategy<Value = Datum> {
     ]
 }
 
-fn condition() -> impl Strategy<Value = Condition> {
-    let operators = [Operator::Eq, Operator::Ne, Operator::Gt, Operator::Ge, Operator::Lt, Operator::Le];
+fn condition() -> impl Strategy<Value = ModelFilter> {
+    let operators = [
+        ModelOperator::Eq,
+        ModelOperator::Ne,
+        ModelOperator::Gt,
+        ModelOperator::Ge,
+        ModelOperator::Lt,
+        ModelOperator::Le,
+    ];
     let operator = proptest::sample::select(operators.to_vec());
     let keys = proptest::sample::select(vec!["PartitionKey", "RowKey"]);
     let on_key = (keys, operator.clone(), text()).prop_map(|(name, operator, text)| {
-        Condition::Compare(name.into(), operator, Datum::Text(text.into()))
+        ModelFilter::Compare(name.into(), operator, Datum::Text(text.into()))
     });
     let on_property = (proptest::sample::select(&NAMES[..]), operator, constant())
-        .prop_map(|(name, operator, constant)| Condition::Compare(name.into(), operator, constant));
+        .prop_map(|(name, operator, constant)| ModelFilter::Compare(name.into(), operator, constant));
     let leaf = prop_oneof![on_key, on_property];
     leaf.prop_recursive(FILTER_DEPTH, FILTER_PARTS, 2, |inner| {
         let two = (inner.clone(), inner.clone());
         prop_oneof![
-            two.clone().prop_map(|(left, right)| Condition::And(Box::new(left), Box::new(right))),
-            two.prop_map(|(left, right)| Condition::Or(Box::new(left), Box::new(right))),
-            inner.prop_map(|inner| Condition::Not(Box::new(inner))),
+            two.clone().prop_map(|(left, right)| ModelFilter::And(Box::new(left), Box::new(right))),
+            two.prop_map(|(left, right)| ModelFilter::Or(Box::new(left), Box::new(right))),
+            inner.prop_map(|inner| ModelFilter::Not(Box::new(inner))),
         ]
     })
 }

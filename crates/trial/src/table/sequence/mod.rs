@@ -13,8 +13,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use tokio::runtime::Runtime;
 
 use crate::subject::{End, Subject};
-use crate::table::model::{Condition, Key, Model, Write};
-use crate::table::wire::Caller;
+use crate::table::model::{Model, ModelFilter, ModelKey, ModelWrite};
+use crate::table::wire::TableCaller;
 
 /// Something to do. Tables are numbered; every run has names of its own, so that a server serves many runs.
 #[derive(Clone, Debug)]
@@ -35,30 +35,30 @@ pub enum Step {
         /// Which table.
         table: u8,
         /// Which entity.
-        key: Key,
+        key: ModelKey,
         /// The change.
-        write: Write,
+        write: ModelWrite,
     },
     /// Changes several entities of a partition in one transaction.
     Batch {
         /// Which table.
         table: u8,
         /// The changes.
-        writes: Vec<(Key, Write)>,
+        writes: Vec<(ModelKey, ModelWrite)>,
     },
     /// Reads an entity.
     Get {
         /// Which table.
         table: u8,
         /// Which entity.
-        key: Key,
+        key: ModelKey,
     },
     /// Reads all entities that match a filter, page by page.
     Query {
         /// Which table.
         table: u8,
         /// The filter.
-        wanted: Option<Condition>,
+        wanted: Option<ModelFilter>,
         /// Entities in a page.
         top: Option<u8>,
     },
@@ -70,7 +70,8 @@ pub enum Step {
 ///
 /// Returns the situations that occurred; an error says which response differed, and how.
 pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Result<Coverage, String> {
-    let mut trial = check::Trial::new(run, Caller::new(&subject.authority(Service::Table)), Model::default());
+    let mut trial =
+        check::Trial::new(run, TableCaller::new(&subject.authority(Service::Table)), Model::default());
     for (at, step) in steps.iter().enumerate() {
         let outcome = match step {
             Step::Restart(end) => {

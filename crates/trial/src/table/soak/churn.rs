@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lazuli_model::Service;
 
 use crate::soak::Shared;
-use crate::table::wire::{Caller, Lost, Reply, WireRequest};
+use crate::table::wire::{Lost, TableCaller, TableReply, WireRequest};
 
 /// Rows that each table gets before it is deleted.
 const ROWS: usize = 40;
@@ -13,7 +13,7 @@ const ROWS: usize = 40;
 /// Creates a table, fills it, reads it, deletes it, and begins again with the same name: what was deleted stays deleted.
 pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
     let mut place = shared.place.borrow().clone();
-    let mut caller = Caller::new(place.authority(Service::Table));
+    let mut caller = TableCaller::new(place.authority(Service::Table));
     while !shared.stop.load(Ordering::Relaxed) {
         match round(&mut caller).await {
             Ok(()) => continue,
@@ -42,7 +42,7 @@ enum Broken {
 }
 
 /// Everything that is done with one table.
-async fn round(caller: &mut Caller) -> Result<(), Broken> {
+async fn round(caller: &mut TableCaller) -> Result<(), Broken> {
     let create = WireRequest::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
     expect(caller, &create, 201).await?;
     let list = WireRequest::new("GET", "/churn()?$select=RowKey");
@@ -62,7 +62,7 @@ async fn round(caller: &mut Caller) -> Result<(), Broken> {
     expect(caller, &WireRequest::new("DELETE", "/Tables('churn')"), 204).await.map(drop)
 }
 
-async fn expect(caller: &mut Caller, call: &WireRequest, status: u16) -> Result<Reply, Broken> {
+async fn expect(caller: &mut TableCaller, call: &WireRequest, status: u16) -> Result<TableReply, Broken> {
     match caller.call(call).await {
         Ok(reply) if reply.status == status => Ok(reply),
         Ok(reply) if reply.status < 500 => Err(Broken::Wrong(format!(

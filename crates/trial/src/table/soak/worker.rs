@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::TABLE;
 use crate::random::Random;
 use crate::soak::Shared;
-use crate::table::wire::{Caller, Lost, Reply, WireRequest, batch, batch_replies, entity_path, escaped};
+use crate::table::wire::{
+    Lost, TableCaller, TableReply, WireRequest, batch, batch_replies, entity_path, escaped,
+};
 
 /// Rows of a worker's partition: the data is bounded, so nothing has a reason to grow.
 const ROWS: usize = 300;
@@ -27,7 +29,7 @@ pub(crate) struct Worker {
     partition: String,
     random: Random,
     shared: Shared,
-    caller: Caller,
+    caller: TableCaller,
     start: u64,
     rows: Vec<Known>,
     written: u64,
@@ -39,7 +41,7 @@ impl Worker {
         Self {
             partition: format!("worker{index}"),
             random,
-            caller: Caller::new(place.authority(Service::Table)),
+            caller: TableCaller::new(place.authority(Service::Table)),
             start: place.start,
             shared,
             rows: vec![None; ROWS],
@@ -146,7 +148,7 @@ impl Worker {
     }
 
     /// After a lost response: waits for the server, then checks the outcome of the changes.
-    async fn settle(&mut self, under_way: &Changes, lost: Result<Reply, Lost>) -> Result<(), String> {
+    async fn settle(&mut self, under_way: &Changes, lost: Result<TableReply, Lost>) -> Result<(), String> {
         let why = lost.map_or_else(|Lost(error)| error.to_string(), |reply| reply.body);
         self.shared.lost(self.start, &why)?;
         let came_back =
@@ -188,7 +190,7 @@ impl Worker {
             .json(format!("{{\"N\":\"{number}\",\"Filling\":\"{filling}\"}}"))
     }
 
-    async fn send(&mut self, call: &WireRequest) -> Result<Reply, Lost> {
+    async fn send(&mut self, call: &WireRequest) -> Result<TableReply, Lost> {
         let began = Instant::now();
         let reply = self.caller.call(call).await?;
         self.shared.meter.record_response(began.elapsed());

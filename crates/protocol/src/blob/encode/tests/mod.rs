@@ -75,7 +75,7 @@ fn errors_carry_their_details() {
 
 #[test]
 fn an_unsatisfiable_range_tells_the_size() {
-    let failure = lazuli_model::blob::Extent::unsatisfiable(0);
+    let failure = lazuli_model::blob::ResponseExtent::unsatisfiable(0);
     let response = super::failure(&at(NEW), OperationKind::GetBlob, &failure);
     assert_eq!(
         head(&response),

@@ -4,11 +4,13 @@ use lazuli_model::blob::block::BlockEntry;
 use lazuli_model::blob::container::{ContainerProperties, PublicAccess};
 use lazuli_model::blob::copy::{CopyInfo, CopyStatus};
 use lazuli_model::blob::lease::{LeaseState, LeaseView};
-use lazuli_model::blob::outcome::{AccountInformation, BlockList, Content, PageRanges, UserDelegationKey};
+use lazuli_model::blob::outcome::{
+    AccountInformation, BlobContent, BlockList, PageRanges, UserDelegationKey,
+};
 use lazuli_model::blob::protection::VersionInfo;
 use lazuli_model::blob::tier::{RehydratePriority, TierInfo};
 use lazuli_model::blob::write::Digested;
-use lazuli_model::blob::{AccessTier, BlobKind, BlobProperties, BlockId, Extent, Tags};
+use lazuli_model::blob::{AccessTier, BlobKind, BlobProperties, BlockId, ResponseExtent, Tags};
 use lazuli_model::{Guid, Metadata};
 
 use super::*;
@@ -89,7 +91,11 @@ fn properties_by_version() {
 fn last_access_by_version() {
     let mut found = blob();
     found.last_accessed = Some(time("2024-05-06"));
-    let content = Content { properties: found.clone(), extent: Extent::Full, digested: Digested::default() };
+    let content = BlobContent {
+        properties: found.clone(),
+        extent: ResponseExtent::Full,
+        digested: Digested::default(),
+    };
     for outcome in [Outcome::Blob(Box::new(found)), Outcome::Content(Box::new(content))] {
         let get = |version: &str| {
             let response = super::outcome(&at(version), &ResponseFormat::default(), &outcome);
@@ -104,14 +110,17 @@ fn last_access_by_version() {
 #[test]
 fn content_and_ranges() {
     let get = |version: &str, extent, digested| {
-        let content = Content { properties: blob(), extent, digested };
+        let content = BlobContent { properties: blob(), extent, digested };
         super::outcome(&at(version), &ResponseFormat::default(), &Outcome::Content(Box::new(content)))
     };
-    let full = get(NEW, Extent::Full, Digested::default());
+    let full = get(NEW, ResponseExtent::Full, Digested::default());
     assert_eq!((full.status, full.content_length, full.get("Content-MD5")), (200, Some(11), Some(MD5)));
     assert_eq!((full.get("Content-Range"), full.get("x-ms-access-tier")), (None, None));
-    assert_eq!(get("2026-10-06", Extent::Full, Digested::default()).get("x-ms-access-tier"), Some("Hot"));
-    let part = Extent::Part { first: 2, last: 5 };
+    assert_eq!(
+        get("2026-10-06", ResponseExtent::Full, Digested::default()).get("x-ms-access-tier"),
+        Some("Hot")
+    );
+    let part = ResponseExtent::Part { first: 2, last: 5 };
     let range = get(NEW, part, Digested::default());
     assert_eq!((range.status, range.content_length), (206, Some(4)));
     assert_eq!(range.get("Content-Range"), Some("bytes 2-5/11"));

@@ -6,13 +6,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
-use lazuli_model::table::operation::Stored;
+use lazuli_model::table::operation::StoredEntity;
 use lazuli_model::table::row::CorruptRow;
 use lazuli_model::table::value::double_text;
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, ValueRef};
 
-use super::writer::{Layout, Writer};
+use super::writer::{AtomWriter, Layout};
 use super::{ATOM, DATA, METADATA, SCHEME};
 use crate::ApiVersion;
 use crate::http::response::Context;
@@ -23,7 +23,7 @@ use crate::xml::text::{push_name, push_text};
 
 /// An error in the form of OData operations.
 pub fn error(version: ApiVersion, code: &str, message: &str) -> Vec<u8> {
-    let mut out = Writer::new(Layout::of(version), message.len() + 256);
+    let mut out = AtomWriter::new(Layout::of(version), message.len() + 256);
     out.open("error", &[("xmlns", METADATA)]);
     out.text("code", &[], code);
     out.text("message", &[("xml:lang", "en-US")], message);
@@ -33,7 +33,7 @@ pub fn error(version: ApiVersion, code: &str, message: &str) -> Vec<u8> {
 
 /// An error in the form of the front end and of XML operations.
 pub fn prefixed_error(code: &str, message: &str) -> Vec<u8> {
-    let mut out = Writer::new(Layout::Line, message.len() + 256);
+    let mut out = AtomWriter::new(Layout::Line, message.len() + 256);
     out.open("m:error", &[("xmlns:m", METADATA)]);
     out.text("m:code", &[], code);
     out.text("m:message", &[("xml:lang", "en-US")], message);
@@ -64,7 +64,7 @@ pub fn entity(
     context: &Context,
     wanted: &ResponseFormat,
     table: &str,
-    row: &Stored,
+    row: &StoredEntity,
 ) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Document::new(context, estimate(row) + 512);
     out.entity_entry(wanted, table, row, EntryPosition::Root)?;
@@ -76,7 +76,7 @@ pub fn entities(
     context: &Context,
     wanted: &ResponseFormat,
     table: &str,
-    rows: &[Stored],
+    rows: &[StoredEntity],
 ) -> Result<Vec<u8>, CorruptRow> {
     let mut out = Document::new(context, rows.iter().map(estimate).sum::<usize>() + 1024);
     out.open_feed(table, rows.is_empty());
@@ -91,7 +91,7 @@ pub fn entities(
 pub fn service_document(context: &Context) -> Vec<u8> {
     const APP: &str = "http://www.w3.org/2007/app";
     let base = format!("{}/", context.base.as_str());
-    let mut out = Writer::new(Layout::of(context.version), 512);
+    let mut out = AtomWriter::new(Layout::of(context.version), 512);
     match out.layout() {
         Layout::Line => out.open("service", &[("xml:base", &base), ("xmlns", APP), ("xmlns:atom", ATOM)]),
         Layout::Indented => out.open(
@@ -110,7 +110,7 @@ pub fn service_document(context: &Context) -> Vec<u8> {
 }
 
 /// Markup is several times as long as a small row.
-fn estimate(row: &Stored) -> usize {
+fn estimate(row: &StoredEntity) -> usize {
     row.properties.as_bytes().len() * 2 + row.properties.count() * 32 + 1024
 }
 
@@ -135,7 +135,7 @@ struct Resource<'a> {
 
 /// An entry or a feed being written.
 struct Document<'a> {
-    out: Writer,
+    out: AtomWriter,
     context: &'a Context,
     base: String,
     updated: String,
@@ -144,7 +144,7 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn new(context: &'a Context, capacity: usize) -> Self {
         Self {
-            out: Writer::new(Layout::of(context.version), capacity),
+            out: AtomWriter::new(Layout::of(context.version), capacity),
             context,
             base: format!("{}/", context.base.as_str()),
             updated: to_the_second(context.now).to_string(),
@@ -196,7 +196,7 @@ impl<'a> Document<'a> {
         &mut self,
         wanted: &ResponseFormat,
         table: &str,
-        row: &Stored,
+        row: &StoredEntity,
         place: EntryPosition,
     ) -> Result<(), CorruptRow> {
         let path = text_of(|out| url::entity_path(out, table, &row.partition, &row.row));
@@ -271,7 +271,7 @@ impl<'a> Document<'a> {
         self.out.empty("link", &[("rel", "edit"), ("title", resource.set), ("href", &resource.path)]);
     }
 
-    fn all_properties(&mut self, row: &Stored) -> Result<(), CorruptRow> {
+    fn all_properties(&mut self, row: &StoredEntity) -> Result<(), CorruptRow> {
         self.property(PARTITION_KEY, ValueRef::String(&row.partition));
         self.property(ROW_KEY, ValueRef::String(&row.row));
         self.property(TIMESTAMP, ValueRef::DateTime(row.timestamp));
@@ -283,7 +283,7 @@ impl<'a> Document<'a> {
     }
 
     /// A selected property that the entity does not have is returned as null, as in Azure.
-    fn selected_properties(&mut self, row: &Stored, names: &[String]) -> Result<(), CorruptRow> {
+    fn selected_properties(&mut self, row: &StoredEntity, names: &[String]) -> Result<(), CorruptRow> {
         for name in names {
             match name.as_str() {
                 PARTITION_KEY => self.property(name, ValueRef::String(&row.partition)),

@@ -31,9 +31,9 @@ fn wanted(select: Option<&str>) -> ResponseFormat {
     wanted
 }
 
-fn row(partition: &str, row: &str, properties: &[(&str, Value)]) -> Stored {
+fn row(partition: &str, row: &str, properties: &[(&str, Value)]) -> StoredEntity {
     let list = properties.iter().map(|(name, value)| Property { name: (*name).into(), value: value.clone() });
-    Stored {
+    StoredEntity {
         partition: partition.into(),
         row: row.into(),
         timestamp: DateTime::parse(TIME).unwrap(),
@@ -45,7 +45,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-fn entry_text(version: &str, select: Option<&str>, stored: &Stored) -> String {
+fn entry_text(version: &str, select: Option<&str>, stored: &StoredEntity) -> String {
     text(entity(&context(version), &wanted(select), "Posts", stored).unwrap())
 }
 
